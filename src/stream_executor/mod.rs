@@ -74,7 +74,7 @@ pub use device::{
     HostMemory, MemoryUsage, Stream, Timer, Transfer, UnifiedMemory,
 };
 pub use error::{Error, StatusError};
-pub use load::{LayoutChoice, elf};
+pub use load::{LayoutChoice, TensorFlowFit, TensorFlowRelease, UnknownTensorFlowRelease, elf};
 pub use plugin::{Platform, Plugin, PluginOptions};
 pub use plugin_registry::{PluginRegistry, SkippedLibrary};
 pub use report::{Reason, Report};

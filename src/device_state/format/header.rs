@@ -290,6 +290,6 @@ fn field(fields: &mut Vec<u8>, tag: u32, value: &[u8]) -> Result<(), Error> {
 fn describe(bytes: &[u8]) -> String {
     match bytes.get(..bytes.len().min(8)) {
         None | Some([]) => "an empty file".to_owned(),
-        Some(first) => format!("a file that begins with {}", first.escape_ascii()),
+        Some(first) => format!("a file that begins with \"{}\"", first.escape_ascii()),
     }
 }

@@ -392,9 +392,13 @@ impl<'data> Names<'data> {
 
 /// Those of the names that look like TensorFlow's.
 fn of_tensorflow(names: &[String]) -> impl Iterator<Item = String> {
+    names.iter().filter(|name| is_of_tensorflow(name)).cloned()
+}
+
+/// Whether a name looks like one of TensorFlow's functions of C.
+pub(super) fn is_of_tensorflow(name: &str) -> bool {
     const PREFIXES: [&str; 5] = ["TF_", "TSL_", "TFE_", "SE_", "TFNPD_"];
-    let is_theirs = |name: &&String| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    names.iter().filter(is_theirs).cloned()
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn read<Elf>(file: &ReadCache<File>) -> ElfResult<Inspection>

@@ -13,9 +13,11 @@ mod platform_facts;
 mod registration;
 mod requirements;
 mod struct_checks;
+mod tensorflow_release;
 
 pub use detect::LayoutChoice;
 pub(super) use initialise::InitPlugin;
 pub(super) use library::{FileClaim, Library, PlatformClaim};
 pub(super) use platform_facts::bounded_string;
 pub(super) use registration::Registration;
+pub use tensorflow_release::{TensorFlowFit, TensorFlowRelease, UnknownTensorFlowRelease};

@@ -9,12 +9,17 @@ use clap::{Args, Subcommand};
 pub(crate) enum PluginCommand {
     /// What a library says of itself, read as ELF, without loading it.
     #[command(
-        after_help = "Examples:\n  serdes plugin inspect ./libmy_device.so\n  serdes plugin inspect xla_cuda_plugin.so --json\n\n\
+        after_help = "Examples:\n  serdes plugin inspect ./libmy_device.so\n  serdes plugin inspect ./libmy_device.so --tensorflow 2.18\n  \
+serdes plugin inspect xla_cuda_plugin.so --json\n\n\
 The version of a PJRT plug-in is recognised by patterns in its code and data: a hint, or null."
     )]
     Inspect {
         /// The shared library.
         library: PathBuf,
+        /// Which of the functions that it needs this release of TensorFlow (2.12 to 2.21, latest) does
+        /// not export, and the layout under which it would be registered; status 1 if one is missing.
+        #[arg(long, value_name = "RELEASE")]
+        tensorflow: Option<String>,
     },
     /// Load a plug-in, report versions, devices, missing functions; say which frameworks it fits.
     #[command(

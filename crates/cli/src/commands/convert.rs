@@ -116,7 +116,8 @@ fn say(
     }
     if terminal.json() {
         let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
-        terminal.object(&moved.object(json!({ "target": json_of_path(to), "skipped": skipped })))?;
+        terminal
+            .object(&moved.object(json!({ "target": json_of_path(to), "skipped": skipped })))?;
     }
     terminal.line(format_args!(
         "{GOOD}converted{GOOD:#} {} to {NAME}{}{NAME:#} {}",

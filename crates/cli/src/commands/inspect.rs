@@ -27,8 +27,7 @@ pub(crate) fn run(
         return Ok(Status::Yes);
     }
     let options = Options::default();
-    let mut walk =
-        check::walk(&arguments.path, &options).in_tree(Arc::new(Storage::anywhere()));
+    let mut walk = check::walk(&arguments.path, &options).in_tree(Arc::new(Storage::anywhere()));
     if let Some(kind) = kind {
         walk = walk.of_kind(kind);
     }
@@ -43,7 +42,7 @@ pub(crate) fn run(
         };
         match found {
             Ok(inspection) => print(&inspection, terminal)?,
-            Err(failure) if Path::new(&path) == arguments.path => {
+            Err(failure) if Path::new(&path) == arguments.path && !walk.is_of_directory() => {
                 status = status.worst(terminal.fail(&failure));
             }
             Err(failure) => status = status.worst(terminal.fail(&failure.about(path))),

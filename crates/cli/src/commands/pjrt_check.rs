@@ -363,8 +363,7 @@ fn show(answer: &Answer, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     if let Some(platform) = &answer.platform {
         let version = answer.platform_version.clone().unwrap_or_default();
-        terminal
-            .fact("platform", format_args!("{} ({})", shown(platform), harmless(&version)))?;
+        terminal.fact("platform", format_args!("{} ({})", shown(platform), harmless(&version)))?;
     }
     if let (Some(all), Some(ours)) = (answer.devices, answer.addressable_devices) {
         terminal.fact("devices", format_args!("{all}, {ours} of them of this process"))?;

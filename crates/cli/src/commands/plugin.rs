@@ -21,7 +21,9 @@ use crate::{
 /// Inspects, checks or verifies.
 pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
     match command {
-        PluginCommand::Inspect { library } => plugin_inspect::run(library, terminal),
+        PluginCommand::Inspect { library, tensorflow } => {
+            plugin_inspect::run(library, tensorflow.as_deref(), terminal)
+        }
         PluginCommand::Check(arguments) => check_kind(arguments, terminal),
         PluginCommand::Verify(arguments) => plugin_suite::run(arguments, terminal),
     }

@@ -2,22 +2,34 @@
 
 use std::path::Path;
 
-use serde_json::json;
-use serdes::{pjrt, stream_executor::elf};
+use serde_json::{Value, json};
+use serdes::{
+    pjrt,
+    stream_executor::{TensorFlowFit, TensorFlowRelease, elf},
+};
 
 use crate::{
     failure::Failure,
     status::Status,
-    terminal::{FAINT, GOOD, NAME, Terminal, WARN, json_of_path, shown, shown_path},
+    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, count, json_of_path, shown, shown_path},
 };
 
-/// Inspects a library.
-pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Failure> {
+/// Inspects a library, also as a plug-in of a release of TensorFlow if one is named.
+pub(crate) fn run(
+    library: &Path,
+    tensorflow: Option<&str>,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let release = tensorflow
+        .map(TensorFlowRelease::named)
+        .transpose()
+        .map_err(|error| Failure::new(format_args!("--tensorflow: {error}")))?;
     let inspection = pjrt::inspect(library).map_err(Failure::of)?;
     let found = &inspection.elf;
     let version = inspection.version;
+    let fit = release.map(|release| (release, release.fit(found)));
     if terminal.json() {
-        terminal.object(&json!({
+        let mut object = json!({
             "path": json_of_path(library),
             "api": found.api().map(elf::Api::as_str),
             "architecture": found.architecture,
@@ -29,7 +41,11 @@ pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Fai
             "served": found.served,
             "unserved": found.unserved,
             "needed": found.needed,
-        }))?;
+        });
+        if let (Some((release, fit)), Some(fields)) = (&fit, object.as_object_mut()) {
+            fields.insert("tensorflow".to_owned(), fit_object(*release, fit));
+        }
+        terminal.object(&object)?;
     }
     terminal.line(format_args!(
         "{NAME}{}{NAME:#}: {}{}",
@@ -64,7 +80,51 @@ pub(crate) fn run(library: &Path, terminal: &mut Terminal) -> Result<Status, Fai
     list("served by this host", &found.served.iter().collect::<Vec<_>>(), terminal)?;
     list("not served by this host", &found.unserved.iter().collect::<Vec<_>>(), terminal)?;
     terminal.line(format_args!("  {} undefined symbols in all", found.undefined.len()))?;
-    Ok(Status::Yes)
+    let Some((release, fit)) = fit else { return Ok(Status::Yes) };
+    show_fit(release, &fit, terminal)?;
+    Ok(if fit.not_exported.is_empty() { Status::Yes } else { Status::No })
+}
+
+fn fit_object(release: TensorFlowRelease, fit: &TensorFlowFit) -> Value {
+    json!({
+        "release": release.name(),
+        "layout": fit.layout,
+        "not_exported": fit.not_exported,
+        "undecided": fit.undecided,
+    })
+}
+
+/// Says what a release of TensorFlow would make of the library.
+fn show_fit(
+    release: TensorFlowRelease,
+    fit: &TensorFlowFit,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let name = release.name();
+    terminal.line(match fit.layout {
+        Some(layout) => {
+            format!("  {NAME}TensorFlow {name}{NAME:#} would register it under the layout {layout}")
+        }
+        None => format!("  {NAME}TensorFlow {name}{NAME:#} would not register it as a device"),
+    })?;
+    for symbol in &fit.not_exported {
+        let known = match TensorFlowRelease::exporters_of(symbol) {
+            Some((first, last)) => format!("; {first} to {last} do"),
+            None => "; no known release does".to_owned(),
+        };
+        let symbol = shown(symbol);
+        terminal.line(format_args!(
+            "  {BAD}missing{BAD:#}: it needs {symbol}, which TensorFlow {name} does not export{known}"
+        ))?;
+    }
+    if !fit.undecided.is_empty() {
+        let needed = count(fit.undecided.len() as u64, "symbol");
+        terminal.line(format_args!(
+            "  {WARN}warning{WARN:#}: it needs {needed} of TensorFlow's C++, which no release promises: it goes with the release that \
+             it was built for (--json lists them)"
+        ))?;
+    }
+    Ok(())
 }
 
 /// At most this many names of a list are printed for people; `--json` has them all.

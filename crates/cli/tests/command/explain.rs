@@ -35,3 +35,13 @@ fn a_rule_is_explained_in_letters_of_any_size_or_another_one_is_suggested() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("did you mean min_consumer?"), "{error}");
 }
+
+#[test]
+fn a_behaviour_that_was_probably_meant_is_suggested() {
+    for (found, meant) in [("memcpy_dthh", "memcpy_dtoh"), ("PJRT-puts", "pjrt_put")] {
+        let output = serdes(&["explain", found]);
+        assert_eq!(status(&output), 2);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(&format!("did you mean {meant}?")), "{error}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::testkit::{data, objects, objects_of, printed, serdes, state_of, text, tiny};
+use crate::testkit::{data, objects, objects_of, printed, serdes, state_of, status, text, tiny};
 
 #[test]
 fn names_out_of_a_file_do_nothing_to_a_terminal() {
@@ -36,4 +36,30 @@ fn labels_and_values_stand_apart() {
     let output = printed(&serdes(&["inspect", text(&library)]));
     assert!(output.contains("architecture  x86_64") || !cfg!(target_arch = "x86_64"), "{output}");
     assert!(!output.contains("\"\""), "{output}");
+}
+
+#[test]
+fn a_directory_is_walked_and_each_artifact_in_it_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = folder.path().join("models");
+    fs::create_dir(&models).unwrap();
+    let nothing = serdes(&["inspect", text(&models), "--json"]);
+    assert_eq!(status(&nothing), 2);
+    let error = objects(&nothing)[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.contains(text(&models)) && error.contains("no artifact"), "{error}");
+    fs::copy(state_of(folder.path(), "a"), models.join("a.sds")).unwrap();
+    fs::copy(tiny(), models.join("b.safetensors")).unwrap();
+    fs::write(models.join("notes.md"), "notes").unwrap();
+    let whole = serdes(&["inspect", text(&models), "--json"]);
+    assert_eq!(status(&whole), 0, "{whole:?}");
+    let kinds: Vec<_> = objects(&whole).iter().map(|found| found["kind"].clone()).collect();
+    assert_eq!(kinds, ["device_state", "safetensors"]);
+    assert!(String::from_utf8(whole.stderr).unwrap().contains("1 file of no kind"));
+    // One that cannot be read is named, and the walk goes on.
+    fs::write(models.join("aa.sds"), "no state").unwrap();
+    let damaged = serdes(&["inspect", text(&models), "--json"]);
+    assert_eq!(status(&damaged), 2);
+    let found = objects(&damaged);
+    assert!(found[1]["error"].as_str().unwrap().contains("aa.sds"), "{}", found[1]);
+    assert_eq!((found.len(), &found[2]["kind"]), (3, &"safetensors".into()));
 }

@@ -1,6 +1,6 @@
 //! `serdes ops`: listing, showing and comparing operations.
 
-use crate::testkit::{objects, serdes};
+use crate::testkit::{objects, serdes, status};
 
 #[test]
 fn a_release_lists_each_of_its_operations_once() {
@@ -85,4 +85,19 @@ fn a_release_that_is_not_known_is_bad_usage_with_those_that_are() {
         assert!(text.contains("2.12, 2.13"), "{text}");
     }
     assert_eq!(serdes(&["ops"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+    let output = serdes(&["ops", "2.16", "MatMull"]);
+    assert_eq!(status(&output), 1);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("did you mean MatMul?"), "{error}");
+}
+
+#[test]
+fn the_newest_release_has_a_name_of_its_own() {
+    let of = |release: &str| serdes(&["ops", release, "MatMul", "--json"]).stdout;
+    assert_eq!(of("latest"), of("2.21"));
+    assert_eq!(status(&serdes(&["ops", "2.20", "latest"])), 0);
 }

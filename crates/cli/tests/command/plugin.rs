@@ -130,3 +130,65 @@ fn a_library_whose_initialiser_hangs_is_given_up() {
         assert!(error.contains("dlopen did not return"), "{error}");
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_plugin_is_told_which_of_its_functions_a_release_of_tensorflow_does_not_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("kernels.c"), folder.path().join("libkernels.so"));
+    let code = "void TF_NewStatus(void);\nvoid TF_AssignVariable(void);\n\
+                void SE_InitPlugin(void) { TF_NewStatus(); TF_AssignVariable(); }\n";
+    fs::write(&source, code).unwrap();
+    crate::testkit::compile(&source, &library);
+    let inspect = |release: &str| {
+        serdes(&["plugin", "inspect", text(&library), "--tensorflow", release, "--json"])
+    };
+    let takes = inspect("2.18.1");
+    assert_eq!(status(&takes), 0, "{takes:?}");
+    let expected = serde_json::json!({
+        "release": "2.18", "layout": "tensorflow-2.14", "not_exported": [], "undecided": [],
+    });
+    assert_eq!(objects(&takes)[0]["tensorflow"], expected);
+    let lacks = inspect("2.19");
+    assert_eq!(status(&lacks), 1, "{lacks:?}");
+    let missing = &objects(&lacks)[0]["tensorflow"]["not_exported"];
+    assert_eq!(missing, &serde_json::json!(["TF_AssignVariable"]));
+    let people = serdes(&["plugin", "inspect", text(&library), "--tensorflow", "latest"]);
+    assert_eq!(status(&people), 1);
+    let shown = String::from_utf8_lossy(&people.stdout).into_owned();
+    assert!(shown.contains("TF_AssignVariable") && shown.contains("2.12 to 2.18 do"), "{shown}");
+    let unknown = inspect("2.11");
+    assert_eq!(status(&unknown), 2);
+    assert!(objects(&unknown)[0]["error"].as_str().unwrap().contains("2.12, 2.13"));
+    let plain = &objects(&serdes(&["plugin", "inspect", text(&library), "--json"]))[0];
+    assert!(plain.get("tensorflow").is_none(), "{plain}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn names_in_a_library_do_nothing_to_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("evil.c"), folder.path().join("libevil.so"));
+    fs::write(&source, "void redXX31m(void) {}\n").unwrap();
+    crate::testkit::compile(&source, &library);
+    // No compiler writes such a name.
+    let mut bytes = fs::read(&library).unwrap();
+    let places: Vec<usize> =
+        (0..bytes.len() - 8).filter(|&at| bytes[at..].starts_with(b"redXX31m")).collect();
+    for at in places {
+        bytes[at + 3..at + 5].copy_from_slice(b"\x1b[");
+    }
+    fs::write(&library, bytes).unwrap();
+    let output = serdes(&["plugin", "inspect", text(&library), "--color", "always"]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains(r"red\u{1b}[31m"), "{shown:?}");
+}
+
+#[test]
+fn a_library_that_is_not_there_is_what_is_wrong_with_a_question_about_frameworks() {
+    let error = serdes(&["plugin", "check", "absent.so", "--for", "all", "--json"]);
+    assert_eq!(status(&error), 2);
+    let error = objects(&error)[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("No such file"), "{error}");
+}

@@ -128,3 +128,49 @@ fn numbers_of_versions_are_written_plainly() {
         assert!(!state.exists());
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_is_no_text_is_a_result_all_the_same() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
+
+    let folder = tempfile::tempdir().unwrap();
+    let odd = |name: &[u8]| -> PathBuf { folder.path().join(OsStr::from_bytes(name)) };
+    let (target, library, lines) = (odd(b"a\xff.sds"), odd(b"b\xff.so"), odd(b"c\xff"));
+    fs::copy(crate::testkit::stub("").1, &library).unwrap();
+    fs::create_dir(&lines).unwrap();
+    let versions = root().join("examples/downstream/versions.toml");
+    fs::copy(versions, lines.join("versions.toml")).unwrap();
+    let printed = |arguments: &[&OsStr]| {
+        let output = command().args(arguments).arg("--json").output().unwrap();
+        assert_eq!(status(&output), 0, "{arguments:?}: {output:?}");
+        objects(&output).remove(0)
+    };
+    let word = OsStr::new;
+    let tiny = tiny();
+    let converted = printed(&[word("convert"), tiny.as_os_str(), target.as_os_str()]);
+    assert!(converted["target"].as_str().unwrap().ends_with("a\u{fffd}.sds"), "{converted}");
+    let inspected = printed(&[word("plugin"), word("inspect"), library.as_os_str()]);
+    assert!(inspected["path"].as_str().unwrap().ends_with("b\u{fffd}.so"), "{inspected}");
+    let add = [word("versions"), word("add"), word("runs"), word("--summary"), word("more")];
+    let added = printed(&[&add[..], &[word("--directory"), lines.as_os_str()]].concat());
+    assert!(added["path"].as_str().unwrap().contains("c\u{fffd}"), "{added}");
+}
+
+/// The user's own words, but a script's as well.
+#[test]
+fn names_of_targets_do_nothing_to_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("red\u{1b}[31m.sds");
+    let tiny = tiny();
+    for arguments in [
+        &["convert", text(&tiny), text(&target)][..],
+        &["save", "--from", text(&tiny), "-o", text(&target)],
+        &["restore", text(&target), "--to", text(&target)],
+    ] {
+        let output = serdes(&[&["--color", "always"], arguments].concat());
+        assert_eq!(status(&output), 0, "{output:?}");
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.contains(r"red\u{1b}[31m.sds"), "{shown:?}");
+    }
+}

@@ -195,3 +195,29 @@ fn a_target_whose_ending_is_not_written_is_bad_usage() {
     let to = folder.path().join("folder/ckpt-1");
     assert_eq!(status(&serdes(&["restore", text(&state), "--to", text(&to)])), 0);
 }
+
+/// A second reader of it would find nothing, which is an acceptable graph.
+#[test]
+fn standard_input_is_read_once() {
+    for paths in [["-", "-"], ["-", "/dev/stdin"]] {
+        let output = serdes(&[&["check"][..], &paths].concat());
+        assert_eq!(status(&output), 2, "{output:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("read once"), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_standard_input_is_no_empty_one() {
+    let closed = |arguments: &str| {
+        let script = format!("exec \"$0\" {arguments} <&-");
+        Command::new("sh").args(["-c", &script]).arg(crate::testkit::BINARY).output().unwrap()
+    };
+    for arguments in ["check -", "inspect -", "save --from - -o never.sds", "restore -"] {
+        let output = closed(arguments);
+        assert_eq!(status(&output), 2, "{arguments}: {output:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("standard input is closed"), "{arguments}: {error}");
+    }
+}

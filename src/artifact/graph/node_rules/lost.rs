@@ -20,6 +20,9 @@ pub(in super::super) struct LostAttribute {
     pub(in super::super) until: Option<&'static str>,
 }
 
+/// Attributes that change nothing but messages: releases before them compute the same.
+const WITHOUT_EFFECT: [&str; 1] = ["debug_name"];
+
 /// What is lost of these attributes where `operation` is the definition. Attributes that no release
 /// knows are left out: nobody can say what they mean. So are all of an operation of which nothing
 /// but the name is known.
@@ -34,7 +37,9 @@ pub(in super::super) fn lost_attributes(
         return Vec::new();
     };
     let unknown = history.attributes_of_any_release();
-    let unknown = unknown.into_iter().filter(|other| operation.attribute(other.name()).is_none());
+    let unknown = unknown.into_iter().filter(|other| {
+        operation.attribute(other.name()).is_none() && !WITHOUT_EFFECT.contains(&other.name())
+    });
     unknown
         .filter_map(|other| {
             let value = attributes.get(other.name())?;

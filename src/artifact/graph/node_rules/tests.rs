@@ -403,6 +403,9 @@ fn an_attribute_that_a_release_does_not_know_is_lost_unless_it_says_the_default(
     // What no release knows, and what has no value, says nothing.
     let nothing = [("anything", "i: 1"), ("_grad", "i: 1"), ("grad_a", "")];
     assert!(lost("2.12", "MatMul", &nothing).is_empty());
+    // What only messages show.
+    let named = [("debug_name", "s: \"kernel\"")];
+    assert!(lost("2.12", "VarHandleOp", &named).is_empty());
     let both = [("grad_b", "b: true"), ("grad_a", "b: true")];
     assert_eq!(lost("2.15", "MatMul", &both).len(), 2);
     // An attribute that is gone is lost in newer releases, one without a default always.

@@ -5,7 +5,11 @@ use std::path::Path;
 use serde_json::json;
 use serdes_version_registry::lock::{LockError, Package};
 
-use crate::{failure::Failure, status::Status, terminal::{Terminal, harmless, json_of_path}};
+use crate::{
+    failure::Failure,
+    status::Status,
+    terminal::{Terminal, harmless, json_of_path},
+};
 
 /// Rewrites the lock of the crate in a folder, or only compares.
 pub(super) fn run(
@@ -28,7 +32,9 @@ pub(super) fn run(
     let path = package.lock_path();
     if terminal.json() {
         let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
-        terminal.object(&json!({ "path": json_of_path(&path), "check": check, "differences": differences }))?;
+        terminal.object(
+            &json!({ "path": json_of_path(&path), "check": check, "differences": differences }),
+        )?;
     }
     let count = differences.len();
     if check && count > 0 {

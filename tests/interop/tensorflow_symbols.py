@@ -1,0 +1,99 @@
+"""The functions of C that the installed TensorFlow exports, against the table of src/stream_executor/load.
+
+    PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY    compares, name for name
+    PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY --add RELEASE
+                                                                  writes the installed release behind RELEASE, the newest of the table;
+                                                                  then `RELEASES` of tensorflow_release.rs needs it, too
+
+TensorFlow itself is not imported: the command reads its libraries as files.
+"""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+TABLE = pathlib.Path(__file__).parents[2] / "src/stream_executor/load/tensorflow_symbols.txt"
+LIBRARIES = ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2", "python/_pywrap_tensorflow_internal.so"]
+OURS = re.compile(r"(TF|TFE|TSL|SE|TFNPD)_")
+
+
+def installed():
+    """The release, and the names that its libraries export."""
+    folder = pathlib.Path(importlib.util.find_spec("tensorflow").submodule_search_locations[0])
+    for package in ["tensorflow", "tensorflow-cpu"]:
+        try:
+            version = importlib.metadata.version(package)
+            break
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    return ".".join(version.split(".")[:2]), folder
+
+
+def exports(serdes, folder):
+    names = set()
+    for library in LIBRARIES:
+        said = subprocess.run([serdes, "plugin", "inspect", folder / library, "--json"], check=True, capture_output=True)
+        names.update(name for name in json.loads(said.stdout)["exports"] if OURS.match(name))
+    return names
+
+
+def number(release):
+    return [int(part) for part in release.split(".")]
+
+
+def table():
+    """The lines of the table by their names: the first and the last release, None for all."""
+    lines = [line.split() for line in TABLE.read_text().splitlines() if not line.startswith("#")]
+    return {words[0]: (words[1:] or [None, None]) for words in lines}
+
+
+def compare(release, found):
+    def has(first, last):
+        return first is None or number(first) <= number(release) <= number(last)
+
+    known = {name for name, (first, last) in table().items() if has(first, last)}
+    for name in sorted(found - known):
+        print(f"FAIL {name}: exported by {release}, and not in the table")
+    for name in sorted(known - found):
+        print(f"FAIL {name}: in the table, and not exported by {release}")
+    print(f"{len(found)} names of TensorFlow {release}, {len(found ^ known)} differ")
+    return 1 if found != known else 0
+
+
+def add(release, found, newest):
+    text = TABLE.read_text()
+    head = [line for line in text.splitlines() if line.startswith("#")]
+    oldest = re.search(r"(\d+\.\d+) to ", " ".join(head)).group(1)
+    lines = {}
+    for name, (first, last) in table().items():
+        first, last = first or oldest, last or newest
+        lines[name] = (first, release if name in found and last == newest else last)
+    for name in found - lines.keys():
+        lines[name] = (release, release)
+    body = [name if ends == (oldest, release) else f"{name} {ends[0]} {ends[1]}" for name, ends in sorted(lines.items())]
+    head = [line.replace(f"to {newest}", f"to {release}") for line in head]
+    TABLE.write_text("\n".join(head + body) + "\n")
+    print(f"{release}: {len(found)} names")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--serdes", required=True)
+    parser.add_argument("--host-plugin")
+    parser.add_argument("--add", metavar="RELEASE", help="the newest release of the table")
+    arguments = parser.parse_args()
+    release, folder = installed()
+    found = exports(arguments.serdes, folder)
+    if arguments.add:
+        return add(release, found, arguments.add)
+    return compare(release, found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
