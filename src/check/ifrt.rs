@@ -44,6 +44,9 @@ pub(super) fn reason(error: &DecodeError) -> Reason {
         DecodeError::TooOld { found, minimum, .. } => {
             reason.with_numbers(found, format_args!(">= {minimum}"))
         }
+        DecodeError::UnknownTypeName { found, .. } => {
+            reason.with_numbers(found, "a type name with a serializer")
+        }
         _ => reason,
     }
 }

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Tree;
 
-/// Whether a path is a pattern of names, as the shards of a V1 checkpoint are given.
+/// Whether a path is a pattern of names, as the shards of a V1 checkpoint are given; one with a
+/// bracket that nothing closes is only a name.
 pub(super) fn is_pattern(path: &Path) -> bool {
-    path.as_os_str().to_string_lossy().contains(['*', '?', '['])
+    let text = path.as_os_str().to_string_lossy();
+    text.contains(['*', '?', '[']) && glob::Pattern::new(&text).is_ok()
 }
 
 /// The paths that a pattern matches, in the order of their names.

@@ -159,7 +159,7 @@ pub(super) struct Connector;
 impl ConnectsStores for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let value = |key| options.get_config_value(&key);
-        let is_set = |key| value(key).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        let is_set = |key| value(key).is_some_and(|text| is_true(&text));
         if is_set(ClientConfigKey::AllowInvalidCertificates) {
             return Err(unsupported(
                 "certificates are always checked; name the file of your own ones in SSL_CERT_FILE",
@@ -186,6 +186,11 @@ impl ConnectsStores for Connector {
     }
 }
 
+/// Whether a setting says yes, in the words that object_store takes.
+fn is_true(text: &str) -> bool {
+    ["1", "true", "on", "yes", "y"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
 fn unsupported(reason: &str) -> object_store::Error {
     object_store::Error::NotSupported { source: reason.to_owned().into() }
 }
@@ -193,6 +198,18 @@ fn unsupported(reason: &str) -> object_store::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_setting_says_yes_in_every_word_that_object_store_takes() {
+        for yes in ["true", "TRUE", "1", "on", "Yes", "y"] {
+            let options = ClientOptions::new().with_config(ClientConfigKey::AllowHttp, yes);
+            assert!(options.get_config_value(&ClientConfigKey::AllowHttp).is_some());
+            assert!(is_true(yes), "{yes}");
+        }
+        for no in ["false", "0", "off", "no", "n", "", "2"] {
+            assert!(!is_true(no), "{no}");
+        }
+    }
 
     fn request(range: &str) -> HttpRequest {
         let request = http::Request::builder().uri("https://host/").header(header::RANGE, range);

@@ -131,7 +131,7 @@ impl Plugin {
     fn embedded(options: &str, layout: LayoutChoice) -> Result<Self, Error> {
         let options = serdes_host_memory::Options::parse(options).map_err(|error| {
             Error::InvalidArgument {
-                what: "the options of the plug-in `host`",
+                what: "what follows `host:`",
                 found: format!("`{options}` ({error})"),
                 expected: "devices=N and memory=BYTES, separated by commas",
             }

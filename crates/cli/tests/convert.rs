@@ -186,4 +186,6 @@ fn a_folder_of_orbax_is_told_with_who_reads_it() {
     let target = folder.path().join("a.sds");
     let said = refused(&["convert", text(folder.path()), text(&target)], &target);
     assert!(said.contains("serdes_ml.convert") && said.contains("serdes-ml[orbax]"), "{said}");
+    // The paths are in quotes inside of the shell's.
+    assert!(said.contains(r#"python -c 'import serdes_ml; serdes_ml.convert(""#), "{said}");
 }

@@ -104,7 +104,7 @@ fn what_a_pjrt_plug_in_cannot_be_asked_is_said_and_ends_with_2() {
     let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
     let host = text(plugin());
     for (plugin, more, words) in [
-        (host.to_owned(), &["--device", "1"][..], "has 1 devices"),
+        (host.to_owned(), &["--device", "1"][..], "has 1 device,"),
         (host.to_owned(), &["--layout", "tensorflow-2.14"], "is a PJRT plug-in"),
         (format!("{host}:devices"), &[], "expected KEY=VALUE"),
         (format!("{host}:devices=many"), &[], "devices"),

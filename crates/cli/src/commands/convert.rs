@@ -97,7 +97,7 @@ fn refuse_other_programs(path: &Path, to: &Path) -> Result<(), Failure> {
         path.display()
     ));
     Err(failure.with_hint(format_args!(
-        "`pip install 'serdes-ml[orbax]'`, then `python -c \"import serdes_ml; serdes_ml.convert({:?}, {:?})\"`",
+        "`pip install 'serdes-ml[orbax]'`, then `python -c 'import serdes_ml; serdes_ml.convert({:?}, {:?})'`",
         path.display().to_string(),
         to.display().to_string()
     )))

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
 use serdes::tensor_io::{self, Comparison, Difference, Tolerance};
 
 use crate::{
@@ -27,6 +28,10 @@ pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<
     let refused = a.refused().len() + b.refused().len();
     for refused in a.refused().iter().chain(b.refused()) {
         terminal.warning(format_args!("left out {:?}: {}", refused.name, refused.reason));
+        if terminal.json() {
+            let error = format!("{:?} cannot be compared: {}", refused.name, refused.reason);
+            terminal.object(&json!({ "name": refused.name, "error": error }))?;
+        }
     }
     let mut printed = Ok(());
     let differences = tensor_io::diff(&*a, &*b, tolerance, &watch, |difference| {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use serdes::device_state::{SaveId, Versions, WriteOptions};
+use serdes::device_state::{Error, SaveId, Versions, WriteOptions};
 
 use crate::{
     arguments::MergeArguments,
@@ -25,7 +25,11 @@ pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result
         .with_durability(save::durability(arguments.sync))
         .with_watch(watch);
     let save = SaveId::of_text(&arguments.id);
-    let merged = storage.merge(&arguments.name, save, &options).map_err(failures::device_state)?;
+    let merged = storage.merge(&arguments.name, save, &options).map_err(|error| {
+        let is_incomplete = matches!(error, Error::IncompleteSave { .. });
+        let failure = failures::device_state(error);
+        if is_incomplete { failure.about(shown_path(&arguments.name)) } else { failure }
+    })?;
     if terminal.json() {
         terminal.object(&json!({
             "parts": merged.parts,

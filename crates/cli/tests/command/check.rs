@@ -238,3 +238,13 @@ fn a_check_of_data_is_stopped_by_ctrl_c_and_says_that_nothing_is_known() {
     assert_eq!(status(&found), 2, "{found:?}");
     assert!(objects(&found)[0]["error"].as_str().unwrap().contains("cancelled"), "{found:?}");
 }
+
+/// A bracket alone makes no pattern of a name.
+#[test]
+fn a_name_that_is_no_pattern_and_of_no_file_is_not_found() {
+    for name in ["absent[1", "absent[1]", "absent-*"] {
+        let output = serdes(&["check", name, "--json"]);
+        assert_eq!(status(&output), 2, "{output:?}");
+        assert_eq!(objects(&output)[0]["reasons"][0]["rule"], "not_found", "{name}");
+    }
+}

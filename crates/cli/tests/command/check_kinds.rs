@@ -130,3 +130,11 @@ fn the_end_of_a_check_counts_and_says_how_many_would_not_load() {
     assert!(output.lines().all(|line| line.trim_end() == line), "{output:?}");
     assert!(output.contains("help: "), "{output}");
 }
+
+#[test]
+fn a_type_that_nobody_serializes_is_named_for_programs() {
+    let found = objects_of(&["check", text(&data("rules/missing_type.bin")), "--json"]);
+    let reason = &found[0]["reasons"][0];
+    assert_eq!(reason["rule"], "missing_type");
+    assert_eq!(reason["found"], "xla::ifrt::Something");
+}

@@ -68,3 +68,21 @@ fn what_cannot_be_compared_is_no_yes() {
     let output = serdes(&["diff", text(&path), text(&path)]);
     assert_eq!(status(&output), 2, "{output:?}");
 }
+
+/// Status 2 comes with an object for programs, too.
+#[test]
+fn a_tensor_that_cannot_be_compared_is_an_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("words.npy");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    let header = "{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }\n";
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend([0; 8]);
+    fs::write(&path, bytes).unwrap();
+    let output = serdes(&["diff", text(&path), text(&path), "--json"]);
+    assert_eq!(status(&output), 2, "{output:?}");
+    let found = objects(&output);
+    assert_eq!((found.len(), &found[0]["name"]), (2, &"words".into()));
+    assert!(found[0]["error"].as_str().unwrap().contains("<U2"), "{}", found[0]);
+}

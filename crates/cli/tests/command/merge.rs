@@ -24,6 +24,8 @@ fn the_parts_of_processes_are_merged_into_one_state() {
     let merge = ["merge", text(&name), "--id", "step-10", "--json"];
     let early = serdes(&merge);
     assert_eq!(status(&early), 2, "{early:?}");
+    let said = String::from_utf8(early.stderr.clone()).unwrap();
+    assert!(said.contains("step-10.sds"), "the state is named: {said}");
     assert!(!name.exists(), "no state appears before all parts are there");
     assert_eq!(status(&part(text(second), "1/2")), 0);
     let merged = serdes(&merge);
