@@ -85,10 +85,9 @@ impl TensorFlowRelease {
         }
         let is_patch =
             |rest: &str| rest.strip_prefix('.').is_some_and(|patch| patch.parse::<u16>().is_ok());
-        let is_named = |name: &&str| {
-            release.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || is_patch(rest))
-        };
-        let index = RELEASES.iter().position(|name| is_named(&name));
+        let index = RELEASES.iter().position(|name| {
+            release.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_patch(rest))
+        });
         let unknown = || UnknownTensorFlowRelease { found: release.chars().take(40).collect() };
         index.map(|index| Self { index }).ok_or_else(unknown)
     }
