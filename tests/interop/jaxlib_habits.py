@@ -419,6 +419,14 @@ def given_and_shared():
     return b, c, e, d.is_deleted()
 
 @habit
+def given_and_of_no_use():
+    # No output fits into its memory: it stays what it is.
+    f = jax.jit(lambda a, b: (a.astype(jnp.int8), b * 2), donate_argnums=(0, 1))
+    a, b = jnp.arange(7.0), jnp.ones(5)
+    found = f(a, b)
+    return found, a.is_deleted(), b.is_deleted(), a + 1
+
+@habit
 def raw_pointer():
     return jnp.ones(3).unsafe_buffer_pointer() > 0
 

@@ -28,8 +28,6 @@ struct ModuleMessage {
     output_sharding: Option<xla::OpSharding>,
     #[prost(message, repeated, tag = "14")]
     parameter_shardings: Vec<xla::OpSharding>,
-    #[prost(message, optional, tag = "18")]
-    donors: Option<DonorsMessage>,
 }
 
 /// `xla.ProgramShapeProto`.
@@ -55,20 +53,6 @@ struct AliasMessage {
     parameter_number: i64,
 }
 
-/// `xla.HloBufferDonorProto`.
-#[derive(Clone, PartialEq, Message)]
-struct DonorsMessage {
-    #[prost(message, repeated, tag = "1")]
-    entries: Vec<DonorMessage>,
-}
-
-/// `xla.HloBufferDonorProto.BufferDonorEntryProto`.
-#[derive(Clone, PartialEq, Message)]
-struct DonorMessage {
-    #[prost(int64, tag = "1")]
-    parameter_number: i64,
-}
-
 /// What a module says of its parameters and outputs.
 #[derive(Debug)]
 pub(super) struct Module {
@@ -76,7 +60,9 @@ pub(super) struct Module {
     pub(super) parameters: Vec<xla::ShapeProto>,
     /// The shape on a device of each output, with its layout.
     pub(super) outputs: Vec<xla::ShapeProto>,
-    /// The parameters whose memory the program takes.
+    /// The parameters whose memory the program takes: outputs lie in it. What it was offered beside
+    /// (the module's `buffer_donor`) fits none of them and stays whose it is, as in a process of its
+    /// own.
     pub(super) donated: BTreeSet<usize>,
     /// The sharding of each parameter; none of a program for one device.
     pub(super) parameter_shardings: Vec<xla::OpSharding>,
@@ -108,9 +94,7 @@ impl Module {
             return Err(bad(format!("has {found} results; expected its {outputs} outputs")));
         }
         let aliased = module.aliases.unwrap_or_default().entries.into_iter();
-        let donors = module.donors.unwrap_or_default().entries.into_iter();
         let donated = aliased.map(|entry| entry.parameter_number);
-        let donated = donated.chain(donors.map(|entry| entry.parameter_number));
         let mut output_shardings = match module.output_sharding {
             None => Vec::new(),
             Some(tuple) if tuple.r#type == OpShardingType::Tuple.number() => tuple.tuple_shardings,
@@ -188,13 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_takes_are_its_aliases_and_its_donors() {
+    fn what_a_program_takes_is_where_its_outputs_lie() {
         let mut module = module(shape(&[]));
-        let entries = vec![AliasMessage { parameter_number: 1 }];
+        let numbers = [3, -1, 1, 3];
+        let entries = numbers.map(|parameter_number| AliasMessage { parameter_number }).to_vec();
         module.aliases = Some(AliasesMessage { entries });
-        let numbers = [3, -1, 3];
-        let entries = numbers.map(|parameter_number| DonorMessage { parameter_number }).to_vec();
-        module.donors = Some(DonorsMessage { entries });
         let donated = read(&module, 1).unwrap().donated;
         assert_eq!(donated.into_iter().collect::<Vec<_>>(), [1, 3]);
     }
