@@ -44,6 +44,11 @@ const PATHS: [&str; 6] = [
     "IfrtSession",
 ];
 
+/// The stream of small arrays, which our own client knows.
+const SMALL: (u8, &str) = (0xff, "/serdes.proxy.SmallTransfers/Transfer");
+/// What the path of another call begins with.
+const SERVICE: &str = "/xla.ifrt.proxy.GrpcIfrtService/";
+
 /// What an entry of the metadata may be called.
 const KEYS: [HeaderName; 6] = [
     HeaderName::from_static("ifrt-proxy-grpc-host-buffer-store-metadata-bin"),
@@ -101,18 +106,22 @@ impl http_body::Body for Written {
 
 /// A call as the input says it.
 struct Call {
-    path: &'static str,
+    path: String,
     headers: HeaderMap,
     body: VecDeque<Bytes>,
 }
 
-/// The next call of an input. Its first byte is the path, its second the number of its parts; a part
-/// is its kind, its length in two bytes (little endian), and its bytes: an entry of the metadata (0
-/// to 5, from 64 on as it is and not in base64), bytes of the body (6), or a message of it (7).
+/// The next call of an input. Its first byte is the path (255 is the stream of small arrays), its
+/// second the number of its parts; a part is its kind, its length in two bytes (little endian), and
+/// its bytes: an entry of the metadata (0 to 5, from 64 on as it is and not in base64), bytes of the
+/// body (6), or a message of it (7).
 fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
     let (&[path, parts], rest) = input.split_first_chunk()?;
     *input = rest;
-    let path = PATHS[usize::from(path) % PATHS.len()];
+    let path = match path {
+        path if path == SMALL.0 => SMALL.1.to_owned(),
+        path => format!("{SERVICE}{}", PATHS[usize::from(path) % PATHS.len()]),
+    };
     let mut call = Call { path, headers: HeaderMap::new(), body: VecDeque::new() };
     for _ in 0..parts % 8 {
         let Some((&[kind, low, high], rest)) = input.split_first_chunk() else { break };
@@ -159,7 +168,7 @@ fn with_session(bytes: &[u8], session: u64) -> Vec<u8> {
 
 /// Makes a call; its answer has begun.
 async fn make(channel: &Channel, path: &str, headers: HeaderMap, body: Body) -> Response<Body> {
-    let path = format!("http://localhost/xla.ifrt.proxy.GrpcIfrtService/{path}");
+    let path = format!("http://localhost{path}");
     let mut request = Request::post(path).body(body).expect("a request");
     *request.headers_mut() = headers;
     let headers = request.headers_mut();
@@ -199,7 +208,8 @@ async fn open(channel: &Channel) -> (u64, mpsc::UnboundedSender<Bytes>, Body) {
     let (requests, body) = mpsc::unbounded_channel();
     requests.send(Bytes::from_static(INIT)).expect("a body");
     let headers = HeaderMap::from_iter([(KEYS[3].clone(), metadata)]);
-    let answer = make(channel, PATHS[5], headers, Body::new(Written(body))).await;
+    let answer =
+        make(channel, &format!("{SERVICE}{}", PATHS[5]), headers, Body::new(Written(body))).await;
     let mut answers = answer.into_body();
     let mut begun = Bytes::new();
     while begun.is_empty() {
@@ -251,7 +261,7 @@ impl Served {
             let (sender, body) = mpsc::unbounded_channel();
             call.body.into_iter().for_each(|bytes| drop(sender.send(bytes)));
             drop(sender);
-            read(make(&channel, call.path, call.headers, Body::new(Written(body))).await).await;
+            read(make(&channel, &call.path, call.headers, Body::new(Written(body))).await).await;
         }
         drop(requests);
         while frame(&mut answers).await.is_some() {}

@@ -109,18 +109,21 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> DataMessages<S> {
         match (std::mem::replace(&mut self.end, End::Over), status) {
             (End::Over, _) | (End::Plain, None) => None,
             (End::Plain, Some(status)) => Some(Err(to_grpc(status))),
-            (End::Status, None) => {
-                let mut trailers = HeaderMap::with_capacity(1);
-                trailers.insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
-                Some(Ok(Frame::trailers(trailers)))
-            }
-            (End::Status, Some(status)) => {
-                let mut trailers = HeaderMap::new();
-                let added = to_grpc(status).add_header(&mut trailers);
-                Some(added.map(|()| Frame::trailers(trailers)))
-            }
+            (End::Status, status) => Some(ending(status)),
         }
     }
+}
+
+/// The end of an answer: an error, or OK.
+pub(super) fn ending(status: Option<&Status>) -> Result<Frame<Bytes>, tonic::Status> {
+    let mut trailers = HeaderMap::with_capacity(1);
+    match status {
+        None => {
+            trailers.insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
+        }
+        Some(status) => to_grpc(status).add_header(&mut trailers)?,
+    }
+    Ok(Frame::trailers(trailers))
 }
 
 impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body for DataMessages<S> {

@@ -53,6 +53,7 @@ mod ranges;
 mod requests;
 mod server;
 mod service;
+mod small_transfers;
 mod status;
 
 pub use client::{

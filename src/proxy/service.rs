@@ -21,6 +21,10 @@ pub(super) const HOST_BUFFER_LOOKUP: &str = path!("HostBufferLookup");
 pub(super) const HOST_BUFFER_DELETE: &str = path!("HostBufferDelete");
 pub(super) const HOST_BUFFER_READ_FROM_DISK: &str = path!("HostBufferReadFromDisk");
 
+/// The stream of a session's small arrays, which other servers do not have. Its metadata is that of a
+/// store, of which the session alone counts.
+pub(super) const SMALL_TRANSFERS: &str = "/serdes.proxy.SmallTransfers/Transfer";
+
 /// The key of a session's metadata: a `GrpcIfrtSessionMetadata`.
 pub(super) const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 /// The key of a store's metadata: a `GrpcHostBufferStoreMetadata`.
@@ -40,6 +44,10 @@ pub(super) const TAKE: &str = "serdes-take-host-buffer";
 pub(super) const TAKES_REQUESTS: &str = "serdes-takes-requests";
 /// The key of that request in the metadata of the transfer: an `IfrtRequest`.
 pub(super) const REQUEST: &str = "serdes-request-bin";
+
+/// The key by which our server says, in its answer to `GetVersion`, that it has the stream of small
+/// arrays.
+pub(super) const HAS_SMALL_TRANSFERS: &str = "serdes-has-small-transfers";
 
 /// The key by which our client says that the answer to a store need not have a message: its status
 /// alone is one frame in place of three. Other servers do not know it, and send the message.

@@ -22,7 +22,8 @@ use tonic_prost::ProstCodec;
 
 use super::{
     ClientOptions,
-    transport::{Transport, handshake, open, ready},
+    small_transfers::SmallTransfers,
+    transport::{Extras, Transport, handshake, open, ready},
 };
 use crate::{
     codec::{Status, StatusCode},
@@ -32,6 +33,7 @@ use crate::{
     },
     proxy::{
         Agreement, ProxyError, requests, service,
+        small_transfers::MOST_BYTES,
         status::{from_grpc, from_proto, status},
     },
 };
@@ -112,8 +114,8 @@ pub(super) struct Connection {
     outgoing: Arc<Outgoing>,
     waiting: Arc<Mutex<Waiting>>,
     next_handle: AtomicU64,
-    /// Whether transfers may bring requests along.
-    takes_requests: bool,
+    extras: Extras,
+    small_transfers: OnceLock<SmallTransfers>,
     runtime: Handle,
     reader: AbortHandle,
     sweeper: AbortHandle,
@@ -130,7 +132,7 @@ impl Connection {
     /// As [`open`] and [`handshake`]; [`ProxyError::Status`] if the server refuses the session.
     pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Self, ProxyError> {
         let transport = open(address, options).await?;
-        let (agreement, takes_requests) = handshake(&transport, address, options).await?;
+        let (agreement, extras) = handshake(&transport, address, options).await?;
         let metadata = requests::session_metadata(agreement, &options.initialization_data)?;
         let (requests, outgoing) = mpsc::unbounded_channel();
         let mut call = transport.call(UnboundedReceiverStream::new(outgoing));
@@ -156,7 +158,8 @@ impl Connection {
             outgoing,
             waiting,
             next_handle: AtomicU64::new(1),
-            takes_requests,
+            extras,
+            small_transfers: OnceLock::new(),
             runtime: Handle::current(),
             reader,
             sweeper,
@@ -170,14 +173,24 @@ impl Connection {
 
     /// Whether transfers may bring requests along.
     pub(super) const fn takes_requests(&self) -> bool {
-        self.takes_requests
+        self.extras.takes_requests
     }
 
-    /// The same, to a server that does not take requests with transfers.
+    /// The stream of small arrays, for one of so many bytes.
+    pub(super) fn small_transfers(&self, bytes: Option<u64>) -> Option<&SmallTransfers> {
+        let is_small = bytes.is_some_and(|bytes| bytes <= MOST_BYTES);
+        (is_small && self.extras.has_small_transfers).then(|| {
+            self.small_transfers.get_or_init(|| {
+                SmallTransfers::open(&self.transport, self.session(), &self.runtime)
+            })
+        })
+    }
+
+    /// The same, to a server that does nothing else.
     #[cfg(test)]
-    pub(super) fn without_requests(self) -> Self {
+    pub(super) fn with_extras(self, extras: Extras) -> Self {
         let mut own = self;
-        own.takes_requests = false;
+        own.extras = extras;
         own
     }
 

@@ -8,6 +8,7 @@ mod credentials;
 mod devices;
 mod options;
 mod session;
+mod small_transfers;
 mod transfer;
 mod transport;
 

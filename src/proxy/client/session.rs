@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
+#[cfg(test)]
+use super::transport::Extras;
 use super::{
     ClientOptions, RemoteArray, RemoteDevice, RemoteMemory,
     array::{byte_size, check_size},
@@ -84,18 +86,30 @@ impl Client {
         Self::over(connection, address, options.timeout).await
     }
 
-    /// As [`connect`](Self::connect), as if the server were not one of ours.
+    /// As [`connect`](Self::connect), as if the server did nothing that others do not, or only took
+    /// requests with transfers.
     #[cfg(test)]
-    pub(in crate::proxy) async fn connect_as_to_others(address: &str) -> Result<Self, ProxyError> {
+    pub(in crate::proxy) async fn connect_as_to_others(
+        address: &str,
+        takes_requests: bool,
+    ) -> Result<Self, ProxyError> {
         let options = ClientOptions::default();
-        let connection = Connection::open(address, &options).await?;
-        Self::over(connection.without_requests(), address, options.timeout).await
+        let extras = Extras { takes_requests, has_small_transfers: false };
+        let connection = Connection::open(address, &options).await?.with_extras(extras);
+        Self::over(connection, address, options.timeout).await
     }
 
     /// The id of its session.
     #[cfg(test)]
     pub(in crate::proxy) fn session_id(&self) -> u64 {
         self.connection.session()
+    }
+
+    /// Ends its stream of small arrays.
+    #[cfg(test)]
+    pub(in crate::proxy) async fn end_small_transfers(&self) {
+        let small = self.connection.small_transfers(Some(0));
+        small.expect("the server has the stream").end().await;
     }
 
     /// A client of a session that is open, and has not begun.

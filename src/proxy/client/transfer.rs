@@ -12,12 +12,14 @@ use crate::{
     codec::StatusCode,
     proto::xla::ifrt::proxy::{
         GrpcHostBufferDeleteRequest, GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest,
-        GrpcHostBufferLookupResponse, GrpcHostBufferStoreResponse, ifrt_request::Request,
+        GrpcHostBufferLookupResponse, GrpcHostBufferStoreResponse, IfrtRequest,
+        ifrt_request::Request,
     },
     proxy::{
         ProxyError,
         bulk::{DataMessages, DataParts, one_message},
         requests, service,
+        small_transfers::SmallTransfer,
     },
 };
 
@@ -32,6 +34,16 @@ impl Connection {
         bytes: Bytes,
         request: Option<Request>,
     ) -> Result<(), ProxyError> {
+        let mut request = request.map(|request| self.beside_stream(request));
+        if let Some(small) = self.small_transfers(Some(bytes.len() as u64))
+            && request.is_some()
+        {
+            let transfer = SmallTransfer { request, data: bytes.clone() };
+            if let Some(answer) = small.send(&transfer) {
+                return answer.await.map(drop);
+            }
+            request = transfer.request;
+        }
         let metadata = requests::store_metadata(self.session(), handle, bytes.len());
         let parts = (0..bytes.len()).step_by(service::CHUNK_BYTES).map(move |start| {
             Ok(bytes.slice(start..bytes.len().min(start + service::CHUNK_BYTES)))
@@ -40,7 +52,7 @@ impl Connection {
         insert_once(&mut call, service::STORE_METADATA, &metadata.encode_to_vec());
         call.metadata_mut().insert(service::BRIEF, MetadataValue::from_static("yes"));
         if let Some(request) = request {
-            self.bring(&mut call, request);
+            bring(&mut call, &request);
         }
         let body = DataMessages::request(tokio_stream::iter(parts));
         let answer = self.transport.send(service::HOST_BUFFER_STORE, call, body).await?;
@@ -65,9 +77,8 @@ impl Connection {
         let (session, handle) = (self.session(), self.new_handle());
         let request = requests::copy_to_host_buffer(array_handle, handle);
         if self.takes_requests() {
-            let copied = Request::CopyToHostBufferRequest(request);
-            let found =
-                self.look_up(requests::look_up(session, handle), Some(copied), expected).await;
+            let copied = self.beside_stream(Request::CopyToHostBufferRequest(request));
+            let found = self.copied(handle, copied, expected).await;
             return match found {
                 Ok(bytes) => Ok(bytes),
                 Err(error) => Err(self.reason(error).await),
@@ -97,10 +108,21 @@ impl Connection {
         }
     }
 
-    /// Has a call bring a request along.
-    fn bring<T>(&self, call: &mut Call<T>, request: Request) {
-        let request = self.beside_stream(request).encode_to_vec();
-        insert_once(call, service::REQUEST, &request);
+    /// The bytes of the host buffer that a request fills, in one call or message.
+    async fn copied(
+        &self,
+        handle: u64,
+        request: IfrtRequest,
+        expected: Option<u64>,
+    ) -> Result<Bytes, ProxyError> {
+        let mut transfer = SmallTransfer { request: Some(request), data: Bytes::new() };
+        if let Some(small) = self.small_transfers(expected)
+            && let Some(answer) = small.send(&transfer)
+        {
+            return checked(answer.await?, expected);
+        }
+        let request = requests::look_up(self.session(), handle);
+        self.look_up(request, transfer.request.take(), expected).await
     }
 
     /// Deletes a host buffer. Nobody waits for it: what does not arrive any more goes with the
@@ -122,7 +144,7 @@ impl Connection {
     async fn look_up(
         &self,
         request: GrpcHostBufferLookupRequest,
-        copied: Option<Request>,
+        copied: Option<IfrtRequest>,
         expected: Option<u64>,
     ) -> Result<Bytes, ProxyError> {
         let forgotten = requests::delete_host_buffer(request.session_id, request.handle);
@@ -130,7 +152,7 @@ impl Connection {
         let mut call = self.transport.call(());
         call.metadata_mut().insert(service::TAKE, MetadataValue::from_static("take"));
         if let Some(copied) = copied {
-            self.bring(&mut call, copied);
+            bring(&mut call, &copied);
         }
         let answer = self.transport.send(service::HOST_BUFFER_LOOKUP, call, body).await?;
         let is_taken = answer.headers().contains_key(service::TAKE);
@@ -140,6 +162,11 @@ impl Connection {
         }
         bytes
     }
+}
+
+/// Has a call bring a request along.
+fn bring<T>(call: &mut Call<T>, request: &IfrtRequest) {
+    insert_once(call, service::REQUEST, &request.encode_to_vec());
 }
 
 /// Adds metadata that is different for each call: the tables of HTTP/2, which would forget for it
@@ -157,11 +184,6 @@ fn insert_once<T>(call: &mut Call<T>, key: &'static str, bytes: &[u8]) {
 async fn gather(body: Body, expected: Option<u64>) -> Result<Bytes, ProxyError> {
     let mut parts: DataParts<GrpcHostBufferLookupResponse> =
         DataParts::new(body, service::ANSWER_BYTES);
-    let wrong = |found: usize| {
-        expected.filter(|expected| *expected != found as u64).map(|expected| {
-            ProxyError::Protocol(format!("the host buffer has {found} bytes; expected {expected}"))
-        })
-    };
     // Small buffers come in one part, which is not copied.
     let mut first = Bytes::new();
     let mut whole = Vec::new();
@@ -180,12 +202,21 @@ async fn gather(body: Body, expected: Option<u64>) -> Result<Bytes, ProxyError> 
         }
         whole.extend_from_slice(&part);
         // More than there can be is not read to its end.
-        if expected.is_some_and(|expected| whole.len() as u64 > expected)
-            && let Some(error) = wrong(whole.len())
-        {
-            return Err(error);
+        if expected.is_some_and(|expected| whole.len() as u64 > expected) {
+            break;
         }
     }
-    let bytes = if whole.is_empty() { first } else { whole.into() };
-    wrong(bytes.len()).map_or(Ok(bytes), Err)
+    checked(if whole.is_empty() { first } else { whole.into() }, expected)
+}
+
+/// # Errors
+/// [`ProxyError::Protocol`] for another number of bytes than expected.
+fn checked(bytes: Bytes, expected: Option<u64>) -> Result<Bytes, ProxyError> {
+    match expected {
+        Some(expected) if expected != bytes.len() as u64 => Err(ProxyError::Protocol(format!(
+            "the host buffer has {} bytes; expected {expected}",
+            bytes.len()
+        ))),
+        _ => Ok(bytes),
+    }
 }

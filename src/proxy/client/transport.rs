@@ -167,7 +167,15 @@ where
     T: Message + Send + Sync + 'static,
     U: Message + Default + Send + Sync + 'static,
 {
-    call(transport, path, message).await.map(tonic::Response::into_inner)
+    let answer = call(transport, path, message).await;
+    answer.map(tonic::Response::into_inner).map_err(|failure| failure.status)
+}
+
+/// Why a call has no answer.
+struct Failure {
+    status: Status,
+    /// Whether no server said so: the connection broke off.
+    broke: bool,
 }
 
 /// As [`unary`], with what the server says beside the message.
@@ -175,18 +183,40 @@ async fn call<T, U>(
     transport: &Transport,
     path: &'static str,
     message: T,
-) -> Result<tonic::Response<U>, Status>
+) -> Result<tonic::Response<U>, Failure>
 where
     T: Message + Send + Sync + 'static,
     U: Message + Default + Send + Sync + 'static,
 {
-    let mut grpc = ready(transport).await?;
+    let mut grpc = ready(transport).await.map_err(|status| Failure { status, broke: true })?;
     let codec: ProstCodec<T, U> = ProstCodec::default();
     let answer = grpc.unary(transport.call(message), PathAndQuery::from_static(path), codec).await;
-    answer.map_err(|status| from_grpc(&status))
+    answer.map_err(|status| Failure {
+        broke: std::error::Error::source(&status).is_some(),
+        status: from_grpc(&status),
+    })
 }
 
-/// Asks the server for the versions of the session; also, whether it takes requests with transfers.
+/// What our server does and others do not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extras {
+    /// Transfers may bring requests along.
+    pub(super) takes_requests: bool,
+    /// There is a stream of small arrays.
+    pub(super) has_small_transfers: bool,
+}
+
+/// What to do where a server is there, and ends the connection without a word.
+fn remedy(address: &str, options: &ClientOptions) -> &'static str {
+    let encrypted = address.starts_with("https://");
+    match (encrypted, &options.credentials.certificate) {
+        (false, _) => "; where the server encrypts, its address begins with https://",
+        (true, None) => "; where the server wants a certificate of its clients, give it one",
+        (true, Some(_)) => "",
+    }
+}
+
+/// Asks the server for the versions of the session, and what it does beside.
 ///
 /// # Errors
 /// [`ProxyError::Refused`]; [`ProxyError::Connection`]; [`ProxyError::Protocol`].
@@ -194,19 +224,20 @@ pub(super) async fn handshake(
     transport: &Transport,
     address: &str,
     options: &ClientOptions,
-) -> Result<(Agreement, bool), ProxyError> {
+) -> Result<(Agreement, Extras), ProxyError> {
     let asked = call(transport, service::GET_VERSION, options.ranges.to_request());
     let answer = tokio::time::timeout(options.timeout, asked).await;
     let answer: tonic::Response<GrpcGetVersionResponse> = match answer {
         Ok(Ok(answer)) => answer,
-        Ok(Err(status)) if status.code() == StatusCode::Unavailable => {
+        Ok(Err(Failure { status, broke })) if status.code() == StatusCode::Unavailable => {
+            let remedy = if broke { remedy(address, options) } else { "" };
             return Err(ProxyError::Connection {
                 address: address.to_owned(),
-                reason: status.message().to_owned(),
+                reason: format!("{}{remedy}", status.message()),
             });
         }
         // Who may not ask has got no answer.
-        Ok(Err(status))
+        Ok(Err(Failure { status, .. }))
             if matches!(
                 status.code(),
                 StatusCode::Unauthenticated
@@ -216,7 +247,9 @@ pub(super) async fn handshake(
         {
             return Err(status.into());
         }
-        Ok(Err(status)) => return Err(ProxyError::Refused { status, offered: options.ranges }),
+        Ok(Err(Failure { status, .. })) => {
+            return Err(ProxyError::Refused { status, offered: options.ranges });
+        }
         Err(_) => {
             return Err(ProxyError::Connection {
                 address: address.to_owned(),
@@ -224,7 +257,11 @@ pub(super) async fn handshake(
             });
         }
     };
-    let takes_requests = answer.metadata().contains_key(service::TAKES_REQUESTS);
+    let says = |key| answer.metadata().contains_key(key);
+    let extras = Extras {
+        takes_requests: says(service::TAKES_REQUESTS),
+        has_small_transfers: says(service::HAS_SMALL_TRANSFERS),
+    };
     let version = answer.into_inner().version.unwrap_or_default();
     let agreement = options.ranges.confirm(version).map_err(|_| {
         ProxyError::Protocol(format!(
@@ -232,5 +269,5 @@ pub(super) async fn handshake(
             version.protocol_version, version.ifrt_serdes_version_number, options.ranges
         ))
     })?;
-    Ok((agreement, takes_requests))
+    Ok((agreement, extras))
 }

@@ -55,6 +55,11 @@ pub(crate) fn data(
     response(DataMessages::answer(parts))
 }
 
+/// The answer of a call whose body has its status at its end.
+pub(crate) fn streamed(body: Body) -> Response<Body> {
+    response(body)
+}
+
 fn response(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));

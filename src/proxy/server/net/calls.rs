@@ -21,6 +21,7 @@ use super::{
     connection::{Busy, Connection},
     frames::only,
     health,
+    small_transfers::small_transfers,
     stream::ifrt_session,
     transfer::{delete, look_up, read_from_disk, store},
 };
@@ -107,6 +108,7 @@ async fn dispatch(registry: Arc<Registry>, path: &str, call: Call) -> Answered {
         service::HOST_BUFFER_LOOKUP => Box::pin(look_up(registry, call)).await,
         service::HOST_BUFFER_DELETE => Box::pin(delete(registry, call)).await,
         service::HOST_BUFFER_READ_FROM_DISK => Box::pin(read_from_disk(registry, call)).await,
+        service::SMALL_TRANSFERS => small_transfers(&registry, call),
         path => Err(status!(
             Unimplemented,
             "there is no call `{}`; this is xla.ifrt.proxy.GrpcIfrtService",
@@ -125,7 +127,9 @@ async fn get_version(registry: Arc<Registry>, call: Call) -> Answered {
     })?;
     tracing::debug!(?peer, %client, %answer, "handshake");
     let mut answered = one(GrpcGetVersionResponse { version: Some(answer.to_proto()) });
-    answered.headers_mut().insert(service::TAKES_REQUESTS, HeaderValue::from_static("yes"));
+    for key in [service::TAKES_REQUESTS, service::HAS_SMALL_TRANSFERS] {
+        answered.headers_mut().insert(key, HeaderValue::from_static("yes"));
+    }
     Ok(answered)
 }
 

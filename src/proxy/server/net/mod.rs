@@ -11,6 +11,7 @@ mod directory;
 mod frames;
 mod health;
 mod page;
+mod small_transfers;
 mod stream;
 mod transfer;
 mod transfer_request;

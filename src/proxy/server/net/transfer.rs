@@ -265,9 +265,9 @@ async fn receive_into(
 }
 
 /// A host buffer that is given up when it is looked up, or nobody waits for it any more.
-struct Taken<'a> {
-    session: &'a Session,
-    handle: u64,
+pub(super) struct Taken<'a> {
+    pub(super) session: &'a Session,
+    pub(super) handle: u64,
 }
 
 impl Drop for Taken<'_> {

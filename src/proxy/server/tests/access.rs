@@ -352,6 +352,11 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
 
         let without = Client::connect_with(&address, options().with_token("a-token")).await;
         assert!(matches!(without, Err(ProxyError::Connection { .. })), "{without:?}");
+        // What it may be is said where only the end of the connection is seen.
+        let without = without.unwrap_err().to_string();
+        assert!(without.contains("a certificate of its clients"), "{without}");
+        let plain = Client::connect_with(&running.address, options()).await.unwrap_err();
+        assert!(plain.to_string().contains("begins with https://"), "{plain}");
         let wrong = options().with_certificate(other.as_bytes(), other_key.as_bytes());
         let wrong = Client::connect_with(&address, wrong.with_token("a-token")).await;
         assert!(matches!(wrong, Err(ProxyError::Connection { .. })), "{wrong:?}");

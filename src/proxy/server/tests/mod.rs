@@ -6,4 +6,5 @@ mod network;
 mod one_call;
 mod operation;
 pub(super) mod session;
+mod small_transfers;
 mod strangers;

@@ -22,8 +22,9 @@ async fn running() -> Running {
     Running::start(Server::builder(&plugin()).build().unwrap()).await
 }
 
-/// Sizes of no byte, of one message, of pieces, and what a device takes at a time.
-const SIZES: [i64; 5] = [0, 1000, (64 << 10) + 1, 1 << 20, 9 << 20];
+/// Sizes of no byte, of one message, of the most that counts as small, of pieces, and what a device takes
+/// at a time.
+const SIZES: [i64; 6] = [0, 1000, 64 << 10, (64 << 10) + 1, 1 << 20, 9 << 20];
 
 async fn there_and_back(client: &Client) {
     for size in SIZES {
@@ -42,12 +43,14 @@ fn a_put_and_a_get_are_the_same_with_requests_and_without() {
         let running = running().await;
         let with = Client::connect(&running.address).await.unwrap();
         there_and_back(&with).await;
-        // As to a server that does not say that it takes them.
-        let without = Client::connect_as_to_others(&running.address).await.unwrap();
+        // As to a server that does not say that it takes them, or that has no stream of small arrays.
+        let without = Client::connect_as_to_others(&running.address, false).await.unwrap();
         there_and_back(&without).await;
+        let in_calls = Client::connect_as_to_others(&running.address, true).await.unwrap();
+        there_and_back(&in_calls).await;
         let found = running.server.metrics();
         assert_eq!((found.failed_requests, found.host_buffers), (0, 0));
-        drop((with, without));
+        drop((with, without, in_calls));
         assert!(running.is_empty().await);
         running.stop().await.unwrap();
     });
