@@ -415,6 +415,8 @@ LOOP = r"""
 step = jax.jit(lambda p: {"w": p["w"] + 1, "step": p["step"] + 1}, donate_argnums=0)
 begin = float(sys.argv[2])
 p = {"w": jnp.full(1000, begin, jnp.float32), "step": jnp.asarray(begin, jnp.float32)}
+# What a program gives when it runs for the first time, as the parameters of a model are made.
+once = jax.block_until_ready(jax.jit(lambda begin: jnp.arange(777) * 2.0 + begin)(begin))
 print("running", flush=True)
 end = time.monotonic() + 6
 while time.monotonic() < end:
@@ -543,8 +545,10 @@ def state(run, name, plugin, folder):
     server, address = run.serve(plugin, "--state", path)
     client = run.client(LOOP, address, "0", "model")
     run.check(f"{name}: the loop runs", client.stdout.readline().strip() == "running")
-    time.sleep(2)
-    server.send_signal(signal.SIGHUP)
+    # Twice: what the loop gave away between the two leaves the state.
+    for _ in range(2):
+        time.sleep(2)
+        server.send_signal(signal.SIGHUP)
     out, said = client.communicate(timeout=120)
     run.check(f"{name}: the loop ends", client.returncode == 0, said[-2000:])
     if client.returncode != 0:
@@ -556,7 +560,9 @@ def state(run, name, plugin, folder):
     run.check(f"{name}: what was saved can be restored", found.returncode == 0, found.stderr)
     saved = dict(np.load(os.path.join(folder, "loop.npz"))) if found.returncode == 0 else {}
     long = [array for array in saved.values() if array.shape == (1000,)]
-    run.check(f"{name}: the parameters of one step", bool(long) and all((array == array[0]).all() for array in long), {key: array.shape for key, array in saved.items()})
+    once = [array for array in saved.values() if array.shape == (777,)]
+    run.check(f"{name}: what a program gave that ran once", len(once) == 1 and np.array_equal(once[0], np.arange(777) * 2.0), [array.shape for array in saved.values()])
+    run.check(f"{name}: the parameters of one step", len(long) == 1 and all((array == array[0]).all() for array in long), {key: array.shape for key, array in saved.items()})
     run.stop(name, server)
     if not long:
         return

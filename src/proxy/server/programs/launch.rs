@@ -63,6 +63,11 @@ impl Argument {
         self.is_taken
     }
 
+    /// The array.
+    pub(crate) const fn array(&self) -> &Arc<Array> {
+        &self.array
+    }
+
     /// Waits until its shards can be given to a program: they may be computed still.
     ///
     /// # Errors

@@ -56,7 +56,8 @@ impl Request for LoadedExecutableExecuteRequest {
         let (status, status_handle) = self.status(session, &options)?;
         let handles = session.register(&self.result_array_handle, arrays)?;
         let taken = self.args_handles.iter().zip(&arguments);
-        for (handle, _) in taken.filter(|(_, argument)| argument.is_taken()) {
+        for (handle, argument) in taken.filter(|(_, argument)| argument.is_taken()) {
+            session.state.give(&session.names, *handle, argument.array());
             session.table().delete(*handle)?;
         }
         // A client that has chosen the handles knows what is behind them.

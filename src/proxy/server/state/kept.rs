@@ -55,6 +55,21 @@ impl Kept {
         let kept = self.array.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, array));
         kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
     }
+
+    /// Whether `array`, which may be gone, is what the file has.
+    pub(super) fn was(&self, array: &Weak<Array>) -> bool {
+        self.saved.as_ref().is_some_and(|saved| saved.ptr_eq(array))
+    }
+}
+
+/// An array of the state that a session has given to a program: what the program gives is in its
+/// place, as soon as it is saved.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// The number of the session.
+    pub(super) session: u64,
+    pub(super) name: String,
+    pub(super) array: Weak<Array>,
 }
 
 /// What the state has.
@@ -66,6 +81,7 @@ pub(super) struct Contents {
     pub(super) identity: Option<FileIdentity>,
     /// Words of the file that are not the server's.
     pub(super) metadata: Vec<(String, String)>,
+    pub(super) given: Vec<Given>,
     /// What clients deleted while a save was under way.
     pub(super) deleted: Option<Vec<(String, Weak<Array>)>>,
 }

@@ -13,10 +13,7 @@ use std::{
 use crate::{
     codec::Status,
     ifrt::{AttributeMap, AttributeValue},
-    proxy::{
-        server::{arrays::Array, handles::SERVER_HANDLES},
-        status::status,
-    },
+    proxy::{server::arrays::Array, status::status},
 };
 
 /// The key of the initialization data under which a client names its session; followed by a point
@@ -155,8 +152,10 @@ impl Names {
 
     /// The arrays of its handles under the names that they are saved with.
     pub(crate) fn named(&self, live: Vec<(u64, Arc<Array>)>) -> NamedArrays {
-        // What the server has put there has its name already.
-        let own = live.into_iter().filter(|(handle, _)| *handle < SERVER_HANDLES);
+        // What the server has put there has its name already. A client leaves the handles of what a
+        // program gives to the server as well, when the program runs for the first time.
+        let shown = self.shown();
+        let own = live.into_iter().filter(|(handle, _)| !shown.contains_key(handle));
         let arrays = own.map(|(handle, array)| {
             let (name, is_chosen) = self.name(handle);
             NamedArray { name, array, is_chosen }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::{
     identity::FileIdentity,
-    kept::{Contents, Kept, LiveArrays, OWNER, StateOptions},
+    kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
     names::{NamedArray, NamedArrays, Owner},
 };
 use crate::{
@@ -62,12 +62,14 @@ pub(crate) struct Before {
     arrays: BTreeMap<String, Kept>,
     file: Option<Reader>,
     metadata: Vec<(String, String)>,
+    given: Vec<Given>,
 }
 
 impl Before {
     pub(crate) fn of(contents: &Contents) -> Self {
         let (arrays, file) = (contents.arrays.clone(), contents.file.clone());
-        Self { arrays, file, metadata: contents.metadata.clone() }
+        let (metadata, given) = (contents.metadata.clone(), contents.given.clone());
+        Self { arrays, file, metadata, given }
     }
 }
 
@@ -85,6 +87,8 @@ pub(crate) struct Plan {
     missing: Vec<(String, Missing)>,
     /// Arrays whose bytes turned out to be unreadable.
     dropped: Vec<String>,
+    /// Arrays that were given to programs, and are left out because what came of them is here.
+    given: Vec<Given>,
     /// The state before, for what is only there.
     file: Option<Reader>,
     /// Which of its arrays are in memory as well.
@@ -102,7 +106,7 @@ impl Plan {
         before: Before,
         options: &StateOptions,
     ) -> Result<Self, ProxyError> {
-        let Before { arrays: kept, mut file, metadata } = before;
+        let Before { arrays: kept, mut file, metadata, given } = before;
         if file.is_none() && kept.values().any(|kept| kept.saved.is_some()) {
             file = Some(Reader::open(&options.path)?);
         }
@@ -110,6 +114,7 @@ impl Plan {
             arrays: BTreeMap::new(),
             missing: Vec::new(),
             dropped: Vec::new(),
+            given: Vec::new(),
             in_file: HashSet::new(),
             file,
             metadata,
@@ -118,12 +123,32 @@ impl Plan {
         for (name, kept) in kept {
             plan.add_kept(name, kept)?;
         }
+        let mut there = BTreeMap::new();
         for session in live {
+            let names = session.arrays.iter().map(|array| array.name.clone()).collect();
+            there.insert(session.number, names);
             for array in session.arrays {
                 plan.add_live(array, &session.owner);
             }
         }
+        plan.leave_out(given, &there);
         Ok(plan)
+    }
+
+    /// Leaves out what sessions have given to programs. `live` is what they have now: as long as one
+    /// has nothing, or something is not there, what was given may be the last that there is.
+    fn leave_out(&mut self, given: Vec<Given>, live: &BTreeMap<u64, HashSet<String>>) {
+        if !self.missing.is_empty() {
+            return;
+        }
+        for given in given {
+            let own = live.get(&given.session).filter(|own| !own.is_empty());
+            // A new array of the same name is another one.
+            if own.is_some_and(|own| !own.contains(&given.name)) {
+                self.arrays.remove(&given.name);
+                self.given.push(given);
+            }
+        }
     }
 
     fn add_kept(&mut self, name: String, kept: Kept) -> Result<(), ProxyError> {
@@ -248,6 +273,11 @@ impl Contents {
     ) {
         let deleted: HashSet<(String, *const Array)> =
             deleted.into_iter().map(|(name, array)| (name, array.as_ptr())).collect();
+        for Given { name, array, .. } in &plan.given {
+            if self.arrays.get(name).is_some_and(|kept| kept.was(array)) {
+                self.arrays.remove(name);
+            }
+        }
         for name in plan.dropped {
             if let MapEntry::Occupied(mut entry) = self.arrays.entry(name) {
                 match entry.get().array {
@@ -282,6 +312,9 @@ impl Contents {
                 }
             }
         }
+        let arrays = &self.arrays;
+        self.given
+            .retain(|given| arrays.get(&given.name).is_some_and(|kept| kept.was(&given.array)));
         self.file = match Reader::open(&options.path) {
             Ok(file) => Some(file),
             Err(error) => {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{
     identity::FileIdentity,
-    kept::{Contents, Kept, LiveArrays, OWNER, StateOptions},
+    kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
     lock::Lock,
     names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
     plan::{self, Before, Plan, alive},
@@ -25,7 +25,6 @@ use crate::{
         ProxyError,
         server::{
             arrays::{Array, Devices},
-            handles::SERVER_HANDLES,
             metrics::Gauges,
         },
         status::status,
@@ -192,10 +191,11 @@ impl State {
         handle: u64,
         array: &Arc<Array>,
     ) -> Result<(), Status> {
-        let name = match handle {
-            SERVER_HANDLES.. => names.shown().get(&handle).cloned(),
-            _ => Some(names.name(handle)).and_then(|(name, chosen)| chosen.then_some(name)),
-        };
+        let shown = names.shown().get(&handle).cloned();
+        let name = shown.or_else(|| {
+            let (name, is_chosen) = names.name(handle);
+            is_chosen.then_some(name)
+        });
         let Some(name) = name.filter(|_| self.is_kept()) else { return Ok(()) };
         let mut contents = self.contents();
         // What is under this name may be another array: one of before that this one has not
@@ -214,6 +214,25 @@ impl State {
             deleted.push((name, Arc::downgrade(array)));
         }
         Ok(())
+    }
+
+    /// Notes that a session gives an array to a program. Where the state has it, under a name that
+    /// the client knows, it leaves the state with the next save that has what the session has then.
+    pub(crate) fn give(&self, names: &Names, handle: u64, array: &Arc<Array>) {
+        /// Arrays that are noted while a save is under way, which may have them. One beyond that stays
+        /// in the state until somebody deletes it.
+        const MOST: usize = 1 << 16;
+        // What others see as well stays there for them.
+        if !self.is_kept() || names.shown().contains_key(&handle) {
+            return;
+        }
+        let name = names.name(handle).0;
+        let mut contents = self.contents();
+        let has_it = contents.arrays.get(&name).is_some_and(|kept| kept.is(array));
+        if has_it || contents.deleted.is_some() && contents.given.len() < MOST {
+            let array = Arc::downgrade(array);
+            contents.given.push(Given { session: names.number, name, array });
+        }
     }
 
     /// Keeps the arrays of a session to which its client has given names, when it ends, and gives
@@ -363,7 +382,8 @@ fn read(
     tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
     room.report();
     let identity = FileIdentity::of(path);
-    Ok(Contents { arrays, file: Some(reader), identity, metadata, deleted: None })
+    let (file, given) = (Some(reader), Vec::new());
+    Ok(Contents { arrays, file, identity, metadata, given, deleted: None })
 }
 
 impl From<Error> for ProxyError {

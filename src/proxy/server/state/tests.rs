@@ -19,10 +19,11 @@ use crate::{
         },
     },
     proxy::{
-        ProxyError, Ranges,
+        ProxyError, Ranges, requests,
         server::{
             Limits, LocalSession, Server, ServerBuilder,
             peers::{Caller, Identity},
+            requests::begin,
             tests::session::{Client, on, tiled},
         },
     },
@@ -236,6 +237,94 @@ async fn only_a_deletion_takes_a_named_array_out_of_the_state() {
     client.delete(handle).await.unwrap();
     stop(server, async {}).await.unwrap();
     assert_eq!(place.names(), ["model/1"]);
+}
+
+#[tokio::test]
+async fn arrays_whose_handles_the_server_chose_are_saved_as_others_are() {
+    let place = Folder::new();
+    let server = place.server();
+    let mut client = named(&server, "model").await;
+    for (buffer, bytes) in [(1, b"one"), (2, b"two")] {
+        client.session.store(buffer, bytes.to_vec().into()).await.unwrap();
+        let answer = client.make_somewhere(buffer, DType::U8, &[3], &on(&[1])).await.unwrap();
+        assert!(answer >= 1 << 63, "{answer}");
+        if buffer == 2 {
+            assert_eq!(server.save().await.unwrap(), 2);
+            delete(&mut client, answer).await.unwrap();
+        }
+    }
+    drop(client);
+    stop(server, async {}).await.unwrap();
+    let [name] = &place.names()[..] else { panic!("{:?}", place.names()) };
+    assert!(name.starts_with("model/"), "{name}");
+    assert_eq!(place.bytes(name), b"one");
+
+    // One that the server shows has its name, and no other.
+    let server = place.server();
+    let client = named(&server, "model").await;
+    assert_eq!(server.save().await.unwrap(), 1);
+    drop(client);
+    stop(server, async {}).await.unwrap();
+    assert_eq!(place.names(), [name.clone()]);
+}
+
+/// Gives arrays of a session to a program, which takes them.
+fn give(server: &Server, handles: &[u64]) {
+    let sessions: Vec<_> = server.registry.sessions().values().cloned().collect();
+    let [session] = &sessions[..] else { panic!("{} sessions", sessions.len()) };
+    for handle in handles {
+        let array = session.table().array(*handle).unwrap();
+        session.state.give(&session.names, *handle, &array);
+        session.table().delete(*handle).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_was_given_to_a_program_leaves_the_state_when_what_came_of_it_is_saved() {
+    let place = Folder::new();
+    let server = place.server();
+    let mut client = named(&server, "model").await;
+    // Steps of a loop, each of which is saved.
+    for step in 1..=5 {
+        if step > 1 {
+            give(&server, &[step - 1]);
+            // Nothing came of it yet: it is the last that there is.
+            server.save().await.unwrap();
+            assert_eq!(place.names(), [format!("model/{}", step - 1)]);
+        }
+        client.put(step, &[step as u8], &on(&[0])).await.unwrap();
+        server.save().await.unwrap();
+        assert_eq!(place.names(), [format!("model/{step}")]);
+    }
+    // What came of it failed, or is not there yet.
+    give(&server, &[5]);
+    let spec = ArraySpec::new(DType::U8, Shape::new([1]).unwrap(), on(&[0]));
+    let request = MakeErrorArraysRequest {
+        error: Some(StatusProto { code: 10, message: "gone".into(), ..Default::default() }),
+        array_specs: vec![spec.to_proto(SerDesVersion::current()).unwrap()],
+        array_handles: vec![6],
+    };
+    client.ask(Request::MakeErrorArraysRequest(request)).await.unwrap();
+    let waits = server.registry.sessions().values().next().cloned().unwrap();
+    client.put(7, b"seven", &on(&[0])).await.unwrap();
+    let unsent = requests::make_array(
+        DType::U8,
+        &Shape::new([4]).unwrap(),
+        &on(&[0]),
+        None,
+        8,
+        SerDesVersion::current(),
+    );
+    let unsent = Request::MakeArrayFromHostBufferRequest(unsent.unwrap());
+    let later = begin(&waits, Some(&unsent));
+    server.save().await.unwrap();
+    assert_eq!(place.names(), ["model/5", "model/7"]);
+    drop(later);
+    drop(waits);
+    // Nor does it go with its session.
+    drop(client);
+    stop(server, async {}).await.unwrap();
+    assert_eq!(place.names(), ["model/5", "model/7"]);
 }
 
 #[tokio::test]

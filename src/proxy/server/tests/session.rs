@@ -21,8 +21,8 @@ use crate::{
                 BitcastArraysRequest, CheckFutureRequest, CheckValueReadyRequest, CompileRequest,
                 CopyToHostBufferRequest, DeleteArrayRequest, DestructArrayRequest, IfrtRequest,
                 InitRequest, IsArrayDeletedRequest, LoadedExecutableExecuteRequest,
-                MakeErrorArraysRequest, ReshardArraysRequest, ifrt_request::Request,
-                ifrt_response::Response,
+                MakeArrayFromHostBufferRequest, MakeErrorArraysRequest, ReshardArraysRequest,
+                ifrt_request::Request, ifrt_response::Response,
             },
         },
     },
@@ -103,6 +103,26 @@ impl Client {
         )
         .unwrap();
         self.ask(Request::MakeArrayFromHostBufferRequest(request)).await
+    }
+
+    /// An array of that host buffer; its handle, which the server chooses.
+    pub(crate) async fn make_somewhere(
+        &mut self,
+        host_buffer: u64,
+        dtype: DType,
+        dims: &[i64],
+        sharding: &Sharding,
+    ) -> Result<u64, StatusCode> {
+        let shape = Shape::new(dims).unwrap();
+        let strides = requests::row_major_strides(dtype, &shape);
+        let version = SerDesVersion::current();
+        let request =
+            requests::make_array(dtype, &shape, sharding, strides, host_buffer, version).unwrap();
+        let request = MakeArrayFromHostBufferRequest { array_handle: None, ..request };
+        match self.ask(Request::MakeArrayFromHostBufferRequest(request)).await? {
+            Response::MakeArrayFromHostBufferResponse(answer) => Ok(answer.array_handle),
+            _ => panic!("another answer"),
+        }
     }
 
     pub(crate) async fn put(
