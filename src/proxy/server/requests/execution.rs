@@ -54,12 +54,10 @@ impl Request for LoadedExecutableExecuteRequest {
         let arguments: Vec<_> = arguments.collect::<Result<_, _>>()?;
         let (promises, arrays) = promised(&program);
         let (status, status_handle) = self.status(session, &options)?;
-        let handles = session.register(&self.result_array_handle, arrays)?;
-        let taken = self.args_handles.iter().zip(&arguments);
-        for (handle, argument) in taken.filter(|(_, argument)| argument.is_taken()) {
-            session.state.give(&session.names, *handle, argument.array());
-            session.table().delete(*handle)?;
-        }
+        let given = self.args_handles.iter().copied().zip(&arguments);
+        let given = given.filter(|(_, argument)| argument.is_taken());
+        let given = given.map(|(handle, argument)| (handle, argument.array()));
+        let handles = session.exchange(&self.result_array_handle, arrays, given)?;
         // A client that has chosen the handles knows what is behind them.
         let outputs = match self.result_array_handle.is_empty() {
             true => describe(&program, &handles, session)?,

@@ -143,10 +143,28 @@ impl Session {
     /// # Errors
     /// Those of [`Table::claim`].
     pub(crate) fn register(&self, wanted: &[u64], arrays: Vec<Array>) -> Result<Vec<u64>, Status> {
+        self.exchange(wanted, arrays, std::iter::empty())
+    }
+
+    /// As [`register`](Self::register), in exchange for arrays that are given away, by their handles:
+    /// whoever looks sees the ones or the others.
+    ///
+    /// # Errors
+    /// Those of [`Table::claim`] and [`Table::delete`].
+    pub(crate) fn exchange<'a>(
+        &self,
+        wanted: &[u64],
+        arrays: Vec<Array>,
+        given: impl Iterator<Item = (u64, &'a Arc<Array>)>,
+    ) -> Result<Vec<u64>, Status> {
         let mut table = self.table();
         let handles = table.claim(wanted, arrays.len())?;
         for (handle, array) in handles.iter().zip(arrays) {
             table.insert(*handle, Entry::Live(Arc::new(array)));
+        }
+        for (handle, array) in given {
+            self.state.give(&self.names, handle, array);
+            table.delete(handle)?;
         }
         Ok(handles)
     }
