@@ -53,10 +53,13 @@ pub(crate) fn small_transfers(registry: &Registry, call: Call) -> Answered {
     Ok(streamed(Body::new(Stream { taking: Some(Box::pin(taking)), answers, end: None })))
 }
 
+/// Messages being taken up, until there are no more.
+type Taking = Pin<Box<dyn Future<Output = Result<(), Status>> + Send>>;
+
 /// The body of the answer. It is what takes the messages up: as long as the client does not read
 /// answers, none is.
 struct Stream {
-    taking: Option<Pin<Box<dyn Future<Output = Result<(), Status>> + Send>>>,
+    taking: Option<Taking>,
     answers: Arc<Answers>,
     end: Option<Result<(), Status>>,
 }

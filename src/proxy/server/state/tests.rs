@@ -265,7 +265,7 @@ async fn arrays_whose_handles_the_server_chose_are_saved_as_others_are() {
     assert_eq!(server.save().await.unwrap(), 1);
     drop(client);
     stop(server, async {}).await.unwrap();
-    assert_eq!(place.names(), [name.clone()]);
+    assert_eq!(place.names(), std::slice::from_ref(name));
 }
 
 /// Gives arrays of a session to a program, which takes them.
