@@ -185,7 +185,7 @@ CALL(PJRT_Executable_ParameterMemoryKinds) {
 }
 #endif
 #ifdef MODULE
-/* An HloModuleProto: its shape on the host (4), the sharding of its outputs (12), its donor (18). */
+/* An HloModuleProto: its shape on the host (4), the sharding of its outputs (12), where an output lies in an argument (8). */
 static size_t module(const Program* program, unsigned char* bytes) {
   static const unsigned char array[] = {0x10, 6, 0x1a, 1, 4, 0x2a, 3, 0x0a, 1, 0};
   static const unsigned char tiles[] = {0x08, 3, 0x1a, 1, 2, 0x4a, 1, 2, 0x52, 1, 0};
@@ -200,7 +200,7 @@ static size_t module(const Program* program, unsigned char* bytes) {
   *at++ = 0x62, *at++ = (unsigned char)(2 + count * (2 + sizeof tiles)), *at++ = 0x08, *at++ = 2;
   for (size_t i = 0; i < count; ++i) *at++ = 0x2a, *at++ = sizeof tiles, memcpy(at, tiles, sizeof tiles), at += sizeof tiles;
   if (program->donates >= 0) {
-    *at++ = 0x92, *at++ = 1, *at++ = 4, *at++ = 0x0a, *at++ = 2, *at++ = 0x08, *at++ = (unsigned char)program->donates;
+    *at++ = 0x42, *at++ = 4, *at++ = 0x0a, *at++ = 2, *at++ = 0x10, *at++ = (unsigned char)program->donates;
   }
   return (size_t)(at - bytes);
 }
