@@ -1,10 +1,11 @@
 """What the installed TensorFlow says of graphs and SavedModels, in each way of loading them; a child process of the interop suites.
 
-    PYTHON tests/interop/operation_loaders.py CASES BEGIN
+    PYTHON tests/interop/operation_loaders.py CASES
     PYTHON tests/interop/operation_loaders.py --empty-model DIRECTORY      saves a model of TF2 without anything in it
 
-CASES is a file of JSON lines, {"path": …, "ways": ["capi_import", …]}. Prints a line a case from the one numbered BEGIN on: its number and,
-by way, null where TensorFlow takes it, else [code or exception, message]. A crash of the process is seen by the parent.
+CASES is a file of JSON lines, {"path": …, "ways": ["capi_import", …]}. Prints a line a case: its number and, by way, null where TensorFlow takes
+it, [code or exception, message], or "crash" where the process ends. Cases run in a child of this process, which has loaded TensorFlow already,
+so that a crash costs little.
 """
 
 import ctypes
@@ -100,20 +101,57 @@ def main():
         print(json.dumps({"release": tf.__version__}))
         return
     known = ways(tf)
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    for number, line in enumerate(pathlib.Path(sys.argv[1]).read_text().splitlines()):
-        if number < int(sys.argv[2]):
-            continue
-        case, answers = json.loads(line), {}
-        for way in case["ways"]:
-            # Some graphs end in a loop of TensorFlow's, or in an allocation of all memory.
-            signal.alarm(20)
-            try:
-                answers[way] = known[way](pathlib.Path(case["path"]))
-            except Exception as error:  # noqa: BLE001 - every class is a verdict
-                answers[way] = [type(error).__name__, str(error)]
-        signal.alarm(0)
-        print(json.dumps([number, answers]), flush=True)
+    cases = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
+    number = 0
+    while number < len(cases):
+        for line in lines_of_child(known, cases, number):
+            print(line, end="", flush=True)
+            number += 1
+        if number < len(cases):
+            print(json.dumps([number, answers_one_by_one(known, cases[number])]), flush=True)
+            number += 1
+
+
+def lines_of_child(known, cases, begin):
+    """The lines for the cases from `begin` on, up to one that ends the process. TensorFlow is loaded once for all of these."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        try:
+            with os.fdopen(writing, "w") as out:
+                for number in range(begin, len(cases)):
+                    print(json.dumps([number, answers(known, cases[number])]), file=out, flush=True)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        yield from (line for line in lines if line.endswith("\n"))
+    os.waitpid(child, 0)
+
+
+def answers_one_by_one(known, case):
+    """What TensorFlow says of a case that ends the process in one way or more."""
+    found = {}
+    for way in case["ways"]:
+        lines = list(lines_of_child(known, [dict(case, ways=[way])], 0))
+        found |= json.loads(lines[0])[1] if lines else {way: "crash"}
+    return found
+
+
+def answers(known, case):
+    """What TensorFlow says of a case, by way."""
+    found = {}
+    for way in case["ways"]:
+        # Some graphs end in a loop of TensorFlow's, or in an allocation of all memory.
+        signal.alarm(20)
+        try:
+            found[way] = known[way](pathlib.Path(case["path"]))
+        except Exception as error:  # noqa: BLE001 - every class is a verdict
+            found[way] = [type(error).__name__, str(error)]
+    signal.alarm(0)
+    return found
 
 
 if __name__ == "__main__":
