@@ -4,11 +4,7 @@
 //! Knows where functions are and which operation each node has. It must never know what an operation
 //! does with shapes.
 
-use std::{
-    borrow::Borrow,
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 
 use super::{
     body::{Body, Owner, Owners},
@@ -18,13 +14,15 @@ use super::{
 use crate::artifact::{
     graph::{
         GraphError,
-        attributes::AttributeValue,
         fault::Part,
         function_names::FunctionNames,
         index::{ArgumentShape, FunctionIndex},
-        name_of, node_at,
-        shapes::{BodyMismatch, Called, CalledFunctions, FunctionNode, ShapedFunction, Tensor},
-        source::{Extent, Source},
+        name_of,
+        shapes::{
+            BodyMismatch, ByNode, Called, CalledFunctions, Constants, FunctionNode, ShapedFunction,
+            ShapedKinds, Tensor,
+        },
+        source::Extent,
     },
     ops::{Operation, Registry},
 };
@@ -43,6 +41,7 @@ pub(super) struct CalledShapes<'c> {
     producer: i32,
     /// By the hash of its name; `None` for one of which nothing is known.
     functions: HashMap<u64, Option<Rc<CalledFunction<'c>>>>,
+    reader: ShapeReader<'c>,
     depth: u32,
     /// How many nodes were looked at.
     nodes: usize,
@@ -56,20 +55,20 @@ struct CalledFunction<'c> {
 
 impl<'c> CalledShapes<'c> {
     pub(super) fn of(library: Library<'c>, producer: i32) -> Self {
-        Self { library, producer, functions: HashMap::new(), depth: 0, nodes: 0 }
+        let (functions, reader) = (HashMap::new(), ShapeReader::default());
+        Self { library, producer, functions, reader, depth: 0, nodes: 0 }
     }
 
     fn function(&mut self, name: u64) -> Result<Option<Rc<CalledFunction<'c>>>, GraphError> {
         if let Some(known) = self.functions.get(&name) {
             return Ok(known.clone());
         }
-        let Library { source, names, registries, release, memo, .. } = self.library;
+        let Library { names, memo, .. } = self.library;
         let mut found = None;
         if let Some(place) = names.get(name).map(|function| function.place) {
             let index = memo.index(self.library, place)?;
             self.nodes = self.nodes.saturating_add(index.nodes.len());
-            let find = |name: &str| operation(names, registries, name);
-            let shaped = shaped(index, (source, release), find)?;
+            let shaped = self.reader.read(index, self.library)?;
             found = shaped.map(|shaped| Rc::new(CalledFunction { place, shaped }));
         }
         self.functions.insert(name, found.clone());
@@ -124,39 +123,44 @@ fn operation<'r>(
     defined.find(|found| !found.is_name_alone())
 }
 
-/// A function whose nodes have the operations that `find` knows by name; `None` where names alone
-/// do not tell which node is meant.
-fn shaped<'r, F: Borrow<FunctionIndex>>(
-    function: F,
-    (source, release): (Source<'_>, i32),
-    find: impl Fn(&str) -> Option<Operation<'r>>,
-) -> Result<Option<ShapedFunction<'r, F>>, GraphError> {
-    let index = function.borrow();
-    if index.oversized {
-        return Ok(None);
-    }
-    let arguments = numbered(&index.arguments);
-    let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
-    for (number, node) in numbered(&index.nodes) {
-        // A list of arguments may have the name of a node.
-        if owners.insert(node.name, Owner::Node(number)).is_some() {
+/// Reads what the shapes of functions hang on, and remembers what their nodes have in common.
+#[derive(Default)]
+pub(super) struct ShapeReader<'c> {
+    kinds: ShapedKinds<'c>,
+    constants: Constants,
+}
+
+impl<'c> ShapeReader<'c> {
+    /// A function of the library; `None` where names alone do not tell which node is meant.
+    fn read<F: Borrow<FunctionIndex>>(
+        &mut self,
+        function: F,
+        library: Library<'c>,
+    ) -> Result<Option<ShapedFunction<'c, F>>, GraphError> {
+        let index = function.borrow();
+        if index.oversized {
             return Ok(None);
         }
-    }
-    let mut constants = HashMap::new();
-    for (number, place) in &index.constants {
-        let node = node_at::read(source, *place, None, release)?;
-        if let Some(AttributeValue::Tensor(tensor)) = node.attributes.get("value") {
-            constants.insert(*number, Tensor::constant(tensor));
+        let arguments = numbered(&index.arguments);
+        let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
+        owners.reserve(index.nodes.len());
+        for (number, node) in numbered(&index.nodes) {
+            // A list of arguments may have the name of a node.
+            if owners.insert(node.name, Owner::Node(number)).is_some() {
+                return Ok(None);
+            }
         }
+        let Library { source, names, registries, release, .. } = library;
+        let mut constants = ByNode::default();
+        for (number, place) in &index.constants {
+            if let Some(tensor) = self.constants.read(source, *place, release)? {
+                constants.insert(*number, tensor);
+            }
+        }
+        let order = Body { function: index, owners }.visits(|_| true).in_order().collect();
+        let find = |name: &str| operation(names, registries, name);
+        Ok(Some(ShapedFunction::new(function, (&mut self.kinds, find), constants, order)))
     }
-    let called: HashSet<u32> =
-        index.nodes.iter().filter(|node| node.is_function).map(|node| node.kind).collect();
-    let operations = numbered(&index.kinds)
-        .map(|(number, kind)| find(&kind.operation).filter(|_| !called.contains(&number)));
-    let operations: Vec<_> = operations.collect();
-    let order = Body { function: index, owners }.visits(|_| true).in_order().collect();
-    Ok(Some(ShapedFunction::new(function, operations.into_iter(), constants, order)))
 }
 
 /// Nobody looks into the functions that nodes call.
@@ -171,22 +175,20 @@ impl CalledFunctions for NotCalled {
 /// The first node that a shape function refuses in a function that is loaded alone, in the order of
 /// the importer's visits: of its arguments it knows what it says itself, and it finds no other
 /// function.
-pub(super) fn alone(
+pub(super) fn alone<'c>(
     place: Extent,
-    library: Library<'_>,
+    (library, reader): (Library<'c>, &mut ShapeReader<'c>),
 ) -> Result<Option<BodyMismatch>, GraphError> {
-    let Library { source, names, registries, release, follows_shapes, memo } = library;
-    if !follows_shapes {
+    if !library.follows_shapes {
         return Ok(None);
     }
-    let function = memo.index(library, place)?;
-    let find = |name: &str| operation(names, registries, name);
+    let function = library.memo.index(library, place)?;
     let shape = |(number, argument)| match function.given.shape(number, argument) {
         ArgumentShape::Known(dimensions) => Tensor::of_dimensions(dimensions),
         ArgumentShape::Unknown | ArgumentShape::Invalid(_) => Tensor::nothing(),
     };
     let arguments: Vec<Tensor> = numbered(&function.arguments).map(shape).collect();
-    let Some(shaped) = shaped(function, (source, release), find)? else { return Ok(None) };
+    let Some(shaped) = reader.read(function, library)? else { return Ok(None) };
     Ok(shaped.infer(&arguments, i32::MAX, &mut NotCalled)?.err())
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     bodies::in_words,
-    body_shapes,
+    body_shapes::{self, ShapeReader},
     called_bodies::{FunctionFinding, Library},
     digest::{Clear, Digest, FunctionForm, Judged},
     function_graph::{kinds_in_graph, reload},
@@ -177,7 +177,8 @@ pub(super) fn load(
             return Ok(found);
         }
     };
-    let mut loading = Loading { library, deprecated, found, steps: 0 };
+    let shapes = ShapeReader::default();
+    let mut loading = Loading { library, deprecated, found, shapes, steps: 0 };
     let mut there = HashSet::new();
     for position in order {
         let (Some((hash, _)), Some(function)) = (functions.get(position), unloaded.get(position))
@@ -261,6 +262,7 @@ struct Loading<'a> {
     library: Library<'a>,
     deprecated: &'a DeprecatedOperations,
     found: LoadedFunctions,
+    shapes: ShapeReader<'a>,
     /// What was looked at so far; see [`reload`].
     steps: u64,
 }
@@ -313,7 +315,7 @@ impl Loading<'_> {
         let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
         let mut whole = None;
         let library = self.library;
-        let shapes = body_shapes::alone(*place, library)?;
+        let shapes = body_shapes::alone(*place, (library, &mut self.shapes))?;
         let given = self.given(unloaded)?;
         let found = self.found.faults.iter_mut().zip(&mut self.found.functions);
         for (release, ((fault, loaded), registry)) in found.zip(library.registries).enumerate() {

@@ -33,6 +33,11 @@ pub(in super::super) fn lost_attributes(
     if operation.is_name_alone() {
         return Vec::new();
     }
+    let is_known =
+        |(name, _)| std::str::from_utf8(name).is_ok_and(|name| operation.attribute(name).is_some());
+    if attributes.iter().all(is_known) {
+        return Vec::new();
+    }
     let Some(history) = Registry::operation_of_any_release(operation.name()) else {
         return Vec::new();
     };

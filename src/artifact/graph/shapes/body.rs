@@ -6,7 +6,7 @@
 //! Knows what hangs together in a function. It must never know what an operation does with shapes,
 //! nor where other functions are.
 
-use std::{borrow::Borrow, collections::HashMap};
+use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 
 use super::{
     inference::ShapeRule,
@@ -40,14 +40,17 @@ pub(in super::super) trait CalledFunctions {
     fn call(&mut self, function: u64, inputs: &[Tensor]) -> Called;
 }
 
+/// A map by the numbers of nodes.
+pub(in super::super) type ByNode<V> = HashMap<u32, V, foldhash::fast::RandomState>;
+
 /// A function whose shapes are followed.
 pub(in super::super) struct ShapedFunction<'r, F> {
     function: F,
-    kinds: Vec<Option<Kind<'r>>>,
+    kinds: Vec<Option<Rc<Kind<'r>>>>,
     nodes: NameMap<u32>,
-    constants: HashMap<u32, Tensor>,
+    constants: ByNode<Tensor>,
     /// By node, the function that it calls, where the importer looks into that.
-    calls: HashMap<u32, u64>,
+    calls: ByNode<u64>,
     /// The nodes in an order in which inputs come first, but for those that close loops.
     order: Vec<u32>,
 }
@@ -58,28 +61,61 @@ struct Kind<'r> {
     rule: ShapeRule,
     /// Whether the call gives an attribute.
     is_open: bool,
-    /// By the number of its name: where an output begins, and how many tensors it is.
-    outputs: HashMap<u32, (usize, usize)>,
+    /// The outputs: the number of the name, where it begins, and how many tensors it is.
+    outputs: Vec<(u32, usize, usize)>,
     /// A shape in an attribute that is none.
     fault: Option<Box<Mismatch>>,
+}
+
+/// The kinds that are remembered. Where there are more, it begins anew.
+const MOST_KINDS: usize = 1 << 12;
+
+/// What is known of the kinds of nodes in functions, each looked at once for all functions that one
+/// reader has read.
+#[derive(Default)]
+pub(in super::super) struct ShapedKinds<'r> {
+    /// By where a kind lies, which is kept so that no other one takes its place.
+    known: HashMap<*const BodyKind, KnownKind<'r>, foldhash::fast::RandomState>,
+}
+
+/// A kind with what is known of it; nothing of one that calls a function.
+type KnownKind<'r> = (Rc<BodyKind>, Option<Rc<Kind<'r>>>);
+
+impl<'r> ShapedKinds<'r> {
+    /// The kinds of a function; `find` knows the operation of each, none where it is a function.
+    fn of_function(
+        &mut self,
+        function: &FunctionIndex,
+        find: impl Fn(&str) -> Option<Operation<'r>>,
+    ) -> Vec<Option<Rc<Kind<'r>>>> {
+        if self.known.len() > MOST_KINDS {
+            self.known.clear();
+        }
+        let kind = |kind: &Rc<BodyKind>| {
+            let known = self.known.entry(Rc::as_ptr(kind)).or_insert_with(|| {
+                let found = find(&kind.operation).map(|found| Kind::of(function, kind, found));
+                (Rc::clone(kind), found.map(Rc::new))
+            });
+            known.1.clone()
+        };
+        function.kinds.iter().map(kind).collect()
+    }
 }
 
 /// Why a function cannot be: the number of a node, and what its shape function refuses.
 pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
 
 impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
-    /// A function with the operations of its kinds, none where a node calls a function; with its
-    /// constants by node, and its nodes in an order in which inputs come first.
+    /// A function with the operations of its kinds as `find` knows them by name, none for functions;
+    /// with its constants by node, and its nodes in an order in which inputs come first.
     pub(in super::super) fn new(
         function: F,
-        operations: impl Iterator<Item = Option<Operation<'r>>>,
-        constants: HashMap<u32, Tensor>,
+        (kinds, find): (&mut ShapedKinds<'r>, impl Fn(&str) -> Option<Operation<'r>>),
+        constants: ByNode<Tensor>,
         order: Vec<u32>,
     ) -> Self {
         let index = function.borrow();
-        let kinds = index.kinds.iter().zip(operations);
-        let kinds =
-            kinds.map(|(kind, operation)| Some(Kind::of(index, kind, operation?))).collect();
+        let kinds = kinds.of_function(index, find);
         let nodes = (0_u32..).zip(&index.nodes).map(|(number, node)| (node.name, number)).collect();
         let inside = index.calls.iter().filter(|inner| inner.call.inside);
         let calls = inside.map(|inner| (inner.node, inner.call.function)).collect();
@@ -123,12 +159,11 @@ impl<'r> Kind<'r> {
     fn of(function: &FunctionIndex, kind: &BodyKind, operation: Operation<'r>) -> Self {
         let attributes = &kind.attributes;
         let node = in_body(operation, attributes, &[], 0);
-        let (mut outputs, mut at) = (HashMap::new(), 0_usize);
+        let (mut outputs, mut at) = (Vec::new(), 0_usize);
         for argument in operation.outputs() {
             let Some(count) = node.tensors(&argument) else { break };
-            if let Some(name) = function.outputs.find(argument.name()) {
-                outputs.insert(name, (at, count));
-            }
+            // Another function may be the first one to name it.
+            outputs.push((function.outputs.number(argument.name().as_bytes()), at, count));
             at = at.saturating_add(count);
         }
         let is_given = |value| matches!(value, AttributeValue::Placeholder(_));
@@ -189,7 +224,7 @@ impl<F> Walk<'_, '_, F> {
     fn outputs(&self, number: u32, producer: i32) -> Inferred<Vec<Tensor>> {
         let nothing = Ok(Vec::new());
         let Some(node) = self.function.nodes.get(number as usize) else { return nothing };
-        let kind = self.body.kinds.get(node.kind as usize).and_then(Option::as_ref);
+        let kind = self.body.kinds.get(node.kind as usize).and_then(Option::as_deref);
         let attributes = self.function.kinds.get(node.kind as usize).map(|kind| &kind.attributes);
         let (Some(kind), Some(attributes)) = (kind, attributes) else { return nothing };
         if let Some(fault) = &kind.fault {
@@ -237,7 +272,8 @@ impl<F> Walk<'_, '_, F> {
             let is_one = matches!(target.element, Element::Number(_));
             return is_one.then(|| tensors.push(Tensor::nothing()));
         };
-        let (first, count) = *kind.outputs.get(&target.output)?;
+        let mut outputs = kind.outputs.iter();
+        let (_, first, count) = *outputs.find(|(name, ..)| *name == target.output)?;
         let named = match target.element {
             Element::Number(number) => {
                 let at = first.checked_add(usize::try_from(number).ok()?)?;

@@ -6,6 +6,7 @@ use std::{collections::HashMap, rc::Rc};
 
 use super::{
     body::CalledFunctions,
+    constants::Constants,
     inference::{ShapeRule, with_said_shapes},
     known::Known,
     node::ShapedNode,
@@ -64,6 +65,7 @@ pub(in super::super) fn first_fault(
         rules: HashMap::default(),
         known: Known::of(graph.index.nodes().len()),
         read: NodeAttributes::new(),
+        constants: Constants::default(),
         none: Rc::default(),
         near: None,
     };
@@ -82,6 +84,7 @@ struct Walk<'g, 'c> {
     rules: HashMap<&'g str, ShapeRule, foldhash::quality::RandomState>,
     known: Known,
     read: NodeAttributes,
+    constants: Constants,
     /// What stands for attributes that are not wanted.
     none: Rc<Attributes>,
     /// The places that were found last.
@@ -124,6 +127,9 @@ impl<'g> Walk<'g, '_> {
         if rule.is_empty() && !is_said {
             return Ok(None);
         }
+        if operation.name() == "Const" && !is_said {
+            return self.visit_constant(node);
+        }
         let attributes = self.attributes(node, rule.reads_attributes || is_said)?;
         let shaped = ShapedNode {
             operation,
@@ -134,6 +140,15 @@ impl<'g> Walk<'g, '_> {
         };
         let outputs = rule.infer(&shaped);
         Ok(self.keep(node, outputs, &attributes))
+    }
+
+    /// The same at a constant, of which each is another one.
+    fn visit_constant(&mut self, node: u32) -> Result<Option<Box<Mismatch>>, GraphError> {
+        let ShapedGraph { source, release, .. } = self.graph;
+        let place = self.place_of(node)?.unwrap_or_default();
+        let tensor = self.constants.read(source, place, release)?.unwrap_or_default();
+        self.known.set(node, vec![tensor]);
+        Ok(None)
     }
 
     /// Keeps what a node gives, as far as that goes with what it says itself.

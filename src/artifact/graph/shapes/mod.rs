@@ -15,6 +15,7 @@
 
 mod arrangement;
 mod body;
+mod constants;
 mod control_flow;
 mod elementwise;
 mod functions;
@@ -32,7 +33,8 @@ mod tensor;
 mod windows;
 
 pub(super) use self::{
-    body::{BodyMismatch, Called, CalledFunctions, ShapedFunction},
+    body::{BodyMismatch, ByNode, Called, CalledFunctions, ShapedFunction, ShapedKinds},
+    constants::Constants,
     main_graph::{ShapeFault, ShapedGraph, first_fault},
     shape::{FunctionNode, Mismatch},
     tensor::Tensor,
