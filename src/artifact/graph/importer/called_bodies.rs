@@ -13,6 +13,7 @@ use std::{
 
 use super::{
     binding::{Binding, BoundValue, Scope},
+    call_order,
     callers::Callers,
     digest::{ClearCall, Digest},
     function_memo::FunctionMemo,
@@ -188,11 +189,12 @@ impl CalledBodies {
         let calls = function.calls.iter().map(|inner| around.inner(&function, inner, signatures));
         let calls: Vec<InnerCall> = calls.collect();
         let mut known = HashSet::new();
+        let inside: Vec<&BodyCall> =
+            function.calls.iter().filter(|inner| inner.call.inside).collect();
+        let inside = in_order(library, (&function, place), inside)?;
         // The first call has to come off the stack first.
-        let firsts = function.calls.iter().filter(|inner| {
-            inner.call.inside
-                && !self.positions.contains_key(&inner.call.function)
-                && known.insert(inner.call.function)
+        let firsts = inside.into_iter().filter(|inner| {
+            !self.positions.contains_key(&inner.call.function) && known.insert(inner.call.function)
         });
         let firsts: Vec<FirstCall> = firsts
             .map(|inner| FirstCall {
@@ -381,6 +383,25 @@ impl CalledBodies {
         // Its attributes may be others than those that the body was built for.
         own().or_else(|| self.call_finding(node.call, tensors, release))
     }
+}
+
+/// The calls in a function in the order in which the importer comes to them.
+fn in_order<'f>(
+    library: Library<'_>,
+    function: (&FunctionIndex, Extent),
+    mut calls: Vec<&'f BodyCall>,
+) -> Result<Vec<&'f BodyCall>, GraphError> {
+    if calls.len() > 1 {
+        let order = call_order::in_order(library, function)?;
+        let mut places = vec![usize::MAX; order.len()];
+        for (place, node) in order.into_iter().enumerate() {
+            if let Some(known) = places.get_mut(node as usize) {
+                *known = place;
+            }
+        }
+        calls.sort_by_key(|inner| places.get(inner.node as usize).copied());
+    }
+    Ok(calls)
 }
 
 /// A function in which no release finds anything, and what it calls.

@@ -1,0 +1,112 @@
+//! The order in which the importer comes to the nodes of a function when it asks for their shapes.
+//!
+//! It goes from what nobody takes anything from to what that takes, the last one first. Of control
+//! inputs the last one is that whose name is the last. Where two calls give the same function other
+//! attributes, the first one decides what it becomes.
+//!
+//! Knows what goes into what. It must never know what nodes do.
+
+use std::collections::HashMap;
+
+use super::{
+    body::{Body, Owner, Owners},
+    called_bodies::Library,
+    instantiate::numbered,
+};
+use crate::artifact::graph::{
+    GraphError,
+    fault::Part,
+    index::{FunctionIndex, Name},
+    source::Extent,
+};
+
+/// Names of nodes that are read for one function, to put control inputs in order, and the nodes that
+/// it has at most. Behind that they stay as they are written.
+const MOST_NAMES: usize = 64;
+const MOST_NODES: usize = 1 << 12;
+
+/// The numbers of the nodes in the order in which their shapes are asked for; those that nothing
+/// leads to, as nodes of loops, come last.
+pub(super) fn in_order(
+    library: Library<'_>,
+    (function, place): (&FunctionIndex, Extent),
+) -> Result<Vec<u32>, GraphError> {
+    let arguments = numbered(&function.arguments);
+    let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
+    owners.extend(numbered(&function.nodes).map(|(n, node)| (node.name, Owner::Node(n))));
+    let node_of = |name: &Name| match owners.get(name) {
+        Some(Owner::Node(node)) => Some(*node),
+        _ => None,
+    };
+    let mut givers: Vec<Vec<u32>> = vec![Vec::new(); function.nodes.len()];
+    let mut controls: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut is_taken = vec![false; function.nodes.len()];
+    for input in &function.inputs {
+        let Some(from) = node_of(&input.target.name) else { continue };
+        if let Some(is_taken) = is_taken.get_mut(from as usize) {
+            *is_taken = true;
+        }
+        if input.target.control {
+            controls.entry(input.node).or_default().push(from);
+        } else if let Some(givers) = givers.get_mut(input.node as usize) {
+            givers.push(from);
+        }
+    }
+    let mut names: HashMap<u32, String> = HashMap::new();
+    for (node, mut from) in controls {
+        let is_read = names.len() + from.len() <= MOST_NAMES && givers.len() <= MOST_NODES;
+        if from.len() > 1 && is_read {
+            for one in &from {
+                let (_, name) = library.memo.names(library, place, Part::Node(*one))?;
+                names.insert(*one, name);
+            }
+            from.sort_by(|one, other| names.get(one).cmp(&names.get(other)));
+        }
+        if let Some(givers) = givers.get_mut(node as usize) {
+            givers.extend(from);
+        }
+    }
+    // What nobody takes anything from, as the nodes come into the graph; then what is returned.
+    let returned = function.results.iter().filter_map(|result| {
+        let target = function.returns.get(&result.name).copied().flatten()?;
+        node_of(&target.name)
+    });
+    let returned: Vec<u32> = returned.collect();
+    for node in &returned {
+        if let Some(is_taken) = is_taken.get_mut(*node as usize) {
+            *is_taken = true;
+        }
+    }
+    let visits: Vec<u32> = Body { function, owners }.visits(|_| true).in_order().collect();
+    let is_last = |node: &u32| is_taken.get(*node as usize) == Some(&false);
+    let mut waiting: Vec<(u32, bool)> =
+        visits.iter().copied().filter(is_last).chain(returned).map(|node| (node, false)).collect();
+    Ok(left(&mut waiting, &givers))
+}
+
+/// The nodes in the order in which they are left, each after what it takes.
+fn left(waiting: &mut Vec<(u32, bool)>, givers: &[Vec<u32>]) -> Vec<u32> {
+    let mut order = Vec::with_capacity(givers.len());
+    let mut is_seen = vec![false; givers.len()];
+    while let Some((node, is_left)) = waiting.pop() {
+        if is_left {
+            order.push(node);
+            continue;
+        }
+        let (Some(seen), Some(givers)) =
+            (is_seen.get_mut(node as usize), givers.get(node as usize))
+        else {
+            continue;
+        };
+        if !std::mem::replace(seen, true) {
+            waiting.push((node, true));
+            waiting.extend(givers.iter().map(|from| (*from, false)));
+        }
+    }
+    let rest = (0_u32..).zip(&is_seen).filter(|(_, seen)| !**seen).map(|(node, _)| node);
+    order.extend(rest);
+    order
+}
+
+#[cfg(test)]
+mod tests;
