@@ -440,7 +440,12 @@ impl FunctionGraph<'_> {
             let node = self.function.nodes.get(call.node as usize)?;
             let kind = self.function.kinds.get(node.kind as usize)?;
             let callee = definitions.loaded.get(call.call.function)?;
-            callee.misgiven(&kind.attributes, definitions.registry)
+            let misgiven = callee.misgiven(&kind.attributes, definitions.registry);
+            misgiven.or_else(|| {
+                // Arguments and results that are nodes in it may have numbers that no call knows.
+                let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
+                callee.call_finding((types.inputs.len(), types.outputs.len()))
+            })
         })
     }
 

@@ -180,7 +180,8 @@ pub(super) fn load(
     let shapes = ShapeReader::default();
     let mut loading = Loading { library, deprecated, found, shapes, steps: 0 };
     let mut there = HashSet::new();
-    for position in order {
+    let (mut firsts, mut again) = (Vec::with_capacity(order.len()), HashMap::new());
+    for (time, position) in order.into_iter().enumerate() {
         let (Some((hash, _)), Some(function)) = (functions.get(position), unloaded.get(position))
         else {
             continue;
@@ -188,11 +189,18 @@ pub(super) fn load(
         if let Some(kind) = function.needs_later(&there) {
             loading.refuse(function, kind)?;
         }
-        there.insert(*hash);
+        match there.insert(*hash) {
+            true => firsts.push((time, *hash)),
+            false => _ = again.insert(*hash, time),
+        }
         let is_first = loading.found.functions.iter().any(|known| known.get(*hash).is_none());
         if is_first && loading.found.faults.iter().any(Option::is_none) {
             loading.load(*hash, function)?;
         }
+    }
+    if !again.is_empty() {
+        let libraries = loading.found.functions.iter_mut();
+        libraries.for_each(|library| library.rename(&again, &firsts));
     }
     Ok(loading.found)
 }

@@ -28,16 +28,14 @@ use crate::artifact::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, Judgement, Loader,
         MetaGraph, StructureFaultKind,
         fault::Part,
-        index::{
-            FirstNode, GraphIndex, LostCall, LostTarget, MainNodes, NamingNode, read_signature,
-        },
+        index::{Argument, FirstNode, GraphIndex, LostCall, LostTarget, MainNodes, NamingNode},
         kinds::Kinds,
         node_at,
         node_rules::SavedTensorFault,
         rules::shown,
         source::Extent,
     },
-    ops::{ArgumentType, OperationDefinition, Registry, type_name},
+    ops::{Registry, type_name},
     schema::{GRAPH_DEF, SAVED_MODEL},
 };
 
@@ -345,10 +343,10 @@ fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, Gr
         if !(0..found.len()).any(|release| is_open(release, function.place)) {
             continue;
         }
-        let signature = read_signature(library.source, function.place, library.release)?;
+        let index = library.memo.index(library, function.place)?;
         for (known, registry) in found.iter_mut().zip(library.registries) {
             if known.is_none()
-                && let Some(finding) = untyped(&signature, registry)
+                && let Some(finding) = untyped(&index.arguments, registry)
             {
                 let finding = FunctionFinding { function: function.place, finding };
                 *known = Some(in_words(library, Extent::default(), &finding)?);
@@ -358,16 +356,13 @@ fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, Gr
     Ok(found)
 }
 
-/// An argument whose type Python does not know.
-fn untyped(signature: &OperationDefinition, registry: &Registry) -> Option<BodyFinding> {
+/// An argument whose type Python does not know, which reads the type that is written, whatever
+/// attribute the argument names besides.
+fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BodyFinding> {
     let is_known = |number: i32| {
         registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
     };
-    let number = |element: &ArgumentType| match element {
-        ArgumentType::Fixed(number) => *number,
-        ArgumentType::Attribute(_) | ArgumentType::List(_) => 0,
-    };
-    let numbers = signature.inputs.iter().map(|argument| number(&argument.element));
+    let numbers = arguments.iter().map(|argument| argument.data_type);
     let (position, number) = (0_u32..).zip(numbers).find(|(_, number)| !is_known(*number))?;
     let found = match number {
         0 => "an argument without a type of its own".to_owned(),

@@ -135,7 +135,7 @@ impl Reloaded {
     }
 
     /// What is wrong with a call of so many tensors, whatever is in the function.
-    fn call_finding(&self, (inputs, outputs): (u64, u64)) -> Option<FunctionFinding> {
+    pub(super) fn call_finding(&self, (inputs, outputs): (u64, u64)) -> Option<FunctionFinding> {
         let kind = if inputs < self.needs.0 {
             BodyFaultKind::FewInputs
         } else if outputs < self.needs.1 {
@@ -144,6 +144,13 @@ impl Reloaded {
             return None;
         };
         Some(self.with(Finding::names(Part::Function, kind)))
+    }
+
+    /// That a call in it finds nobody of the name that is its operation.
+    fn lost(&self, call: &ReloadedCall, callee: Option<&Self>) -> FunctionFinding {
+        let mut finding = Finding::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
+        finding.operation = callee.map_or(String::new(), |found| found.definition.name.clone());
+        self.with(finding)
     }
 
     /// What is wrong with what a call gives for what the function leaves to it.
@@ -185,15 +192,40 @@ impl ReloadedLibrary {
 
     /// Adds a function whose callees were added before.
     pub(super) fn add(&mut self, function: u64, reloaded: Rc<Reloaded>) {
-        let own = reloaded.unset.clone().map(|finding| Rc::new(reloaded.with(finding)));
-        let finding = own.or_else(|| {
-            reloaded.calls.iter().find_map(|call| {
-                let callee = self.functions.get(&call.function)?;
-                call.finding(callee).or_else(|| self.findings.get(&call.function)?.clone())
-            })
-        });
+        let finding = self.finding(&reloaded, |_| false);
         self.findings.insert(function, finding);
         self.functions.insert(function, reloaded);
+    }
+
+    /// What keeps a function from being called whose callees were added before; `is_gone` says which
+    /// of these are there under another name only.
+    fn finding(
+        &self,
+        reloaded: &Reloaded,
+        is_gone: impl Fn(u64) -> bool,
+    ) -> Option<Rc<FunctionFinding>> {
+        let own = reloaded.unset.clone().map(|finding| Rc::new(reloaded.with(finding)));
+        own.or_else(|| {
+            reloaded.calls.iter().find_map(|call| {
+                let callee = self.functions.get(&call.function)?;
+                if call.direct && is_gone(call.function) {
+                    return Some(Rc::new(reloaded.lost(call, Some(callee))));
+                }
+                call.finding(callee).or_else(|| self.findings.get(&call.function)?.clone())
+            })
+        })
+    }
+
+    /// Says that functions were loaded a second time, under another name, of which `last` tells when
+    /// the last time was; `order` is the one in which all were loaded for the first time. Those that
+    /// call the first one by its name find nobody then.
+    pub(super) fn rename(&mut self, last: &HashMap<u64, usize>, order: &[(usize, u64)]) {
+        for (time, function) in order {
+            let Some(reloaded) = self.functions.get(function).cloned() else { continue };
+            let is_gone = |callee| last.get(&callee).is_some_and(|last| last > time);
+            let finding = self.finding(&reloaded, is_gone);
+            self.findings.insert(*function, finding);
+        }
     }
 
     /// What a node of the graph finds that calls a function and takes and gives so many tensors, in
@@ -306,12 +338,8 @@ impl LoadDefinitions<'_> {
                             waiting.push(call.function);
                         }
                         (false, true) => {
-                            let kind = ImportFaultKind::UnknownOperation;
-                            let mut finding = Finding::of(Part::Node(call.node), kind);
                             let target = self.loaded.get(call.function);
-                            finding.operation =
-                                target.map_or(String::new(), |found| found.definition.name.clone());
-                            return Some(callee.with(finding));
+                            return Some(callee.lost(call, target.map(Rc::as_ref)));
                         }
                         (false, false) => {}
                     }

@@ -1,0 +1,81 @@
+//! What becomes of calls once functions have the names that Python gives them.
+
+use super::{INPUT, Kind, Loader, function, kind, node, together};
+use crate::artifact::graph::BodyFaultKind;
+
+const CALL: &str = "node { name: 'c' op: 'f' input: 'x' } ";
+const DTYPE: &str = "attr { key: 'dtype' value { type: DT_FLOAT } }";
+
+fn index(number: u32) -> String {
+    format!(
+        "attr {{ key: 'T' value {{ type: DT_FLOAT }} }} attr {{ key: 'index' value {{ i: {number} }} }}"
+    )
+}
+
+/// A function without arguments and results.
+fn empty(name: &str, nodes: &str) -> String {
+    format!("library {{ function {{ signature {{ name: '{name}' }} {nodes} }} }} ")
+}
+
+#[test]
+fn a_function_loaded_twice_is_lost_to_those_that_were_loaded_between() {
+    let calls = function("f", &node("d", "t", &[], ""), "a");
+    let (one, other) = (empty("t", ""), empty("t", &node("n", "NoOp", &[], "")));
+    let graph = |libraries: &[String]| format!("{INPUT} {CALL} {}", together(libraries));
+    for twice in [[one.clone(), other.clone()], [one.clone(), one.clone()]] {
+        let [first, second] = twice;
+        for order in [
+            [calls.clone(), first.clone(), second.clone()],
+            [first.clone(), calls.clone(), second.clone()],
+            [first.clone(), second.clone(), calls.clone()],
+        ] {
+            assert_eq!(kind(Loader::Load, &graph(&order)), Some(Kind::UnknownOperation));
+            // Nobody looks into it where no node of the graph calls it.
+            assert_eq!(kind(Loader::Load, &together(&order)), None);
+        }
+    }
+    // Through another one as well; a call of a function that is an attribute asks nobody.
+    let outer = function("f", &node("d", "g", &["a"], ""), "a");
+    let inner = function("g", &node("d", "t", &[], ""), "a");
+    let deep = graph(&[outer, inner, one.clone(), other.clone()]);
+    assert_eq!(kind(Loader::Load, &deep), Some(Kind::UnknownOperation));
+    let target = "attr { key: 'Tin' value { list { } } } attr { key: 'Tout' value { list { } } }
+        attr { key: 'f' value { func { name: 't' } } }";
+    let partitioned = function("f", &node("d", "PartitionedCall", &[], target), "a");
+    assert_eq!(kind(Loader::Load, &graph(&[partitioned, one.clone(), other])), None);
+    assert_eq!(kind(Loader::Load, &graph(&[calls, one])), None);
+}
+
+#[test]
+fn a_loaded_call_gives_what_arguments_and_results_by_hand_ask_for() {
+    let input = node("p", "Placeholder", &[], DTYPE);
+    let result = input + &node("r", "_Retval", &["p:output:0"], &index(0));
+    let argument = node("r", "_Arg", &[], &index(1));
+    let faults = [BodyFaultKind::FewOutputs, BodyFaultKind::FewInputs];
+    for (nodes, expected) in [&result, &argument].into_iter().zip(faults) {
+        let load = |call: &str| {
+            let calls = function("f", call, "a");
+            kind(Loader::Load, &together(&[calls, empty("h", nodes)]))
+        };
+        let Some(Kind::Structure(fault)) = load(&node("c", "h", &[], "")) else { panic!("taken") };
+        assert_eq!(fault.body.map(|body| body.kind), Some(expected));
+        let disabled = "attr { key: '_disable_call_shape_inference' value { b: true } }";
+        assert_eq!(load(&node("c", "h", &[], disabled)), None);
+        let target = "attr { key: 'Tin' value { list { } } }
+            attr { key: 'Tout' value { list { } } } attr { key: 'f' value { func { name: 'h' } } }";
+        assert_eq!(load(&node("c", "PartitionedCall", &[], target)), None);
+    }
+}
+
+#[test]
+fn python_reads_the_type_of_an_argument_that_names_an_attribute_as_well() {
+    let with = |argument: &str| {
+        format!(
+            "library {{ function {{ signature {{ name: 'f'
+               input_arg {{ name: 'a' {argument} }} attr {{ name: 'T' type: 'type' }} }} }} }} "
+        )
+    };
+    assert_eq!(kind(Loader::LoadV1, &with("type: DT_FLOAT type_attr: 'T'")), None);
+    assert_eq!(kind(Loader::LoadV1, &with("type_attr: 'T'")), Some(Kind::Python));
+    assert_eq!(kind(Loader::LoadV1, &with("type: 99 type_attr: 'T'")), Some(Kind::Python));
+}
