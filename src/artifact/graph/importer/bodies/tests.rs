@@ -388,3 +388,17 @@ fn what_is_wrong_with_one_of_two_that_call_each_other_comes_before_that_they_do(
     assert_eq!(found.body.unwrap().kind, BodyFaultKind::Recursion);
     assert_eq!(kind(&graph(&node("n", "NoSuchOp", &[], ""))), Some(Kind::UnknownOperation));
 }
+
+#[test]
+fn of_several_tensors_the_kind_of_the_type_is_asked_for() {
+    let of = |operation: &str, value: &str| {
+        in_body(&node("n", operation, &[], &(attribute("T", value) + &attribute("N", "i: 2"))), "a")
+    };
+    let no_type = Kind::AttributeKind { attribute: "T".to_owned() };
+    for value in ["i: 1", "shape { }", "list { }", "s: 'x'"] {
+        assert_eq!(of("NPolymorphicRestrictOut", value), Some(no_type.clone()), "{value}");
+        let one = in_body(&node("n", "Placeholder", &[], &attribute("dtype", value)), "a");
+        assert_eq!(one, None, "{value}");
+    }
+    assert_eq!(of("NPolymorphicRestrictOut", "type: DT_BOOL"), None);
+}

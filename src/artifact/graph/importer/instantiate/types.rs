@@ -57,6 +57,8 @@ pub(super) struct KindTypes {
 pub(super) enum LateFault {
     /// The attribute is no number.
     Kind(String),
+    /// The attribute is no type.
+    Type(String),
     /// The number is too large.
     Number(String, i64),
     /// An argument of a function without a type.
@@ -235,7 +237,12 @@ pub(super) fn late_fault(
     }
     let name = argument.number_attribute()?;
     match value(name)? {
-        BoundValue::Int(number) if i32::try_from(number).is_ok() => None,
+        BoundValue::Int(number) if i32::try_from(number).is_ok() => {
+            // Of several tensors the kind of their type is asked for, of one alone it is not.
+            let ArgumentSource::Attribute(name) = argument.source() else { return None };
+            let is_type = matches!(value(name)?, BoundValue::Type(_));
+            (!is_type).then(|| LateFault::Type(name.to_owned()))
+        }
         BoundValue::Int(number) => Some(LateFault::Number(name.to_owned(), number)),
         _ => Some(LateFault::Kind(name.to_owned())),
     }
@@ -247,6 +254,10 @@ impl LateFault {
             Self::Kind(name) => {
                 let kind = ImportFaultKind::AttributeKind { attribute: name.clone() };
                 Finding::of(part, kind).with(format!("{name} is no number"), "int")
+            }
+            Self::Type(name) => {
+                let kind = ImportFaultKind::AttributeKind { attribute: name.clone() };
+                Finding::of(part, kind).with(format!("{name} is no type"), "type")
             }
             Self::Number(name, number) => {
                 let kind = ImportFaultKind::AttributeNumber { attribute: name.clone() };
