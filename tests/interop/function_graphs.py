@@ -161,6 +161,66 @@ def of_names():
     yield "name-in-graph", made
 
 
+def generic():
+    """A function `g` that takes as many arguments as its call says."""
+    made = function("g", (), [placeholder("p")], [("o", FLOAT, "p:output:0")], attrs={"N": ("int", None)})
+    made.arguments = [{"name": "a", "type": FLOAT, "number_attr": "N"}]
+    return made
+
+
+def of_orders():
+    """Two calls of a function with other attributes, of which the one that shapes are asked for first decides what it becomes."""
+    t = {"T": ("type", FLOAT)}
+    for two, one in (("two", "one"), ("a", "b")):
+        calls = [Node(two, "g", ["x0", "x0"], {"N": ("int", 2)}), Node(one, "g", ["x0"], {"N": ("int", 1)})]
+        outputs = [f"{two}:o:0", f"{one}:o:0"]
+        more = {
+            "alone": [], "control": [Node("j", "NoOp", [f"^{two}", f"^{one}"])], "control-turned": [Node("j", "NoOp", [f"^{one}", f"^{two}"])],
+            "data": [Node("j", "AddV2", outputs, t)], "data-turned": [Node("j", "AddV2", outputs[::-1], t)],
+            "both": [Node("j", "Identity", [outputs[0], f"^{one}"], t)], "both-turned": [Node("j", "Identity", [outputs[1], f"^{two}"], t)],
+            "one-of-them": [Node("j", "NoOp", [f"^{two}"])],
+        }
+        for name, nodes in more.items():
+            yield f"order-{two}-{name}", graph(function(nodes=[*calls, *nodes]), generic())
+            yield f"order-{one}-{name}", graph(function(nodes=[*calls[::-1], *nodes]), generic())
+        for name, results in (("", outputs), ("-turned", outputs[::-1])):
+            given = [(f"y{number}", FLOAT, text) for number, text in enumerate(results)]
+            yield f"order-{two}-returned{name}", graph(function(nodes=calls, results=given), generic())
+
+
+def of_results_by_hand():
+    """Arguments and results that are nodes, in functions that others call."""
+    t = {"T": ("type", FLOAT)}
+    result = [placeholder("p"), Node("r", "_Retval", ["p:output:0"], t | {"index": ("int", 0)})]
+    for name, nodes in (("result", result), ("argument", [Node("r", "_Arg", [], t | {"index": ("int", 1)})])):
+        by_hand = function("h", (), nodes)
+        disabled = {"_disable_call_shape_inference": ("bool", True)}
+        for form, call in (("name", Node("c", "h")), ("disabled", Node("c", "h", [], disabled)), ("partitioned", partitioned("c", "h"))):
+            yield f"by-hand-{name}-{form}", uncalled(graph(function(nodes=[call]), by_hand))
+
+
+def of_twins():
+    """Functions of one name, equal or not, called by their name or as an attribute."""
+    one, other = function("t", ()), function("t", (), [Node("n", "NoOp")])
+    for name, call in (("name", Node("c", "t")), ("partitioned", partitioned("c", "t"))):
+        calls = function(nodes=[call])
+        for form, twins in (("equal", (one, one)), ("others", (one, other))):
+            yield f"twins-{form}-{name}", graph(calls, *twins)
+            yield f"twins-{form}-{name}-uncalled", uncalled(graph(calls, *twins))
+            between = graph(calls, *twins)
+            between.functions = [twins[0], calls, twins[1]]
+            yield f"twins-{form}-{name}-between", between
+
+
+def of_kinds():
+    """Nodes of which an attribute that says a type is something else: of one tensor nobody asks, of several the importer does."""
+    for operation, inputs, more in (("NPolymorphicRestrictOut", [], {"N": ("int", 1)}), ("AddN", ["x0"], {"N": ("int", 1)}), ("Placeholder", [], {})):
+        key = "T" if more else "dtype"
+        for name in ("int", "text", "list", "shape", "type"):
+            nodes = [Node("n", operation, inputs, {key: VALUES[name]} | more)]
+            yield f"kind-{operation}-{name}", graph(function(nodes=nodes))
+
+
 def graphs():
-    for family in (of_arguments, of_handles, of_gradients, of_own_tensors, of_places, of_names):
+    for family in (of_arguments, of_handles, of_gradients, of_own_tensors, of_places, of_names, of_orders, of_results_by_hand, of_twins, of_kinds):
         yield from family()
