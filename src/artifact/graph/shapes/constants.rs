@@ -25,19 +25,27 @@ pub(in super::super) struct Constants {
 }
 
 impl Constants {
-    /// The tensor of the constant at `place`; `None` if the node has none. Of one that says the
-    /// shape of its output itself, that is not looked at.
+    /// The tensor of the constant at `place`, if it is in the common form and does not say the shape
+    /// of its output itself.
+    pub(super) fn plain(
+        &mut self,
+        source: Source<'_>,
+        place: Extent,
+    ) -> Result<Option<Tensor>, GraphError> {
+        // The text form has no such bytes.
+        let is_read = !source.is_text() && source.read_part(place, &mut self.bytes)?;
+        Ok(if is_read { of_node(&self.bytes) } else { None })
+    }
+
+    /// The tensor of the constant at `place`; `None` if the node has none. What it says itself of
+    /// the shape of its output is not looked at.
     pub(in super::super) fn read(
         &mut self,
         source: Source<'_>,
         place: Extent,
         release: i32,
     ) -> Result<Option<Tensor>, GraphError> {
-        // The text form has no such bytes.
-        if !source.is_text()
-            && source.read_part(place, &mut self.bytes)?
-            && let Some(tensor) = of_node(&self.bytes)
-        {
+        if let Some(tensor) = self.plain(source, place)? {
             return Ok(Some(tensor));
         }
         let node = node_at::read(source, place, None, release)?;
@@ -60,6 +68,9 @@ fn of_node(mut rest: &[u8]) -> Option<Tensor> {
             0x2a => {
                 let (0x0a, key, value) = short_field(content)? else { return None };
                 let (0x12, value, []) = short_field(value)? else { return None };
+                if key == b"_output_shapes" {
+                    return None;
+                }
                 if key == b"value" {
                     let (0x42, tensor, []) = short_field(value)? else { return None };
                     if found.replace(of_tensor(tensor)?).is_some() {

@@ -127,8 +127,8 @@ impl<'g> Walk<'g, '_> {
         if rule.is_empty() && !is_said {
             return Ok(None);
         }
-        if operation.name() == "Const" && !is_said {
-            return self.visit_constant(node);
+        if operation.name() == "Const" && self.keep_constant(node)? {
+            return Ok(None);
         }
         let attributes = self.attributes(node, rule.reads_attributes || is_said)?;
         let shaped = ShapedNode {
@@ -142,13 +142,13 @@ impl<'g> Walk<'g, '_> {
         Ok(self.keep(node, outputs, &attributes))
     }
 
-    /// The same at a constant, of which each is another one.
-    fn visit_constant(&mut self, node: u32) -> Result<Option<Box<Mismatch>>, GraphError> {
-        let ShapedGraph { source, release, .. } = self.graph;
+    /// Keeps the tensor of a constant, of which each is another one, if it is in the common form.
+    fn keep_constant(&mut self, node: u32) -> Result<bool, GraphError> {
         let place = self.place_of(node)?.unwrap_or_default();
-        let tensor = self.constants.read(source, place, release)?.unwrap_or_default();
-        self.known.set(node, vec![tensor]);
-        Ok(None)
+        let tensor = self.constants.plain(self.graph.source, place)?;
+        let is_kept = tensor.is_some();
+        self.known.set(node, tensor.into_iter().collect());
+        Ok(is_kept)
     }
 
     /// Keeps what a node gives, as far as that goes with what it says itself.
