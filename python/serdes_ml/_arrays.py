@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -177,10 +178,15 @@ def from_torch(name: str, value: Any) -> Array:
     torch = sys.modules["torch"]
     if value.layout != torch.strided or value.is_quantized:
         raise TypeError(f"{name!r} is a tensor of {value.layout}, quantized or not; make it dense")
+    if value.is_meta:
+        raise TypeError(f"{name!r} is a tensor on the device meta, where tensors have no data")
     tensor = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
     plain = _TORCH.get(str(tensor.dtype).removeprefix("torch."))
     if plain is None:
-        return cast("Array", tensor.numpy())
+        try:
+            return cast("Array", tensor.numpy())
+        except TypeError:
+            raise TypeError(f"{name!r} is of {tensor.dtype}, which no state holds") from None
     same_size, ours = plain
     found: Array = tensor.view(getattr(torch, same_size)).numpy()
     return found.view(dtype_of(name, ours))
@@ -230,7 +236,12 @@ def to_torch(name: str, array: Array) -> Any:
         if known == ours and hasattr(torch, theirs):
             tensor = torch.from_numpy(array.view(same_size))
             return tensor.view(getattr(torch, theirs))
-    return torch.from_numpy(array)
+    try:
+        return torch.from_numpy(array)
+    except TypeError:
+        raise TypeError(
+            f"{name!r} holds {array.dtype}, for which torch has no type; load it as numpy"
+        ) from None
 
 
 def to_jax(name: str, array: Array, device: Any = None) -> Any:
@@ -238,7 +249,14 @@ def to_jax(name: str, array: Array, device: Any = None) -> Any:
     jax = imported("jax")
     if array.dtype == object:
         raise TypeError(f"{name!r} holds strings, and jax has no arrays of them")
-    return jax.device_put(array, device)
+    made = jax.device_put(array, device)
+    if made.dtype != array.dtype:
+        warnings.warn(
+            f"{name!r} is {array.dtype} in the state, and jax made {made.dtype} of it: values may"
+            " differ; set jax_enable_x64, or load it as numpy",
+            stacklevel=2,
+        )
+    return made
 
 
 _FRAMEWORKS: dict[str, Callable[[str, Array], Any]] = {

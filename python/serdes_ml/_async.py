@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future as _Future
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as _TimeoutError
 
 
 class Future:
@@ -30,13 +31,9 @@ class Future:
         """Wait for the end, and answer what went wrong."""
         try:
             error = self._future.exception(timeout)
-        except TimeoutError:
-            raise
-        except Exception as error:
+        except _TimeoutError:
             # That of concurrent.futures is not Python's own before 3.11.
-            if type(error).__name__ == "TimeoutError":
-                raise TimeoutError(f"{self._what} takes longer than {timeout} s") from None
-            raise
+            raise TimeoutError(f"{self._what} takes longer than {timeout} s") from None
         self._asked = True
         return error
 

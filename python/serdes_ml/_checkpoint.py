@@ -33,7 +33,7 @@ from ._arrays import (
     to_torch,
 )
 from ._errors import Corrupt, SerdesError, Unsupported
-from ._files import RESERVED, State, metadata_of
+from ._files import RESERVED, State, metadata_of, version_of
 from ._paths import Path, inside, place, system_path
 
 __all__ = ["FILE", "StorageReader", "StorageWriter"]
@@ -126,7 +126,8 @@ class StorageWriter(_Writer):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self._folder = None if folder is None else _folder_of(folder)
-        self._words, self._serdes_version, self._sync = dict(metadata or {}), serdes_version, sync
+        self._words, self._sync = dict(metadata or {}), sync
+        self._serdes_version = version_of(serdes_version)
         metadata_of(self._words)
         self._rank: int | None = None
         self._written: bytes | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from . import _native
 from ._arrays import Array, dtype_name, imported
 from ._errors import Corrupt, Unsupported
-from ._files import RESERVED
+from ._files import RESERVED, version_of
 from ._paths import Path, place
 from ._progress import Progress, listener
 
@@ -87,7 +87,7 @@ def convert(
         place(target),
         patterns,
         shard_bytes,
-        serdes_version,
+        version_of(serdes_version),
         sync,
         skip_unsupported,
         listener(progress),

@@ -64,6 +64,23 @@ def metadata_of(
     return pairs + list((own or {}).items())
 
 
+def version_of(serdes_version: str | int) -> str | int:
+    """A version as the extension takes it."""
+    if isinstance(serdes_version, str):
+        return serdes_version
+    try:
+        if isinstance(serdes_version, bool):
+            raise TypeError
+        number = operator.index(serdes_version)
+    except TypeError:
+        raise TypeError(
+            f"serdes_version: expected a text or a number, found {serdes_version!r}"
+        ) from None
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"serdes_version {number}: there is no such version")
+    return number
+
+
 def given(tensors: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...], Any]]:
     """Tensors as the extension takes them."""
     found: list[tuple[str, str, tuple[int, ...], Any]] = []
@@ -93,15 +110,8 @@ def write(
     progress: Progress,
 ) -> bytes | None:
     """Write a state to a path, or into bytes."""
-    if isinstance(serdes_version, bool) or not isinstance(
-        cast("object", serdes_version), (str, int)
-    ):
-        raise TypeError(f"serdes_version: expected a text or a number, found {serdes_version!r}")
-    if isinstance(serdes_version, int) and not -(2**31) <= serdes_version < 2**31:
-        raise ValueError(f"serdes_version {serdes_version}: there is no such version")
-    return _native.save(
-        path, given(tensors), metadata, serdes_version, sync, None, listener(progress)
-    )
+    version = version_of(serdes_version)
+    return _native.save(path, given(tensors), metadata, version, sync, None, listener(progress))
 
 
 def save_file(
@@ -274,7 +284,7 @@ class State:
         if dtype == STRING:
             whole = array_of_strings(self.reader.strings(own), shape)
             ends = zip(origin, extent, strict=True)
-            return whole[tuple(slice(begin, begin + count) for begin, count in ends)]
+            return whole[tuple(slice(begin, begin + count) for begin, count in ends)].copy()
         array: Array = np.empty(tuple(extent), dtype_of(own, dtype))
         self.reader.read_parts([(own, list(origin), list(extent), array)], verify, None)
         return array

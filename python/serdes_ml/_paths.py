@@ -19,7 +19,10 @@ def place(path: Path) -> str:
     """The path or address of a file, as the extension takes it."""
     if isinstance(cast("object", path), bytes):
         raise TypeError("a path is a text or an os.PathLike, found bytes")
-    return fspath(path)
+    found = fspath(path)
+    if "\0" in found:
+        raise ValueError(f"no path has a null character: {found!r}")
+    return found
 
 
 def system_path(path: Path) -> str | None:

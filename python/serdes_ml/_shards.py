@@ -46,6 +46,13 @@ class Wanted(NamedTuple):
         """Bytes of the parts."""
         return sum(int(np.prod(extent)) for _, extent in self.parts) * stored.itemsize
 
+    def place(self, device: Any) -> Any:
+        """A device, or the memory of it that the sharding names."""
+        kind = self.sharding.memory_kind
+        if kind is None or kind == device.default_memory().kind:
+            return device
+        return jax.sharding.SingleDeviceSharding(device, memory_kind=kind)
+
 
 def wanted_of(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Any) -> Wanted:
     """What this process needs of a leaf; without a sharding all of it, on jax's default device."""
@@ -121,7 +128,10 @@ class Loading:
         found: dict[int, Any] = {}
         for (position, wanted, _), own in zip(batch, arrays, strict=True):
             cast_arrays = [array.astype(wanted.dtype, copy=False) for array in own]
-            on_devices = [jax.device_put(cast_arrays[part], dev) for dev, part in wanted.devices]
+            on_devices = [
+                jax.device_put(cast_arrays[part], wanted.place(device))
+                for device, part in wanted.devices
+            ]
             found[position] = jax.make_array_from_single_device_arrays(
                 wanted.shape, wanted.sharding, on_devices
             )

@@ -22,9 +22,9 @@ class Steps:
     """Names, lists and removes the states of steps; how they are written is up to subclasses."""
 
     def __init__(self, folder: Path, keep: int | None = None) -> None:
-        if keep is not None and keep < 1:
+        self._keep = None if keep is None else operator.index(keep)
+        if self._keep is not None and self._keep < 1:
             raise ValueError(f"keep: expected 1 or more, or None for all, found {keep}")
-        self._keep = keep
         self._pending: list[Future] = []
         found = system_path(folder)
         self._is_local = found is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -134,11 +135,33 @@ class Verdict:
 def _texts(what: str, given: str | Iterable[str] | None) -> list[str]:
     if given is None:
         return []
+    if not isinstance(cast("object", given), (str, Iterable)):
+        raise TypeError(f"{what}: expected a text or several, found {given!r}")
     found = [given] if isinstance(given, str) else list(given)
     for one in found:
         if not isinstance(cast("object", one), str):
-            raise TypeError(f"{what}: expected texts, found {type(one).__name__}")
+            raise TypeError(f"{what}: expected texts, found {one!r}")
     return found
+
+
+def _lines(
+    consumer: Mapping[str, int | tuple[int, int]] | None,
+) -> list[tuple[str, int, int]]:
+    """Line, version, and the oldest producer that is taken."""
+    if not isinstance(cast("object", consumer), (Mapping, type(None))):
+        raise TypeError(f"consumer: expected versions by their lines, found {consumer!r}")
+    lines: list[tuple[str, int, int]] = []
+    for line, numbers in (consumer or {}).items():
+        pair = numbers if isinstance(numbers, tuple) else (numbers, 0)
+        try:
+            version, producer = map(operator.index, pair)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"consumer {line!r}: expected a version, or a version and the oldest producer,"
+                f" found {numbers!r}"
+            ) from None
+        lines.append((line, version, producer))
+    return lines
 
 
 def _asked(
@@ -159,13 +182,9 @@ def _asked(
             "other_kind",
             remedy="Load it with that jaxlib.",
         )
-    lines: list[tuple[str, int, int]] = []
-    for line, numbers in (consumer or {}).items():
-        version, producer = numbers if isinstance(numbers, tuple) else (numbers, 0)
-        lines.append((line, version, producer))
     return {
         "tensorflow": _texts("tensorflow", tensorflow),
-        "consumer": lines,
+        "consumer": _lines(consumer),
         "custom_ops": _texts("custom_ops", custom_ops),
         "tags": None if tags is None else _texts("tags", tags),
         "kind": kind,
@@ -207,7 +226,7 @@ def check(
             at the path, which ``check_all`` judges.
     """
     asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
-    return Verdict._of(json.loads(_native.check(path, asked))[0])
+    return Verdict._of(json.loads(_native.check(place(path), asked))[0])
 
 
 def check_all(
@@ -234,7 +253,8 @@ def check_all(
     ['unreadable', 'unreadable']
     """
     asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
-    given = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    several = [paths] if isinstance(paths, (str, PathLike)) else paths
+    given = [place(path) for path in several]
     if threads is not None and threads < 1:
         raise ValueError(f"threads: expected 1 or more, found {threads}")
     return [Verdict._of(one) for one in json.loads(_native.check_all(given, asked, threads))]
@@ -255,7 +275,7 @@ def inspect(path: Path, *, kind: str | None = None) -> dict[str, Any]:
     Raises:
         SerdesError: by the rule that keeps it from being read: `NotFound`, `Corrupt`, `TooNew`.
     """
-    return cast("dict[str, Any]", json.loads(_native.inspect(path, kind)))
+    return cast("dict[str, Any]", json.loads(_native.inspect(place(path), kind)))
 
 
 def versions(as_of: str | datetime.date | None = None) -> list[dict[str, Any]]:

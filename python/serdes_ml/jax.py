@@ -33,7 +33,7 @@ from ._arrays import (
     to_numpy,
 )
 from ._async import Future, in_background
-from ._files import RESERVED, State, metadata_of
+from ._files import RESERVED, State, metadata_of, version_of
 from ._paths import Path, place
 from ._processes import DEFAULT_TIMEOUT, Processes
 from ._progress import Progress, listener
@@ -206,7 +206,7 @@ def _prepare(
         words = ((LEAVES, leaves.plain), (KEYS, leaves.keys))
         own = {key: json.dumps(found) for key, found in words if found}
         pairs = metadata_of(metadata, own)
-        return _Save(place(path), leaves, pairs, serdes_version, sync, processes)
+        return _Save(place(path), leaves, pairs, version_of(serdes_version), sync, processes)
 
 
 def save(
@@ -319,11 +319,9 @@ def load(
             sharding = keys.wanted(name, leaf, shape)
             stored = dtype_of(name, dtype)
             loading.add(position, wanted_of(name, shape, stored, sharding), stored)
-        elif dtype == STRING:
-            loading.add_on_host(position, name, np.dtype(object))
         else:
             stored, wants = _fitting(name, leaf, dtype_of(name, dtype), shape, cast)
-            if isinstance(leaf, (np.ndarray, np.generic)):
+            if stored.kind == "O" or isinstance(leaf, (np.ndarray, np.generic)):
                 loading.add_on_host(position, name, wants)
             else:
                 sharding = getattr(leaf, "sharding", None)
@@ -345,16 +343,34 @@ def _fitting(
             f"{name!r} of like is a {type(leaf).__name__}; expected an array, a"
             " jax.ShapeDtypeStruct, or a plain value"
         )
-    wants = np.dtype(leaf.dtype)
-    if tuple(leaf.shape) != shape:
+    try:
+        wants = np.dtype(leaf.dtype)
+    except TypeError:
+        raise TypeError(f"{name!r} of like has no type that numpy knows: {leaf.dtype!r}") from None
+    # Strings are of one type in a state, whatever numpy calls theirs.
+    strings = (stored.kind == "O", wants.kind in "OUST")
+    if all(strings):
+        wants = stored
+    if tuple(leaf.shape) != shape or any(strings) != all(strings):
         raise ValueError(
-            f"{name!r} is {stored}{list(shape)} in the state, and not {wants}{list(leaf.shape)}"
+            f"{name!r} is {_words(stored)}{list(shape)} in the state, and not"
+            f" {_words(wants)}{list(leaf.shape)}"
         )
     if stored != wants and not cast:
         raise ValueError(
             f"{name!r} is {stored} in the state, and not {wants}; cast=True converts it"
         )
+    on_host = isinstance(leaf, (np.ndarray, np.generic)) or stored.kind == "O"
+    if not (on_host or cast) and jax.dtypes.canonicalize_dtype(wants) != wants:
+        raise ValueError(
+            f"{name!r} is {stored} in the state, which this process of jax does not have; set"
+            " jax_enable_x64, load it like an array of numpy, or convert it with cast=True"
+        )
     return stored, wants
+
+
+def _words(dtype: np.dtype[Any]) -> str:
+    return "strings" if dtype.kind in "OUST" else str(dtype)
 
 
 def _missing(state: State, name: str, what: str) -> Exception:

@@ -64,3 +64,25 @@ def test_versions_and_metadata_of_another_kind_are_refused_in_words() -> None:
         sd.save({"w": np.ones(2)}, metadata)
     with pytest.raises(ValueError, match="no such version"):
         sd.save({"w": np.ones(2)}, serdes_version=10**30)
+
+
+@pytest.mark.parametrize("use", [sd.load_file, sd.check, sd.inspect, lambda p: sd.check_all([p])])
+def test_a_path_with_a_null_character_is_a_value_error(use: Callable[[str], Any]) -> None:
+    with pytest.raises(ValueError, match="null character"):
+        use("state.sds\0")
+
+
+ASKED: list[dict[str, Any]] = [
+    {"tensorflow": 2.16},
+    {"tags": 3},
+    {"custom_ops": [1]},
+    {"consumer": ["graph_def"]},
+    {"consumer": {"graph_def": "1395"}},
+    {"consumer": {"graph_def": (1, 2, 3)}},
+]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_what_is_asked_of_another_type_is_a_type_error_that_names_it(asked: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"{next(iter(asked))}.*: expected .*, found"):
+        sd.check("/nowhere", **asked)

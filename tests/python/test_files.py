@@ -170,7 +170,7 @@ def test_patterns_choose_tensors(path: pathlib.Path) -> None:
         sd.load_file(path, only=["step", "nothing/*"])
 
 
-@pytest.mark.parametrize("version", ["current", "week-4-old", "minimum", 0, 1, 2])
+@pytest.mark.parametrize("version", ["current", "week-4-old", "minimum", 0, 1, np.int64(2)])
 def test_a_state_is_written_for_whom_it_is_meant(path: pathlib.Path, version: str | int) -> None:
     sd.save_file({"w": np.ones(2)}, path, serdes_version=version)
     np.testing.assert_array_equal(sd.load_file(path)["w"], np.ones(2))
@@ -304,3 +304,11 @@ def test_readers_of_other_builds_states(golden: pathlib.Path) -> None:
         if verdict:
             with sd.safe_open(state) as f:
                 assert f.keys()
+
+
+def test_parts_of_strings_own_their_memory(path: pathlib.Path) -> None:
+    sd.save_file({"s": np.array([["a", "b"], ["c", "d"]])}, path)
+    with sd.safe_open(path) as f:
+        for part in (f.get_slice("s")[...], f.get_slice("s")[:, 1], f.get_tensor("s")):
+            assert part.flags.owndata
+            assert part.flags.writeable

@@ -221,6 +221,9 @@ def test_steps_keep_the_newest(tmp_path: pathlib.Path) -> None:
     ]
     with pytest.raises(ValueError, match="keep"):
         sdj.Steps(run, keep=0)
+    half: Any = 1.5
+    with pytest.raises(TypeError, match="integer"):
+        sdj.Steps(run, keep=half)
 
 
 def test_a_step_to_which_a_run_went_back_stays(tmp_path: pathlib.Path) -> None:
@@ -335,6 +338,56 @@ def test_what_is_no_array_in_like_is_a_type_error_that_names_it(path: pathlib.Pa
     sdj.save(path, {"w": jnp.ones(2)})
     with pytest.raises(TypeError, match="'w' of like is a object"):
         sdj.load(path, {"w": object()})
+
+
+def test_a_leaf_comes_into_the_memory_that_its_sharding_names(path: pathlib.Path) -> None:
+    values = np.arange(16, dtype=np.float32)
+    devices = jax.devices()
+    mesh = Mesh(np.array(devices), ("x",))
+    for kind in [memory.kind for memory in devices[0].addressable_memories()]:
+        for where in (
+            NamedSharding(mesh, PartitionSpec("x"), memory_kind=kind),
+            jax.sharding.SingleDeviceSharding(devices[1], memory_kind=kind),
+        ):
+            sdj.save(path, {"w": jax.device_put(values, where)})
+            like = {"w": jax.ShapeDtypeStruct(values.shape, values.dtype, sharding=where)}
+            loaded = sdj.load(path, like)["w"]
+            assert loaded.sharding == where
+            assert loaded.sharding.memory_kind == kind
+            np.testing.assert_array_equal(np.asarray(loaded), values)
+            np.testing.assert_array_equal(np.asarray(sdj.load(path)["w"]), values)
+
+
+def test_strings_and_numbers_are_not_taken_for_each_other(path: pathlib.Path) -> None:
+    sdj.save(path, {"s": np.array(["a", "b"]), "w": jnp.ones(2)})
+    likes: list[Any] = [jnp.ones(2), np.zeros(2), jax.ShapeDtypeStruct((2,), np.int32)]
+    for like in [*likes, np.array(["x", "y", "z"])]:
+        for cast in (False, True):
+            with pytest.raises(ValueError, match=r"'s' is strings\[2\] in the state"):
+                sdj.load(path, {"s": like}, cast=cast)
+    for like in (np.array(["xyz", ""]), np.array([b"", None], dtype=object)):
+        assert sdj.load(path, {"s": like})["s"].tolist() == [b"a", b"b"]
+        with pytest.raises(ValueError, match=r"'w' is float32\[2\] in the state, and not strings"):
+            sdj.load(path, {"w": like}, cast=True)
+
+
+def test_values_that_this_jax_does_not_have_are_not_lost_in_silence(path: pathlib.Path) -> None:
+    numbers = np.array([2**40 + 3, 7])
+    sd.save_file({"i": numbers}, path)
+    wide = jax.ShapeDtypeStruct((2,), np.int64)
+    with pytest.raises(ValueError, match="'i' is int64 in the state, which this process of jax"):
+        sdj.load(path, {"i": wide})
+    assert sdj.load(path, {"i": wide}, cast=True)["i"].dtype == np.int32
+    np.testing.assert_array_equal(sdj.load(path, {"i": numbers})["i"], numbers)
+    with pytest.warns(UserWarning, match="'i' is int64 in the state, and jax made int32"):
+        sd.load_file(path, framework="jax")
+
+
+def test_what_takes_too_long_says_what_it_is(path: pathlib.Path) -> None:
+    future = sdj.save_async(path, {"w": jnp.ones(1 << 22)})
+    with pytest.raises(TimeoutError, match=r"state\.sds takes longer than 0 s"):
+        future.result(timeout=0)
+    future.result(timeout=60)
 
 
 WORKER = """

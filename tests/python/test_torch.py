@@ -88,3 +88,19 @@ def test_what_is_no_dense_tensor_is_refused(path: pathlib.Path) -> None:
         with pytest.raises(TypeError, match="'x'"):
             sdt.save_file({"x": value}, path)
     assert not path.exists()
+
+
+def test_types_that_torch_does_not_have_are_named(path: pathlib.Path) -> None:
+    import ml_dtypes
+
+    sd.save_file({"narrow": np.ones(2, ml_dtypes.int4)}, path)
+    with pytest.raises(TypeError, match="'narrow' holds int4"):
+        sdt.load_file(path)
+
+
+def test_tensors_that_no_state_holds_are_named(path: pathlib.Path) -> None:
+    for tensor in (torch.empty(2, device="meta"), torch.empty(2, dtype=torch.complex32)):
+        for save in (lambda tensors: sdt.save_file(tensors, path), sd.save):
+            with pytest.raises(TypeError, match="'odd' is"):
+                save({"odd": tensor})
+    assert list(path.parent.iterdir()) == []
