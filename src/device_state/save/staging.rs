@@ -4,6 +4,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    thread,
 };
 
 use super::output::{Output, Sink};
@@ -22,6 +23,11 @@ use crate::{
 /// the system's copy of them fit into the cache of a core together, so that the second of both
 /// finds what the first brought there.
 const SUMMED_BYTES: u64 = 512 << 10;
+/// The same, of which a second core sums all while this one writes it: the caches that cores share
+/// hold it until it is written, and a start of a thread is nothing beside it.
+const SHARED_BYTES: usize = 16 << 20;
+/// For less the start of a thread takes more time than it gives.
+const SHARED_FROM: usize = 4 << 20;
 
 /// Makes buffers of a device's memory.
 type MakeBuffer = Box<dyn Fn() -> Result<Buffer, Error> + Send>;
@@ -29,6 +35,8 @@ type MakeBuffer = Box<dyn Fn() -> Result<Buffer, Error> + Send>;
 /// The output of a save, and where in it the next byte goes.
 pub(super) struct Staging {
     output: Output,
+    /// Whether there is a second core that may help.
+    threaded: bool,
     /// What it is called in messages.
     path: PathBuf,
     /// Hears of the data.
@@ -45,7 +53,7 @@ impl Staging {
     /// Into `sink`, from its first byte on.
     pub(super) fn new(sink: Sink, threaded: bool, path: PathBuf, watch: Watch) -> Self {
         let output = Output::new(sink, threaded);
-        Self { output, path, watch, position: 0, current: None, make: None }
+        Self { output, threaded, path, watch, position: 0, current: None, make: None }
     }
 
     /// Where in the file the next byte goes.
@@ -112,9 +120,9 @@ impl Staging {
     }
 
     /// Data that lies in memory of this process, summed in `sums`. What is large enough is handed
-    /// to the system from where it lies, each part right after it was summed: that brought it into
-    /// the cache, so that both together take hardly longer than to write it alone. A thread beside
-    /// this one that sums, or that writes, takes more than it gives.
+    /// to the system from where it lies. A second core sums it meanwhile, if there is one: the
+    /// system lets only one thread at a time write to a file. Otherwise, and where it is too little
+    /// for that, each part is written right after it was summed, which brought it into the cache.
     pub(super) fn put_bytes(&mut self, bytes: &[u8], sums: &mut ChunkSums) -> Result<(), Error> {
         let mut rest = bytes;
         if (bytes.len() as u64) < STREAMED_FROM {
@@ -127,18 +135,44 @@ impl Staging {
             });
         }
         let buffer = self.write_started()?;
-        while !rest.is_empty() {
+        for bytes in bytes.chunks(SHARED_BYTES) {
+            let shared = self.threaded && bytes.len() >= SHARED_FROM;
+            if !(shared && self.write_while_summed(bytes, sums)?) {
+                self.write(bytes, |part| sums.update(part))?;
+            }
+        }
+        self.current = buffer.map(|buffer| Filling::new(buffer, capacity_at(self.position)));
+        Ok(())
+    }
+
+    /// Writes bytes while another thread sums them; false if the system has no thread for that, and
+    /// nothing was done.
+    fn write_while_summed(&mut self, bytes: &[u8], sums: &mut ChunkSums) -> Result<bool, Error> {
+        thread::scope(|scope| {
+            let builder = thread::Builder::new().name("serdes sums".to_owned());
+            let Ok(summing) = builder.spawn_scoped(scope, || sums.update(bytes)) else {
+                return Ok(false);
+            };
+            let written = self.write(bytes, |_| ());
+            let panicked = |_| Error::invalid("the summing thread panicked".to_owned());
+            summing.join().map_err(panicked).and(written).map(|()| true)
+        })
+    }
+
+    /// Hands bytes to the system from where they lie, a part at a time; `before` has each before it
+    /// is written.
+    fn write(&mut self, mut bytes: &[u8], mut before: impl FnMut(&[u8])) -> Result<(), Error> {
+        while !bytes.is_empty() {
             // Ends where a page of the system's cache does, however large.
             let most = (SUMMED_BYTES - self.position % SUMMED_BYTES) as usize;
-            let (part, later) = rest.split_at(rest.len().min(most));
-            sums.update(part);
+            let (part, later) = bytes.split_at(bytes.len().min(most));
+            before(part);
             let written = self.output.ends().1.write(part);
             written.map_err(|error| Error::io("write", &self.path, error))?;
             self.position += part.len() as u64;
             self.watch.advance(part.len() as u64)?;
-            rest = later;
+            bytes = later;
         }
-        self.current = buffer.map(|buffer| Filling::new(buffer, capacity_at(self.position)));
         Ok(())
     }
 

@@ -108,7 +108,10 @@ fn bytes_spec(bytes: usize) -> ArraySpec {
 #[test]
 fn memory_of_this_process_makes_the_state_that_a_reader_of_it_makes() {
     // Nothing, words, less than a buffer, one, ragged.
-    let lengths = [0, 5, (1 << 20) - 1, 1 << 20, (5 << 20) + 77, (9 << 20) + 3, 100, 2 << 20];
+    let mut lengths =
+        vec![0, 5, (1 << 20) - 1, 1 << 20, (5 << 20) + 77, (9 << 20) + 3, 100, 2 << 20];
+    // Of which a second core sums more than it is given at a time, and a rest that it is not given.
+    lengths.extend([(21 << 20) + 3, (17 << 20) + 1]);
     let tensors: Vec<_> =
         lengths.iter().enumerate().map(|(n, length)| noise(*length, n as u64)).collect();
     let device = Plugin::host().device(0).unwrap();
