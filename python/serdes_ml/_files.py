@@ -268,7 +268,7 @@ class State:
                 continue
             dtype, shape = self.describe(own)
             if dtype == STRING:
-                stored[own] = array_of_strings(self.reader.strings(own), shape)
+                stored[own] = array_of_strings(self.reader.strings(own, verify), shape)
             else:
                 stored[own] = np.empty(shape, dtype_of(own, dtype))
                 numbers.append((own, stored[own]))
@@ -282,7 +282,7 @@ class State:
         own = self.stored(name)
         dtype, shape = self.describe(own)
         if dtype == STRING:
-            whole = array_of_strings(self.reader.strings(own), shape)
+            whole = array_of_strings(self.reader.strings(own, verify), shape)
             ends = zip(origin, extent, strict=True)
             return whole[tuple(slice(begin, begin + count) for begin, count in ends)].copy()
         array: Array = np.empty(tuple(extent), dtype_of(own, dtype))

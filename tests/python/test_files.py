@@ -312,3 +312,18 @@ def test_parts_of_strings_own_their_memory(path: pathlib.Path) -> None:
         for part in (f.get_slice("s")[...], f.get_slice("s")[:, 1], f.get_tensor("s")):
             assert part.flags.owndata
             assert part.flags.writeable
+
+
+@pytest.mark.parametrize("count", [3, 200_000])
+def test_strings_are_verified_unless_one_says_otherwise(path: pathlib.Path, count: int) -> None:
+    strings = np.array([b"word%d" % number for number in range(count)], dtype=object)
+    sd.save_file({"s": strings}, path, sync=False)
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"word2")] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(sd.Corrupt, match='"s"'):
+        sd.load_file(path)
+    taken = sd.load_file(path, verify=False)["s"]
+    assert (taken != strings).sum() == 1
+    with sd.safe_open(path, verify=False) as f:
+        assert (f.get_slice("s")[:] == taken).all()

@@ -9,6 +9,7 @@ use pyo3::{
 };
 use serdes::{
     device_state::{self, Error, HostTarget, Tensor, Verification},
+    files::{Tree, Watch},
     ifrt::{Index, IndexDomain, Shape},
 };
 
@@ -22,11 +23,17 @@ use crate::{
 /// A part of a tensor: its name, the first index and the extent of each dimension, an array.
 type GivenPart<'py> = (String, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
 
+/// Whole tensors of a file up to so many bytes are read without a thread beside the caller's, whose
+/// start would take longer.
+const BRIEF_BYTES: u64 = 1 << 20;
+
 /// An open state.
 #[pyclass(frozen, module = "serdes_ml._native")]
 pub(crate) struct Reader {
     reader: device_state::Reader,
     path: Option<PathBuf>,
+    /// Whether it lies on this machine, or a file system of it.
+    is_near: bool,
 }
 
 #[pymethods]
@@ -36,7 +43,10 @@ impl Reader {
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let opened = interruptible(py, None, 0, |watch| storage(watch).open_state(&path))?;
         match opened {
-            Ok(reader) => Ok(Self { reader, path: Some(path) }),
+            Ok(reader) => {
+                let is_near = storage(&Watch::new()).is_of_system(&path);
+                Ok(Self { reader, path: Some(path), is_near })
+            }
             Err(error) => Err(failures::of_state(py, &error, Some(&path))),
         }
     }
@@ -46,7 +56,7 @@ impl Reader {
     fn of_bytes(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         let source = Readable::of(array)?;
         match py.detach(|| device_state::Reader::from_source(source, "the bytes")) {
-            Ok(reader) => Ok(Self { reader, path: None }),
+            Ok(reader) => Ok(Self { reader, path: None, is_near: true }),
             Err(error) => Err(failures::of_state(py, &error, None)),
         }
     }
@@ -102,7 +112,13 @@ impl Reader {
         let mut memory = Writable::of(tensors.iter().map(|(_, array)| array))?;
         let targets = found.iter().zip(memory.bytes());
         let targets = targets.map(|(tensor, bytes)| HostTarget::new(tensor, bytes)).collect();
-        self.read(py, targets, verify, found.iter().map(Tensor::bytes).sum(), progress)
+        let total = found.iter().map(Tensor::bytes).sum();
+        if self.is_near && total <= BRIEF_BYTES && progress.is_none() {
+            let read =
+                py.detach(|| self.reader.read_into(targets, verification(verify), &Watch::new()));
+            return read.map_err(|error| self.failure(py, &error));
+        }
+        self.read(py, targets, verify, total, progress)
     }
 
     /// Reads parts of tensors, each a name, the first index and the extent of each dimension, into
@@ -132,10 +148,21 @@ impl Reader {
     }
 
     /// The elements of a tensor of strings, row by row.
-    fn strings<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+    #[pyo3(signature = (name, verify))]
+    fn strings<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        verify: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
         let tensor = self.tensor(py, name)?;
-        let strings = interruptible(py, None, 0, |_| tensor.strings())?
-            .map_err(|error| self.failure(py, &error))?;
+        let read = |watch: &_| self.reader.read_strings(&tensor, verification(verify), watch);
+        let strings = if self.is_near && tensor.bytes() <= BRIEF_BYTES {
+            py.detach(|| read(&Watch::new()))
+        } else {
+            interruptible(py, None, 0, read)?
+        };
+        let strings = strings.map_err(|error| self.failure(py, &error))?;
         PyList::new(py, strings.iter().map(|string| PyBytes::new(py, string)))
     }
 }
@@ -163,11 +190,14 @@ impl Reader {
         total: u64,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
-        let verification = if verify { Verification::Checksums } else { Verification::Skipped };
         let reader = &self.reader;
-        let work = |watch: &_| reader.read_into(targets, verification, watch);
+        let work = |watch: &_| reader.read_into(targets, verification(verify), watch);
         interruptible(py, progress, total, work)?.map_err(|error| self.failure(py, &error))
     }
+}
+
+const fn verification(verify: bool) -> Verification {
+    if verify { Verification::Checksums } else { Verification::Skipped }
 }
 
 /// A part of an array.

@@ -128,13 +128,7 @@ impl Reader {
     ) -> Result<u64, Error> {
         let total = targets.iter().map(|target| target.bytes.len() as u64).sum();
         watch.begin(Phase::Restore, total);
-        let work = Work {
-            state: &self.state,
-            verification,
-            watch,
-            bytes_read: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
-        };
+        let work = Work::new(self, verification, watch);
         let mut jobs = Vec::new();
         for target in targets {
             work.add_jobs(target, &mut jobs)?;
@@ -142,6 +136,56 @@ impl Reader {
         jobs.sort_by_key(Job::begin);
         work.run(jobs, total)?;
         Ok(work.bytes_read.into_inner())
+    }
+
+    /// The elements of a tensor of strings of this state, as [`Tensor::strings`] gives them, but as
+    /// [`read_into`](Self::read_into) reads: whether they are verified is up to the caller, and the
+    /// work can be stopped.
+    ///
+    /// ```
+    /// use serdes::device_state::{Reader, Verification, Versions, Watch, Writer};
+    /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("a.sds");
+    /// let device = SingleDeviceSharding::new(DeviceId(0));
+    /// let spec = ArraySpec::new(DType::String, Shape::new([2])?, device);
+    /// let mut state = Writer::create(&path, Versions::current())?;
+    /// state.add_strings("names", &spec, &["a", "bcd"])?;
+    /// state.finish()?;
+    ///
+    /// let reader = Reader::open(&path)?;
+    /// let names = reader.tensor("names")?;
+    /// let found = reader.read_strings(&names, Verification::Skipped, &Watch::new())?;
+    /// assert_eq!(found, [&b"a"[..], b"bcd"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Tensor::strings`]; [`Error::Invalid`] if the tensor is of another reader; or if the work
+    /// was stopped.
+    pub fn read_strings(
+        &self,
+        tensor: &Tensor,
+        verification: Verification,
+        watch: &Watch,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        tensor.check_strings()?;
+        let work = Work::new(self, verification, watch);
+        work.check_own(tensor)?;
+        let Some((_, piece)) = tensor.pieces().next().filter(|_| tensor.is_whole()) else {
+            return tensor.strings();
+        };
+        watch.begin(Phase::Restore, piece.data_bytes);
+        let mut data = Vec::new();
+        let bytes = usize::try_from(piece.data_bytes).ok();
+        bytes
+            .filter(|bytes| data.try_reserve_exact(*bytes).is_ok())
+            .ok_or(Error::TooLarge { what: "data", found: piece.data_bytes })
+            .map(|bytes| data.resize(bytes, 0))?;
+        let jobs = work.spans(tensor.name(), piece, &mut data).collect();
+        work.run(jobs, piece.data_bytes)?;
+        tensor.strings_in(&data)
     }
 }
 
@@ -181,14 +225,50 @@ struct Work<'a> {
     stop: AtomicBool,
 }
 
+impl<'a> Work<'a> {
+    fn new(reader: &'a Reader, verification: Verification, watch: &'a Watch) -> Self {
+        Self {
+            state: &reader.state,
+            verification,
+            watch,
+            bytes_read: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+}
+
 impl Work<'_> {
+    /// Fails for a tensor of another reader.
+    fn check_own(&self, tensor: &Tensor) -> Result<(), Error> {
+        if std::ptr::eq(self.state, &*tensor.state) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("{:?} is a tensor of another reader", tensor.name())))
+    }
+
+    /// A whole piece into `bytes`, some whole chunks at a time.
+    fn spans<'a>(
+        &self,
+        name: &'a str,
+        piece: PieceEntry,
+        bytes: &'a mut [u8],
+    ) -> impl Iterator<Item = Job<'a>> {
+        // Whole chunks: both are powers of two.
+        let span = SPAN_BYTES.max(u64::from(self.state.header.chunk_bytes));
+        let spans = bytes.chunks_mut(usize::try_from(span).unwrap_or(usize::MAX));
+        spans.zip(0_u64..).map(move |(bytes, number)| Job::Span {
+            name,
+            piece,
+            first: number.saturating_mul(span),
+            bytes,
+        })
+    }
+
     /// Cuts a target into jobs.
     fn add_jobs<'a>(&self, target: HostTarget<'a>, jobs: &mut Vec<Job<'a>>) -> Result<(), Error> {
         let HostTarget { tensor, block, bytes } = target;
         let name = tensor.name();
-        if !std::ptr::eq(self.state, &*tensor.state) {
-            return Err(Error::invalid(format!("{name:?} is a tensor of another reader")));
-        }
+        self.check_own(tensor)?;
         let element = element_bytes(tensor)?;
         tensor.check_complete()?;
         let expected = block.elements().and_then(|elements| elements.checked_mul(element));
@@ -203,15 +283,7 @@ impl Work<'_> {
         if let ([(_, piece)], [whole]) = (&pieces[..], &blocks[..])
             && *whole == block
         {
-            // Whole chunks: both are powers of two.
-            let span = SPAN_BYTES.max(u64::from(self.state.header.chunk_bytes));
-            let spans = bytes.chunks_mut(usize::try_from(span).unwrap_or(usize::MAX));
-            jobs.extend(spans.zip(0_u64..).map(|(bytes, number)| Job::Span {
-                name,
-                piece: *piece,
-                first: number.saturating_mul(span),
-                bytes,
-            }));
+            jobs.extend(self.spans(name, *piece, bytes));
             return Ok(());
         }
         let sources = pieces.into_iter().zip(&blocks).filter_map(|((_, piece), held)| {
@@ -622,6 +694,43 @@ mod tests {
             assert!(found == wanted);
             assert!(count <= limit, "{count} bytes for {rows:?}");
         }
+    }
+
+    #[test]
+    fn strings_are_verified_as_numbers_are() {
+        let strings: Vec<_> = (0..3000).map(|number| format!("string {number}")).collect();
+        let file = state(256, |writer| {
+            let shape = Shape::new([3000]).unwrap();
+            let spec = ArraySpec::new(DType::String, shape, SingleDeviceSharding::new(DeviceId(0)));
+            writer.add_strings("s", &spec, &strings).unwrap();
+            let shape = Shape::new([1]).unwrap();
+            let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+            writer.add_bytes("b", &spec, &[1]).unwrap();
+        });
+        let mut damaged = file.clone();
+        let at = file.windows(11).position(|bytes| bytes == b"string 2718").unwrap();
+        damaged[at + 10] = b'9';
+        let open = |file| Reader::from_source(file, "a state").unwrap();
+        let (reader, damaged) = (open(file), open(damaged));
+        let read = |reader: &Reader, verification| {
+            reader.read_strings(&reader.tensor("s").unwrap(), verification, &Watch::new())
+        };
+        for verification in [Verification::Checksums, Verification::Skipped] {
+            let found = read(&reader, verification).unwrap();
+            assert!(found.iter().zip(&strings).all(|(a, b)| *a == b.as_bytes()));
+        }
+        let result = read(&damaged, Verification::Checksums);
+        assert!(matches!(result, Err(Error::Corrupt { .. })), "{result:?}");
+        assert_eq!(read(&damaged, Verification::Skipped).unwrap()[2718], b"string 2719");
+        let stopped = Watch::new();
+        stopped.cancel();
+        let (skipped, tensor) = (Verification::Skipped, reader.tensor("s").unwrap());
+        let result = reader.read_strings(&tensor, skipped, &stopped);
+        assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
+        let result = damaged.read_strings(&tensor, skipped, &Watch::new());
+        assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
+        let result = reader.read_strings(&reader.tensor("b").unwrap(), skipped, &Watch::new());
+        assert!(matches!(result, Err(Error::Unsupported { .. })), "{result:?}");
     }
 
     #[test]

@@ -37,21 +37,31 @@ impl Tensor {
     /// # Errors
     /// If the tensor does not hold strings, or its bytes are damaged.
     pub fn strings(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let spec = self.spec();
-        if spec.dtype() != DType::String {
-            return Err(Error::Unsupported {
-                name: self.name().to_owned(),
-                reason: format!("it holds {}, not strings", spec.dtype()),
-            });
-        }
+        self.check_strings()?;
         let path = &self.state.path;
         let mut data = Vec::new();
         self.read()?.read_to_end(&mut data).map_err(|error| self.read_error(path, error))?;
+        self.strings_in(&data)
+    }
+
+    /// Fails unless the elements are strings.
+    pub(super) fn check_strings(&self) -> Result<(), Error> {
+        let dtype = self.spec().dtype();
+        if dtype == DType::String {
+            return Ok(());
+        }
+        let reason = format!("it holds {dtype}, not strings");
+        Err(Error::Unsupported { name: self.name().to_owned(), reason })
+    }
+
+    /// The strings in all of the tensor's bytes.
+    pub(super) fn strings_in(&self, data: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let wrong = || {
             let found = format!("strings of {:?} that do not fit", self.name());
             Error::corrupt("data", found, "ascending ends inside the text".to_owned())
         };
-        let count = spec.shape().element_count().ok().and_then(|count| usize::try_from(count).ok());
+        let count = self.spec().shape().element_count().ok();
+        let count = count.and_then(|count| usize::try_from(count).ok());
         let table = count.and_then(|count| count.checked_mul(8)).ok_or_else(wrong)?;
         let (ends, text) = data.split_at_checked(table).ok_or_else(wrong)?;
         let mut strings = Vec::with_capacity(table / 8);
