@@ -1,10 +1,11 @@
-//! What the proxy adds to running a program, over the loopback: a small program against the plug-in's
-//! own time and a bare round trip of gRPC, a large one against the plug-in's own time, in turns.
+//! What the proxy adds to running a program, over the loopback: a small program against the
+//! plug-in's own time and a bare round trip of gRPC, a large one against the plug-in's own time, in
+//! turns.
 //!
 //! `SERDES_BENCH_PJRT_PLUGIN` is the path of a PJRT plug-in, with options of its client as
-//! `serdes serve --plugin` takes them: the other ones are not looked for. `SERDES_BENCH_TURNS` is the
-//! number of turns (11), `SERDES_BENCH_CALLS` how many calls of the small program a turn has (200),
-//! `SERDES_BENCH_SIZE` how long a side of the large program's matrices is (1024).
+//! `serdes serve --plugin` takes them: the other ones are not looked for. `SERDES_BENCH_TURNS` is
+//! the number of turns (11), `SERDES_BENCH_CALLS` how many calls of the small program a turn has
+//! (200), `SERDES_BENCH_SIZE` how long a side of the large program's matrices is (1024).
 //!
 //! Targets: (small through the proxy - the plug-in's own) / round trip at most 2; large through the
 //! proxy / the plug-in's own at most 1.05.

@@ -1,5 +1,5 @@
-//! Compiles a program for the devices of a PJRT plug-in, runs it, loads it again from its own bytes,
-//! and runs it once more.
+//! Compiles a program for the devices of a PJRT plug-in, runs it, loads it again from its own
+//! bytes, and runs it once more.
 //!
 //! ```sh
 //! cargo run --example pjrt_programs -- xla_cpu_pjrt.so program.json

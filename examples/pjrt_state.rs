@@ -54,7 +54,8 @@ fn compare(plugin: &str, mebibytes: usize, folder: &Path, rounds: usize) -> Resu
 
     let (mut saves, mut restores) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        // Both write where no file is: one that is truncated gives its pages to what is written next, one that is replaced does not.
+        // Both write where no file is: one that is truncated gives its pages to what is written
+        // next, one that is replaced does not.
         for old in [&plain, &state] {
             if old.exists() {
                 fs::remove_file(old)?;

@@ -1,6 +1,6 @@
 //! What `CONTRIBUTING.md` says of a new rule, a new callback and a new request is what there is to
-//! do: its edits fit the sources, what they make of a copy compiles without a warning, and the tests
-//! that the page names pass.
+//! do: its edits fit the sources, what they make of a copy compiles without a warning, and the
+//! tests that the page names pass.
 //!
 //! It does so whatever the default version is, and takes minutes: once is enough.
 

@@ -1,5 +1,5 @@
-//! The golden device states as text, field by field and byte by byte, so that a change of them can be
-//! read in a diff.
+//! The golden device states as text, field by field and byte by byte, so that a change of them can
+//! be read in a diff.
 //!
 //! The text is made by what `docs/format.md` says and nothing else: this file must never use the
 //! library, so that a mistake there is not repeated here.

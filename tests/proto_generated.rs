@@ -1,9 +1,11 @@
-//! What `proto/` generates (`src/proto/generated/` and `proto/descriptors.binpb`) is what is checked in.
+//! What `proto/` generates (`src/proto/generated/` and `proto/descriptors.binpb`) is what is
+//! checked in.
 //!
-//! Users need neither protoc nor a build script: the generated code is part of the repository. To change a message:
+//! Users need neither protoc nor a build script: the generated code is part of the repository. To
+//! change a message:
 //!
-//! 1. Edit a file under `proto/`, or add one: every `.proto` file there is taken, in any directory. A message that real
-//!    builds write keeps their package, names and numbers.
+//! 1. Edit a file under `proto/`, or add one: every `.proto` file there is taken, in any directory.
+//!    A message that real builds write keeps their package, names and numbers.
 //! 2. Run `SERDES_REGENERATE_PROTO=1 cargo test -p serdes --test proto_generated`.
 //! 3. Only for a new package: add its module to `src/proto/mod.rs`, nested as the package is.
 //!

@@ -18,7 +18,8 @@ const ARRAYS: u64 = 3;
 /// Bytes of a shard.
 const SHARD: u64 = 32;
 
-/// A state of processes that have a row of each array; the length of a part, and what the merge did.
+/// A state of processes that have a row of each array; the length of a part, and what the merge
+/// did.
 fn save(path: &Path, processes: i32) -> (u64, Merged) {
     let rows = i64::from(processes);
     let tiles = OpSharding::tiled(TileAssignment::iota([rows, 1], [rows], [0]).unwrap());

@@ -42,13 +42,14 @@ const OUTSIDE: [&str; 3] = ["shape_function", "kernel", "placement"];
 /// matter of a hash; the corpus has one fault a node, random graphs have several.
 const VALUES: [&str; 4] = ["attr_kind", "attr_dtype", "attr_allowed", "attr_minimum"];
 
-/// How much of the corpus is left to [`OUTSIDE`], by way of loading: of each 11,270 and 4,340 lines.
+/// How much of the corpus is left to [`OUTSIDE`], by way of loading: of each 11,270 and 4,340
+/// lines.
 const LEFT: [(&str, usize); 4] =
     [("capi_import", 53), ("capi_load", 20), ("import", 53), ("load_v1", 20)];
 
-/// Artifacts whose refusal has two names: a node with two faults, of which TensorFlow reports the one
-/// that its code comes to first in one way of loading and not in another, or a fault that its text
-/// calls otherwise than its status.
+/// Artifacts whose refusal has two names: a node with two faults, of which TensorFlow reports the
+/// one that its code comes to first in one way of loading and not in another, or a fault that its
+/// text calls otherwise than its status.
 const EITHER: [(&str, [&str; 2]); 5] = [
     ("mutsm_attr_required_gone_body_136", ["function_body", "attr_missing"]),
     ("mutsm_attr_required_gone_body_200", ["function_body", "attr_missing"]),
@@ -202,8 +203,8 @@ fn classes(kind: &ImportFaultKind) -> &'static [&'static str] {
     }
 }
 
-/// What the library says of an artifact, by the registry at a place among those that were asked: the
-/// classes of the reason, none where it takes it, and the fault in words.
+/// What the library says of an artifact, by the registry at a place among those that were asked:
+/// the classes of the reason, none where it takes it, and the fault in words.
 fn ours(
     graphs: &Result<Graphs, GraphError>,
     artifact: &Artifact,

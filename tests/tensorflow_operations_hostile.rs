@@ -210,8 +210,8 @@ fn names_of_a_megabyte_are_compared_and_not_shown() {
     );
 }
 
-/// What the import of the newest release finds in a graph that calls a function, as a graph and as a
-/// SavedModel.
+/// What the import of the newest release finds in a graph that calls a function, as a graph and as
+/// a SavedModel.
 fn fault_of_called(function: &[u8]) -> Option<ImportFaultKind> {
     let bytes = graph([node("c", "f", &[], &[])], [function.to_vec()]);
     let found = judge(bytes.clone());

@@ -149,8 +149,8 @@ fn a_directory_is_walked_and_every_artifact_in_it_judged() {
     assert_eq!(worst(&verdicts), Some(Outcome::Acceptable), "{verdicts:?}");
 }
 
-/// A model that TensorFlow 2.21 has exported, with a `MutableHashTable` as `table`: 2.12.0 refuses to
-/// load it, and 2.13.1, 2.14.1, 2.15.1, 2.16.2 and 2.21.0 take it.
+/// A model that TensorFlow 2.21 has exported, with a `MutableHashTable` as `table`: 2.12.0 refuses
+/// to load it, and 2.13.1, 2.14.1, 2.15.1, 2.16.2 and 2.21.0 take it.
 #[test]
 fn an_object_that_a_release_cannot_save_is_named() {
     let path = Path::new(DATA).join("objects/mutable_table");

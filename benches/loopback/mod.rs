@@ -1,5 +1,5 @@
-//! What the measurements of the proxy compare it with, and how they measure: a bare echo of tonic over
-//! the loopback, and the time of all processors.
+//! What the measurements of the proxy compare it with, and how they measure: a bare echo of tonic
+//! over the loopback, and the time of all processors.
 
 use std::{
     convert::Infallible,

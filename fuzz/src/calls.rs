@@ -113,8 +113,8 @@ struct Call {
 
 /// The next call of an input. Its first byte is the path (255 is the stream of small arrays), its
 /// second the number of its parts; a part is its kind, its length in two bytes (little endian), and
-/// its bytes: an entry of the metadata (0 to 5, from 64 on as it is and not in base64), bytes of the
-/// body (6), or a message of it (7).
+/// its bytes: an entry of the metadata (0 to 5, from 64 on as it is and not in base64), bytes of
+/// the body (6), or a message of it (7).
 fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
     let (&[path, parts], rest) = input.split_first_chunk()?;
     *input = rest;

@@ -1,7 +1,7 @@
 //! The target over files of PyTorch's.
 //!
-//! The first byte of an input says how the rest becomes a file: as it is, as the pickle of an archive
-//! whose checksums are right, or as the object of a file of before 1.6.
+//! The first byte of an input says how the rest becomes a file: as it is, as the pickle of an
+//! archive whose checksums are right, or as the object of a file of before 1.6.
 
 use std::{
     io::{Cursor, Read, Write},

@@ -243,9 +243,9 @@ fn warn_of_deprecated(findings: &mut Findings, graph: &Graph) {
 }
 
 /// Warns of a producer that is so far ahead that TensorFlow promises nothing. Patch releases of one
-/// MAJOR.MINOR are compatible with one another in both directions, whatever their numbers. Where the
-/// operations of the consumer are known they have decided, unless the producer is newer than every
-/// release whose operations are: nobody knows what it means then.
+/// MAJOR.MINOR are compatible with one another in both directions, whatever their numbers. Where
+/// the operations of the consumer are known they have decided, unless the producer is newer than
+/// every release whose operations are: nobody knows what it means then.
 fn forward_compatibility(
     meta_graph: &MetaGraph,
     consumer: &version::Consumer,

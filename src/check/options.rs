@@ -138,8 +138,8 @@ impl Options {
         &self.watch
     }
 
-    /// A consumer with the operations that graphs may not use: what is refused of newer producers is
-    /// there for older ones.
+    /// A consumer with the operations that graphs may not use: what is refused of newer producers
+    /// is there for older ones.
     pub(super) fn completed(&self, consumer: &Consumer) -> Consumer {
         let consumer = consumer.clone();
         if !self.has_own_deprecated {

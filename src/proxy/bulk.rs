@@ -157,8 +157,8 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body f
         })
     }
 
-    /// Said as soon as it is known, the last data are the end of a request, and no frame without any
-    /// comes after them.
+    /// Said as soon as it is known, the last data are the end of a request, and no frame without
+    /// any comes after them.
     fn is_end_stream(&self) -> bool {
         match self.end {
             End::Plain => self.data.is_none() && self.parts.size_hint().1 == Some(0),

@@ -21,8 +21,8 @@ pub(super) const HOST_BUFFER_LOOKUP: &str = path!("HostBufferLookup");
 pub(super) const HOST_BUFFER_DELETE: &str = path!("HostBufferDelete");
 pub(super) const HOST_BUFFER_READ_FROM_DISK: &str = path!("HostBufferReadFromDisk");
 
-/// The stream of a session's small arrays, which other servers do not have. Its metadata is that of a
-/// store, of which the session alone counts.
+/// The stream of a session's small arrays, which other servers do not have. Its metadata is that of
+/// a store, of which the session alone counts.
 pub(super) const SMALL_TRANSFERS: &str = "/serdes.proxy.SmallTransfers/Transfer";
 
 /// The key of a session's metadata: a `GrpcIfrtSessionMetadata`.
@@ -38,9 +38,9 @@ pub(super) const GRPC_STATUS: &str = "grpc-status";
 /// their buffers are deleted as ever.
 pub(super) const TAKE: &str = "serdes-take-host-buffer";
 
-/// The key by which our server says, in its answer to `GetVersion`, that a transfer of a host buffer
-/// may bring the request along that the buffer is for. A small array is one call then, and not two.
-/// Other servers do not say it, and get two.
+/// The key by which our server says, in its answer to `GetVersion`, that a transfer of a host
+/// buffer may bring the request along that the buffer is for. A small array is one call then, and
+/// not two. Other servers do not say it, and get two.
 pub(super) const TAKES_REQUESTS: &str = "serdes-takes-requests";
 /// The key of that request in the metadata of the transfer: an `IfrtRequest`.
 pub(super) const REQUEST: &str = "serdes-request-bin";

@@ -1,9 +1,9 @@
 //! Small arrays on one stream of a session: what a call of its own costs is more than they are.
 //!
 //! Our client opens the stream where our server says that it has one. A message has a request as on
-//! the stream of the session, which makes an array of its host buffer or fills one, and the bytes of
-//! that buffer; nothing of it is ever in the store for anybody else. Messages that are there at the
-//! same time go out in one frame.
+//! the stream of the session, which makes an array of its host buffer or fills one, and the bytes
+//! of that buffer; nothing of it is ever in the store for anybody else. Messages that are there at
+//! the same time go out in one frame.
 //!
 //! The module knows the messages and their way out. It must never know a session or an array.
 
@@ -32,7 +32,8 @@ pub(super) struct SmallTransfer {
     pub(super) data: Bytes,
 }
 
-/// What came of it, with the data of its host buffer where it filled one. Answers come in any order.
+/// What came of it, with the data of its host buffer where it filled one. Answers come in any
+/// order.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SmallTransferred {
     /// The number of the request.

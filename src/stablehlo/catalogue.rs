@@ -1,7 +1,7 @@
 //! Which version brought which operation, type and attribute of VHLO.
 //!
-//! Names and numbers are StableHLO's (`VhloOps.td`, `VhloBytecode.cpp`); 1.21 and 1.22 brought no new
-//! ones.
+//! Names and numbers are StableHLO's (`VhloOps.td`, `VhloBytecode.cpp`); 1.21 and 1.22 brought no
+//! new ones.
 
 use super::StableHloVersion;
 
@@ -142,8 +142,8 @@ const OPERATIONS: &[&str] = &[
     "xor_v1",
 ];
 
-/// The version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for all that are
-/// as old or older, `None` if it is not known here.
+/// The version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for all that
+/// are as old or older, `None` if it is not known here.
 pub(super) fn operation(name: &str) -> Option<StableHloVersion> {
     if OPERATIONS.binary_search(&name).is_ok() {
         return Some(StableHloVersion::OLDEST_TARGET);

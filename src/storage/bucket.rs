@@ -1,7 +1,7 @@
 //! A bucket as a tree of files.
 //!
-//! What a prefix holds is asked for once and kept, unless it is long: whoever looks at the files of a
-//! model asks for each by its name. So a bucket is for one piece of work, and not for a process.
+//! What a prefix holds is asked for once and kept, unless it is long: whoever looks at the files of
+//! a model asks for each by its name. So a bucket is for one piece of work, and not for a process.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -6,8 +6,8 @@
 //! them, or the profile of AWS that it names; everything else is a path of the file system. Without
 //! the feature `addresses` all paths are.
 //!
-//! An object is read by ranges, and no more of it than is asked for; it is written by an upload that
-//! is completed last, and nothing stays of one that fails or is stopped.
+//! An object is read by ranges, and no more of it than is asked for; it is written by an upload
+//! that is completed last, and nothing stays of one that fails or is stopped.
 //!
 //! This room must never know what files are for, apart from where the parts of a state lie. No
 //! message of it holds anything secret.

@@ -77,8 +77,8 @@ impl Storage {
         self
     }
 
-    /// The same, with this client for the bucket at an address (`s3://bucket`), in place of one that
-    /// the environment describes.
+    /// The same, with this client for the bucket at an address (`s3://bucket`), in place of one
+    /// that the environment describes.
     ///
     /// ```
     /// use std::{path::Path, sync::Arc};
@@ -210,8 +210,8 @@ impl Storage {
     /// ```
     ///
     /// # Errors
-    /// If there is none, or it cannot be removed. What is left of the parts of one that is not there
-    /// goes nevertheless.
+    /// If there is none, or it cannot be removed. What is left of the parts of one that is not
+    /// there goes nevertheless.
     pub fn remove_state(&self, path: &Path) -> Result<(), Error> {
         match self.place(path).map_err(|error| self.failed("remove", path, error))? {
             Place::System(path) => LocalParts::new(path.into_owned()).remove_state(),
@@ -260,8 +260,8 @@ impl Storage {
         }
     }
 
-    /// Calls `visit` with the name of each entry of a directory, in no order. Where a store lists in
-    /// pages, one of them is in memory at a time; a prefix that holds nothing has no entries.
+    /// Calls `visit` with the name of each entry of a directory, in no order. Where a store lists
+    /// in pages, one of them is in memory at a time; a prefix that holds nothing has no entries.
     ///
     /// ```
     /// use serdes::storage::Storage;

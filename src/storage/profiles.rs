@@ -1,10 +1,10 @@
 //! Profiles of AWS: what the environment does not say itself, a file of the user may.
 //!
 //! The files are those of the tools of AWS, `~/.aws/config` and `~/.aws/credentials`, of which
-//! `AWS_PROFILE` names a section. Taken are keys that stand there, the region and the endpoint; ways to
-//! get keys elsewhere (roles, single sign-on, programs) are refused in words, since whoever named such
-//! a profile must not be answered with the credentials of the machine. No message has a value of a
-//! file in it.
+//! `AWS_PROFILE` names a section. Taken are keys that stand there, the region and the endpoint;
+//! ways to get keys elsewhere (roles, single sign-on, programs) are refused in words, since whoever
+//! named such a profile must not be answered with the credentials of the machine. No message has a
+//! value of a file in it.
 
 use std::{
     env,
@@ -106,7 +106,8 @@ pub(super) fn complete(builder: AmazonS3Builder) -> io::Result<AmazonS3Builder> 
     fill(builder, named.as_deref(), &config, &credentials)
 }
 
-/// A file of the user; nothing where there is none, or where none was asked for and it cannot be read.
+/// A file of the user; nothing where there is none, or where none was asked for and it cannot be
+/// read.
 fn text_of(path: Option<String>, name: &str, asked: bool) -> io::Result<String> {
     let home = || env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from);
     let path = match path {

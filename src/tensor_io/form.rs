@@ -128,8 +128,8 @@ impl FromStr for Form {
 }
 
 /// Opens the tensors at `path`: safetensors, npy, npz, a device state, a file of PyTorch's, the
-/// index of shards, or the prefix or index of a TensorFlow V2 checkpoint, by its name; a file without
-/// a telling name by its first bytes.
+/// index of shards, or the prefix or index of a TensorFlow V2 checkpoint, by its name; a file
+/// without a telling name by its first bytes.
 ///
 /// # Errors
 /// If there is no such file, it is none of these, or its head is damaged.
@@ -353,9 +353,9 @@ pub fn create_sharded_in(
     Ok(Box::new(brought::BroughtTarget::create(storage, path, options, make)?))
 }
 
-/// As [`create`], at a path of any storage. At an address, an archive and a checkpoint are made in a
-/// temporary directory, and brought there when they are finished; the index of a checkpoint is the
-/// last.
+/// As [`create`], at a path of any storage. At an address, an archive and a checkpoint are made in
+/// a temporary directory, and brought there when they are finished; the index of a checkpoint is
+/// the last.
 ///
 /// # Errors
 /// As [`create`].

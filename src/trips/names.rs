@@ -9,8 +9,8 @@ use crate::{
     tensor_io::{Error, Metadata, TensorInfo, aliases},
 };
 
-/// The tensors of `state` of which a name matches one of `patterns`, the own or another one that the
-/// metadata tell; all if there is no pattern. In the order of the file.
+/// The tensors of `state` of which a name matches one of `patterns`, the own or another one that
+/// the metadata tell; all if there is no pattern. In the order of the file.
 ///
 /// # Errors
 /// [`device_state::Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be

@@ -72,7 +72,8 @@ fn stored(sources: &[Box<dyn Source>]) -> u64 {
 ///
 /// # Errors
 /// [`Error::CannotSave`] for the first tensor that cannot be moved, unless that may be left out; two
-/// tensors of one name; a pattern that no name matches; names that would be far more than is stored.
+/// tensors of one name; a pattern that no name matches; names that would be far more than is
+/// stored.
 pub(super) fn plan<'a>(
     sources: &'a [Box<dyn Source>],
     choice: Choice<'_>,

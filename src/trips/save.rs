@@ -43,9 +43,9 @@ enum Loaded<M> {
 /// Puts the tensors of `sources` onto `device`, then streams the device's buffers into a state at
 /// `output`.
 ///
-/// The device is one of a StreamExecutor plug-in or of a PJRT client. The state says that its arrays
-/// are on the device's ordinal, or its id. The metadata is that of the first
-/// source that has some; a tensor of several names is stored once, and the metadata tell the others.
+/// The device is one of a StreamExecutor plug-in or of a PJRT client. The state says that its
+/// arrays are on the device's ordinal, or its id. The metadata is that of the first source that has
+/// some; a tensor of several names is stored once, and the metadata tell the others.
 ///
 /// # Errors
 /// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`;
@@ -80,8 +80,8 @@ pub fn save_stream<D: HostedDevice>(
     save_into(begin, sources, device, options, skip_unsupported, watch)
 }
 
-/// As [`save`], into the state that `begin_state` begins: at an address, or as the part of one process
-/// of several.
+/// As [`save`], into the state that `begin_state` begins: at an address, or as the part of one
+/// process of several.
 ///
 /// # Errors
 /// As [`save`].

@@ -53,8 +53,8 @@ pub(crate) fn apply(file: &Path, change: &str) {
     fs::write(file, text.replace(&before, &after)).unwrap();
 }
 
-/// Of the dependencies of the tests, those that no test of the library itself uses with the features
-/// that a page names.
+/// Of the dependencies of the tests, those that no test of the library itself uses with the
+/// features that a page names.
 const OF_OTHERS: [&str; 8] = [
     "buffa",
     "criterion",

@@ -49,7 +49,8 @@ fn descriptors(proto: &Path) -> FileDescriptorSet {
 fn generator(out: &Path) -> prost_build::Config {
     let mut config = prost_build::Config::new();
     config.out_dir(out).bytes(["."]).enable_type_names();
-    // `Any` is ours to make: the crate that has it has all other well-known types too, and is built before this one.
+    // `Any` is ours to make: the crate that has it has all other well-known types too, and is built
+    // before this one.
     config.compile_well_known_types().disable_comments([".google"]);
     for message in OPAQUE {
         config.extern_path(message, "crate::proto::OpaqueMessage");

@@ -1,5 +1,5 @@
-//! What `--plugin` names: the embedded plug-in, or a library of either interface with the options of
-//! its client.
+//! What `--plugin` names: the embedded plug-in, or a library of either interface with the options
+//! of its client.
 //!
 //! Which interface a library has is read out of its file; nothing of it is run. This module must
 //! never load one.

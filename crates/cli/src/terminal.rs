@@ -363,8 +363,8 @@ fn turns(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A message in which words of files, of servers and of plug-ins may stand: escaped where they would
-/// do something to a terminal other than to begin a line.
+/// A message in which words of files, of servers and of plug-ins may stand: escaped where they
+/// would do something to a terminal other than to begin a line.
 pub(crate) fn harmless(message: &str) -> String {
     let mut shown = String::with_capacity(message.len());
     for c in message.chars() {

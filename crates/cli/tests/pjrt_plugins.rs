@@ -120,15 +120,16 @@ fn the_first_error_of_a_client_is_a_warning_in_the_plug_ins_words() {
 
 #[test]
 fn a_framework_that_demands_its_own_minor_refuses_the_plug_ins_of_the_reports() {
-    // jax#22416 with jaxlib 0.4.28 (0.51) and NVIDIA's plug-in of 0.54; flax#4122 with jaxlib 0.4.30
-    // (0.54) and a plug-in of 0.47.
+    // jax#22416 with jaxlib 0.4.28 (0.51) and NVIDIA's plug-in of 0.54; flax#4122 with jaxlib
+    // 0.4.30 (0.54) and a plug-in of 0.47.
     let (fits, reasons) = Double::new(54, 808, &[]).fits("jaxlib-0.4.28");
     assert!(!fits && reasons.contains("0.54") && reasons.contains("0.51"), "{reasons}");
     let (fits, reasons) = Double::new(47, 808, &[]).fits("jaxlib-0.4.30");
     assert!(!fits && reasons.contains("0.47") && reasons.contains("0.54"), "{reasons}");
     assert!(Double::new(54, 808, &[]).fits("jaxlib-0.4.30").0);
     // pytorch/xla#6949: a framework of 0.40 and a plug-in of 0.47; intel-extension-for-openxla#27:
-    // one of 0.40 and Intel's of 0.38. jaxlib 0.4.23 and 0.4.24 are of 0.40, and have the same gate.
+    // one of 0.40 and Intel's of 0.38. jaxlib 0.4.23 and 0.4.24 are of 0.40, and have the same
+    // gate.
     for (minor, framework) in [(47, "jaxlib-0.4.23"), (38, "jaxlib-0.4.24")] {
         // Said before anything is loaded: this plug-in would end the process.
         let double = Double::new(minor, 808, &["LOADED=ABORT"]);

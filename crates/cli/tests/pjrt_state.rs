@@ -1,5 +1,5 @@
-//! `serdes save` and `serdes restore` by way of a PJRT plug-in, the one over host memory, and what is
-//! left where it ends the process.
+//! `serdes save` and `serdes restore` by way of a PJRT plug-in, the one over host memory, and what
+//! is left where it ends the process.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 

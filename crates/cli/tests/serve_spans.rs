@@ -1,5 +1,5 @@
-//! `serdes serve` sends its spans to a collector of OpenTelemetry (feature `opentelemetry`): one that
-//! counts them, on this machine.
+//! `serdes serve` sends its spans to a collector of OpenTelemetry (feature `opentelemetry`): one
+//! that counts them, on this machine.
 
 #![cfg(all(unix, feature = "opentelemetry"))]
 

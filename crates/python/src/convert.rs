@@ -31,8 +31,8 @@ type Words = Vec<(String, String)>;
 pub(crate) enum GivenSource<'py> {
     /// A file.
     Path(PathBuf),
-    /// What it is called; its tensors; its metadata; what is left out of it, and why; what gives, for
-    /// the position of a tensor, arrays that follow each other in its bytes.
+    /// What it is called; its tensors; its metadata; what is left out of it, and why; what gives,
+    /// for the position of a tensor, arrays that follow each other in its bytes.
     Arrays(String, Vec<GivenInfo>, Words, Words, Bound<'py, PyAny>),
 }
 

@@ -2,9 +2,9 @@
 //! as Python sees it.
 //!
 //! Arrays come in as numpy arrays and their bytes are read and filled where they lie; results that
-//! are objects go out as JSON, the same that the command prints. The folder `python/serdes_ml` makes
-//! of it what people import. This crate must never decide what a thing means, and never know a
-//! framework.
+//! are objects go out as JSON, the same that the command prints. The folder `python/serdes_ml`
+//! makes of it what people import. This crate must never decide what a thing means, and never know
+//! a framework.
 
 #![deny(
     clippy::expect_used,

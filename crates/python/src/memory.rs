@@ -21,9 +21,9 @@ use pyo3::{
 };
 use serdes::files::ReadAt;
 
-/// Where an array lies. The array is held, so that its memory stays where it is: numpy frees it with
-/// the array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that nobody
-/// else has the array.
+/// Where an array lies. The array is held, so that its memory stays where it is: numpy frees it
+/// with the array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that
+/// nobody else has the array.
 struct Location {
     _array: Py<PyAny>,
     address: usize,
@@ -75,8 +75,8 @@ impl Readable {
         }
         // SAFETY: an exact `numpy.ndarray` that is contiguous has `nbytes` bytes at the address of
         // its interface. It is held as long as `self`, so that the memory is there as long as the
-        // slice; it is of plain numbers, so that any byte is a value; and by the promise above nobody
-        // writes to it.
+        // slice; it is of plain numbers, so that any byte is a value; and by the promise above
+        // nobody writes to it.
         unsafe { slice::from_raw_parts(self.0.address as *const u8, self.0.bytes) }
     }
 }
@@ -127,8 +127,8 @@ impl Writable {
             if place.bytes == 0 {
                 return &mut [];
             }
-            // SAFETY: as in `Readable::bytes`; the array says that it can be written to, none of the
-            // others overlaps it, and `self` is borrowed alone as long as the slice.
+            // SAFETY: as in `Readable::bytes`; the array says that it can be written to, none of
+            // the others overlaps it, and `self` is borrowed alone as long as the slice.
             unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes) }
         };
         self.0.iter_mut().map(slice).collect()
@@ -181,9 +181,9 @@ impl Write for NewBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         let count = bytes.len().min(rest.left);
-        // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`. Nobody
-        // else has it, the lock is held, and `bytes` are of somebody else, so that they do not
-        // overlap.
+        // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`.
+        // Nobody else has it, the lock is held, and `bytes` are of somebody else, so that they do
+        // not overlap.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), rest.address as *mut u8, count) };
         rest.address += count;
         rest.left -= count;

@@ -74,9 +74,9 @@ impl Drop for SaysEnd<'_> {
     }
 }
 
-/// Does `work` without the interpreter, `total` bytes of it, and answers what it answers. `progress`
-/// is called with the bytes that are done and all bytes; for a `total` of 0 with those of which the
-/// work says that it begins them.
+/// Does `work` without the interpreter, `total` bytes of it, and answers what it answers.
+/// `progress` is called with the bytes that are done and all bytes; for a `total` of 0 with those
+/// of which the work says that it begins them.
 ///
 /// # Errors
 /// What a signal handler or `progress` raises: the work is stopped then, and has ended.

@@ -29,8 +29,8 @@ pub(super) fn is_device(name: &[u8]) -> bool {
 }
 
 /// Whether a session can read the name of a device: parts such as `/job:worker`, `/replica:0`,
-/// `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which devices there are is
-/// another question, which only the machine answers.
+/// `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which devices there are
+/// is another question, which only the machine answers.
 pub(super) fn is_session_device(name: &[u8]) -> bool {
     if name == b"/" {
         return true;

@@ -1,7 +1,7 @@
 //! The attributes that a function may have where `tf.saved_model.load` makes one of Python of it.
 //!
-//! Read from the lists of 2.12, 2.16 and 2.21 (`attributes.py` among the code of `tf.function`): what
-//! one of these has and the one before has not counts as known to all releases between them.
+//! Read from the lists of 2.12, 2.16 and 2.21 (`attributes.py` among the code of `tf.function`):
+//! what one of these has and the one before has not counts as known to all releases between them.
 //!
 //! Knows names and releases. It must never know what an attribute is for.
 

@@ -1,5 +1,5 @@
-//! The JSON form of operations: that of `serdes ops RELEASE --json`, an object an operation, names of
-//! fields as in TensorFlow's `OpDef`.
+//! The JSON form of operations: that of `serdes ops RELEASE --json`, an object an operation, names
+//! of fields as in TensorFlow's `OpDef`.
 //!
 //! Knows the form. It must never know what an operation is for.
 
@@ -90,8 +90,8 @@ impl<'j> Fields<'j> {
 }
 
 impl OperationDefinition {
-    /// Reads the JSON object of an operation, whose name is `name` if the object has none. A text in
-    /// place of the object is a name, of which nothing else is known.
+    /// Reads the JSON object of an operation, whose name is `name` if the object has none. A text
+    /// in place of the object is a name, of which nothing else is known.
     ///
     /// # Errors
     /// [`DefinitionError`] with what was found and expected.

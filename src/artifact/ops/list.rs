@@ -47,8 +47,8 @@ fn serialized(list: &[u8]) -> Option<Result<Vec<OperationDefinition>, ListError>
 }
 
 /// Reads the operations of a SavedModel (`saved_model.pb`) that are its own: those of its
-/// `stripped_op_list` that no release of TensorFlow has. What TensorFlow has, the consumer's release
-/// decides: the model lists it as its own producer had it.
+/// `stripped_op_list` that no release of TensorFlow has. What TensorFlow has, the consumer's
+/// release decides: the model lists it as its own producer had it.
 ///
 /// There may be none. Reads no more of the model than what is around its lists.
 ///

@@ -120,8 +120,8 @@ impl<'r> Operation<'r> {
         self.flags & UNINITIALIZED != 0
     }
 
-    /// Whether nothing but the name is known: any inputs and attributes are its own, and its outputs
-    /// are of any number and type.
+    /// Whether nothing but the name is known: any inputs and attributes are its own, and its
+    /// outputs are of any number and type.
     #[must_use]
     pub const fn is_name_alone(&self) -> bool {
         self.flags & NAME_ALONE != 0

@@ -147,8 +147,9 @@ impl Registry {
         own.or_else(|| Operation::read(&TENSORFLOW, TENSORFLOW.find(name)?, self.release))
     }
 
-    /// The operation that this one is a later version of, by TensorFlow's way of naming them: `TopK`
-    /// of `TopKV2`, `DebugIdentityV2` of `DebugIdentityV3`; the latest of those that are there.
+    /// The operation that this one is a later version of, by TensorFlow's way of naming them:
+    /// `TopK` of `TopKV2`, `DebugIdentityV2` of `DebugIdentityV3`; the latest of those that are
+    /// there.
     ///
     /// ```
     /// use serdes::artifact::ops::Registry;

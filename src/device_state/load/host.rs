@@ -162,8 +162,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`Tensor::strings`]; [`Error::Invalid`] if the tensor is of another reader; or if the work
-    /// was stopped.
+    /// As [`Tensor::strings`]; [`Error::Invalid`] if the tensor is of another reader; or if the
+    /// work was stopped.
     pub fn read_strings(
         &self,
         tensor: &Tensor,

@@ -31,8 +31,8 @@ impl Driver {
         Ok(Self { runtime: Some(runtime), watch })
     }
 
-    /// Starts a request to a store; its outcome comes out of the channel. It is given up when the work
-    /// is stopped.
+    /// Starts a request to a store; its outcome comes out of the channel. It is given up when the
+    /// work is stopped.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         request: impl Future<Output = Result<T, StoreError>> + Send + 'static,

@@ -1,9 +1,9 @@
 //! Small reads of a source that answers late, made few.
 //!
 //! A reader of a format asks for a few bytes here and there, and a request costs as much as some
-//! hundred kilobytes. So a small read takes its surroundings along, and one that follows on another,
-//! or close behind it, takes more of them each time; what is large, or begun early, is read as it is
-//! asked for. It holds no more than [`KEPT`] ranges of [`MOST`] bytes.
+//! hundred kilobytes. So a small read takes its surroundings along, and one that follows on
+//! another, or close behind it, takes more of them each time; what is large, or begun early, is
+//! read as it is asked for. It holds no more than [`KEPT`] ranges of [`MOST`] bytes.
 
 use std::{
     collections::VecDeque,

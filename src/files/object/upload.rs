@@ -116,8 +116,8 @@ impl Parts {
         if !self.part.is_empty() {
             return Err(io::Error::other("the upload was not flushed"));
         }
-        // It goes along with the request and comes back, for an abort if it failed. Nobody stops the
-        // wait: what became of it would not be known.
+        // It goes along with the request and comes back, for an abort if it failed. Nobody stops
+        // the wait: what became of it would not be known.
         let Some(mut upload) = self.upload.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

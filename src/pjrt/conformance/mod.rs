@@ -1,8 +1,8 @@
 //! The conformance suite of PJRT plug-ins: does one do what the C API says?
 //!
-//! Each behaviour is tried on its own, on a thread of its own, with a time limit; the suite is to be
-//! run in a process of its own, since real plug-ins end the process in some of them. A behaviour is
-//! `unsupported` only if the plug-in does not have the function, or answers that it is not
+//! Each behaviour is tried on its own, on a thread of its own, with a time limit; the suite is to
+//! be run in a process of its own, since real plug-ins end the process in some of them. A behaviour
+//! is `unsupported` only if the plug-in does not have the function, or answers that it is not
 //! implemented, or that it does not take a type; everything else that is not right is a failure.
 //!
 //! This folder must never know what is done with a plug-in besides.

@@ -33,7 +33,8 @@ impl Drop for RawClient {
     }
 }
 
-/// Whether a client maps memory of the host: asked once, as a plug-in that cannot will not learn it.
+/// Whether a client maps memory of the host: asked once, as a plug-in that cannot will not learn
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Mapping(AtomicU8);
 
@@ -60,8 +61,8 @@ pub(super) struct ClientHandle {
     pub(super) mapping: Mapping,
 }
 
-// SAFETY: the C API lets any thread use a client, several at once; it is destroyed when nobody holds
-// it any more.
+// SAFETY: the C API lets any thread use a client, several at once; it is destroyed when nobody
+// holds it any more.
 unsafe impl Send for ClientHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ClientHandle {}

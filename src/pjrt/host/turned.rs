@@ -1,5 +1,5 @@
-//! Arrays that lie on a device in another order than the host's: they are read in theirs, and put in
-//! the host's here.
+//! Arrays that lie on a device in another order than the host's: they are read in theirs, and put
+//! in the host's here.
 //!
 //! A plug-in can be asked for the host's order, but old ones take no notice: XLA's for CPUs of PJRT
 //! 0.81 gives the bytes as they lie, and says nothing (measured, with an array of

@@ -1,9 +1,9 @@
 //! What compilers for 64-bit Arm make of the lines that put a table together.
 //!
-//! A constant goes into a register before it is stored, and the version, two numbers in eight bytes,
-//! is often taken from the data. So the instructions around a store of a register and zero at byte
-//! 16 of something (`stp x9, xzr, [x8, #16]`) are followed one by one, and what is stored at bytes
-//! 0, 16 and 32 of it is noted.
+//! A constant goes into a register before it is stored, and the version, two numbers in eight
+//! bytes, is often taken from the data. So the instructions around a store of a register and zero
+//! at byte 16 of something (`stp x9, xzr, [x8, #16]`) are followed one by one, and what is stored
+//! at bytes 0, 16 and 32 of it is noted.
 
 use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
@@ -121,7 +121,8 @@ impl Steps {
                 let sum = self.number(base(word)).map(|number| number.wrapping_add(added));
                 self.set(word, sum.map(Content::Number));
             }
-            // ldr of eight bytes, by register and offset or by distance; the floating one has bit 26.
+            // ldr of eight bytes, by register and offset or by distance; the floating one has bit
+            // 26.
             _ if word & 0xfbc0_0000 == 0xf940_0000 => {
                 let start = self.number(base(word));
                 let content = start.map(|start| Content::At(start.wrapping_add(offset(word))));

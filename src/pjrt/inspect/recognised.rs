@@ -1,5 +1,5 @@
-//! What the patterns recognise in a file: a version, or from where it is taken, and which numbers may
-//! be one.
+//! What the patterns recognise in a file: a version, or from where it is taken, and which numbers
+//! may be one.
 
 use serdes_abi::pjrt::{self, Minor};
 

@@ -2,10 +2,10 @@
 //!
 //! A plug-in's table begins with its size, then an address, 24 (the size of the version), an
 //! address, and major and minor number. How it comes to be differs: old plug-ins have it in their
-//! data as it is; newer ones put it together when `GetPjrtApi` is called first, and then the numbers
-//! stand in the code as constants, or in the data from where the code takes them. Each way is
-//! recognised by a pattern of its own; in all plug-ins that were looked at it stands where the table
-//! is made, and nowhere else.
+//! data as it is; newer ones put it together when `GetPjrtApi` is called first, and then the
+//! numbers stand in the code as constants, or in the data from where the code takes them. Each way
+//! is recognised by a pattern of its own; in all plug-ins that were looked at it stands where the
+//! table is made, and nowhere else.
 
 use std::{collections::BTreeSet, io, path::Path};
 

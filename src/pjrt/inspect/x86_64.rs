@@ -2,7 +2,8 @@
 //!
 //! The table's size is stored as a constant at its beginning. In plug-ins of upstream's code 24 is
 //! stored at byte 16, then major and minor number as one constant of eight bytes. In others these
-//! eight bytes are taken from the data, by their distance to the instruction, and stored at byte 32.
+//! eight bytes are taken from the data, by their distance to the instruction, and stored at byte
+//! 32.
 
 use super::recognised::{Recognised, VersionInFile, minor, table_size};
 

@@ -1,4 +1,5 @@
-//! A session with a server: its devices, and arrays that are put there, brought back and rearranged.
+//! A session with a server: its devices, and arrays that are put there, brought back and
+//! rearranged.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -80,7 +81,8 @@ impl Client {
     /// Connects with these options.
     ///
     /// # Errors
-    /// As [`negotiate`](crate::proxy::negotiate); [`ProxyError::Status`] if the server refuses the session.
+    /// As [`negotiate`](crate::proxy::negotiate); [`ProxyError::Status`] if the server refuses the
+    /// session.
     pub async fn connect_with(address: &str, options: ClientOptions) -> Result<Self, ProxyError> {
         let connection = Connection::open(address, &options).await?;
         Self::over(connection, address, options.timeout).await

@@ -180,9 +180,10 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for ranges that this build does not speak, a name that no
-    /// platform has, a certificate or a key that cannot be used, a place where no state can be written or another server has its
-    /// state, and a plug-in without devices; [`ProxyError::State`] for a state that cannot be
-    /// restored; [`ProxyError::Device`] if a device cannot be used.
+    /// platform has, a certificate or a key that cannot be used, a place where no state can be
+    /// written or another server has its state, and a plug-in without devices;
+    /// [`ProxyError::State`] for a state that cannot be restored; [`ProxyError::Device`] if a
+    /// device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
         if let Some(name) = &self.platform {

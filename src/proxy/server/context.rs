@@ -118,8 +118,8 @@ impl Context {
         };
         let done = if pace.is_momentary() {
             if !pace.is_instant() {
-                // What this task has just woken would be this thread's alone for as long as the call
-                // takes: it is let go first.
+                // What this task has just woken would be this thread's alone for as long as the
+                // call takes: it is let go first.
                 yield_now().await;
             }
             let passes = self.passing.take(Handle::current().metrics().num_workers());

@@ -354,7 +354,8 @@ impl Limits {
         entries.collect()
     }
 
-    /// The name and the number of each limit: things, bytes, or seconds; `None` where there is none.
+    /// The name and the number of each limit: things, bytes, or seconds; `None` where there is
+    /// none.
     pub(crate) fn numbers(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut limits = self.clone();
         let numbers = ENTRIES.iter().map(|(name, _, of)| {

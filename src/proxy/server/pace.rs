@@ -8,11 +8,11 @@ use std::{
 
 /// How long calls of a kind took: the last one says what the next is taken for.
 ///
-/// A quick call is made on the thread that asks for it, for another thread costs more than the call.
-/// Nothing stands still if it turns out to be slow: the runtime gives the thread's other tasks to
-/// another one. But nobody can give it up before it ends. To give them away costs more than a call
-/// that is over at once: such a one is made without, and a thread of the runtime is as good as lost
-/// if it never ends; [`Passing`] says how many may be.
+/// A quick call is made on the thread that asks for it, for another thread costs more than the
+/// call. Nothing stands still if it turns out to be slow: the runtime gives the thread's other
+/// tasks to another one. But nobody can give it up before it ends. To give them away costs more
+/// than a call that is over at once: such a one is made without, and a thread of the runtime is as
+/// good as lost if it never ends; [`Passing`] says how many may be.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Of the last one, in nanoseconds; endless before the first.

@@ -10,7 +10,8 @@ type State<T> = Option<Result<T, Status>>;
 #[derive(Clone, Debug)]
 pub(crate) struct Promised<T>(watch::Receiver<State<T>>);
 
-/// Who owes a value. Dropping it without a word makes the value fail; of two words the first counts.
+/// Who owes a value. Dropping it without a word makes the value fail; of two words the first
+/// counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise<T>(watch::Sender<State<T>>);
 

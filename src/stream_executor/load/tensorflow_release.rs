@@ -68,14 +68,14 @@ pub struct TensorFlowFit {
     /// The functions of TensorFlow that it needs and the release does not export: it cannot be
     /// loaded.
     pub not_exported: Vec<String>,
-    /// Functions and data of TensorFlow's C++ that it needs. No release promises those, and which it
-    /// has is not known here: such a plug-in goes with the release that it was built for.
+    /// Functions and data of TensorFlow's C++ that it needs. No release promises those, and which
+    /// it has is not known here: such a plug-in goes with the release that it was built for.
     pub undecided: Vec<String>,
 }
 
 impl TensorFlowRelease {
-    /// A release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`, or `latest`: patches of a release export the
-    /// same.
+    /// A release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`, or `latest`: patches of a release export
+    /// the same.
     ///
     /// # Errors
     /// [`UnknownTensorFlowRelease`] for a release before 2.12, after 2.21, or none at all.

@@ -31,7 +31,8 @@ impl ShardedSource {
     /// Opens all files of the index at a path, each of whose tensors the index names and no other.
     ///
     /// # Errors
-    /// If a file is not there, or tensors are missing, doubled, or not in the index: they are named.
+    /// If a file is not there, or tensors are missing, doubled, or not in the index: they are
+    /// named.
     pub(in super::super) fn open(storage: &Storage, path: &Path) -> Result<Self, Error> {
         let index = Index::read(storage, path)?;
         let mut names = HashSet::new();

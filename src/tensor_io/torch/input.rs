@@ -6,8 +6,8 @@ use crate::files::ReadAt;
 /// Bytes that are read from the file at a time.
 const STEP: usize = 64 << 10;
 
-/// The longest pickle that is read: those of real models are a few megabytes long, since tensors lie
-/// outside of them.
+/// The longest pickle that is read: those of real models are a few megabytes long, since tensors
+/// lie outside of them.
 const LONGEST: u64 = 256 << 20;
 
 /// A stretch of a file, and how far it was read.

@@ -3,7 +3,8 @@
 //!
 //! The pickle is read by a machine of our own (`machine.rs`) that runs nothing: it knows the
 //! containers, and the few functions by which tensors are described (`rebuild.rs`); everything else
-//! is a name. What a hostile pickle can make it keep is a small multiple of the pickle's own length.
+//! is a name. What a hostile pickle can make it keep is a small multiple of the pickle's own
+//! length.
 //!
 //! This room must never run, import or look up what a pickle names.
 

@@ -21,8 +21,8 @@ const COST: u64 = 64;
 /// What the leaves of no pickle may cost more than: names of a gigabyte.
 const MOST: u64 = 1 << 30;
 
-/// What a value costs besides its name, once there are more than [`FEW`]: for a tensor about what is
-/// kept of it. A pickle has tens of bytes for a tensor of its own, and two for a number.
+/// What a value costs besides its name, once there are more than [`FEW`]: for a tensor about what
+/// is kept of it. A pickle has tens of bytes for a tensor of its own, and two for a number.
 const TENSOR: usize = 512;
 const PLAIN: usize = 24;
 

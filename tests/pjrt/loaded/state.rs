@@ -1,5 +1,5 @@
-//! States from arrays of clients and onto them, with plug-ins that can do more or less, and with bad
-//! habits: what comes back is what went, or an error and no state.
+//! States from arrays of clients and onto them, with plug-ins that can do more or less, and with
+//! bad habits: what comes back is what went, or an error and no state.
 
 use std::{
     io::Write,

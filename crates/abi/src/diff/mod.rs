@@ -2,8 +2,8 @@
 //! 000).
 //!
 //! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), or is
-//! read from a C header, or from a JSON file, because an API under work is not in this crate. The form of the
-//! latter, of which `crates/abi/layouts.json` is an example:
+//! read from a C header, or from a JSON file, because an API under work is not in this crate. The
+//! form of the latter, of which `crates/abi/layouts.json` is an example:
 //!
 //! ```json
 //! {
@@ -30,9 +30,10 @@
 //!   in bytes. It may have
 //!   * `signature`: text that is compared (blanks do not count, nor do they in `kind`);
 //!   * `"zero": "no-op"`, where the header says that 0 or NULL is a no-op: such a field can be
-//!     deprecated by leaving it zero. `"meaningful"`
-//!     is a field whose zero is a value, or says that something optional is not provided. What is not marked counts as meaningful, because
-//!     nobody was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The mark counts that the old layout has;
+//!     deprecated by leaving it zero. `"meaningful"` is a field whose zero is a value, or says that
+//!     something optional is not provided. What is not marked counts as meaningful, because nobody
+//!     was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The
+//!     mark counts that the old layout has;
 //!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds
 //!     that do not know it;
 //!   * `"deprecated": true`, and with it `"replaced_by"`: the member of the same struct, or

@@ -52,7 +52,8 @@ macro_rules! element_types {
     };
 }
 
-// Tokens (23) are not here: they have no data, and plug-ins end the process when they are given one.
+// Tokens (23) are not here: they have no data, and plug-ins end the process when they are given
+// one.
 element_types! {
     Pred 1 "PRED" 8;
     S8 2 "S8" 8;

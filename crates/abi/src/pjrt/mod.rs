@@ -29,8 +29,8 @@
 //!
 //! This folder must never know of a plug-in that runs: it has numbers and names.
 
-/// The attribute (an integer) by which a plug-in says that it takes arguments as short as frameworks
-/// have had them since that minor, and not only its own. Upstream's plug-ins have none.
+/// The attribute (an integer) by which a plug-in says that it takes arguments as short as
+/// frameworks have had them since that minor, and not only its own. Upstream's plug-ins have none.
 pub const OLDEST_FRAMEWORK_ATTRIBUTE: &str = "serdes_oldest_framework_minor";
 
 /// What the name of a symbol begins with by which the file of such a plug-in says the same, before

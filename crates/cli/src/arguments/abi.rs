@@ -9,8 +9,8 @@ pub(crate) enum AbiCommand {
     /// strategy.
     #[command(after_help = ABI_DIFF_HELP)]
     Diff {
-        /// A layout: one that is built in (tensorflow-2.14, pjrt-0.54), a C header (FILE.h), or JSON
-        /// (FILE or FILE#SECTION).
+        /// A layout: one that is built in (tensorflow-2.14, pjrt-0.54), a C header (FILE.h), or
+        /// JSON (FILE or FILE#SECTION).
         old: String,
         /// A layout, as OLD.
         new: String,

@@ -25,15 +25,15 @@ pub(crate) struct CheckArguments {
     /// Another consumer for a line: LINE=N[:MIN_PRODUCER]; may be given for several lines.
     #[arg(long, value_name = "LINE=N[:MIN_PRODUCER]")]
     pub(crate) consumer: Vec<String>,
-    /// A TensorFlow release as the consumer (2.21.0 by default): 2.16, latest, or several, each with
-    /// a verdict: 2.12..2.16, all (2.12 to 2.21), or the option repeated.
+    /// A TensorFlow release as the consumer (2.21.0 by default): 2.16, latest, or several, each
+    /// with a verdict: 2.12..2.16, all (2.12 to 2.21), or the option repeated.
     #[arg(long, value_name = "RELEASE")]
     pub(crate) tensorflow: Vec<String>,
     /// An operation that the consumer has besides those of its release; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) custom_op: Vec<String>,
-    /// A file with such operations, as `serdes ops RELEASE --json` lists them, a serialized OpList, or
-    /// a name a line; or a SavedModel that lists its own; may be repeated.
+    /// A file with such operations, as `serdes ops RELEASE --json` lists them, a serialized OpList,
+    /// or a name a line; or a SavedModel that lists its own; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) ops: Vec<PathBuf>,
     /// Which of TensorFlow's loaders decides about a saved model.

@@ -130,8 +130,8 @@ Without --rtol and --atol elements differ where a byte does. With one of them, n
 NaN equals NaN, an infinity itself, 0 equals -0; strings are compared byte for byte. Tensors are told by their names; two files of one \
 tensor, of which one is an .npy, are compared whatever they are called. Status 2 where a tensor cannot be compared.")]
     Diff(DiffArguments),
-    /// Read tensors that others wrote, PyTorch's among them, into a state or another file, without a
-    /// device.
+    /// Read tensors that others wrote, PyTorch's among them, into a state or another file, without
+    /// a device.
     #[command(
         override_usage = "serdes convert [OPTIONS] <SOURCE>... <TARGET>",
         after_help = "Examples:\n  serdes convert model.pt model.sds\n  \

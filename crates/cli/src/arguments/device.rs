@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 /// Where the device is.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
-    /// A shared library of a StreamExecutor or a PJRT plug-in, the latter with options of its client
-    /// if need be: PATH[:KEY=VALUE,...]; or the embedded reference plug-in:
+    /// A shared library of a StreamExecutor or a PJRT plug-in, the latter with options of its
+    /// client if need be: PATH[:KEY=VALUE,...]; or the embedded reference plug-in:
     /// host[:devices=N,memory=BYTES].
     #[arg(long, value_name = "PLUGIN", default_value = "host")]
     pub(crate) plugin: String,

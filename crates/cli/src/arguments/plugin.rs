@@ -16,8 +16,9 @@ The version of a PJRT plug-in is recognised by patterns in its code and data: a 
     Inspect {
         /// The shared library.
         library: PathBuf,
-        /// Which of the functions that it needs this release of TensorFlow (2.12 to 2.21, latest) does
-        /// not export, and the layout under which it would be registered; status 1 if one is missing.
+        /// Which of the functions that it needs this release of TensorFlow (2.12 to 2.21, latest)
+        /// does not export, and the layout under which it would be registered; status 1 if one is
+        /// missing.
         #[arg(long, value_name = "RELEASE")]
         tensorflow: Option<String>,
     },
@@ -53,8 +54,8 @@ pub(crate) struct CheckPluginArguments {
 pub(crate) struct VerifyArguments {
     #[command(flatten)]
     pub(crate) plugin: PluginArguments,
-    /// List the behaviours and what each demands, and try none; those of PJRT for a PJRT library, or
-    /// for `pjrt:`.
+    /// List the behaviours and what each demands, and try none; those of PJRT for a PJRT library,
+    /// or for `pjrt:`.
     #[arg(long)]
     pub(crate) list: bool,
 }

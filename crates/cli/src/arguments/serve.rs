@@ -46,8 +46,8 @@ pub(crate) struct ServeArguments {
     /// Where to listen: HOST:PORT; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: String,
-    /// The plug-in whose devices are served: `host`, `host:devices=2`, or the path of a library of a
-    /// StreamExecutor or a PJRT plug-in, the latter with options of its client if need be:
+    /// The plug-in whose devices are served: `host`, `host:devices=2`, or the path of a library of
+    /// a StreamExecutor or a PJRT plug-in, the latter with options of its client if need be:
     /// PATH[:KEY=VALUE,...].
     #[arg(long, value_name = "PLUGIN", default_value = "host")]
     pub(crate) plugin: String,
@@ -90,8 +90,8 @@ pub(crate) struct ServeArguments {
     /// A directory that clients see too, where they may leave large arrays.
     #[arg(long, value_name = "DIR")]
     pub(crate) transfer_directory: Option<PathBuf>,
-    /// A Python with jaxlib, as new as the clients': it writes programs for the plug-in that are too
-    /// new for it, where that cannot be done here.
+    /// A Python with jaxlib, as new as the clients': it writes programs for the plug-in that are
+    /// too new for it, where that cannot be done here.
     #[arg(long, value_name = "PYTHON")]
     pub(crate) stablehlo_bridge: Option<PathBuf>,
     /// Where the metrics can be read, at /metrics, in the text format of Prometheus: HOST:PORT, or

@@ -1,4 +1,5 @@
-//! What `save`, `restore` and `convert` say of the tensors that they moved, in the same keys and words.
+//! What `save`, `restore` and `convert` say of the tensors that they moved, in the same keys and
+//! words.
 
 use std::time::{Duration, Instant};
 

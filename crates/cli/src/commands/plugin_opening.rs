@@ -1,5 +1,5 @@
-//! A plug-in that a command works with: in which process it is loaded, how it is opened and unloaded,
-//! and which exit status its errors mean. What is asked of it is for others to know.
+//! A plug-in that a command works with: in which process it is loaded, how it is opened and
+//! unloaded, and which exit status its errors mean. What is asked of it is for others to know.
 
 use std::time::Duration;
 

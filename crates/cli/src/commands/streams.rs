@@ -57,16 +57,16 @@ pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Fai
     .transpose()
 }
 
-/// All of standard input, if one of the paths is it. It is read before anybody listens for Ctrl-C: a
-/// process that waits for its input is ended by it.
+/// All of standard input, if one of the paths is it. It is read before anybody listens for Ctrl-C:
+/// a process that waits for its input is ended by it.
 pub(crate) fn input_among<'a>(
     paths: impl IntoIterator<Item = &'a Path>,
 ) -> Result<Option<Arc<dyn ReadAt>>, Failure> {
     if paths.into_iter().any(is_input) { input().map(Some) } else { Ok(None) }
 }
 
-/// Opens tensors at a path of the storage, or out of standard input, which is of this form, or of the
-/// one that its first bytes say.
+/// Opens tensors at a path of the storage, or out of standard input, which is of this form, or of
+/// the one that its first bytes say.
 pub(crate) fn open(
     storage: &Storage,
     path: &Path,

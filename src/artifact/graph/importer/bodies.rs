@@ -30,7 +30,8 @@ impl<'c> Bodies<'c> {
         Ok(Self { library, called, registries: context.registries.len() })
     }
 
-    /// What a node that takes and gives so many tensors finds wrong with the function that it calls.
+    /// What a node that takes and gives so many tensors finds wrong with the function that it
+    /// calls.
     pub(super) fn fault(
         &self,
         call: &CallingNode,

@@ -1,8 +1,8 @@
 //! What shape functions refuse in functions: in those that nodes call, with the shapes that the
 //! calls give them, and in those that are loaded one by one.
 //!
-//! Knows where functions are and which operation each node has. It must never know what an operation
-//! does with shapes.
+//! Knows where functions are and which operation each node has. It must never know what an
+//! operation does with shapes.
 
 use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 

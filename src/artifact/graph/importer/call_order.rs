@@ -20,8 +20,8 @@ use crate::artifact::graph::{
     source::Extent,
 };
 
-/// Names of nodes that are read for one function, to put control inputs in order, and the nodes that
-/// it has at most. Behind that they stay as they are written.
+/// Names of nodes that are read for one function, to put control inputs in order, and the nodes
+/// that it has at most. Behind that they stay as they are written.
 const MOST_NAMES: usize = 64;
 const MOST_NODES: usize = 1 << 12;
 

@@ -2,8 +2,8 @@
 //! calls and names, and in which releases nothing about it can be wrong.
 //!
 //! A function that is written as TensorFlow writes most of them is judged by the kinds of its nodes
-//! and of the edges between them, of which there are few, in one look at its nodes for all releases.
-//! What is not certainly good that way is not judged here.
+//! and of the edges between them, of which there are few, in one look at its nodes for all
+//! releases. What is not certainly good that way is not judged here.
 //!
 //! Knows one function. It must never know the library around it, nor who calls.
 

@@ -73,8 +73,8 @@ impl FunctionMemo {
         self.0.borrow().digests.get(&place.start).is_some_and(|known| known.is_clear(release))
     }
 
-    /// The names of a function and of a part of it, for messages. All releases and loaders mostly find
-    /// the same one, which is read once: it may be as large as the file.
+    /// The names of a function and of a part of it, for messages. All releases and loaders mostly
+    /// find the same one, which is read once: it may be as large as the file.
     pub(super) fn names(
         &self,
         library: Library<'_>,

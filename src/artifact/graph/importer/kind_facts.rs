@@ -99,7 +99,8 @@ fn is_plain(kind: &BodyKind, functions: &FunctionNames) -> bool {
         && (!is_call || calls_one())
 }
 
-/// What all releases make of the kinds of one [reader](crate::artifact::graph::index::FunctionReader).
+/// What all releases make of the kinds of one
+/// [reader](crate::artifact::graph::index::FunctionReader).
 #[derive(Debug, Default)]
 pub(super) struct KnownKinds {
     /// By the number of the kind, once it was asked for, and by release.

@@ -64,8 +64,8 @@ impl Unloaded {
 pub(super) struct Named {
     /// The hashes of the names of those that it is loaded after.
     functions: Box<[u64]>,
-    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for these,
-    /// and needs them nevertheless.
+    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for
+    /// these, and needs them nevertheless.
     needed: Box<[(u64, u32)]>,
     /// A node names a function that is not there.
     lost: Option<BodyFinding>,

@@ -4,9 +4,9 @@
 //!   graph alone.
 //! - Python's import makes a function of Python of each function in the library, and reads the
 //!   devices of all nodes.
-//! - The C++ loader looks at constants and looks up the operations of all nodes before anything else,
-//!   and wants functions, devices and kernels at once, not when they are used. Whether a device is
-//!   there is a question to the machine: one that can be read counts as there.
+//! - The C++ loader looks at constants and looks up the operations of all nodes before anything
+//!   else, and wants functions, devices and kernels at once, not when they are used. Whether a
+//!   device is there is a question to the machine: one that can be read counts as there.
 //!
 //! Knows the loaders. It must never know how nodes are judged.
 

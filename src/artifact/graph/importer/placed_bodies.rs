@@ -1,8 +1,9 @@
 //! What a session finds in functions when it looks for a place for the nodes that call them.
 //!
-//! A handle of a resource has to be where the resource is. So where a PartitionedCall calls a function
-//! whose signature gives one, a session looks for a place for each node of that function as well, and
-//! of those that this one calls in the same way. Measured on TensorFlow 2.12, 2.16 and 2.21.
+//! A handle of a resource has to be where the resource is. So where a PartitionedCall calls a
+//! function whose signature gives one, a session looks for a place for each node of that function
+//! as well, and of those that this one calls in the same way. Measured on TensorFlow 2.12, 2.16 and
+//! 2.21.
 //!
 //! Knows which functions are looked into. It must never know which devices there are.
 

@@ -44,8 +44,8 @@ fn for_all_loaders(fault: &ImportFault) -> Judgement {
     judgement
 }
 
-/// The judgements of a graph, in the order of the registries, and whether shape functions were asked
-/// about its nodes and refuse nothing.
+/// The judgements of a graph, in the order of the registries, and whether shape functions were
+/// asked about its nodes and refuse nothing.
 pub(in super::super) fn judgements(
     context: &Context<'_>,
     found: &FoundKinds<'_>,

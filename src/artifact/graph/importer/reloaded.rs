@@ -1,9 +1,9 @@
 //! Functions as `tf.saved_model.load` leaves them: loaded into Python, and written out again.
 //!
-//! Each argument is one tensor of the type that is written, whatever its attributes say; each result
-//! is what the function really returns; the attributes are the placeholders that are left in it.
-//! A function that is imported brings along only those that it calls by their names, so that one of
-//! these that calls a third by its name finds nobody.
+//! Each argument is one tensor of the type that is written, whatever its attributes say; each
+//! result is what the function really returns; the attributes are the placeholders that are left in
+//! it. A function that is imported brings along only those that it calls by their names, so that
+//! one of these that calls a third by its name finds nobody.
 //!
 //! Knows functions that were loaded. It must never know the order in which they are.
 
@@ -197,8 +197,8 @@ impl ReloadedLibrary {
         self.functions.insert(function, reloaded);
     }
 
-    /// What keeps a function from being called whose callees were added before; `is_gone` says which
-    /// of these are there under another name only.
+    /// What keeps a function from being called whose callees were added before; `is_gone` says
+    /// which of these are there under another name only.
     fn finding(
         &self,
         reloaded: &Reloaded,
@@ -216,9 +216,9 @@ impl ReloadedLibrary {
         })
     }
 
-    /// Says that functions were loaded a second time, under another name, of which `last` tells when
-    /// the last time was; `order` is the one in which all were loaded for the first time. Those that
-    /// call the first one by its name find nobody then.
+    /// Says that functions were loaded a second time, under another name, of which `last` tells
+    /// when the last time was; `order` is the one in which all were loaded for the first time.
+    /// Those that call the first one by its name find nobody then.
     pub(super) fn rename(&mut self, last: &HashMap<u64, usize>, order: &[(usize, u64)]) {
         for (time, function) in order {
             let Some(reloaded) = self.functions.get(function).cloned() else { continue };

@@ -1,9 +1,9 @@
 //! What a function says of its arguments besides its signature: their shapes, and attributes of the
 //! nodes that stand for them.
 //!
-//! TensorFlow writes the shapes of all arguments as one attribute of the function (`_input_shapes`),
-//! and `FunctionDef.arg_attr` holds attributes of single ones. Most of these are for whoever runs
-//! the function; what decides whether the function can be loaded is kept.
+//! TensorFlow writes the shapes of all arguments as one attribute of the function
+//! (`_input_shapes`), and `FunctionDef.arg_attr` holds attributes of single ones. Most of these are
+//! for whoever runs the function; what decides whether the function can be loaded is kept.
 //!
 //! Knows how they are written. It must never know which loader asks for what.
 
@@ -186,7 +186,8 @@ impl GivenArguments {
     }
 }
 
-/// What is wrong with tensors that are attributes of a function, or defaults of those that it takes.
+/// What is wrong with tensors that are attributes of a function, or defaults of those that it
+/// takes.
 #[derive(Debug, Default)]
 pub(in super::super) struct OwnTensors {
     pub(in super::super) lasting: Vec<TensorFault>,

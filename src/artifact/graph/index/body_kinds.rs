@@ -1,7 +1,7 @@
 //! The kinds of nodes in functions: operation and attributes, each once.
 //!
-//! Most nodes of a function are like another one, in it or in another function, so that each kind is
-//! judged once for all of them.
+//! Most nodes of a function are like another one, in it or in another function, so that each kind
+//! is judged once for all of them.
 //!
 //! Knows which nodes are alike. It must never know what an operation is.
 

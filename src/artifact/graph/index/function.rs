@@ -1,7 +1,7 @@
 //! The index of one function: its arguments, results and nodes, and what these refer to.
 //!
-//! Knows what the importer looks at in a function. It must never know how a function is written; that
-//! is the business of the [reader](super::FunctionReader).
+//! Knows what the importer looks at in a function. It must never know how a function is written;
+//! that is the business of the [reader](super::FunctionReader).
 
 use std::{collections::HashSet, rc::Rc};
 

@@ -3,9 +3,9 @@
 //! A [`FunctionReader`] reads one function after the other, and remembers from one to the next what
 //! nodes are like.
 //!
-//! Knows how a function is written: its signature, names of nodes, what inputs and results refer to,
-//! which functions are called, and of which kinds nodes are where somebody asks. Which outputs an
-//! operation has, and what the attributes of a call make of a function, is left alone.
+//! Knows how a function is written: its signature, names of nodes, what inputs and results refer
+//! to, which functions are called, and of which kinds nodes are where somebody asks. Which outputs
+//! an operation has, and what the attributes of a call make of a function, is left alone.
 
 use super::{
     argument::Argument,

@@ -38,8 +38,8 @@ pub(in super::super) struct PlainNode<'b> {
 /// Reads a node that has one name, one operation and, in any order, inputs, a device and
 /// attributes, all with short lengths.
 ///
-/// `reference` is told of every input, colocated node and device, and says whether to go on. `None` if the
-/// node is of another form, right or wrong. The name and the operation are not looked at.
+/// `reference` is told of every input, colocated node and device, and says whether to go on. `None`
+/// if the node is of another form, right or wrong. The name and the operation are not looked at.
 #[inline]
 pub(super) fn read<'b>(
     bytes: &'b [u8],

@@ -1,8 +1,8 @@
 //! What Python makes of the attribute `_gradient_op_type`, which names the function that computes
 //! the gradient of a node.
 //!
-//! Where a function is loaded, Python looks the attribute of each node up among the gradients of the
-//! library, whatever its value is. Measured on TensorFlow 2.12, 2.16 and 2.21.
+//! Where a function is loaded, Python looks the attribute of each node up among the gradients of
+//! the library, whatever its value is. Measured on TensorFlow 2.12, 2.16 and 2.21.
 
 use crate::artifact::graph::attributes::{AttributeValue, Attributes};
 

@@ -2,8 +2,8 @@
 //!
 //! [`NodeRules::node_type`] does the steps of the importer between the look-up of the operation and
 //! the look at its inputs: defaults, kinds of values, minima, allowed values, missing attributes,
-//! and the types of inputs and outputs that come of them ([`NodeType`]). The signature of a function
-//! of the library is a definition like any other: read it into an
+//! and the types of inputs and outputs that come of them ([`NodeType`]). The signature of a
+//! function of the library is a definition like any other: read it into an
 //! [`OperationDefinition`](crate::artifact::ops::OperationDefinition) and ask an
 //! [`OperationList`](crate::artifact::ops::OperationList) for it. [`lost_attributes`] says what a
 //! release does not know and forgets, [`shape_fault`] what a shape function refuses whatever the

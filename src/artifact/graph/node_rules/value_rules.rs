@@ -24,8 +24,8 @@ pub(in super::super) enum Strictness {
     /// All of it, but a value that is none stands for the default, if there is one: Python's
     /// imports.
     PythonImport,
-    /// The same once `tf.saved_model.load` has gone over the nodes: it gives each resource a name of
-    /// its own, whatever stood there before.
+    /// The same once `tf.saved_model.load` has gone over the nodes: it gives each resource a name
+    /// of its own, whatever stood there before.
     Load,
     /// What the types of inputs and outputs are made of: a session, into which a graph is loaded
     /// without a look at anything else.
@@ -318,8 +318,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Fails where a value of the node that makes a list of equals is of another kind: a placeholder, or
-/// what nobody has looked at before.
+/// Fails where a value of the node that makes a list of equals is of another kind: a placeholder,
+/// or what nobody has looked at before.
 fn expect(name: &str, found: Resolved<'_>, expected: AttributeKind) -> Result<(), Box<NodeFault>> {
     match found {
         Resolved::Own(value) if value.kind() != Some(expected) => {

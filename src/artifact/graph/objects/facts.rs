@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::parameters::Parameter;
 
-/// Bytes that are kept of an object graph. One that needs more (a million objects that say a lot) is
-/// not judged.
+/// Bytes that are kept of an object graph. One that needs more (a million objects that say a lot)
+/// is not judged.
 const MOST_KEPT: usize = 8 << 20;
 
 /// Objects whose parents are kept, to say where an object is.

@@ -1,5 +1,5 @@
-//! The parameters of a function of Python, as a SavedModel writes them down (`FunctionSpec`): what a
-//! loader builds of them, and whether a call fits them.
+//! The parameters of a function of Python, as a SavedModel writes them down (`FunctionSpec`): what
+//! a loader builds of them, and whether a call fits them.
 //!
 //! The rules are those of `function_deserialization.py` and of the modules that it calls, and of
 //! `inspect.Signature` in Python: the same in TensorFlow 2.12, 2.16 and 2.21. What Python makes of

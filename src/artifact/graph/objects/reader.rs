@@ -1,5 +1,5 @@
-//! Reads an object graph (`tensorflow.SavedObjectGraph`) in one walk, and tells of what is wrong with
-//! an object or function by itself.
+//! Reads an object graph (`tensorflow.SavedObjectGraph`) in one walk, and tells of what is wrong
+//! with an object or function by itself.
 //!
 //! Knows how objects are written. It must never know what they are to one another: that is judged
 //! when all have been read.

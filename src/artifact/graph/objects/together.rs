@@ -1,8 +1,8 @@
 //! What is wrong with objects and functions together, when all of them have been read.
 //!
-//! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21. Numbers
-//! of objects are those of a list in Python where a loader looks them up in one: a negative one
-//! counts from the end.
+//! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21.
+//! Numbers of objects are those of a list in Python where a loader looks them up in one: a negative
+//! one counts from the end.
 //!
 //! Knows what was kept of an object graph. It must never know how it was read.
 

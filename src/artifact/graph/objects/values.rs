@@ -1,8 +1,8 @@
 //! What a loader in Python makes of a value that a SavedModel writes down.
 //!
-//! The rules are those of `nested_structure_coder.py`, the same in TensorFlow 2.12, 2.16 and 2.21: a
-//! value must be something, a type must be one that the release has, a class one that it can build,
-//! and a named tuple must have a name and fields as Python wants them.
+//! The rules are those of `nested_structure_coder.py`, the same in TensorFlow 2.12, 2.16 and 2.21:
+//! a value must be something, a type must be one that the release has, a class one that it can
+//! build, and a named tuple must have a name and fields as Python wants them.
 //!
 //! Knows values. It must never know which object or function has one.
 

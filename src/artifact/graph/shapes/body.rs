@@ -106,8 +106,8 @@ impl<'r> ShapedKinds<'r> {
 pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
 
 impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
-    /// A function with the operations of its kinds as `find` knows them by name, none for functions;
-    /// with its constants by node, and its nodes in an order in which inputs come first.
+    /// A function with the operations of its kinds as `find` knows them by name, none for
+    /// functions; with its constants by node, and its nodes in an order in which inputs come first.
     pub(in super::super) fn new(
         function: F,
         (kinds, find): (&mut ShapedKinds<'r>, impl Fn(&str) -> Option<Operation<'r>>),

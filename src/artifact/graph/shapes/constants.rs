@@ -1,8 +1,8 @@
 //! The tensors of constants, read from where the nodes stand in the file.
 //!
-//! A graph has as many constants as anything else, and each is another one. Those that are written as
-//! TensorFlow writes them are read from their bytes, without a look at what else is in the node: an
-//! earlier walk found it right.
+//! A graph has as many constants as anything else, and each is another one. Those that are written
+//! as TensorFlow writes them are read from their bytes, without a look at what else is in the node:
+//! an earlier walk found it right.
 //!
 //! Knows how a constant is written. It must never know what its numbers mean.
 
@@ -25,8 +25,8 @@ pub(in super::super) struct Constants {
 }
 
 impl Constants {
-    /// The tensor of the constant at `place`, if it is in the common form and does not say the shape
-    /// of its output itself.
+    /// The tensor of the constant at `place`, if it is in the common form and does not say the
+    /// shape of its output itself.
     pub(super) fn plain(
         &mut self,
         source: Source<'_>,

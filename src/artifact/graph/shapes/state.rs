@@ -19,8 +19,8 @@ pub(super) fn constant(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     }])
 }
 
-/// The GraphDef version from which on a placeholder that says the shape of a scalar means it; before,
-/// it means that nothing is known.
+/// The GraphDef version from which on a placeholder that says the shape of a scalar means it;
+/// before, it means that nothing is known.
 const MEANT: i32 = 22;
 
 /// `Placeholder`: the shape that it says.

@@ -33,8 +33,8 @@ fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
     node(name, "Const", &[], &(rest + &attribute("value", &format!("tensor {{ {tensor} }}"))))
 }
 
-/// Whether the importer takes the nodes; what it refuses has to be the shape at the node `op`, or at
-/// `m` in a function.
+/// Whether the importer takes the nodes; what it refuses has to be the shape at the node `op`, or
+/// at `m` in a function.
 fn is_taken(nodes: &str) -> bool {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);

@@ -1,7 +1,8 @@
 //! What errors carry besides a code and a message.
 //!
-//! A plug-in shows it piece by piece to a function of the host, while one call lasts. The pieces are
-//! collected by thread: a plug-in that shows them later, or on another thread, shows them to nobody.
+//! A plug-in shows it piece by piece to a function of the host, while one call lasts. The pieces
+//! are collected by thread: a plug-in that shows them later, or on another thread, shows them to
+//! nobody.
 
 use std::{
     cell::RefCell,

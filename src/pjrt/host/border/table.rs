@@ -310,7 +310,8 @@ impl Table {
         let bytes = match (message.message.is_null(), message.message_size) {
             (true, _) | (_, 0) => &[][..],
             // SAFETY: the plug-in says that there are so many bytes; a message belongs to its
-            // error, which is destroyed after it has been copied. No more than 16 KiB are looked at.
+            // error, which is destroyed after it has been copied. No more than 16 KiB are looked
+            // at.
             (false, size) => unsafe {
                 std::slice::from_raw_parts(message.message.cast(), size.min(LONGEST_MESSAGE))
             },

@@ -126,9 +126,9 @@ impl LoadedExecutable {
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for another number of devices than it is compiled for, or
-    /// devices with different numbers of arguments; [`PjrtError::OtherClient`]; [`PjrtError::Status`]
-    /// as the plug-in's, such as that an array has another size; [`PjrtError::BadAnswer`] for other
-    /// outputs than it said.
+    /// devices with different numbers of arguments; [`PjrtError::OtherClient`];
+    /// [`PjrtError::Status`] as the plug-in's, such as that an array has another size;
+    /// [`PjrtError::BadAnswer`] for other outputs than it said.
     pub fn execute(
         &self,
         arguments: Vec<Vec<Argument<'_>>>,
@@ -161,8 +161,8 @@ impl LoadedExecutable {
         let raw = self.handle.raw();
         // SAFETY: the executable and the buffers are alive and of one client. There are lists for
         // as many devices as are said, each with as many arguments, and with room for as many
-        // outputs as the executable says that it has. The options are there for the call, and so are
-        // the lists of what the program may call, each as long as they say.
+        // outputs as the executable says that it has. The options are there for the call, and so
+        // are the lists of what the program may call, each as long as they say.
         unsafe {
             table.ask(|call: &mut PJRT_LoadedExecutable_Execute_Args| {
                 call.executable = raw;

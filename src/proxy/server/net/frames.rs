@@ -201,8 +201,8 @@ struct Gathering {
 }
 
 impl Gathering {
-    /// Bytes of a piece that is kept as it came. Room is taken for no fewer at a time, however short
-    /// the pieces are.
+    /// Bytes of a piece that is kept as it came. Room is taken for no fewer at a time, however
+    /// short the pieces are.
     const LONG: usize = 64 << 10;
 
     async fn push(&mut self, piece: Bytes, length: usize, terms: &Terms) -> Result<(), Status> {

@@ -190,8 +190,8 @@ impl Taking {
             match request {
                 Ok(Some((request, permit))) => self.take_up(request, permit).await,
                 Ok(None) => {
-                    // The client has said all that it wanted to; what still comes of it is sent, but
-                    // no more data will.
+                    // The client has said all that it wanted to; what still comes of it is sent,
+                    // but no more data will.
                     self.session.host_buffers.close();
                     break Some(Status::new(StatusCode::Ok, ""));
                 }
@@ -235,7 +235,8 @@ impl Taking {
     }
 }
 
-/// Waits until no more requests are taken, whatever the client says; what it is told, if it is there.
+/// Waits until no more requests are taken, whatever the client says; what it is told, if it is
+/// there.
 async fn over(session: &Session, answers: &Answering, ends: Instant) -> Option<Status> {
     let limits = &session.context.limits;
     let mut stop = session.context.stop.subscribe();

@@ -59,8 +59,8 @@ pub(super) fn wrong(handle: u64) -> Status {
     )
 }
 
-/// Takes up a request: its effects on handles are there when this returns. The result is its answer,
-/// which may be waited for.
+/// Takes up a request: its effects on handles are there when this returns. The result is its
+/// answer, which may be waited for.
 pub(super) fn take_up(
     session: &Arc<Session>,
     request: &IfrtRequest,

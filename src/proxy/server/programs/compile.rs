@@ -146,8 +146,8 @@ pub(crate) fn compile(
     })
 }
 
-/// What a client is told of a program that calls functions of it and is not compiled: that may be the
-/// reason, and its user knows them by other names.
+/// What a client is told of a program that calls functions of it and is not compiled: that may be
+/// the reason, and its user knows them by other names.
 fn of_callbacks(status: Status, callbacks: usize, client: &Client) -> Status {
     if status.code() == StatusCode::ResourceExhausted {
         return status;
@@ -200,7 +200,8 @@ fn plain_shardings(shardings: &[xla::OpSharding]) -> Result<Vec<OpSharding>, Sta
     })
 }
 
-/// The kind of memory that each output lies in: what the plug-in says, or else what its module does.
+/// The kind of memory that each output lies in: what the plug-in says, or else what its module
+/// does.
 fn output_kinds(loaded: &LoadedExecutable, module: &Module) -> Result<Vec<Kind>, Status> {
     let executable = loaded.executable();
     let default = loaded
@@ -274,8 +275,8 @@ fn outputs(
     Ok(outputs)
 }
 
-/// The shape of an array of which each device holds `shard`: as many of them along each dimension as
-/// there are tiles.
+/// The shape of an array of which each device holds `shard`: as many of them along each dimension
+/// as there are tiles.
 fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError> {
     let tiles = match sharding.kind() {
         OpShardingType::Tiled => sharding.shards(shard.rank())?,

@@ -1,4 +1,5 @@
-//! The functions of its client that a program calls, and what a run of it is given to call them with.
+//! The functions of its client that a program calls, and what a run of it is given to call them
+//! with.
 
 use std::sync::Arc;
 

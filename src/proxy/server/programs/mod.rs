@@ -1,9 +1,10 @@
 //! Programs on the devices of a PJRT client: compiled, described to a client, run.
 //!
-//! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a client
-//! has sent, with `options` that reach for no file of the server, `describe` says of it what a client asks, `launch` runs it, and `callback`, `exchange`
-//! and `host_callbacks` carry what it sends to functions of its client and receives from them. This part must never know
-//! a handle, a session or a request.
+//! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a
+//! client has sent, with `options` that reach for no file of the server, `describe` says of it what
+//! a client asks, `launch` runs it, and `callback`, `exchange` and `host_callbacks` carry what it
+//! sends to functions of its client and receives from them. This part must never know a handle, a
+//! session or a request.
 
 mod callback;
 mod compile;

@@ -61,8 +61,8 @@ pub(super) struct Module {
     /// The shape on a device of each output, with its layout.
     pub(super) outputs: Vec<xla::ShapeProto>,
     /// The parameters whose memory the program takes: outputs lie in it. What it was offered beside
-    /// (the module's `buffer_donor`) fits none of them and stays whose it is, as in a process of its
-    /// own.
+    /// (the module's `buffer_donor`) fits none of them and stays whose it is, as in a process of
+    /// its own.
     pub(super) donated: BTreeSet<usize>,
     /// The sharding of each parameter; none of a program for one device.
     pub(super) parameter_shardings: Vec<xla::OpSharding>,

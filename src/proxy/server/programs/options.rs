@@ -13,8 +13,8 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 
 use crate::{codec::Status, pjrt::Minor, proxy::status::status};
 
-/// The minor from which on plug-ins compile shardings in the named form. Clients from jaxlib 0.12 on
-/// ask for that form; a plug-in of minor 106 knows it, and ends the process on some programs for
+/// The minor from which on plug-ins compile shardings in the named form. Clients from jaxlib 0.12
+/// on ask for that form; a plug-in of minor 106 knows it, and ends the process on some programs for
 /// several devices (`SubgroupReplicationDim should not be called`), and one of 115 does not.
 /// Measured with the CPU plug-ins of PyPI.
 const NAMED_SHARDINGS: Minor = Minor::new(115);

@@ -146,8 +146,8 @@ impl Session {
         self.exchange(wanted, arrays, std::iter::empty())
     }
 
-    /// As [`register`](Self::register), in exchange for arrays that are given away, by their handles:
-    /// whoever looks sees the ones or the others.
+    /// As [`register`](Self::register), in exchange for arrays that are given away, by their
+    /// handles: whoever looks sees the ones or the others.
     ///
     /// # Errors
     /// Those of [`Table::claim`] and [`Table::delete`].
@@ -276,7 +276,8 @@ impl Session {
         self.accounts.executions.take_within(1, self.room_timeout()).await
     }
 
-    /// Takes room for what a program says to its client while it runs, and waits until there is some.
+    /// Takes room for what a program says to its client while it runs, and waits until there is
+    /// some.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.

@@ -135,8 +135,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Leaves out what sessions have given to programs. `live` is what they have now: as long as one
-    /// has nothing, or something is not there, what was given may be the last that there is.
+    /// Leaves out what sessions have given to programs. `live` is what they have now: as long as
+    /// one has nothing, or something is not there, what was given may be the last that there is.
     fn leave_out(&mut self, given: Vec<Given>, live: &BTreeMap<u64, HashSet<String>>) {
         if !self.missing.is_empty() {
             return;

@@ -219,8 +219,8 @@ impl State {
     /// Notes that a session gives an array to a program. Where the state has it, under a name that
     /// the client knows, it leaves the state with the next save that has what the session has then.
     pub(crate) fn give(&self, names: &Names, handle: u64, array: &Arc<Array>) {
-        /// Arrays that are noted while a save is under way, which may have them. One beyond that stays
-        /// in the state until somebody deletes it.
+        /// Arrays that are noted while a save is under way, which may have them. One beyond that
+        /// stays in the state until somebody deletes it.
         const MOST: usize = 1 << 16;
         // What others see as well stays there for them.
         if !self.is_kept() || names.shown().contains_key(&handle) {

@@ -22,8 +22,8 @@ async fn running() -> Running {
     Running::start(Server::builder(&plugin()).build().unwrap()).await
 }
 
-/// Sizes of no byte, of one message, of the most that counts as small, of pieces, and what a device takes
-/// at a time.
+/// Sizes of no byte, of one message, of the most that counts as small, of pieces, and what a device
+/// takes at a time.
 const SIZES: [i64; 6] = [0, 1000, 64 << 10, (64 << 10) + 1, 1 << 20, 9 << 20];
 
 async fn there_and_back(client: &Client) {
@@ -43,7 +43,8 @@ fn a_put_and_a_get_are_the_same_with_requests_and_without() {
         let running = running().await;
         let with = Client::connect(&running.address).await.unwrap();
         there_and_back(&with).await;
-        // As to a server that does not say that it takes them, or that has no stream of small arrays.
+        // As to a server that does not say that it takes them, or that has no stream of small
+        // arrays.
         let without = Client::connect_as_to_others(&running.address, false).await.unwrap();
         there_and_back(&without).await;
         let in_calls = Client::connect_as_to_others(&running.address, true).await.unwrap();

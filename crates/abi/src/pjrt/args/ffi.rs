@@ -34,8 +34,8 @@ const _: () = {
     assert!(core::mem::offset_of!(PJRT_FFI_Register_Handler_Args, traits) == 48);
 };
 
-// SAFETY: `repr(C)` and it begins with its size; every field is a number or a pointer, for which all
-// bytes are values.
+// SAFETY: `repr(C)` and it begins with its size; every field is a number or a pointer, for which
+// all bytes are values.
 unsafe impl ExtensionArguments for PJRT_FFI_Register_Handler_Args {
     const FUNCTION: &'static &'static str = &"PJRT_FFI_Register_Handler";
     const EXTENSION: i32 = 5;

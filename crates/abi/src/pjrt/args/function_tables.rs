@@ -1,5 +1,5 @@
-//! The tables of functions with which memories (since 0.105) and errors (since 0.107) begin, so that
-//! whoever has one needs no table of the plug-in to use it.
+//! The tables of functions with which memories (since 0.105) and errors (since 0.107) begin, so
+//! that whoever has one needs no table of the plug-in to use it.
 
 use core::ffi::{c_char, c_int, c_void};
 

@@ -142,8 +142,8 @@ impl FunctionGraph<'_> {
     }
 }
 
-/// The signature of a function once it is loaded: each argument and result is one tensor of the type
-/// that is written, and no attributes are left.
+/// The signature of a function once it is loaded: each argument and result is one tensor of the
+/// type that is written, and no attributes are left.
 pub(in super::super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
     let fixed = |(argument, written): (&WrittenArgument, &ArgumentDefinition)| ArgumentDefinition {
         name: written.name.clone(),

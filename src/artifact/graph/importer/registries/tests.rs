@@ -56,7 +56,8 @@ fn each_step_of_the_import_finds_its_fault() {
     for input in ["a:1", "a:4294967297", "a:2147483648"] {
         assert_eq!(found(&node("b", "Identity", &[input], FLOAT)), index, "{input}");
     }
-    // The number of an output is cut to 32 bits; -1 is no data, and counts as an input all the same.
+    // The number of an output is cut to 32 bits; -1 is no data, and counts as an input all the
+    // same.
     for input in ["a:4294967296", "a:4294967295"] {
         assert_eq!(found(&node("b", "Identity", &[input], FLOAT)), None, "{input}");
     }

@@ -213,7 +213,8 @@ fn a_function_is_loaded_behind_its_registered_gradients() {
     let circle = [f.clone(), one("g", &of("F")), gradient.clone(), registered("f", "F")];
     assert_eq!(load(&circle), Some(Kind::Python));
     assert_eq!(kind(Loader::LoadV1, &together(&circle)), None);
-    // Behind a gradient nobody waits for functions that are attributes. The last one is loaded first.
+    // Behind a gradient nobody waits for functions that are attributes. The last one is loaded
+    // first.
     let names = one("f", &(of("G") + &attribute("f", "func { name: 'h' }")));
     let h = one("h", "");
     let late = [h.clone(), names.clone(), g.clone(), gradient.clone()];
