@@ -84,7 +84,7 @@ struct FrameworkFit {
 
 /// What the process that loads the plug-in tells.
 #[derive(Debug, Serialize, Deserialize)]
-enum Told {
+enum Message {
     Known(Box<Answer>),
     /// Why there is no answer.
     Failed(String),
@@ -218,12 +218,12 @@ fn asked(
         ended.end
     };
     match (last, end) {
-        (Some(Told::Failed(why)), _) => Err(Failure::new(why)),
-        (Some(Told::Known(answer)), Ok(_)) => Ok(*answer),
+        (Some(Message::Failed(why)), _) => Err(Failure::new(why)),
+        (Some(Message::Known(answer)), Ok(_)) => Ok(*answer),
         (known, end) => {
             let how = end.err().unwrap_or_else(|| "it told nothing".to_owned());
             let (mut answer, when) = match known {
-                Some(Told::Known(answer)) => (*answer, "a client of it was created and asked"),
+                Some(Message::Known(answer)) => (*answer, "a client of it was created and asked"),
                 _ => (refused(path), "it was loaded"),
             };
             answer.accepted = Some(false);
@@ -250,18 +250,18 @@ fn ask(
     path: &Path,
     options: Vec<(String, Value)>,
     limit: Duration,
-    mut tell: impl FnMut(Told) -> Result<(), Failure>,
+    mut tell: impl FnMut(Message) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let known = |report: &PluginReport| Told::Known(Box::new(answer(path, report)));
+    let known = |report: &PluginReport| Message::Known(Box::new(answer(path, report)));
     let library: PathBuf = path.to_owned();
     let mut examination = match with_time_limit(limit, move || Examination::load(library)) {
         Ok(Ok(examination)) => examination,
         Ok(Err(error @ PjrtError::NotAPlugin { .. })) => {
             let reasons = vec![error.to_string()];
-            return tell(Told::Known(Box::new(Answer { reasons, ..refused(path) })));
+            return tell(Message::Known(Box::new(Answer { reasons, ..refused(path) })));
         }
-        Ok(Err(error)) => return tell(Told::Failed(error.to_string())),
-        Err(error) => return tell(Told::Failed(error.to_string())),
+        Ok(Err(error)) => return tell(Message::Failed(error.to_string())),
+        Err(error) => return tell(Message::Failed(error.to_string())),
     };
     let before = examination.report().clone();
     tell(known(&before))?;
@@ -270,7 +270,7 @@ fn ask(
     });
     match asked {
         Ok(Ok(report)) => tell(known(&report)),
-        Ok(Err(error)) => tell(Told::Failed(error.to_string())),
+        Ok(Err(error)) => tell(Message::Failed(error.to_string())),
         Err(error) => tell(known(&Examination::given_up(&before, error))),
     }
 }

@@ -55,19 +55,19 @@ pub(crate) fn run(
     let mut child = command.spawn().map_err(system)?;
     let silence = Duration::from_secs(arguments.time_limit) + ENDING_LIMIT;
     let found = read(&mut child, silence, line);
-    let is_stuck = !matches!(found, Ok((_, Heard::Status(_) | Heard::CutOff)));
+    let is_stuck = !matches!(found, Ok((_, ResultsEnd::Status(_) | ResultsEnd::CutOff)));
     let status = end(&mut child, is_stuck).map_err(system)?;
     let (complete, read) = found?;
     let end = match read {
-        Heard::Status(status) => Ok(status),
-        Heard::CutOff => Err(describe(status)),
-        Heard::Stuck => Err(format!("its process did not come back within {silence:?}")),
+        ResultsEnd::Status(status) => Ok(status),
+        ResultsEnd::CutOff => Err(describe(status)),
+        ResultsEnd::Stuck => Err(format!("its process did not come back within {silence:?}")),
     };
     Ok(Ended { complete, end })
 }
 
-/// How reading the results ended.
-enum Heard {
+/// How the results ended.
+enum ResultsEnd {
     /// They are complete.
     Status(Status),
     /// The process ended before.
@@ -82,8 +82,8 @@ fn read(
     child: &mut Child,
     silence: Duration,
     mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(bool, Heard), Failure> {
-    let Some(results) = child.stdout.take() else { return Ok((false, Heard::CutOff)) };
+) -> Result<(bool, ResultsEnd), Failure> {
+    let Some(results) = child.stdout.take() else { return Ok((false, ResultsEnd::CutOff)) };
     let (sender, lines) = mpsc::sync_channel(1);
     // Ends with the process, or with this one.
     std::thread::spawn(move || {
@@ -101,14 +101,14 @@ fn read(
     loop {
         let line = match lines.recv_timeout(silence) {
             Ok(line) => line,
-            Err(mpsc::RecvTimeoutError::Timeout) => return Ok((complete, Heard::Stuck)),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok((complete, Heard::CutOff)),
+            Err(mpsc::RecvTimeoutError::Timeout) => return Ok((complete, ResultsEnd::Stuck)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok((complete, ResultsEnd::CutOff)),
         };
         match line[..] {
             [END_OF_RESULTS, UNLOADING, b'\n'] => complete = true,
             [END_OF_RESULTS, digit, b'\n'] => {
                 let status = Status::from_number(digit.wrapping_sub(b'0'));
-                return Ok((complete, status.map_or(Heard::CutOff, Heard::Status)));
+                return Ok((complete, status.map_or(ResultsEnd::CutOff, ResultsEnd::Status)));
             }
             _ => each(&line)?,
         }
