@@ -99,12 +99,26 @@ pub(super) fn check(options: &[u8]) -> Result<(), Status> {
 ///
 /// Parts of a message that stand in several places are put together, and of two values the last
 /// counts: what is added decides. A plug-in that does not know a field passes over it.
+///
+/// Where the client has no debug options at all, none are added: with any of them, the plug-in takes
+/// zero for all others in place of its own defaults, and some of them do not compile so.
 pub(super) fn for_plugin(mut options: Vec<u8>, plugin: Minor) -> Vec<u8> {
+    if !has_debug_options(&options) {
+        return options;
+    }
     options.extend_from_slice(&WITHOUT_CACHES);
     if plugin < NAMED_SHARDINGS {
         options.extend_from_slice(&IN_TILES);
     }
     options
+}
+
+fn has_debug_options(options: &[u8]) -> bool {
+    let holds = |message, wanted| Fields(message).any(|(number, _)| number == wanted);
+    Fields(options).any(|(number, value)| match value {
+        Ok(Value::Bytes(build)) => number == BUILD_OPTIONS && holds(build, DEBUG_OPTIONS),
+        _ => false,
+    })
 }
 
 fn check_debug(options: &[u8]) -> Result<(), Status> {
@@ -344,6 +358,17 @@ mod tests {
         let found = debug_fields(&given);
         assert_eq!(found.last(), Some(&caches[2]));
         assert!(found.iter().rposition(|field| *field == caches[1]) > Some(0));
+    }
+
+    #[test]
+    fn options_of_a_client_without_debug_options_stay_as_they_are() {
+        let build = [number(4, 1), number(5, 1)].concat();
+        for asked in [vec![], bytes(BUILD_OPTIONS, &build), named("xla_cpu_x", &number(2, 1))] {
+            assert_eq!(for_plugin(asked.clone(), Minor::new(81)), asked);
+        }
+        // Empty ones are some: all of them are zero.
+        let asked = debug(&[]);
+        assert_ne!(for_plugin(asked.clone(), Minor::new(115)), asked);
     }
 
     #[test]
