@@ -209,6 +209,13 @@ def rest():
         time.sleep(1)
 
 
+def member(number, value):
+    """A field of a message: fixed64 where it is a number, else bytes."""
+    if isinstance(value, int):
+        return varint(number << 3 | 1) + value.to_bytes(8, "little")
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
 def spend(stream, data, times):
     """Sends the same many times, as fast as it is taken."""
     stream.settimeout(1)
@@ -338,6 +345,43 @@ def announced_stores(address, amount):
     rest()
 
 
+def small_transfer(number, request, data=b""):
+    """A message of the stream of small arrays: a request, by its number of IfrtRequest, with the bytes of its host buffer."""
+    metadata = member(1, number)
+    return message(member(1, member(1, metadata) + request) + (member(2, data) if data else b""))
+
+
+def small_transfers(address, amount):
+    """Streams of small arrays whose answers nobody reads: arrays that stay, copies of them, garbage, and lengths of which nothing comes."""
+    size = 60 << 10
+    device = member(1, member(1, b"xla::ifrt::SingleDeviceSharding"))
+    last = [message(b"", 511 << 20), message(b"", 100 << 10) + bytes(5000), message(b"\xff" * 1000),
+            small_transfer(1, member(2, b"")), small_transfer(1 << 63, member(4, b"")), small_transfer(1, member(6, member(1, 7) + member(2, 7)))]
+    while True:
+        held = []
+        for at in range(max(6, amount // 100)):
+            with contextlib.suppress(OSError, ConnectionError, TypeError):
+                connection = Connection(address, f"127.0.0.{2 + at % 4}")
+                session = connection.session()
+                # From here on the server may send some answers to what puts an array, and no array.
+                connection.stream.sendall(frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 1000)))
+                metadata = member(1, session)
+                for stream in range(connection.next, connection.next + 2 * 8, 2):
+                    out = frame(HEADERS, END_HEADERS, stream, headers("/serdes.proxy.SmallTransfers/Transfer",
+                                ifrt_proxy_grpc_host_buffer_store_metadata_bin=base64(metadata)))
+                    # Five fit into what a stream may have at first.
+                    for number in range(stream * 100, stream * 100 + 5):
+                        making = (member(1, b"\x08\x06") + member(2, member(1, varint(size))) + member(3, device) + member(4, number)
+                                  + member(6, number))
+                        for body in (small_transfer(2 * number, member(4, making), bytes(size)),
+                                     small_transfer(2 * number + 1, member(6, member(1, 1 << 40 | number) + member(2, number)))):
+                            out += b"".join(frame(DATA, 0, stream, body[start:start + 16384]) for start in range(0, len(body), 16384))
+                    body = last[stream // 2 % len(last)]
+                    connection.stream.sendall(out + frame(DATA, 0, stream, body[:16384]))
+                held.append(connection)
+        time.sleep(0.5)
+
+
 def idle_sessions(address, amount):
     """Sessions that ask for nothing after their first request."""
     held = []
@@ -423,7 +467,7 @@ def garbage(address, amount):
             spend(stream, os.urandom(1 << 16), 20)
 
 
-ATTACKS = [many_connections, again_and_again, announced_messages, half_messages, announced_stores, idle_sessions, settings, pings,
+ATTACKS = [many_connections, again_and_again, announced_messages, half_messages, announced_stores, small_transfers, idle_sessions, settings, pings,
            rapid_reset, continuations, empty_data, slow_bodies, wrong_tokens, garbage,
            health_watches, health_checks, metrics_without_a_word, metrics_garbage]
 JAX = textwrap.dedent(r"""
