@@ -178,31 +178,7 @@ pub(super) fn load(
         }
     };
     let shapes = ShapeReader::default();
-    let mut loading = Loading { library, deprecated, found, shapes, steps: 0 };
-    let mut there = HashSet::new();
-    let (mut firsts, mut again) = (Vec::with_capacity(order.len()), HashMap::new());
-    for (time, position) in order.into_iter().enumerate() {
-        let (Some((hash, _)), Some(function)) = (functions.get(position), unloaded.get(position))
-        else {
-            continue;
-        };
-        if let Some(kind) = function.needs_later(&there) {
-            loading.refuse(function, kind)?;
-        }
-        match there.insert(*hash) {
-            true => firsts.push((time, *hash)),
-            false => _ = again.insert(*hash, time),
-        }
-        let is_first = loading.found.functions.iter().any(|known| known.get(*hash).is_none());
-        if is_first && loading.found.faults.iter().any(Option::is_none) {
-            loading.load(*hash, function)?;
-        }
-    }
-    if !again.is_empty() {
-        let libraries = loading.found.functions.iter_mut();
-        libraries.for_each(|library| library.rename(&again, &firsts));
-    }
-    Ok(loading.found)
+    Loading { library, deprecated, found, shapes, steps: 0 }.all(&order, &functions, &unloaded)
 }
 
 /// By registry, the first function that TensorFlow does not find equal to itself; see
@@ -276,6 +252,40 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
+    /// Loads the functions in that order.
+    fn all(
+        mut self,
+        order: &[usize],
+        functions: &[(u64, LibraryFunction)],
+        unloaded: &[Unloaded],
+    ) -> Result<LoadedFunctions, GraphError> {
+        let mut there = HashSet::new();
+        let (mut firsts, mut again) = (Vec::with_capacity(order.len()), HashMap::new());
+        for (time, position) in order.iter().enumerate() {
+            let (Some((hash, _)), Some(function)) =
+                (functions.get(*position), unloaded.get(*position))
+            else {
+                continue;
+            };
+            if let Some(kind) = function.needs_later(&there) {
+                self.refuse(function, kind)?;
+            }
+            match there.insert(*hash) {
+                true => firsts.push((time, *hash)),
+                false => _ = again.insert(*hash, time),
+            }
+            let is_first = self.found.functions.iter().any(|known| known.get(*hash).is_none());
+            if is_first && self.found.faults.iter().any(Option::is_none) {
+                self.load(*hash, function)?;
+            }
+        }
+        if !again.is_empty() {
+            let libraries = self.found.functions.iter_mut();
+            libraries.for_each(|library| library.rename(&again, &firsts));
+        }
+        Ok(self.found)
+    }
+
     /// By the number of the node, what a function gives to those that it names as attributes and
     /// that leave something to their callers.
     fn given(
