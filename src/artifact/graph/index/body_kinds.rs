@@ -115,6 +115,9 @@ fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
             AttributeValue::None => name.hash(state),
             AttributeValue::Placeholder(of) => (name, of).hash(state),
             AttributeValue::Bool(flag) if name == DISABLED => (name, flag).hash(state),
+            // Python waits for the functions that attributes name, whatever these are called.
+            AttributeValue::Function(of) => (name, of).hash(state),
+            AttributeValue::List(list) => list.functions().for_each(|of| (name, of).hash(state)),
             _ => {}
         }
     }

@@ -79,3 +79,21 @@ fn python_reads_the_type_of_an_argument_that_names_an_attribute_as_well() {
     assert_eq!(kind(Loader::LoadV1, &with("type_attr: 'T'")), Some(Kind::Python));
     assert_eq!(kind(Loader::LoadV1, &with("type: 99 type_attr: 'T'")), Some(Kind::Python));
 }
+
+#[test]
+fn a_function_is_loaded_after_those_that_attributes_of_any_name_have() {
+    for key in ["_note", "_output_shapes", "note"] {
+        for value in ["func { name: 'g' }", "list { func { name: 'g' } }"] {
+            let attribute = format!("{DTYPE} attr {{ key: '{key}' value {{ {value} }} }}");
+            let noted = node("n", "Placeholder", &[], &attribute);
+            let plain = node("m", "Placeholder", &[], DTYPE);
+            for nodes in [noted.clone() + &plain, plain + &noted] {
+                let back = function("g", &node("c", "f", &["a"], ""), "a");
+                let both = together(&[function("f", &nodes, "a"), back]);
+                assert_eq!(kind(Loader::Load, &both), Some(Kind::Python), "{nodes}");
+                let lost = function("f", &nodes, "a");
+                assert_eq!(kind(Loader::Load, &lost), Some(Kind::Python), "{nodes}");
+            }
+        }
+    }
+}
