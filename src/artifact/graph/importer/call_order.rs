@@ -4,9 +4,12 @@
 //! inputs the last one is that whose name is the last. Where two calls give the same function other
 //! attributes, the first one decides what it becomes.
 //!
+//! Behind eight edges into one node the importer keeps them by their addresses, which are others
+//! each time it runs: nobody can tell the order.
+//!
 //! Knows what goes into what. It must never know what nodes do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     body::{Body, Owner, Owners},
@@ -21,16 +24,19 @@ use crate::artifact::graph::{
 };
 
 /// Names of nodes that are read for one function, to put control inputs in order, and the nodes
-/// that it has at most. Behind that they stay as they are written.
+/// that it has at most. Behind that they stay as they are written, and the order is not known.
 const MOST_NAMES: usize = 64;
 const MOST_NODES: usize = 1 << 12;
 
+/// The edges into a node that the importer keeps in the order in which they are made.
+const MOST_ORDERED: usize = 8;
+
 /// The numbers of the nodes in the order in which their shapes are asked for; those that nothing
-/// leads to, as nodes of loops, come last.
+/// leads to, as nodes of loops, come last. Also whether that is known, and the same each time.
 pub(super) fn in_order(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
-) -> Result<Vec<u32>, GraphError> {
+) -> Result<(Vec<u32>, bool), GraphError> {
     let arguments = numbered(&function.arguments);
     let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
     owners.extend(numbered(&function.nodes).map(|(n, node)| (node.name, Owner::Node(n))));
@@ -53,8 +59,10 @@ pub(super) fn in_order(
         }
     }
     let mut names: HashMap<u32, String> = HashMap::new();
+    let mut are_ordered = true;
     for (node, mut from) in controls {
         let is_read = names.len() + from.len() <= MOST_NAMES && givers.len() <= MOST_NODES;
+        are_ordered &= is_read || from.len() < 2;
         if from.len() > 1 && is_read {
             for one in &from {
                 let (_, name) = library.memo.names(library, place, Part::Node(*one))?;
@@ -79,9 +87,29 @@ pub(super) fn in_order(
     }
     let visits: Vec<u32> = Body { function, owners }.visits(|_| true).in_order().collect();
     let is_last = |node: &u32| is_taken.get(*node as usize) == Some(&false);
+    let ends = visits.iter().filter(|node| is_last(*node)).count() + function.results.len();
     let mut waiting: Vec<(u32, bool)> =
         visits.iter().copied().filter(is_last).chain(returned).map(|node| (node, false)).collect();
-    Ok(left(&mut waiting, &givers))
+    Ok((left(&mut waiting, &givers), are_ordered && is_certain(function, ends)))
+}
+
+/// Whether no node has so many edges that nobody can tell their order, nor the end of the function,
+/// where so many nodes end besides arguments.
+fn is_certain(function: &FunctionIndex, last: usize) -> bool {
+    let mut taken: HashSet<Name> = HashSet::new();
+    let mut edges = vec![0_usize; function.nodes.len()];
+    for input in &function.inputs {
+        taken.insert(input.target.name);
+        if let Some(edges) = edges.get_mut(input.node as usize) {
+            *edges += 1;
+        }
+    }
+    let returned = function.returns.values().flatten().map(|target| target.name);
+    taken.extend(returned);
+    let arguments = function.arguments.iter().filter(|one| !taken.contains(&one.name)).count();
+    // An edge leads from the start to the end as well.
+    let end = last.saturating_add(arguments).saturating_add(1);
+    end <= MOST_ORDERED && edges.iter().all(|edges| *edges <= MOST_ORDERED)
 }
 
 /// The nodes in the order in which they are left, each after what it takes.

@@ -6,30 +6,32 @@
 //!
 //! Knows which function calls which. It must never know what else is in a function.
 
+mod around;
+
 use std::{
     collections::{HashMap, HashSet},
     rc::Rc,
 };
 
+use self::around::{Around, FirstCall, is_generic};
 use super::{
-    binding::{Binding, BoundValue, Scope},
+    binding::Binding,
     call_order,
     callers::Callers,
     digest::{ClearCall, Digest},
     function_memo::FunctionMemo,
-    instantiate::{BodyFinding, Built, Definitions, Finding, argument_types, instantiate},
+    instantiate::{BodyFinding, Built, Definitions, Finding},
     signatures::Signatures,
 };
 use crate::artifact::{
     graph::{
         GraphError,
-        attributes::AttributeValue,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
-        index::{BodyCall, BodyKind, Call, CallingNode, FunctionIndex, call_attributes},
+        index::{BodyCall, Call, CallingNode, FunctionIndex},
         source::{Extent, Source},
     },
-    ops::{DefinitionId, Operation, OperationList, Registry},
+    ops::{Operation, Registry},
 };
 
 /// What is wrong with a function of the library.
@@ -58,23 +60,6 @@ struct CalledBody {
     calls: Vec<InnerCall>,
 }
 
-/// Who calls a function first.
-struct FirstCall {
-    function: u64,
-    /// Where the calling node is.
-    place: Extent,
-    direct: bool,
-    /// The function around it, if it is in one.
-    around: Option<Rc<Around>>,
-}
-
-/// A function as it is called.
-struct Around {
-    binding: Binding,
-    signature: Rc<OperationList>,
-    name: String,
-}
-
 /// The functions that nodes of a graph call, at once or through others.
 pub(in super::super) struct CalledBodies {
     bodies: Vec<CalledBody>,
@@ -83,6 +68,27 @@ pub(in super::super) struct CalledBodies {
     /// By function and release, what keeps it from being built; first for loaders that want a shape
     /// function of each node, then for those that do not.
     findings: [Vec<Vec<Found>>; 2],
+    order: CallOrder,
+    /// Whether one of the functions leaves something to its callers.
+    has_open: bool,
+    /// Whether the calls of a function were taken in as they are written.
+    has_unordered: bool,
+    /// Whether of one of the functions nobody can tell in which order its calls come.
+    is_uncertain: bool,
+    /// The same in another order, where nobody can tell which one it is.
+    other: Option<Box<CalledBodies>>,
+}
+
+/// In which order the calls in a function are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallOrder {
+    /// Those in functions that are good in every release as they are written: which comes first
+    /// decides something only where a function leaves something to its callers.
+    AsWritten,
+    /// As the importer comes to them.
+    AsVisited,
+    /// The other way round where nobody can tell.
+    Turned,
 }
 
 /// The file, the library and the releases.
@@ -125,12 +131,38 @@ impl CalledBodies {
     pub(in super::super) fn read<'c>(
         library: Library<'_>,
         signatures: &mut Signatures,
+        calls: impl Iterator<Item = &'c CallingNode> + Clone,
+    ) -> Result<Self, GraphError> {
+        let mut bodies = Self::in_order(library, signatures, calls.clone(), CallOrder::AsWritten)?;
+        if bodies.has_open && bodies.has_unordered {
+            let calls = calls.clone();
+            bodies = Self::in_order(library, signatures, calls, CallOrder::AsVisited)?;
+        }
+        bodies.settle(library.registries.len());
+        if bodies.has_open && bodies.is_uncertain {
+            // What is refused in one of the orders is not to be relied on.
+            let mut other = Self::in_order(library, signatures, calls, CallOrder::Turned)?;
+            other.settle(library.registries.len());
+            bodies.other = Some(Box::new(other));
+        }
+        Ok(bodies)
+    }
+
+    fn in_order<'c>(
+        library: Library<'_>,
+        signatures: &mut Signatures,
         calls: impl Iterator<Item = &'c CallingNode>,
+        order: CallOrder,
     ) -> Result<Self, GraphError> {
         let mut bodies = Self {
             bodies: Vec::new(),
             positions: HashMap::new(),
             findings: [Vec::new(), Vec::new()],
+            order,
+            has_open: false,
+            has_unordered: false,
+            is_uncertain: false,
+            other: None,
         };
         for node in calls.filter(|node| node.call.inside) {
             let first = FirstCall {
@@ -146,7 +178,6 @@ impl CalledBodies {
                 }
             }
         }
-        bodies.settle(library.registries.len());
         Ok(bodies)
     }
 
@@ -163,7 +194,8 @@ impl CalledBodies {
         };
         let Library { names, memo, .. } = library;
         let digest = memo.digest(library, place)?;
-        if let Some(known) = ClearBody::of(&digest, library.registries.len()) {
+        let known = ClearBody::of(&digest, library.registries.len());
+        if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
             self.add_clear(place, call, &known, waiting);
             return Ok(());
         }
@@ -175,8 +207,9 @@ impl CalledBodies {
             }
         }
         let name = function.signature.name.clone();
-        let mut binding =
-            if is_generic(&function) { call.binding(library)? } else { Binding::default() };
+        let is_open = is_generic(&function);
+        self.has_open |= is_open;
+        let mut binding = if is_open { call.binding(library)? } else { Binding::default() };
         let Some(signature) = signature else { return Ok(()) };
         if call.direct
             && let Some(signature) = signature.operation(&name)
@@ -186,12 +219,16 @@ impl CalledBodies {
         }
         let around = Rc::new(Around { binding, signature, name });
         let built = around.judge(library, signatures, &function, (place, &digest));
-        let calls = function.calls.iter().map(|inner| around.inner(&function, inner, signatures));
-        let calls: Vec<InnerCall> = calls.collect();
         let mut known = HashSet::new();
         let inside: Vec<&BodyCall> =
             function.calls.iter().filter(|inner| inner.call.inside).collect();
-        let inside = in_order(library, (&function, place), inside)?;
+        let (mut inside, is_certain) = in_order(library, (&function, place), inside)?;
+        self.is_uncertain |= !is_certain;
+        if !is_certain && self.order == CallOrder::Turned {
+            inside.reverse();
+        }
+        let calls = inside.iter().map(|inner| around.inner(&function, inner, signatures));
+        let calls: Vec<InnerCall> = calls.collect();
         // The first call has to come off the stack first.
         let firsts = inside.into_iter().filter(|inner| {
             !self.positions.contains_key(&inner.call.function) && known.insert(inner.call.function)
@@ -223,6 +260,7 @@ impl CalledBodies {
             inputs: inner.tensors.0,
             outputs: inner.tensors.1,
         });
+        self.has_unordered |= known.calls.iter().any(|inner| inner.body.call.inside);
         let mut seen = HashSet::new();
         let firsts = known.calls.iter().map(|inner| &inner.body).filter(|inner| {
             inner.call.inside
@@ -381,27 +419,38 @@ impl CalledBodies {
             called.get(release)?.clone()
         };
         // Its attributes may be others than those that the body was built for.
-        own().or_else(|| self.call_finding(node.call, tensors, release))
+        let found = own().or_else(|| self.call_finding(node.call, tensors, release));
+        let other = || self.other.as_ref()?.finding(node, tensors, release, wants_shape_functions);
+        found.or_else(other)
     }
 }
 
-/// The calls in a function in the order in which the importer comes to them.
+impl CallOrder {
+    /// Whether a function with these calls can be taken in without a look at where they are.
+    fn takes(self, calls: &[ClearCall]) -> bool {
+        self == Self::AsWritten || !calls.iter().any(|inner| inner.body.call.inside)
+    }
+}
+
+/// The calls in a function in the order in which the importer comes to them, and whether that is
+/// the same each time.
 fn in_order<'f>(
     library: Library<'_>,
     function: (&FunctionIndex, Extent),
     mut calls: Vec<&'f BodyCall>,
-) -> Result<Vec<&'f BodyCall>, GraphError> {
-    if calls.len() > 1 {
-        let order = call_order::in_order(library, function)?;
-        let mut places = vec![usize::MAX; order.len()];
-        for (place, node) in order.into_iter().enumerate() {
-            if let Some(known) = places.get_mut(node as usize) {
-                *known = place;
-            }
-        }
-        calls.sort_by_key(|inner| places.get(inner.node as usize).copied());
+) -> Result<(Vec<&'f BodyCall>, bool), GraphError> {
+    if calls.len() < 2 {
+        return Ok((calls, true));
     }
-    Ok(calls)
+    let (order, is_certain) = call_order::in_order(library, function)?;
+    let mut places = vec![usize::MAX; order.len()];
+    for (place, node) in order.into_iter().enumerate() {
+        if let Some(known) = places.get_mut(node as usize) {
+            *known = place;
+        }
+    }
+    calls.sort_by_key(|inner| places.get(inner.node as usize).copied());
+    Ok((calls, is_certain))
 }
 
 /// A function in which no release finds anything, and what it calls.
@@ -426,116 +475,6 @@ impl Built {
     fn of(digest: &Digest) -> Self {
         let (inputs, outputs) = (digest.arguments.into(), digest.results.into());
         Self { inputs, outputs, ..Self::default() }
-    }
-}
-
-/// Whether the function leaves something to whoever calls it.
-fn is_generic(function: &FunctionIndex) -> bool {
-    let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
-    !function.signature.attributes.is_empty()
-        || function.kinds.iter().any(|kind| {
-            let attributes = &kind.attributes;
-            attributes.iter().any(is_placeholder) || attributes.nested().next().is_some()
-        })
-}
-
-impl FirstCall {
-    fn binding(&self, library: Library<'_>) -> Result<Binding, GraphError> {
-        let Library { source, release, .. } = library;
-        let attributes = call_attributes(source, self.place, self.direct, release)?;
-        Ok(match self.around.as_ref().and_then(|around| around.scope()) {
-            Some(around) => Binding::of_body(&attributes, around),
-            None => Binding::of_graph(&attributes),
-        })
-    }
-}
-
-impl Around {
-    fn scope(&self) -> Option<Scope<'_>> {
-        let signature = self.signature.operation(&self.name)?;
-        Some(Scope { binding: &self.binding, signature })
-    }
-
-    /// What each release makes of the function.
-    fn judge(
-        &self,
-        library: Library<'_>,
-        signatures: &Signatures,
-        function: &FunctionIndex,
-        (place, digest): (Extent, &Digest),
-    ) -> Vec<Rc<Result<Built, Rc<FunctionFinding>>>> {
-        let Some(scope) = self.scope() else {
-            let built = Rc::new(Ok(Built::default()));
-            return vec![built; library.registries.len()];
-        };
-        let is_generic = is_generic(function);
-        type Key = Vec<Option<(DefinitionId, bool)>>;
-        let mut judged: Vec<(Key, Rc<_>)> = Vec::new();
-        let judge = |(release, registry)| {
-            let names = library.names;
-            let definitions = ReleaseDefinitions { names, signatures, registry };
-            let key = function.kinds.iter().map(|kind| {
-                let definition = definitions.find(&kind.operation)?;
-                Some((definition.definition_id(), definition.has_shape_function()))
-            });
-            let key: Key = key.collect();
-            // Which types a release knows is asked only of what a call gives.
-            if !is_generic && let Some((_, known)) = judged.iter().find(|(known, _)| *known == key)
-            {
-                return Rc::clone(known);
-            }
-            let is_clear = digest.is_clear(release);
-            let built = match is_clear {
-                true => Ok(Built::of(digest)),
-                false => instantiate(function, scope, &definitions),
-            };
-            let built = Rc::new(
-                built.map_err(|finding| Rc::new(FunctionFinding { function: place, finding })),
-            );
-            judged.push((key, Rc::clone(&built)));
-            built
-        };
-        library.registries.iter().enumerate().map(judge).collect()
-    }
-
-    /// How many tensors a call in the function gives and takes.
-    fn inner(
-        &self,
-        function: &FunctionIndex,
-        inner: &BodyCall,
-        signatures: &Signatures,
-    ) -> InnerCall {
-        let call = inner.call;
-        let kind = function.nodes.get(inner.node as usize);
-        let kind = kind.and_then(|node| function.kinds.get(node.kind as usize));
-        if call.direct {
-            let tensors = kind.and_then(|kind| self.direct(kind, signatures.get(call.function)?));
-            let (inputs, outputs) = tensors.unwrap_or((u64::MAX, u64::MAX));
-            return InnerCall { call, inputs, outputs };
-        }
-        let length = |name: &str| {
-            let value = kind?.attributes.get(name)?;
-            Some(self.scope()?.bind(value)?.types().len())
-        };
-        InnerCall {
-            call,
-            inputs: length("Tin").unwrap_or(u64::MAX),
-            outputs: length("Tout").unwrap_or(u64::MAX),
-        }
-    }
-}
-
-impl Around {
-    /// How many tensors a node takes and gives whose operation is the function of a signature.
-    fn direct(&self, kind: &BodyKind, signature: &OperationList) -> Option<(u64, u64)> {
-        let (scope, callee) = (self.scope()?, signature.operation(&kind.operation)?);
-        let value = |name: &str| match kind.attributes.get(name) {
-            Some(value) => scope.bind(value),
-            None => callee.attribute(name)?.default().map(BoundValue::of_default),
-        };
-        let count = |argument| Some(argument_types(&argument, value).ok()?.types.len());
-        let inputs = callee.inputs().map(count).sum::<Option<u64>>()?;
-        Some((inputs, callee.outputs().map(count).sum::<Option<u64>>()?))
     }
 }
 

@@ -402,3 +402,24 @@ fn of_several_tensors_the_kind_of_the_type_is_asked_for() {
     }
     assert_eq!(of("NPolymorphicRestrictOut", "type: DT_BOOL"), None);
 }
+
+#[test]
+fn of_two_calls_the_one_that_comes_first_finds_what_is_wrong_with_it() {
+    let generic = "function { signature { name: 'g' attr { name: 'N' type: 'int' }
+        input_arg { name: 'a' type: DT_FLOAT number_attr: 'N' } } } ";
+    let call = |name: &str, inputs: &[&str], types: &str, given: &str| {
+        let rest = attribute("Tin", &format!("list {{ {types} }}"))
+            + &attribute("Tout", "list { }")
+            + &attribute("f", &format!("func {{ name: 'g' {given} }}"));
+        node(name, "PartitionedCall", inputs, &rest)
+    };
+    let whole = call("whole", &["a"], "type: DT_FLOAT", &attribute("N", "i: 1"));
+    let again = call("again", &[], "", "");
+    let graph =
+        |nodes: &str| called(nodes, "a").replacen("library {", &format!("library {{ {generic}"), 1);
+    assert_eq!(kind(&graph(&format!("{whole}{again}"))), missing("N"));
+    let Some(Kind::Structure(found)) = kind(&graph(&format!("{again}{whole}"))) else {
+        panic!("no structure")
+    };
+    assert_eq!(found.body.unwrap().kind, BodyFaultKind::FewInputs);
+}

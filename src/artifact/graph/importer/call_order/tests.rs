@@ -12,6 +12,22 @@ fn call(name: &str, arguments: usize, more: &str) -> String {
     format!("node_def {{ name: '{name}' op: 'g' {inputs} {more} {number} }} ")
 }
 
+fn by_name(name: &str, arguments: usize) -> String {
+    call(name, arguments, "")
+}
+
+/// The same through a node that names `g` as an attribute.
+fn partitioned(name: &str, arguments: usize) -> String {
+    let (inputs, types) = ("input: 'x' ".repeat(arguments), "type: DT_FLOAT ".repeat(arguments));
+    format!(
+        "node_def {{ name: '{name}' op: 'PartitionedCall' {inputs}
+           attr {{ key: 'Tin' value {{ list {{ {types} }} }} }}
+           attr {{ key: 'Tout' value {{ list {{ type: DT_FLOAT }} }} }}
+           attr {{ key: 'f' value {{ func {{ name: 'g'
+             attr {{ key: 'N' value {{ i: {arguments} }} }} }} }} }} }} "
+    )
+}
+
 fn node(name: &str, operation: &str, inputs: &[&str], more: &str) -> String {
     let inputs: String = inputs.iter().map(|input| format!("input: '{input}' ")).collect();
     format!("node_def {{ name: '{name}' op: '{operation}' {inputs} {more} }} ")
@@ -94,5 +110,47 @@ fn control_inputs_are_in_the_order_of_their_names() {
             let nodes = [&*calls[1], &*calls[0], &*waits].concat();
             assert_eq!(is_taken(&nodes, &["x"]), takes, "{two} {one} {turned}");
         }
+    }
+}
+
+#[test]
+fn the_order_counts_in_functions_that_are_good_in_every_release_as_well() {
+    let (two, one) = (partitioned("two", 2), partitioned("one", 1));
+    let (two_first, one_first) = ([&*two, &*one].concat(), [&*one, &*two].concat());
+    assert!(is_taken(&two_first, &["x"]));
+    assert!(!is_taken(&one_first, &["x"]));
+    let sum = |inputs: &[&str]| two_first.clone() + &node("j", "AddV2", inputs, FLOAT);
+    assert!(is_taken(&sum(&["two:output:0", "one:output:0"]), &["x"]));
+    assert!(!is_taken(&sum(&["one:output:0", "two:output:0"]), &["x"]));
+    assert!(is_taken(&one_first, &["two:output:0", "one:output:0"]));
+    assert!(!is_taken(&two_first, &["one:output:0", "two:output:0"]));
+}
+
+#[test]
+fn where_nobody_can_tell_the_order_both_are_taken_or_none() {
+    let loose = |many: usize| -> String {
+        (0..many).map(|number| node(&format!("n{number}"), "NoOp", &[], "")).collect()
+    };
+    let forms: [fn(&str, usize) -> String; 2] = [by_name, partitioned];
+    for call in forms {
+        let (two, one) = (call("two", 2), call("one", 1));
+        let orders = [[&*two, &*one].concat(), [&*one, &*two].concat()];
+        for (nodes, takes) in orders.iter().zip([true, false]) {
+            assert_eq!(is_taken(&format!("{}{nodes}", loose(4)), &["x"]), takes);
+            assert!(!is_taken(&format!("{}{nodes}", loose(5)), &["x"]));
+        }
+        // The same of what one node waits for.
+        let waits = |many: usize| {
+            let names: Vec<String> = (0..many).map(|number| format!("^n{number}")).collect();
+            let names: Vec<&str> =
+                names.iter().map(String::as_str).chain(["^two", "^one"]).collect();
+            loose(many) + &node("j", "NoOp", &names, "")
+        };
+        let certain = format!("{}{}", waits(6), orders[0]);
+        let turned = certain.replace("'two'", "'a'").replace("^two", "^a");
+        assert!(is_taken(&certain, &["x"]) != is_taken(&turned, &["x"]));
+        assert!(!is_taken(&format!("{}{}", waits(7), orders[0]), &["x"]));
+        let alike = [call("two", 1), call("one", 1)].concat();
+        assert!(is_taken(&format!("{}{alike}", loose(9)), &["x"]));
     }
 }
