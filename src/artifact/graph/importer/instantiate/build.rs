@@ -63,10 +63,11 @@ pub(super) struct Instantiation<'a, D> {
     pub(super) namesakes: NameMap<Vec<u32>>,
     /// A list of arguments has the name of a node.
     pub(super) is_ambiguous: bool,
-    /// The first reference that is asked for and not given, by node.
-    pub(super) reference_fault: Option<BodyFinding>,
-    /// The first result that should be a reference and is none.
-    pub(super) result_fault: Option<BodyFinding>,
+    /// The nodes that ask for references which they do not get, ascending, with the first input
+    /// that should be one.
+    pub(super) lost_references: Vec<(u32, u32)>,
+    /// The results that should be references and are none.
+    pub(super) lost_results: Vec<u32>,
     /// The types of a node that gives nothing.
     pub(super) nothing: TypeList,
     pub(super) built: Built,
@@ -89,8 +90,8 @@ pub(in super::super) fn instantiate<D: Definitions>(
         node_names: NameMap::default(),
         namesakes: NameMap::default(),
         is_ambiguous: false,
-        reference_fault: None,
-        result_fault: None,
+        lost_references: Vec::new(),
+        lost_results: Vec::new(),
         nothing: TypeList::default(),
         built: Built::default(),
     };

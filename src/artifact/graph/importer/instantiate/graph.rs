@@ -3,45 +3,31 @@
 use super::{
     build::{Definitions, Instantiation, numbered},
     finding::{BodyFinding, Finding},
+    types::KindTypes,
 };
 use crate::artifact::graph::{
     ImportFaultKind,
     attributes::AttributeValue,
-    fault::Part,
+    fault::{BodyFaultKind, Part},
     importer::{
         binding::BoundValue,
         body::{Body, Owner},
+        count,
+        order::{NEVER, Visits},
     },
-    index::Target,
 };
+
+/// What is found and expected of an input that should be a reference.
+const NO_REFERENCE: (&str, &str) = ("no reference", "a reference to a variable");
+
+fn lost_reference(input: u32) -> ImportFaultKind {
+    ImportFaultKind::InputType { input }
+}
 
 impl<D: Definitions> Instantiation<'_, D> {
     /// What is seen once the nodes are put into a graph.
     pub(super) fn graph(&mut self) -> Result<(), BodyFinding> {
-        for (number, node) in numbered(&self.function.nodes) {
-            if let Some(late) = self.types_of(node).and_then(|types| types.late_fault.as_ref()) {
-                let fault = late.finding(Part::Node(number));
-                return Err(fault.of_operation(self.function, number));
-            }
-            if let Some(fault) = &self.reference_fault
-                && fault.part == Part::Node(number)
-            {
-                return Err(fault.clone());
-            }
-        }
-        if let Some(fault) = &self.result_fault {
-            return Err(fault.clone());
-        }
-        if !self.is_ambiguous {
-            let arguments = self.argument_names.iter();
-            let arguments = arguments.map(|(name, number)| (*name, Owner::Argument(*number)));
-            let nodes = self.node_names.iter().map(|(name, node)| (*name, Owner::Node(*node)));
-            let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
-            let is_tensor = |target: &Target| self.item(target).is_none_or(|item| item.count > 0);
-            if let Some(cycle) = body.cycle(is_tensor) {
-                return Err(Finding::names(cycle.part, cycle.kind));
-            }
-        }
+        self.made_nodes()?;
         self.arguments_by_hand()?;
         self.called_functions()?;
         self.argument_nodes()?;
@@ -53,6 +39,67 @@ impl<D: Definitions> Instantiation<'_, D> {
             }
         }
         Ok(())
+    }
+
+    /// Whether nodes can be made, each after what it takes: what is behind a cycle never is.
+    fn made_nodes(&self) -> Result<(), BodyFinding> {
+        let visits = (!self.is_ambiguous).then(|| self.visits());
+        let is_late = |types: &Option<KindTypes>| {
+            types.as_ref().is_some_and(|types| types.late_fault.is_some())
+        };
+        if !self.lost_references.is_empty() || self.kinds.iter().any(is_late) {
+            match &visits {
+                Some(visits) => visits.in_order().try_for_each(|node| self.made_node(node)),
+                None => (0..count(self.function.nodes.len())).try_for_each(|n| self.made_node(n)),
+            }?;
+        }
+        let is_made = |result: &&u32| {
+            let node = self.returned_node(**result);
+            let visits = visits.as_ref();
+            node.is_none_or(|node| visits.is_none_or(|visits| visits.of(node) != NEVER))
+        };
+        if let Some(result) = self.lost_results.iter().find(is_made) {
+            let fault = Finding::of(Part::Result(*result), lost_reference(0));
+            let mut fault = fault.with(NO_REFERENCE.0, NO_REFERENCE.1);
+            fault.operation = "_Retval".to_owned();
+            return Err(fault);
+        }
+        match visits.and_then(|visits| visits.unvisited()) {
+            Some(node) => Err(Finding::names(Part::Node(node), BodyFaultKind::Cycle)),
+            None => Ok(()),
+        }
+    }
+
+    fn visits(&self) -> Visits {
+        let arguments = self.argument_names.iter();
+        let arguments = arguments.map(|(name, number)| (*name, Owner::Argument(*number)));
+        let nodes = self.node_names.iter().map(|(name, node)| (*name, Owner::Node(*node)));
+        let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
+        body.visits(|target| self.item(target).is_none_or(|item| item.count > 0))
+    }
+
+    /// What keeps one node from being made.
+    fn made_node(&self, number: u32) -> Result<(), BodyFinding> {
+        let node = self.function.nodes.get(number as usize);
+        let types = node.and_then(|node| self.types_of(node));
+        if let Some(late) = types.and_then(|types| types.late_fault.as_ref()) {
+            return Err(late.finding(Part::Node(number)).of_operation(self.function, number));
+        }
+        match self.lost_references.binary_search_by_key(&number, |(node, _)| *node) {
+            Ok(found) => {
+                let input = self.lost_references.get(found).map_or(0, |(_, input)| *input);
+                let fault = self.at_node(number, lost_reference(input));
+                Err(fault.with(NO_REFERENCE.0, NO_REFERENCE.1))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The node that gives a result.
+    fn returned_node(&self, result: u32) -> Option<u32> {
+        let result = self.function.results.get(result as usize)?;
+        let target = self.function.returns.get(&result.name).copied().flatten()?;
+        self.node_names.get(&target.name).copied()
     }
 
     /// Whether the node of each argument can be what the function says of it.

@@ -23,22 +23,20 @@ impl<D: Definitions> Instantiation<'_, D> {
             let own = rest.partition_point(|input| input.node <= number);
             let (inputs, behind) = rest.split_at_checked(own).unwrap_or((rest, &[]));
             rest = behind;
-            let reference = self.node_inputs(number, node, inputs)?;
-            if self.reference_fault.is_none() {
-                self.reference_fault = reference;
-            }
+            let lost = self.node_inputs(number, node, inputs)?;
+            self.lost_references.extend(lost.map(|input| (number, input)));
         }
         Ok(())
     }
 
-    /// Whether the inputs of a node are what it takes; a reference that it does not get is a fault
-    /// that is seen later.
+    /// Whether the inputs of a node are what it takes; where it does not get a reference, the
+    /// number of the input is a fault that is seen later.
     fn node_inputs(
         &self,
         number: u32,
         node: &BodyNode,
         inputs: &[BodyInput],
-    ) -> Result<Option<BodyFinding>, BodyFinding> {
+    ) -> Result<Option<u32>, BodyFinding> {
         let mut reference = None;
         let mut at = 0;
         if self.types_of(node).is_some_and(|types| types.is_open) {
@@ -69,10 +67,8 @@ impl<D: Definitions> Instantiation<'_, D> {
                 }
                 self.compare(number, count(at), item, &mut runs)?;
                 left -= item.count;
-                if expected.is_reference && !item.is_reference && reference.is_none() {
-                    let kind = ImportFaultKind::InputType { input: count(at) };
-                    let fault = self.at_node(number, kind);
-                    reference = Some(fault.with("no reference", "a reference to a variable"));
+                if expected.is_reference && !item.is_reference {
+                    reference.get_or_insert(count(at));
                 }
                 at += 1;
             }

@@ -8,7 +8,6 @@ use super::{
     types::{Runs, shown_types, source_of, type_fault, types_of},
 };
 use crate::artifact::graph::{
-    ImportFaultKind,
     fault::{BodyFaultKind, Part},
     index::NameMap,
     rules::is_body_name,
@@ -45,11 +44,8 @@ impl<D: Definitions> Instantiation<'_, D> {
             if !is_same || self.compare(0, 0, item, &mut runs).is_err() {
                 return Err(names(BodyFaultKind::ResultType).with(found, expected));
             }
-            if types.is_reference && !item.is_reference && self.result_fault.is_none() {
-                let fault = Finding::of(part, ImportFaultKind::InputType { input: 0 });
-                let mut fault = fault.with("no reference", "a reference to a variable");
-                fault.operation = "_Retval".to_owned();
-                self.result_fault = Some(fault);
+            if types.is_reference && !item.is_reference {
+                self.lost_results.push(number);
             }
             outputs = outputs.saturating_add(types.types.len());
         }
