@@ -11,7 +11,10 @@ mod arguments;
 mod read_nodes;
 mod written;
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 pub(super) use self::written::loaded_definition;
 use super::{
@@ -28,7 +31,8 @@ use crate::artifact::{
         fault::{BodyFaultKind, Part},
         function_attributes,
         index::{
-            BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target,
+            BodyCall, BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix,
+            Target,
         },
         node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
         rules::is_partitioned_call,
@@ -111,7 +115,9 @@ pub(super) fn reload(
     if let Some(found) = graph.misgiven(definitions) {
         return Err(found);
     }
-    if let Some(found) = definitions.fault_of_called(&graph.called(definitions), steps) {
+    let called = graph.called(definitions);
+    let partitioned = graph.partitioned(&called, definitions);
+    if let Some(found) = partitioned.or_else(|| definitions.fault_of_called(&called, steps)) {
         return Err(found);
     }
     let after = graph
@@ -446,6 +452,26 @@ impl FunctionGraph<'_> {
                 let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
                 callee.call_finding((types.inputs.len(), types.outputs.len()))
             })
+        })
+    }
+
+    /// What is wrong with what a PartitionedCall gives to a function that is there because another
+    /// node has it as its operation: no others are looked into.
+    fn partitioned(
+        &self,
+        called: &[u64],
+        definitions: &LoadDefinitions<'_>,
+    ) -> Option<FunctionFinding> {
+        let there: HashSet<u64> = called.iter().copied().collect();
+        let is_there = |call: &&BodyCall| {
+            !call.call.direct && call.call.inside && there.contains(&call.call.function)
+        };
+        self.function.calls.iter().filter(is_there).find_map(|call| {
+            let node = self.function.nodes.get(call.node as usize)?;
+            let types = self.kind(node)?.types.as_ref().ok()?;
+            let callee = definitions.loaded.get(call.call.function)?;
+            let tensors = (types.inputs.len(), types.outputs.len());
+            definitions.misgiven_to(call).or_else(|| callee.call_finding(tensors))
         })
     }
 

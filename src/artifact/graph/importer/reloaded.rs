@@ -293,7 +293,7 @@ impl LoadDefinitions<'_> {
     }
 
     /// What is wrong with what a call gives to the function that it names as an attribute.
-    fn misgiven_to(&self, call: &BodyCall) -> Option<FunctionFinding> {
+    pub(super) fn misgiven_to(&self, call: &BodyCall) -> Option<FunctionFinding> {
         let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
         match self.given.get(&call.node) {
             Some(given) => callee.misgiven(given, self.registry),

@@ -97,3 +97,32 @@ fn a_function_is_loaded_after_those_that_attributes_of_any_name_have() {
         }
     }
 }
+
+#[test]
+fn a_function_that_is_there_for_a_call_by_name_is_there_for_others_in_the_function() {
+    let types = |inputs: &str, outputs: &str| {
+        format!(
+            "attr {{ key: 'Tin' value {{ list {{ {inputs} }} }} }}
+             attr {{ key: 'Tout' value {{ list {{ {outputs} }} }} }}
+             attr {{ key: 'f' value {{ func {{ name: 'h' }} }} }} "
+        )
+    };
+    let float = "type: DT_FLOAT";
+    let named = node("c", "h", &["a"], "");
+    let whole = node("c", "PartitionedCall", &["a"], &types(float, float));
+    let cases = [
+        (node("d", "PartitionedCall", &[], &types("", float)), BodyFaultKind::FewInputs),
+        (node("d", "PartitionedCall", &["a"], &types(float, "")), BodyFaultKind::FewOutputs),
+    ];
+    for (call, expected) in cases {
+        let load = |nodes: &str| {
+            let calling = function("f", nodes, "a");
+            kind(Loader::Load, &together(&[calling, function("h", "", "a")]))
+        };
+        for nodes in [format!("{named}{call}"), format!("{call}{named}")] {
+            let Some(Kind::Structure(found)) = load(&nodes) else { panic!("taken: {nodes}") };
+            assert_eq!(found.body.map(|body| body.kind), Some(expected));
+        }
+        assert_eq!(load(&format!("{whole}{call}")), None);
+    }
+}
