@@ -15,6 +15,7 @@ mod called_bodies;
 mod callers;
 mod calls;
 mod context;
+mod control_flow;
 mod digest;
 mod faults;
 mod function_graph;

@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     bodies::in_words,
     called_bodies::{FunctionFinding, Library},
+    control_flow,
     instantiate::{Finding, numbered},
 };
 use crate::artifact::{
@@ -36,6 +37,8 @@ pub(super) struct PlacedBodies {
     device: Option<Place>,
     /// By operation, unless that is a function, the first node that has it and when it was found.
     operations: HashMap<String, (usize, Place)>,
+    /// The first function whose loops are none.
+    loops: Option<FunctionFinding>,
 }
 
 impl PlacedBodies {
@@ -72,6 +75,10 @@ impl PlacedBodies {
             return Ok(());
         }
         let index = memo.index(library, place)?;
+        if self.loops.is_none() {
+            let finding = control_flow::fault(library, (&index, place))?;
+            self.loops = finding.map(|finding| FunctionFinding { function: place, finding });
+        }
         let mut kinds = HashSet::new();
         for (node, body) in numbered(&index.nodes) {
             let at = Place { function: place, node };
@@ -92,13 +99,16 @@ impl PlacedBodies {
         Ok(())
     }
 
-    /// The first node that can be placed nowhere in a release: its device cannot be read, or there
-    /// is no kernel for its operation.
+    /// The first node that can be placed nowhere in a release: it is in no loop, its device cannot
+    /// be read, or there is no kernel for its operation.
     pub(super) fn fault(
         &self,
         library: Library<'_>,
         registry: &Registry,
     ) -> Result<Option<ImportFault>, GraphError> {
+        if let Some(found) = &self.loops {
+            return in_words(library, Extent::default(), found).map(Some);
+        }
         let (at, kind, operation) = match self.device {
             Some(device) => (device, ImportFaultKind::Device, None),
             None => match self.without_kernel(registry) {
