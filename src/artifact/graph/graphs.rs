@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{DeprecatedOperation, Judgement, StructureFault, StructureFaultKind};
-use crate::version::VersionDef;
+use crate::{artifact::schema::fields::saver_def, version::VersionDef, wire::scan::Piece};
 
 /// What a file holds: one meta graph for a GraphDef or MetaGraphDef, any number for a SavedModel.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,28 @@ pub struct MetaGraph {
     pub has_object_graph: bool,
     /// The graph itself.
     pub graph: Graph,
+    pub(super) saver: SaverNames,
+}
+
+/// What the saver of a meta graph names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SaverNames {
+    /// Whether it names the tensor that saves variables.
+    pub(super) save: bool,
+    /// Whether it names the operation that restores them.
+    pub(super) restore: bool,
+}
+
+impl SaverNames {
+    /// Takes in a text of the saver, or a piece of one; the last one of a field counts.
+    pub(super) fn take(&mut self, field: u32, piece: &[u8], is: Piece) {
+        let has_name = match field {
+            saver_def::SAVE_TENSOR_NAME => &mut self.save,
+            saver_def::RESTORE_OP_NAME => &mut self.restore,
+            _ => return,
+        };
+        *has_name = !piece.is_empty() || (*has_name && !is.first);
+    }
 }
 
 /// What decides about a graph.

@@ -29,7 +29,7 @@ use crate::{
         schema::{
             ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
             GRAPH_DEF, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF,
-            OP_DEPRECATION, OP_LIST, REGISTERED_GRADIENT, SAVED_MODEL, VERSION_DEF,
+            OP_DEPRECATION, OP_LIST, REGISTERED_GRADIENT, SAVED_MODEL, SAVER_DEF, VERSION_DEF,
             fields::{
                 attr_value_list_value, function_def, function_def_library, gradient_def, graph_def,
                 meta_graph_def, meta_graph_def_meta_info_def, node_def, op_def, op_deprecation,
@@ -632,6 +632,11 @@ impl Visitor for GraphVisitor<'_> {
                 self.functions.registered_of(piece);
             }
             REGISTERED_GRADIENT => self.functions.registered_is(piece),
+            SAVER_DEF => {
+                if let Some(meta_graph) = self.meta_graph() {
+                    meta_graph.saver.take(field.number, piece, is);
+                }
+            }
             META_GRAPH_DEF_META_INFO_DEF
                 if matches!(
                     field.number,

@@ -21,7 +21,7 @@ use super::{
     loaded_functions::{self, LoadedFunctions},
     order::Visits,
     placed_bodies::PlacedBodies,
-    registries,
+    registries, saver,
 };
 use crate::artifact::{
     graph::{
@@ -237,6 +237,7 @@ fn load(
         Some(node) => Some(lost(library, node, ImportFaultKind::Python)?),
         None => None,
     };
+    let saver = saver::fault(meta_graph);
     let judgements = meta_graph.graph.judgements.iter_mut();
     let found = library.registries.iter().zip(functions).zip(nodes);
     for (judgement, ((registry, of_functions), of_nodes)) in judgements.zip(found) {
@@ -252,7 +253,8 @@ fn load(
         // Of nodes that nobody visits, the importer has said what there is to say.
         let written = || judgement.fault(Loader::Load).filter(|fault| !is_of_library(fault));
         let imported = of_nodes.unwrap_or_else(|| written().cloned());
-        let fault = match before.clone().or(imported).or(in_python.clone()) {
+        let imported = imported.or(in_python.clone()).or(saver.clone());
+        let fault = match before.clone().or(imported) {
             Some(fault) => Some(fault),
             None => placeholder(library, main, registry)?,
         };
@@ -297,17 +299,18 @@ fn load_v1(
     (untyped, in_python): (Vec<Option<ImportFault>>, Option<ImportFault>),
     unequal: &[Option<ImportFault>],
 ) -> Result<(), GraphError> {
-    let judgements = &mut meta_graph.graph.judgements;
-    if judgements.iter().all(|judgement| judgement.fault(Loader::LoadV1).is_some()) {
+    let mut judgements = meta_graph.graph.judgements.iter();
+    if judgements.all(|judgement| judgement.fault(Loader::LoadV1).is_some()) {
         return Ok(());
     }
-    let functions = python_functions(library)?;
+    let (functions, saver) = (python_functions(library)?, saver::fault(meta_graph));
+    let judgements = &mut meta_graph.graph.judgements;
     let (mut untyped, mut unequal) = (untyped.into_iter(), unequal.iter());
     for (judgement, of_functions) in judgements.iter_mut().zip(functions) {
         let unequal = unequal.next().cloned().flatten();
         let of_nodes = untyped.next().flatten().or(in_python.clone());
         if judgement.fault(Loader::LoadV1).is_none() {
-            let of_functions = of_functions.or(unequal);
+            let of_functions = of_functions.or(unequal).or(saver.clone());
             judgement.set_fault(Loader::LoadV1, of_nodes.or(of_functions));
         }
     }

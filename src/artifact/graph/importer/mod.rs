@@ -32,6 +32,7 @@ mod placed_bodies;
 mod ready;
 mod registries;
 mod reloaded;
+mod saver;
 mod signatures;
 mod words;
 

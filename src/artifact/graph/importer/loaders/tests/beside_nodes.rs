@@ -1,7 +1,7 @@
 //! What functions say besides their nodes: shapes and attributes of arguments, attributes of their
 //! own, gradients. What is expected here was measured on TensorFlow 2.12, 2.16 and 2.21.
 
-use super::{FLOAT, Kind, Loader, found, kind, node, together};
+use super::{FLOAT, INPUT, Kind, Loader, found, kind, node, together};
 
 const ALL: [Loader; 4] = [Loader::Import, Loader::LoadV1, Loader::Load, Loader::Cpp];
 
@@ -321,4 +321,26 @@ fn the_name_of_a_resource_may_be_missing_where_it_is_written_anew() {
     assert_eq!(kind(Loader::Load, &main), None);
     let body = shape + &receive("s:output:0");
     assert_eq!(kind(Loader::Load, &with(&[], &body, false)), None);
+}
+
+#[test]
+fn python_makes_no_saver_that_lacks_a_name() {
+    let saver = |save: &str, restore: &str| {
+        format!(
+            "saver_def {{ filename_tensor_name: 'x:0' save_tensor_name: '{save}'
+               restore_op_name: '{restore}' }}"
+        )
+    };
+    for loader in Loader::ALL {
+        assert_eq!(found("2.21", loader, INPUT, &saver("x:0", "x")), None, "{loader:?}");
+        let is_python = matches!(loader, Loader::LoadV1 | Loader::Load);
+        for lacking in [saver("", "x"), saver("x:0", ""), "saver_def { }".to_owned()] {
+            let refused = found("2.21", loader, INPUT, &lacking).map(|fault| fault.kind);
+            assert_eq!(refused, is_python.then_some(Kind::Python), "{loader:?} {lacking}");
+            let objects = format!("{lacking} object_graph_def {{ nodes {{ user_object {{ }} }} }}");
+            let kind = found("2.21", loader, INPUT, &objects).map(|fault| fault.kind);
+            let is_made = loader == Loader::LoadV1;
+            assert_eq!(kind, is_made.then_some(Kind::Python), "{loader:?} {objects}");
+        }
+    }
 }
