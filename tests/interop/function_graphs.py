@@ -3,6 +3,8 @@
 Made by hand, one question each, in the form of `operation_graphs`. Nothing in here needs TensorFlow.
 """
 
+import copy
+
 from operation_graphs import FLOAT, RESOURCE, Function, Graph, Node, entry, field, shape_bytes
 
 SHAPES = {"unknown": None, "scalar": [], "part": [-1, 2], "negative": [2, -3], "large": [2**62, 4], "long": [1] * 300}
@@ -168,24 +170,95 @@ def generic():
     return made
 
 
+def call_of_generic(name, many, direct):
+    """A node that calls `g` with so many arguments, and what it gives."""
+    inputs, number = ["x0"] * many, {"N": ("int", many)}
+    if direct:
+        return Node(name, "g", inputs, number), f"{name}:o:0"
+    call = partitioned(name, "g", FLOAT)
+    call.inputs, call.attributes["Tin"], call.attributes["f"] = inputs, ("list", [("type", FLOAT)] * many), ("func", ("g", number))
+    return call, f"{name}:output:0"
+
+
 def of_orders():
     """Two calls of a function with other attributes, of which the one that shapes are asked for first decides what it becomes."""
     t = {"T": ("type", FLOAT)}
-    for two, one in (("two", "one"), ("a", "b")):
-        calls = [Node(two, "g", ["x0", "x0"], {"N": ("int", 2)}), Node(one, "g", ["x0"], {"N": ("int", 1)})]
-        outputs = [f"{two}:o:0", f"{one}:o:0"]
+    for two, one, direct in (("two", "one", True), ("a", "b", True), ("two", "one", False), ("a", "b", False)):
+        calls, outputs = zip(call_of_generic(two, 2, direct), call_of_generic(one, 1, direct))
         more = {
             "alone": [], "control": [Node("j", "NoOp", [f"^{two}", f"^{one}"])], "control-turned": [Node("j", "NoOp", [f"^{one}", f"^{two}"])],
             "data": [Node("j", "AddV2", outputs, t)], "data-turned": [Node("j", "AddV2", outputs[::-1], t)],
             "both": [Node("j", "Identity", [outputs[0], f"^{one}"], t)], "both-turned": [Node("j", "Identity", [outputs[1], f"^{two}"], t)],
             "one-of-them": [Node("j", "NoOp", [f"^{two}"])],
         }
+        form = "" if direct else "partitioned-"
         for name, nodes in more.items():
-            yield f"order-{two}-{name}", graph(function(nodes=[*calls, *nodes]), generic())
-            yield f"order-{one}-{name}", graph(function(nodes=[*calls[::-1], *nodes]), generic())
+            yield f"order-{form}{two}-{name}", graph(function(nodes=[*calls, *nodes]), generic())
+            yield f"order-{form}{one}-{name}", graph(function(nodes=[*calls[::-1], *nodes]), generic())
         for name, results in (("", outputs), ("-turned", outputs[::-1])):
             given = [(f"y{number}", FLOAT, text) for number, text in enumerate(results)]
-            yield f"order-{two}-returned{name}", graph(function(nodes=calls, results=given), generic())
+            yield f"order-{form}{two}-returned{name}", graph(function(nodes=calls, results=given), generic())
+        # The attributes come through others that have none themselves.
+        between = [function(name, nodes=[call]) for name, call in zip(("h", "k"), calls)]
+        for name, order in (("", ("h", "k")), ("-turned", ("k", "h"))):
+            outer = function(nodes=[call_of(name, direct) for name in order])
+            yield f"order-{form}{two}-between{name}", graph(outer, *between, generic())
+    given, missing = call_of_generic("one", 1, False)[0], partitioned("again", "g")
+    yield "order-missing", graph(function(nodes=[given, missing]), generic())
+    yield "order-missing-turned", graph(function(nodes=[missing, given]), generic())
+
+
+def call_of(name, direct):
+    """A node that calls a function of one argument and one result."""
+    if direct:
+        return Node(f"call_{name}", name, ["x0"])
+    call = partitioned(f"call_{name}", name, FLOAT)
+    call.inputs, call.attributes["Tin"] = ["x0"], ("list", [("type", FLOAT)])
+    return call
+
+
+def of_calls_beside():
+    """A PartitionedCall that gives too little to a function that another node calls by its name."""
+    for name, beside in (("named", Node("c", "h", ["x0"])), ("partitioned", call_of("h", False))):
+        for less, call in (("", call_of("h", False)), ("-inputs", partitioned("d", "h", FLOAT)), ("-outputs", partitioned("d", "h"))):
+            if less == "-outputs":
+                call.inputs, call.attributes["Tin"] = ["x0"], ("list", [("type", FLOAT)])
+            call.name = "d"
+            for disabled in ("", "-disabled"):
+                call.attributes.pop("_disable_call_shape_inference", None)
+                call.attributes |= {"_disable_call_shape_inference": ("bool", True)} if disabled else {}
+                for turned in (False, True):
+                    nodes = [copy.deepcopy(one) for one in ((call, beside) if turned else (beside, call))]
+                    yield f"beside-{name}{less}{disabled}{'-turned' * turned}", uncalled(graph(function(nodes=nodes), function("h")))
+
+
+def of_notes():
+    """Functions that are attributes which nobody knows, of nodes like others that have none."""
+    for key in ("_note", "_output_shapes", "note"):
+        for name, value in (("one", ("func", ("g", {}))), ("list", ("list", [("func", ("g", {}))])), ("lost", ("func", ("missing", {}))), ("self", ("func", ("f", {})))):
+            noted = placeholder("n")
+            noted.attributes |= {key: value}
+            for order, nodes in (("first", [noted, placeholder("m")]), ("last", [placeholder("m"), noted])):
+                back = function("g", nodes=[Node("c", "f", ["x0"])])
+                yield f"note-{key}-{name}-{order}", uncalled(graph(function(nodes=nodes), back))
+
+
+def of_cycles():
+    """Nodes in a cycle or behind one, of which one should get a reference."""
+    t = {"T": ("type", FLOAT)}
+    cycle = [Node("i", "Identity", ["k:output:0"], t), Node("k", "Identity", ["i:output:0"], t)]
+    for name, operation, inputs in (("within", "RefIdentity", ["k:output:0"]), ("behind", "RefIdentity", ["x0", "^i"]), ("beside", "RefIdentity", ["x0"])):
+        lost = Node("r", operation, inputs, t)
+        if name == "within":
+            nodes = [lost, Node("k", "Identity", ["r:output:0"], t)]
+        else:
+            nodes = [*cycle, lost]
+        yield f"cycle-{name}", graph(function(nodes=nodes))
+    one = {"name": "y", "type": FLOAT, "is_ref": True}
+    for name, text in (("behind", "i:output:0"), ("beside", "x0")):
+        given = function(nodes=cycle, results=[("y", FLOAT, text)])
+        given.results = [one]
+        yield f"cycle-result-{name}", graph(given)
 
 
 def of_results_by_hand():
@@ -221,6 +294,42 @@ def of_kinds():
             yield f"kind-{operation}-{name}", graph(function(nodes=nodes))
 
 
+def of_frames():
+    """Frames of loops in functions that a session looks into, and in others: without a name, or with nodes that are in two of them."""
+    t = {"T": ("type", FLOAT)}
+
+    def enter(name, source, frame):
+        return Node(name, "Enter", [source], t | {"frame_name": ("string", frame)})
+
+    def joined(one, other):
+        return Node("s", "AddV2", [one, other], t)
+
+    entered, left = enter("e", "q:output:0", b"l"), Node("x", "Exit", ["e:output:0"], t)
+    conditions = [Node(name, "LoopCond", ["b:output:0"]) for name in ("l", "m", "a/LoopCounter")]
+    variable = Node("v", "VariableV2", [], {"dtype": ("type", FLOAT), "shape": ("shape", None)})
+    bodies = {
+        "nameless": [enter("e", "q:output:0", b"")], "missing": [Node("e", "Enter", ["q:output:0"], t)],
+        "number": [Node("e", "Enter", ["q:output:0"], t | {"frame_name": ("int", 1)})],
+        "reference": [variable, Node("e", "RefEnter", ["v:ref:0"], t | {"frame_name": ("string", b"")})],
+        "two": [entered, joined("e:output:0", "q:output:0")], "same": [entered, joined("e:output:0", "e:output:0")],
+        "twins": [entered, enter("d", "q:output:0", b"l"), joined("e:output:0", "d:output:0")],
+        "left": [entered, left, joined("x:output:0", "q:output:0")],
+        "waits": [entered, Node("w", "Identity", ["e:output:0", "^q"], t)],
+        "condition": conditions[:1], "conditions": conditions[:2], "counter": conditions[::2],
+        "nested": [entered, enter("d", "e:output:0", b"m")],
+        "in-two": [entered, enter("d", "e:output:0", b"m"), enter("k", "q:output:0", b"m")],
+        "never-entered": [Node("x", "Exit", ["q:output:0"], t), joined("x:output:0", "q:output:0")],
+    }
+    given = [placeholder("r", RESOURCE), placeholder("q"), placeholder("b", 10)]
+    for name, nodes in bodies.items():
+        for number, text in ((RESOURCE, "r:output:0"), (FLOAT, "q:output:0")):
+            body = function("f", (), [*given, *nodes], [("y", number, text)])
+            yield f"frame-{number}-{name}", graph(body, call=partitioned("c", "f", number))
+        by_name = graph(function("f", (), [*given, *nodes], [("y", RESOURCE, "r:output:0")]), call=Node("c", "f"))
+        yield f"frame-{name}-by-name", by_name
+
+
 def graphs():
-    for family in (of_arguments, of_handles, of_gradients, of_own_tensors, of_places, of_names, of_orders, of_results_by_hand, of_twins, of_kinds):
+    for family in (of_arguments, of_handles, of_gradients, of_own_tensors, of_places, of_names, of_orders, of_results_by_hand, of_twins, of_kinds,
+                   of_calls_beside, of_notes, of_cycles, of_frames):
         yield from family()
