@@ -87,29 +87,52 @@ pub(super) fn in_order(
     }
     let visits: Vec<u32> = Body { function, owners }.visits(|_| true).in_order().collect();
     let is_last = |node: &u32| is_taken.get(*node as usize) == Some(&false);
-    let ends = visits.iter().filter(|node| is_last(*node)).count() + function.results.len();
-    let mut waiting: Vec<(u32, bool)> =
-        visits.iter().copied().filter(is_last).chain(returned).map(|node| (node, false)).collect();
-    Ok((left(&mut waiting, &givers), are_ordered && is_certain(function, ends)))
+    let mut ends: Vec<u32> = visits.iter().copied().filter(is_last).collect();
+    let last = ends.len().saturating_add(function.results.len());
+    ends.extend(returned);
+    let mut waiting: Vec<(u32, bool)> = ends.iter().map(|node| (*node, false)).collect();
+    let order = left(&mut waiting, &givers);
+    let are_certain = is_certain(function, (&order, &givers), (&ends, last));
+    Ok((order, are_ordered && are_certain))
 }
 
-/// Whether no node has so many edges that nobody can tell their order, nor the end of the function,
-/// where so many nodes end besides arguments.
-fn is_certain(function: &FunctionIndex, last: usize) -> bool {
+/// Whether nobody has so many edges that their order cannot be told, two of which lead to calls:
+/// neither a node nor the end of the function, where `last` edges come to besides arguments that
+/// nobody takes, those of `ends` from nodes.
+fn is_certain(
+    function: &FunctionIndex,
+    (order, givers): (&[u32], &[Vec<u32>]),
+    (ends, last): (&[u32], usize),
+) -> bool {
+    let calls = function.calls.iter().filter(|inner| inner.call.inside);
+    let calling: HashSet<u32> = calls.map(|inner| inner.node).collect();
     let mut taken: HashSet<Name> = HashSet::new();
-    let mut edges = vec![0_usize; function.nodes.len()];
+    let mut edges = vec![0_usize; givers.len()];
     for input in &function.inputs {
         taken.insert(input.target.name);
         if let Some(edges) = edges.get_mut(input.node as usize) {
             *edges += 1;
         }
     }
-    let returned = function.returns.values().flatten().map(|target| target.name);
-    taken.extend(returned);
+    taken.extend(function.returns.values().flatten().map(|target| target.name));
+    let mut leads = calling;
+    let has_two = |from: &[u32], leads: &HashSet<u32>| {
+        from.iter().filter(|node| leads.contains(*node)).collect::<HashSet<_>>().len() > 1
+    };
+    for node in order {
+        let from = givers.get(*node as usize).map_or(&[][..], Vec::as_slice);
+        let is_many = edges.get(*node as usize).is_some_and(|edges| *edges > MOST_ORDERED);
+        if is_many && has_two(from, &leads) {
+            return false;
+        }
+        if from.iter().any(|from| leads.contains(from)) {
+            leads.insert(*node);
+        }
+    }
     let arguments = function.arguments.iter().filter(|one| !taken.contains(&one.name)).count();
     // An edge leads from the start to the end as well.
     let end = last.saturating_add(arguments).saturating_add(1);
-    end <= MOST_ORDERED && edges.iter().all(|edges| *edges <= MOST_ORDERED)
+    end <= MOST_ORDERED || !has_two(ends, &leads)
 }
 
 /// The nodes in the order in which they are left, each after what it takes.

@@ -220,13 +220,7 @@ impl CalledBodies {
         let around = Rc::new(Around { binding, signature, name });
         let built = around.judge(library, signatures, &function, (place, &digest));
         let mut known = HashSet::new();
-        let inside: Vec<&BodyCall> =
-            function.calls.iter().filter(|inner| inner.call.inside).collect();
-        let (mut inside, is_certain) = in_order(library, (&function, place), inside)?;
-        self.is_uncertain |= !is_certain;
-        if !is_certain && self.order == CallOrder::Turned {
-            inside.reverse();
-        }
+        let inside = self.calls_inside(library, (&function, place))?;
         let calls = inside.iter().map(|inner| around.inner(&function, inner, signatures));
         let calls: Vec<InnerCall> = calls.collect();
         // The first call has to come off the stack first.
@@ -245,6 +239,21 @@ impl CalledBodies {
         self.positions.insert(call.function, self.bodies.len());
         self.bodies.push(CalledBody { place, built, calls });
         Ok(())
+    }
+
+    /// The calls in a function that the importer looks into, in the order in which they come.
+    fn calls_inside<'f>(
+        &mut self,
+        library: Library<'_>,
+        (function, place): (&'f FunctionIndex, Extent),
+    ) -> Result<Vec<&'f BodyCall>, GraphError> {
+        let inside = function.calls.iter().filter(|inner| inner.call.inside).collect();
+        let (mut inside, is_certain) = in_order(library, (function, place), inside)?;
+        self.is_uncertain |= !is_certain;
+        if !is_certain && self.order == CallOrder::Turned {
+            inside.reverse();
+        }
+        Ok(inside)
     }
 
     /// Takes in a function in which no release finds anything, and says what it calls.

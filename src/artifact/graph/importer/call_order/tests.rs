@@ -150,6 +150,14 @@ fn where_nobody_can_tell_the_order_both_are_taken_or_none() {
         let turned = certain.replace("'two'", "'a'").replace("^two", "^a");
         assert!(is_taken(&certain, &["x"]) != is_taken(&turned, &["x"]));
         assert!(!is_taken(&format!("{}{}", waits(7), orders[0]), &["x"]));
+        // Many edges that lead to no call, or all to one, leave the order as it is.
+        let plain = loose(9);
+        let many: Vec<String> = (0..9).map(|number| format!("^n{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).chain(["^one"]).collect();
+        for many in [&many[..9], &many[..]] {
+            let waits = node("j", "NoOp", many, "");
+            assert!(is_taken(&format!("{plain}{waits}{}", orders[0]), &["x"]));
+        }
         let alike = [call("two", 1), call("one", 1)].concat();
         assert!(is_taken(&format!("{}{alike}", loose(9)), &["x"]));
     }
