@@ -28,6 +28,8 @@ LEFT_OUT |= {"_MklQuantizedConcatV2"}
 OF_A_VERSION = {"All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"}
 # They count with dimensions that are not known, so that what is refused beside unknown inputs is taken beside known ones.
 COUNT_WITH_UNKNOWN = "DTensor"
+# Its inputs are one shape, or are broadcast to one: which rank is refused beside an input of unknown shape is taken beside others.
+BROADCASTS = {"SoftmaxCrossEntropyWithLogits"}
 # Samples below which nothing is said of an operation.
 FEW = 4
 # The ranks that all inputs get together.
@@ -404,7 +406,7 @@ def line(name, arguments, measured):
             lengths = 0x1FF
         if decides and not is_sure(ranks):
             ranks = 0x1FF
-        if ranks in (0, TOGETHER) or (ranks == 0x1FF and lengths == 0x1FF):
+        if name in BROADCASTS or ranks in (0, TOGETHER) or (ranks == 0x1FF and lengths == 0x1FF):
             rules.append("*")
             continue
         rules.append(f"{ranks:x}" + (f":{lengths:x}" if ranks >> 1 & 1 and lengths not in (0, 0x1FF) else ""))

@@ -215,6 +215,18 @@ fn an_attribute_of_another_kind_stands_for_channels_last_and_for_no_dilation() {
 }
 
 #[test]
+fn features_and_labels_of_another_rank_are_broadcast() {
+    let pairs: [(&[i64], &[i64]); 5] =
+        [(&[2, 3], &[3]), (&[3], &[2, 3]), (&[2, 3], &[]), (&[], &[2, 3]), (&[2, 3], &[2, 3])];
+    for (features, labels) in pairs {
+        let nodes = source("x", "Placeholder", "DT_FLOAT", features)
+            + &source("y", "Placeholder", "DT_FLOAT", labels)
+            + &node("op", "SoftmaxCrossEntropyWithLogits", &["x", "y"], FLOAT);
+        assert!(is_taken(&nodes), "{features:?} {labels:?}");
+    }
+}
+
+#[test]
 fn an_attribute_is_asked_for_only_where_there_is_something_to_hold_it_against() {
     let cases = [
         ("Pack", attribute("N", "i: 1") + &attribute("axis", "s: 'x'")),
