@@ -20,6 +20,14 @@ pub(super) enum Owner {
 
 pub(super) type Owners = NameMap<Owner>;
 
+/// What the names of a function belong to; where a node has the name of an argument, to the node.
+pub(super) fn owners(function: &FunctionIndex) -> Owners {
+    let arguments = numbered(&function.arguments);
+    let mut owners: Owners = arguments.map(|(n, one)| (one.name, Owner::Argument(n))).collect();
+    owners.extend(numbered(&function.nodes).map(|(n, node)| (node.name, Owner::Node(n))));
+    owners
+}
+
 impl Argument {
     /// Whether it may stand for several.
     fn is_list(self) -> bool {

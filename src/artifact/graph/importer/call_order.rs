@@ -12,9 +12,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    body::{Body, Owner, Owners},
+    body::{self, Body, Owner},
     called_bodies::Library,
-    instantiate::numbered,
 };
 use crate::artifact::graph::{
     GraphError,
@@ -37,9 +36,7 @@ pub(super) fn in_order(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
 ) -> Result<(Vec<u32>, bool), GraphError> {
-    let arguments = numbered(&function.arguments);
-    let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
-    owners.extend(numbered(&function.nodes).map(|(n, node)| (node.name, Owner::Node(n))));
+    let owners = body::owners(function);
     let node_of = |name: &Name| match owners.get(name) {
         Some(Owner::Node(node)) => Some(*node),
         _ => None,

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    body::{Owner, Owners},
+    body::{self, Owner},
     called_bodies::Library,
     instantiate::{BodyFinding, Finding, numbered},
 };
@@ -89,9 +89,7 @@ pub(super) fn fault(
 /// Who gives something to whom; see [`Frames::edges`].
 fn edges(function: &FunctionIndex) -> Vec<(usize, usize)> {
     let source = function.nodes.len();
-    let arguments = numbered(&function.arguments);
-    let mut owners: Owners = arguments.map(|(n, a)| (a.name, Owner::Argument(n))).collect();
-    owners.extend(numbered(&function.nodes).map(|(n, node)| (node.name, Owner::Node(n))));
+    let owners = body::owners(function);
     let mut takes = vec![false; source];
     let mut edges = Vec::with_capacity(function.inputs.len());
     for input in &function.inputs {

@@ -135,9 +135,7 @@ impl Around {
             outputs: length("Tout").unwrap_or(u64::MAX),
         }
     }
-}
 
-impl Around {
     /// How many tensors a node takes and gives whose operation is the function of a signature.
     fn direct(&self, kind: &BodyKind, signature: &OperationList) -> Option<(u64, u64)> {
         let (scope, callee) = (self.scope()?, signature.operation(&kind.operation)?);
