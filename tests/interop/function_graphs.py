@@ -329,7 +329,37 @@ def of_frames():
         yield f"frame-{name}-by-name", by_name
 
 
+def of_said_shapes():
+    """What nodes say of the shapes of their outputs, where it is no list of shapes, is too short, or does not fit."""
+    t = {"T": ("type", FLOAT)}
+    nodes = {"no": Node("n", "NoOp"), "one": Node("n", "Identity", ["x0"], t), "two": Node("n", "Unique", ["x0"], t | {"out_idx": ("type", 3)})}
+    values = {key: VALUES[key] for key in ("none", "int", "list", "ints", "placeholder", "shape", "function")} | {
+        "one": shapes(None), "two": shapes(None, None), "bad": shapes([-2]), "second-bad": shapes(None, [-2]), "scalars": shapes([], [])}
+    for operation, node in nodes.items():
+        for name, value in values.items():
+            said = copy.deepcopy(node)
+            said.attributes["_output_shapes"] = value
+            yield f"said-{operation}-{name}", graph(function(nodes=[said]))
+            yield f"said-{operation}-{name}-uncalled", uncalled(graph(function(nodes=[said])))
+            main = graph(function())
+            said = copy.deepcopy(said)
+            said.inputs = ["p0"] * len(said.inputs)
+            main.nodes.append(said)
+            yield f"said-{operation}-{name}-main", main
+    faults = {"inputs": Node("n", "Identity", ["s:output:0", "s:output:0"], t), "shapes": Node("n", "MatMul", ["s:output:0", "s:output:0"], t), "none": Node("n", "NoOp"),
+              "unbound": Node("n", "Identity", ["s:output:0"], t | {"_note": ("placeholder", "q")})}
+    scalar = Node("s", "Placeholder", [], {"dtype": ("type", FLOAT), "shape": ("shape", [])})
+    for fault, node in faults.items():
+        for form in ("name", "partitioned", "disabled"):
+            call = Node("c", "f") if form == "name" else partitioned("c", "f", FLOAT)
+            call.attributes |= {"_output_shapes": shapes([3, 3])} | ({"_disable_call_shape_inference": ("bool", True)} if form == "disabled" else {})
+            yield f"said-call-{form}-{fault}", graph(function(types=(), nodes=[copy.deepcopy(scalar), copy.deepcopy(node)], results=[("y", FLOAT, "s:output:0")]), call=call)
+            outer = function("g", (), [copy.deepcopy(call)], [("y", FLOAT, "c:y:0" if form == "name" else "c:output:0")])
+            inner = function(types=(), nodes=[copy.deepcopy(scalar), copy.deepcopy(node)], results=[("y", FLOAT, "s:output:0")])
+            yield f"said-call-{form}-{fault}-body", graph(outer, inner)
+
+
 def graphs():
     for family in (of_arguments, of_handles, of_gradients, of_own_tensors, of_places, of_names, of_orders, of_results_by_hand, of_twins, of_kinds,
-                   of_calls_beside, of_notes, of_cycles, of_frames):
+                   of_calls_beside, of_notes, of_cycles, of_frames, of_said_shapes):
         yield from family()

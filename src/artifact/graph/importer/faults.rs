@@ -242,12 +242,15 @@ impl Walk<'_> {
             .output_index(node, reader)
             .or(own)
             .or_else(|| self.edge_type(node, reader))
-            .or_else(|| self.shape_function(node, reader))
-            .or_else(|| self.shapes_of_inputs(node));
+            .or_else(|| self.shape_function(node, reader));
+        let call = self.context.index.call_of(node);
+        // What a call itself says of its outputs is compared with what its function gives.
+        let is_inside = call.is_some_and(|calling| calling.call.inside);
+        let cause = cause.or_else(|| (!is_inside).then(|| self.shapes_of_inputs(node))?);
         if cause.is_some() {
             return Ok(cause);
         }
-        if let Some(call) = self.context.index.call_of(node)
+        if let Some(call) = call
             && let tensors = self.tensors(call, reader)
             && let Some(fault) = self.called(call, tensors, reader)?
         {
@@ -259,7 +262,7 @@ impl Walk<'_> {
         if is_special && self.context.index.unbound_calls().binary_search(&node).is_ok() {
             return Ok(Some(Cause::UnboundCall));
         }
-        Ok(self.output_shapes(node, reader))
+        Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, reader)))
     }
 
     /// How many tensors a node takes and gives that calls a function.

@@ -41,7 +41,7 @@ pub(super) use self::{
     main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
     names::{Name, NameMap},
     output_names::OutputNames,
-    output_shapes::OutputShapes,
+    output_shapes::{OUTPUT_SHAPES, OutputShapes},
     places::NodeGroup,
     signature::read as read_signature,
     taken_names::TakenNames,

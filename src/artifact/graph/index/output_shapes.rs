@@ -8,7 +8,7 @@ use crate::artifact::{
 };
 
 /// The attribute, which older exporters write onto every node.
-const KEY: &[u8] = b"_output_shapes";
+pub(in super::super) const OUTPUT_SHAPES: &[u8] = b"_output_shapes";
 
 /// What a node says of the shapes of its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl OutputShapes {
     /// What a node says; `None` if it says nothing, or something that is no list of shapes, which
     /// nobody looks at.
     pub(in super::super) fn of(node: u32, attributes: &Attributes) -> Option<Self> {
-        let AttributeValue::List(list) = attributes.get_bytes(KEY)? else { return None };
+        let AttributeValue::List(list) = attributes.get_bytes(OUTPUT_SHAPES)? else { return None };
         if list.is_mixed() || list.element().is_some_and(|element| element != Element::Shape) {
             return None;
         }

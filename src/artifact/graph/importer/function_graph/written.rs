@@ -9,13 +9,13 @@ use super::{
         instantiate::{BodyFinding, Definitions, numbered},
         reloaded::{LoadDefinitions, Reloaded, ReloadedCall},
     },
-    FunctionGraph, placeholders,
+    FunctionGraph, KindInGraph, placeholders,
 };
 use crate::artifact::{
     graph::{
         ImportFaultKind,
         attributes::AttributeValue,
-        index::{Argument as WrittenArgument, BodyKind, FunctionIndex},
+        index::{Argument as WrittenArgument, BodyKind, FunctionIndex, OUTPUT_SHAPES},
         node_rules::{ElementType, NodeType, TypeList},
         source::Extent,
     },
@@ -92,7 +92,7 @@ impl FunctionGraph<'_> {
 
     /// A node that has an attribute without a value once defaults stand where there are some.
     fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
-        let unset = |kind: &Rc<BodyKind>| {
+        let unset = |(kind, in_graph): (&Rc<BodyKind>, &Option<KindInGraph>)| {
             let operation = definitions.registry.operation(&kind.operation);
             let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());
             let is_filled_in = |name: &[u8]| {
@@ -101,8 +101,13 @@ impl FunctionGraph<'_> {
                 name == "shared_name" && known.is_some()
                     || known.is_some_and(|attribute| attribute.has_default())
             };
+            // The importer takes no value for no shapes, and what says all of them is taken off.
+            let is_taken_off = |name: &[u8]| {
+                let types = in_graph.as_ref().and_then(|kind| kind.types.as_ref().ok());
+                name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.len() == 0)
+            };
             let is_unset = |(name, value): &(&[u8], AttributeValue<'_>)| match value {
-                AttributeValue::None => !is_filled_in(name),
+                AttributeValue::None => !is_filled_in(name) && !is_taken_off(name),
                 AttributeValue::Placeholder(of) => of.length == 0,
                 _ => false,
             };
@@ -111,7 +116,7 @@ impl FunctionGraph<'_> {
             let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
             Some(String::from_utf8_lossy(name).into_owned())
         };
-        let unset: Vec<Option<String>> = self.function.kinds.iter().map(unset).collect();
+        let unset: Vec<Option<String>> = self.function.kinds.iter().zip(self.kinds).map(unset).collect();
         let mut nodes = numbered(&self.function.nodes);
         nodes.find_map(|(number, node)| {
             let name = unset.get(node.kind as usize)?.as_ref()?;
