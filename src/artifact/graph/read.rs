@@ -110,6 +110,12 @@ impl<'a> ReadOptions<'a> {
         self.shapes && !self.registries.is_empty() && nodes <= Self::MOST_SHAPED_NODES
     }
 
+    /// Whether the shapes of each graph in a file of `size` bytes are followed, how many nodes
+    /// there may be in it: a closer look at them comes anyway.
+    fn surely_follows_shapes(&self, size: u64) -> bool {
+        self.shapes && size / SHORTEST_NODE <= Self::MOST_SHAPED_NODES
+    }
+
     /// The same as the release with this GraphDef version reads: older ones do not know every
     /// field, which a parser of the binary form steps over and one of the text form refuses; theirs
     /// also takes some numbers and escapes otherwise. The default knows everything that TensorFlow
@@ -136,7 +142,7 @@ pub fn read(
     let size = source.size()?;
     let mut visitor =
         GraphVisitor::new(source.message(), size, depth, options.deprecated, options.release)
-            .with_registries(options.registries);
+            .with_registries(options.registries, !options.surely_follows_shapes(size));
     source.walk(&mut visitor)?;
     let (scanned, overflow) = visitor.finish();
     let mut meta_graphs = Vec::with_capacity(scanned.len());

@@ -143,8 +143,29 @@ impl Registry {
     /// The operation of this name. Names are compared exactly. Allocates nothing.
     #[must_use]
     pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
-        let own = self.lists.iter().find_map(|list| list.operation(name));
-        own.or_else(|| Operation::read(&TENSORFLOW, TENSORFLOW.find(name)?, self.release))
+        self.own_operation(name).or_else(|| self.built_in_operation(TENSORFLOW.find(name)?))
+    }
+
+    /// The operation of this name in each registry, for which the built-in table is searched once.
+    pub(in crate::artifact) fn operation_in_each<'r>(
+        registries: &'r [Self],
+        name: &str,
+    ) -> impl Iterator<Item = Option<Operation<'r>>> {
+        let position = TENSORFLOW.find(name);
+        registries.iter().map(move |registry| {
+            let built_in = || registry.built_in_operation(position?);
+            registry.own_operation(name).or_else(built_in)
+        })
+    }
+
+    /// The operation of this name in the lists of one's own.
+    fn own_operation(&self, name: &str) -> Option<Operation<'_>> {
+        self.lists.iter().find_map(|list| list.operation(name))
+    }
+
+    /// The operation at a position of the built-in table, if the release has it.
+    fn built_in_operation(&self, position: usize) -> Option<Operation<'static>> {
+        Operation::read(&TENSORFLOW, position, self.release)
     }
 
     /// The operation that this one is a later version of, by TensorFlow's way of naming them:

@@ -20,7 +20,7 @@
 //! Only [`encode`](super::encode) writes such bytes, so what does not fit reads as zeros here: a
 //! test reads all of the built-in table.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use crate::wire::varint;
 
@@ -43,12 +43,13 @@ pub(super) static TENSORFLOW: LazyLock<Table> =
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Table {
     bytes: Cow<'static, [u8]>,
+    /// The section of that name, found to be UTF-8 once for all strings in it.
+    text: Cow<'static, str>,
     releases: usize,
     operations: usize,
     /// Where each section begins.
     strings_at: usize,
     operations_at: usize,
-    text_at: usize,
     data_at: usize,
 }
 
@@ -60,7 +61,11 @@ impl Table {
         let operations_at = strings_at + strings * 4;
         let text_at = operations_at + operations * 8;
         let data_at = text_at + text;
-        Self { bytes, releases, operations, strings_at, operations_at, text_at, data_at }
+        let text = match &bytes {
+            Cow::Borrowed(bytes) => text_of(bytes, text_at..data_at),
+            Cow::Owned(bytes) => text_of(bytes, text_at..data_at).into_owned().into(),
+        };
+        Self { bytes, text, releases, operations, strings_at, operations_at, data_at }
     }
 
     pub(super) const fn releases(&self) -> usize {
@@ -98,14 +103,10 @@ impl Table {
     }
 
     pub(super) fn string(&self, index: u32) -> &str {
-        std::str::from_utf8(self.string_bytes(index)).unwrap_or_default()
-    }
-
-    fn string_bytes(&self, index: u32) -> &[u8] {
         let at = self.strings_at + index as usize * 4;
         let start = if index == 0 { 0 } else { number_at(&self.bytes, at - 4) as usize };
         let end = number_at(&self.bytes, at) as usize;
-        self.bytes.get(self.text_at + start..self.text_at + end).unwrap_or_default()
+        self.text.get(start..end).unwrap_or_default()
     }
 
     /// The name of an operation and where it lies in the data.
@@ -120,7 +121,7 @@ impl Table {
         while low < high {
             let middle = low.midpoint(high);
             let found = number_at(&self.bytes, self.operations_at + middle * 8);
-            match self.string_bytes(found).cmp(name.as_bytes()) {
+            match self.string(found).cmp(name) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Equal => return Some(middle),
                 std::cmp::Ordering::Greater => high = middle,
@@ -134,6 +135,10 @@ impl Table {
         let start = self.data_at.saturating_add(usize::try_from(at).unwrap_or(usize::MAX));
         Cursor(self.bytes.get(start..).unwrap_or_default())
     }
+}
+
+fn text_of(bytes: &[u8], section: Range<usize>) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes.get(section).unwrap_or_default())
 }
 
 fn number_at(bytes: &[u8], at: usize) -> u32 {

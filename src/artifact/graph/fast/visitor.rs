@@ -128,6 +128,8 @@ pub(in super::super) struct GraphVisitor<'a> {
     known: KnownNodes<FastKind>,
     devices: DeviceReader,
     registries: &'a [Registry],
+    /// Whether the nodes outside of functions are looked at for registries.
+    judges_nodes: bool,
     /// The kinds of the nodes, if registries ask, as long as all are good.
     kinds: Option<FastKinds<'a>>,
     /// What nodes of functions are, if registries ask, as long as they drop no attribute.
@@ -173,6 +175,7 @@ impl<'a> GraphVisitor<'a> {
             known: KnownNodes::new(),
             devices: DeviceReader::default(),
             registries: &[],
+            judges_nodes: false,
             kinds: None,
             bodies: None,
             counts: BTreeMap::new(),
@@ -193,9 +196,14 @@ impl<'a> GraphVisitor<'a> {
         visitor
     }
 
-    /// The same, looking at the nodes for these registries as well.
-    pub(in super::super) fn with_registries(self, registries: &'a [Registry]) -> Self {
-        let mut visitor = Self { registries, ..self };
+    /// The same, looking at the nodes for these registries as well; only at those of functions
+    /// unless `judges_nodes`.
+    pub(in super::super) fn with_registries(
+        self,
+        registries: &'a [Registry],
+        judges_nodes: bool,
+    ) -> Self {
+        let mut visitor = Self { registries, judges_nodes, ..self };
         visitor.begin_kinds();
         visitor
     }
@@ -203,9 +211,9 @@ impl<'a> GraphVisitor<'a> {
     /// Makes ready for the nodes of a graph.
     fn begin_kinds(&mut self) {
         let is_asked = !self.registries.is_empty();
-        self.kinds = is_asked.then(|| FastKinds::new(self.registries));
         self.bodies = is_asked.then(|| FastBodies::new(self.registries));
-        if is_asked {
+        if is_asked && self.judges_nodes {
+            self.kinds = Some(FastKinds::new(self.registries));
             self.table = NodeTable::new(self.size, true);
             self.known = KnownNodes::new();
         }

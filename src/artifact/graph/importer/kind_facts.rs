@@ -144,8 +144,8 @@ fn by_release(
         return registries.iter().map(|_| None).collect();
     }
     let mut before: Option<(_, Option<Rc<KindFacts>>)> = None;
-    let ask = |registry: &Registry| {
-        let definition = registry.operation(&kind.operation)?;
+    let ask = |(definition, registry): (Option<Operation<'_>>, &Registry)| {
+        let definition = definition?;
         let key = (definition.definition_id(), registry.types());
         let is_deprecated = |registry: &Registry| {
             definition.deprecated_since().map(|since| registry.graph_def_version() >= since)
@@ -162,5 +162,5 @@ fn by_release(
         before = Some((key, found.clone()));
         found
     };
-    registries.iter().map(ask).collect()
+    Registry::operation_in_each(registries, &kind.operation).zip(registries).map(ask).collect()
 }

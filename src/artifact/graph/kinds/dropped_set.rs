@@ -34,11 +34,17 @@ pub(super) fn of(
     attributes: &Attributes,
 ) -> DroppedSet {
     let mut found: BTreeMap<&'static str, DroppedBy> = BTreeMap::new();
+    let mut lost: Vec<LostAttribute> = Vec::new();
     for registry in 0..registries.len() {
         let Some(definition) = known.operation(registry).filter(|_| !known.is_function()) else {
             continue;
         };
-        for LostAttribute { attribute, since, .. } in lost_attributes(definition, attributes) {
+        // The same definition as in the release before loses the same.
+        if !registry.checked_sub(1).is_some_and(|before| known.is_same(before, registry)) {
+            lost = lost_attributes(definition, attributes);
+        }
+        for LostAttribute { attribute, since, .. } in &lost {
+            let (attribute, since) = (*attribute, *since);
             let new = DroppedBy { attribute, since, registries: Vec::new() };
             found.entry(attribute).or_insert(new).registries.push(registry);
         }

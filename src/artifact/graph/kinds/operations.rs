@@ -86,8 +86,8 @@ impl<'a> Operations<'a> {
         // What is no UTF-8 is in no registry, and neither is the empty name.
         let text = std::str::from_utf8(name).unwrap_or_default();
         let is_function = signature.is_some();
-        let find = |registry: &'a Registry| registry.operation(text).filter(|_| !is_function);
-        let by_registry: Box<[_]> = registries.iter().map(find).collect();
+        let operations = Registry::operation_in_each(registries, text);
+        let by_registry: Box<[_]> = operations.map(|one| one.filter(|_| !is_function)).collect();
         if !is_function && by_registry.iter().all(Option::is_none) {
             return UNKNOWN;
         }
