@@ -96,6 +96,11 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
             let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
             return reason.at(place);
         }
+        ImportFaultKind::NamedNode => {
+            let reason = Reason::from(messages::names_do_not_fit(found));
+            let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
+            return reason.at(place);
+        }
         ImportFaultKind::ObjectType => messages::type_of_object_is_unknown(release, found),
         ImportFaultKind::SaveFunction => messages::object_cannot_be_saved(release),
     };

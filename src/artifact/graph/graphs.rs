@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeprecatedOperation, Judgement, StructureFault, StructureFaultKind};
+use super::{
+    DeprecatedOperation, Judgement, StructureFault, StructureFaultKind, references::References,
+};
 use crate::{artifact::schema::fields::saver_def, version::VersionDef, wire::scan::Piece};
 
 /// What a file holds: one meta graph for a GraphDef or MetaGraphDef, any number for a SavedModel.
@@ -39,6 +41,8 @@ pub struct MetaGraph {
     /// The graph itself.
     pub graph: Graph,
     pub(super) saver: SaverNames,
+    /// What in it names nodes of the graph.
+    pub(super) references: References,
 }
 
 /// What the saver of a meta graph names.

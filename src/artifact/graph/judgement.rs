@@ -195,6 +195,9 @@ pub enum ImportFaultKind {
     Device,
     /// The loader refuses it in Python, for a reason of its own.
     Python,
+    /// A collection, the saver, a signature or an asset names a node or tensor that is not there, or
+    /// another one than it has to.
+    NamedNode,
     /// The object graph of a model in the TF2 format does not fit together; only
     /// [`Loader::Load`] looks at it.
     Objects,

@@ -198,6 +198,7 @@ rules! {
             became_shorter(): "the file became shorter while it was read";
             nodes_do_not_fit(fault): "the nodes of the graph do not fit together: {fault}";
             objects_do_not_fit(found): "the object graph of the model does not fit together: there is {found}";
+            names_do_not_fit(found): "the model names a node or tensor that is not as it says: {found}";
             more_tensors_lost(count): "{count} more tensors cannot be restored";
             more_defects(count): "{count} more defects";
             no_meta_graph_in_zero_bytes(): "the file has zero bytes, and there is no meta graph in it";

@@ -13,6 +13,7 @@
 //! checked once. It must never know what the importer says of a graph that is not clean.
 
 mod bodies;
+mod bounded;
 mod edges;
 mod kinds;
 mod names;

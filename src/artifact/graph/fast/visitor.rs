@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{
     bodies::FastBodies,
+    bounded::{add_bad_consumer, collect},
     edges::FastKind,
     kinds::{FastKinds, NodeBytes},
     nodes::{NodeInProgress, NodeTable},
@@ -22,6 +23,7 @@ use crate::{
             index::MainNodes,
             node_bytes::{KnownNodes, Reference},
             objects::ObjectGraph,
+            references::References,
             rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
             source::Extent,
         },
@@ -143,8 +145,8 @@ pub(in super::super) struct GraphVisitor<'a> {
     begins: u64,
     /// Where the function begins that is being read.
     function_begins: u64,
-    /// Where the object graph begins that is being read.
-    objects_begin: u64,
+    /// Where the part of a meta graph beside its graph begins that is being read.
+    part_begins: u64,
     /// From which version on the function that is being read calls itself deprecated.
     function_deprecated: Option<i32>,
     uses: DeprecatedUses,
@@ -185,7 +187,7 @@ impl<'a> GraphVisitor<'a> {
             function: Vec::new(),
             begins: 0,
             function_begins: 0,
-            objects_begin: 0,
+            part_begins: 0,
             function_deprecated: None,
             uses: DeprecatedUses::default(),
             text: Vec::new(),
@@ -469,27 +471,6 @@ impl<'a> GraphVisitor<'a> {
     }
 }
 
-/// Versions that are listed before repetitions are dropped, so that a hostile list stays below the
-/// size of its bytes.
-const LISTED: usize = 1 << 16;
-
-fn add_bad_consumer(list: &mut Vec<i32>, version: i32) {
-    if list.len() >= LISTED && list.len() == list.capacity() {
-        list.sort_unstable();
-        list.dedup();
-    }
-    list.push(version);
-}
-
-/// Collects a string that may come in pieces, up to a bound.
-fn collect(text: &mut Vec<u8>, piece: &[u8], is: Piece, bound: usize) {
-    if is.first {
-        text.clear();
-    }
-    let room = bound.saturating_sub(text.len());
-    text.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
-}
-
 impl Visitor for GraphVisitor<'_> {
     fn begins(&mut self, at: u64) {
         self.begins = at;
@@ -535,13 +516,18 @@ impl Visitor for GraphVisitor<'_> {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.has_saver = true;
                 }
+                self.part_begins = self.begins;
                 whole
             }
             (META_GRAPH_DEF, meta_graph_def::OBJECT_GRAPH_DEF) => {
                 if let Some(meta_graph) = self.meta_graph() {
                     meta_graph.has_object_graph = true;
                 }
-                self.objects_begin = self.begins;
+                self.part_begins = self.begins;
+                whole
+            }
+            (META_GRAPH_DEF, number) if References::has_field(number) => {
+                self.part_begins = self.begins;
                 whole
             }
             _ => {
@@ -565,9 +551,15 @@ impl Visitor for GraphVisitor<'_> {
             }
             (SAVED_MODEL, saved_model::META_GRAPHS) => self.end_of_graph(),
             (META_GRAPH_DEF, meta_graph_def::OBJECT_GRAPH_DEF) => {
-                let part = Extent { start: self.objects_begin, end: at };
+                let part = Extent { start: self.part_begins, end: at };
                 if let Some(scanned) = self.scanned() {
                     scanned.objects.add(part);
+                }
+            }
+            (META_GRAPH_DEF, number) if References::has_field(number) => {
+                let part = Extent { start: self.part_begins, end: at };
+                if let Some(meta_graph) = self.meta_graph() {
+                    meta_graph.references.add(number, part);
                 }
             }
             _ => {}

@@ -1,10 +1,15 @@
 //! What the steps of the importer look at, for every registry.
 
+use std::cmp::Ordering;
+
 use super::{called_bodies::Library, function_memo::FunctionMemo};
 use crate::artifact::{
     graph::{
-        DeprecatedOperations, function_names::FunctionNames, index::GraphIndex, kinds::Kinds,
-        source::Source,
+        DeprecatedOperations,
+        function_names::FunctionNames,
+        index::GraphIndex,
+        kinds::Kinds,
+        source::{Extent, Source},
     },
     ops::Registry,
 };
@@ -30,6 +35,21 @@ pub(in super::super) struct Context<'c> {
 }
 
 impl<'c> Context<'c> {
+    /// The number of the node at a place.
+    pub(super) fn node_at(&self, place: Extent) -> Option<u32> {
+        let (mut low, mut high) = (0, u32::try_from(self.index.nodes().len()).ok()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let found = self.index.place_of(self.source, middle).ok().flatten()?;
+            match found.start.cmp(&place.start) {
+                Ordering::Equal => return Some(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
     /// The functions of the graph, and who asks.
     pub(super) fn library(&self) -> Library<'c> {
         let Self { source, functions: names, memo, registries, release, follows_shapes, .. } =

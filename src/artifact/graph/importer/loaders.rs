@@ -10,8 +10,6 @@
 //!
 //! Knows the loaders. It must never know how nodes are judged.
 
-use std::cmp::Ordering;
-
 use super::{
     bodies::in_words,
     called_bodies::{FunctionFinding, Library},
@@ -19,6 +17,7 @@ use super::{
     function_graph::{CLASSES, UNTYPED},
     instantiate::{BodyFinding, Finding},
     loaded_functions::{self, LoadedFunctions},
+    named_nodes::{self, NamedFaults},
     order::Visits,
     placed_bodies::PlacedBodies,
     registries, saver,
@@ -78,18 +77,7 @@ pub(in super::super) struct Visited<'g> {
 impl Visited<'_> {
     /// When the node at a place is visited.
     fn visit_of(self, place: Extent) -> Option<u32> {
-        let Context { index, source, .. } = self.context;
-        let (mut low, mut high) = (0, u32::try_from(index.nodes().len()).ok()?);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let found = index.place_of(*source, middle).ok().flatten()?;
-            match found.start.cmp(&place.start) {
-                Ordering::Equal => return Some(self.visits.of(middle)),
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-            }
-        }
-        None
+        self.context.node_at(place).map(|node| self.visits.of(node))
     }
 }
 
@@ -114,7 +102,7 @@ pub(in super::super) fn judge_loaders(
             true => loaded_functions::unequal(library)?,
             false => Vec::new(),
         };
-        return load_v1(library, meta_graph, (untyped, in_python), &unequal);
+        return load_v1(library, meta_graph, (untyped, in_python), &unequal, &[]);
     }
     let Library { source, names, release, .. } = library;
     let main = match main {
@@ -126,11 +114,12 @@ pub(in super::super) fn judge_loaders(
         false => LoadedFunctions::none(library.registries.len()),
     };
     let unequal = &loaded.unequal_as_written;
-    load_v1(library, meta_graph, (untyped, in_python.clone()), unequal)?;
-    cpp(library, meta_graph, &main, loaded.unsaved.as_ref(), visited)?;
+    // TensorFlow looks for objects only where there is nothing to choose from.
+    let has_objects = meta_graph.has_object_graph && is_only;
+    let named = named_nodes::judge(library, meta_graph, (number, has_objects), visited)?;
+    load_v1(library, meta_graph, (untyped, in_python.clone()), unequal, &named)?;
+    cpp(library, meta_graph, &main, (loaded.unsaved.as_ref(), &named), visited)?;
     if source.message() == SAVED_MODEL {
-        // TensorFlow looks for objects only where there is nothing to choose from.
-        let has_objects = meta_graph.has_object_graph && is_only;
         let nodes = match visited.filter(|_| !has_objects) {
             Some(visited) => {
                 let untyped =
@@ -145,7 +134,7 @@ pub(in super::super) fn judge_loaders(
         // Where functions alone are loaded, each is taken in once.
         let faults = functions.map(|(fault, unequal)| fault.or(unequal.filter(|_| !has_objects)));
         let faults = (faults.collect(), nodes);
-        load(library, (meta_graph, has_objects), faults, &main, in_python)?;
+        load(library, (meta_graph, has_objects), faults, (&main, &named), in_python)?;
     }
     Ok(())
 }
@@ -228,7 +217,7 @@ fn load(
     library: Library<'_>,
     (meta_graph, has_objects): (&mut MetaGraph, bool),
     (functions, nodes): (Vec<Option<ImportFault>>, Vec<Option<Option<ImportFault>>>),
-    main: &MainNodes,
+    (main, named): (&MainNodes, &[NamedFaults]),
     in_python: Option<ImportFault>,
 ) -> Result<(), GraphError> {
     // Python gives functions their new names in the nodes before it imports these, and makes a
@@ -239,8 +228,8 @@ fn load(
     };
     let saver = saver::fault(meta_graph);
     let judgements = meta_graph.graph.judgements.iter_mut();
-    let found = library.registries.iter().zip(functions).zip(nodes);
-    for (judgement, ((registry, of_functions), of_nodes)) in judgements.zip(found) {
+    let found = library.registries.iter().zip(functions).zip(nodes).zip(named);
+    for (judgement, (((registry, of_functions), of_nodes), named)) in judgements.zip(found) {
         if let Some(fault) = of_functions {
             judgement.set_fault(Loader::Load, Some(fault));
             judgement.set_before_versions(Loader::Load);
@@ -256,7 +245,7 @@ fn load(
         let imported = imported.or(in_python.clone()).or(saver.clone());
         let fault = match before.clone().or(imported) {
             Some(fault) => Some(fault),
-            None => placeholder(library, main, registry)?,
+            None => placeholder(library, main, registry)?.or(named.load.clone()),
         };
         judgement.set_fault(Loader::Load, fault);
     }
@@ -298,6 +287,7 @@ fn load_v1(
     meta_graph: &mut MetaGraph,
     (untyped, in_python): (Vec<Option<ImportFault>>, Option<ImportFault>),
     unequal: &[Option<ImportFault>],
+    named: &[NamedFaults],
 ) -> Result<(), GraphError> {
     let mut judgements = meta_graph.graph.judgements.iter();
     if judgements.all(|judgement| judgement.fault(Loader::LoadV1).is_some()) {
@@ -306,11 +296,13 @@ fn load_v1(
     let (functions, saver) = (python_functions(library)?, saver::fault(meta_graph));
     let judgements = &mut meta_graph.graph.judgements;
     let (mut untyped, mut unequal) = (untyped.into_iter(), unequal.iter());
+    let mut named = named.iter();
     for (judgement, of_functions) in judgements.iter_mut().zip(functions) {
         let unequal = unequal.next().cloned().flatten();
+        let named = named.next().and_then(|named| named.load_v1.clone());
         let of_nodes = untyped.next().flatten().or(in_python.clone());
         if judgement.fault(Loader::LoadV1).is_none() {
-            let of_functions = of_functions.or(unequal).or(saver.clone());
+            let of_functions = of_functions.or(unequal).or(saver.clone()).or(named);
             judgement.set_fault(Loader::LoadV1, of_nodes.or(of_functions));
         }
     }
@@ -382,7 +374,7 @@ fn cpp(
     library: Library<'_>,
     meta_graph: &mut MetaGraph,
     main: &MainNodes,
-    in_functions: Option<&ImportFault>,
+    (in_functions, named): (Option<&ImportFault>, &[NamedFaults]),
     visited: Option<Visited<'_>>,
 ) -> Result<(), GraphError> {
     // Nodes are placed in the order in which they were made.
@@ -399,8 +391,8 @@ fn cpp(
         None => None,
     };
     let bodies = PlacedBodies::read(library, main.called_functions())?;
-    let judgements = meta_graph.graph.judgements.iter_mut().zip(library.registries);
-    for (judgement, registry) in judgements {
+    let judgements = meta_graph.graph.judgements.iter_mut().zip(library.registries).zip(named);
+    for ((judgement, registry), named) in judgements {
         let first = match &unsaved {
             Some(unsaved) => Some(unsaved.clone()),
             None => unknown_operation(library, main, registry)?,
@@ -431,7 +423,7 @@ fn cpp(
                 }
             }
         };
-        let fault = fault.or(imported.cloned());
+        let fault = fault.or(imported.cloned()).or(named.cpp.clone());
         judgement.set_fault(Loader::Cpp, fault);
     }
     Ok(())

@@ -26,6 +26,7 @@ mod judge;
 mod kind_facts;
 mod loaded_functions;
 mod loaders;
+mod named_nodes;
 mod names;
 mod order;
 mod placed_bodies;

@@ -116,7 +116,8 @@ impl FunctionGraph<'_> {
             let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
             Some(String::from_utf8_lossy(name).into_owned())
         };
-        let unset: Vec<Option<String>> = self.function.kinds.iter().zip(self.kinds).map(unset).collect();
+        let unset: Vec<Option<String>> =
+            self.function.kinds.iter().zip(self.kinds).map(unset).collect();
         let mut nodes = numbered(&self.function.nodes);
         nodes.find_map(|(number, node)| {
             let name = unset.get(node.kind as usize)?.as_ref()?;

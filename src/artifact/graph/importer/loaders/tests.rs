@@ -7,6 +7,7 @@ use crate::artifact::{
 };
 
 mod beside_nodes;
+mod named;
 mod reloaded;
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
