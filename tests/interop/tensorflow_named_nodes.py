@@ -28,7 +28,7 @@ OUTSIDE = re.compile(
     r"|Restoring from checkpoint|Unsuccessful TensorSliceReader|must feed a value|Shapes must|Tensor conversion|not compatible|not found in checkpoint"
     r"|already exists|NewRandomAccessFile|Expected to restore|expected type|can only be|is not valid|is not a valid|not fetchable|cannot be fed|cannot be fetched|may not be fed"
 )
-RESTORED = re.compile(r"feed_devices|PruneForTargets")
+RESTORED = re.compile(r"feed_devices|PruneForTargets|does not have output -1")
 LOADERS = {"load_v1": "load_v1", "load_v2": "load", "capi_load": "cpp"}
 
 

@@ -21,7 +21,7 @@ use crate::artifact::{
         GraphError, ImportFault, ImportFaultKind, MetaGraph, node_at,
         node_rules::{NodeRules, Strictness},
         references::{
-            Asked, CollectionKind, Named, NoObject, Referring, Signature, TensorReference,
+            Asked, CollectionKind, Named, Names, NoObject, Referring, Signature, TensorReference,
             names_in, nodes_named,
         },
         rules::shown,
@@ -66,9 +66,9 @@ pub(super) fn judge(
     if has_objects {
         lookups.load.clear();
     }
-    let names: HashSet<&[u8]> = lookups.all().filter_map(Lookup::node).collect();
+    let names: Names<'_> = lookups.all().filter_map(Lookup::node).collect();
     let with_outputs = lookups.all().filter(|lookup| lookup.wants_output());
-    let with_outputs: HashSet<&[u8]> = with_outputs.filter_map(Lookup::node).collect();
+    let with_outputs: Names<'_> = with_outputs.filter_map(Lookup::node).collect();
     let mut outputs = OutputCounts { library, functions: HashMap::new() };
     let mut nodes = HashMap::with_capacity(names.len());
     for (name, place) in nodes_named(source, number, release, &names)? {

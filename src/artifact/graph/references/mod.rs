@@ -12,7 +12,7 @@ mod reader;
 pub(super) use self::{
     messages::{NoObject, names_in},
     name::{Asked, Named},
-    nodes::nodes_named,
+    nodes::{Names, nodes_named},
     reader::{CollectionKind, Referring, Signature, TensorReference},
 };
 use super::{

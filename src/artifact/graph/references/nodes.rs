@@ -6,7 +6,7 @@ use crate::{
     artifact::{
         graph::{
             GraphError,
-            node_bytes::KnownNodes,
+            node_bytes::short_field,
             source::{Extent, Source},
             whole_text::WholeText,
         },
@@ -18,13 +18,16 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
+/// The names that are looked for.
+pub(in super::super) type Names<'n> = HashSet<&'n [u8], foldhash::fast::RandomState>;
+
 /// Where the nodes outside of functions are that have these names, in the meta graph with this
 /// number; the first of each name.
 pub(in super::super) fn nodes_named<'n>(
     source: Source<'_>,
     meta_graph: usize,
     release: i32,
-    names: &HashSet<&'n [u8]>,
+    names: &Names<'n>,
 ) -> Result<HashMap<&'n [u8], Extent>, GraphError> {
     let mut finder = NodeFinder {
         root: source.message(),
@@ -35,7 +38,6 @@ pub(in super::super) fn nodes_named<'n>(
         start: 0,
         name: None,
         text: WholeText::default(),
-        known: KnownNodes::new(),
         names,
         found: HashMap::new(),
     };
@@ -43,6 +45,26 @@ pub(in super::super) fn nodes_named<'n>(
         source.walk(&mut finder)?;
     }
     Ok(finder.found)
+}
+
+/// The name of a node, if all of its fields are short ones: the last of that field counts. That the
+/// bytes are those of a node, an earlier walk has seen.
+fn name_of(bytes: &[u8]) -> Option<&[u8]> {
+    const LENGTH_DELIMITED: u8 = 2;
+    const NAME: u8 = (node_def::NAME as u8) << 3 | LENGTH_DELIMITED;
+
+    let (mut rest, mut name) = (bytes, &b""[..]);
+    while !rest.is_empty() {
+        let (tag, content, after) = short_field(rest)?;
+        if tag & 7 != LENGTH_DELIMITED || tag >= 0x80 {
+            return None;
+        }
+        if tag == NAME {
+            name = content;
+        }
+        rest = after;
+    }
+    Some(name)
 }
 
 /// A walk over one graph.
@@ -56,8 +78,7 @@ struct NodeFinder<'n, 'w> {
     /// The name of the node, once it says one that is looked for.
     name: Option<&'n [u8]>,
     text: WholeText,
-    known: KnownNodes<()>,
-    names: &'w HashSet<&'n [u8]>,
+    names: &'w Names<'n>,
     found: HashMap<&'n [u8], Extent>,
 }
 
@@ -114,16 +135,32 @@ impl Visitor for NodeFinder<'_, '_> {
         field: &'static Field,
         bytes: &[u8],
         end: u64,
-        depth: usize,
+        _depth: usize,
     ) -> bool {
         if (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
             return false;
         }
-        let Some(plain) = self.known.read(bytes, depth, |_| true) else { return false };
-        if let Some(name) = self.names.get(plain.name) {
+        let Some(name) = name_of(bytes) else { return false };
+        if let Some(name) = self.names.get(name) {
             let start = end.saturating_sub(bytes.len() as u64);
             self.found.entry(*name).or_insert(Extent { start, end });
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::graph::tests::field;
+
+    #[test]
+    fn the_name_of_a_node_is_its_last_one() {
+        let node = [field(1, b"a"), field(2, b"NoOp"), field(1, b"b")].concat();
+        assert_eq!(name_of(&node), Some(&b"b"[..]));
+        assert_eq!(name_of(&field(2, b"NoOp")), Some(&b""[..]));
+        // What cannot be told at a glance is read field by field.
+        assert_eq!(name_of(&field(1, &[b'n'; 1 << 15])), None);
+        assert_eq!(name_of(&[field(1, b"a"), vec![0x08, 1]].concat()), None);
     }
 }
