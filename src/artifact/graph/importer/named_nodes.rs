@@ -22,7 +22,7 @@ use crate::artifact::{
         node_rules::{NodeRules, Strictness},
         references::{
             Asked, CollectionKind, Named, Names, NoObject, Referring, Signature, TensorReference,
-            names_in, nodes_named,
+            names_in, node_in_cpp, nodes_named,
         },
         rules::shown,
         source::Extent,
@@ -148,8 +148,8 @@ enum Wanted {
         text: String,
         asked: Asked,
     },
-    /// Only the node that a text names, whatever stands behind its name.
-    NodeOf(String),
+    /// The node that the C++ loader takes a text for.
+    InCpp(String),
     /// Nothing can come of it: what there is, and what there should be.
     Fault(String, &'static str),
 }
@@ -159,6 +159,10 @@ impl Lookup {
         Self { by: Rc::clone(by), what: Wanted::Name { text: text.to_owned(), asked } }
     }
 
+    fn in_cpp(by: &Rc<str>, text: &str) -> Self {
+        Self { by: Rc::clone(by), what: Wanted::InCpp(text.to_owned()) }
+    }
+
     fn fault(found: impl Into<String>, expected: &'static str) -> Self {
         Self { by: Rc::default(), what: Wanted::Fault(found.into(), expected) }
     }
@@ -166,8 +170,8 @@ impl Lookup {
     fn named(&self) -> Option<Named<'_>> {
         match &self.what {
             Wanted::Name { text, asked } => Named::of(text, *asked),
-            Wanted::NodeOf(text) => {
-                let node = text.split_once(':').map_or(&**text, |(node, _)| node);
+            Wanted::InCpp(text) => {
+                let (node, _) = node_in_cpp(text);
                 Some(Named { node, output: None })
             }
             Wanted::Fault(..) => None,
@@ -223,9 +227,8 @@ impl Lookups {
             let lookup = Lookup::new(&Rc::from("an asset"), text, Asked::Tensor);
             if has_init {
                 lookups.load_v1.push(lookup.clone());
-                let what = Wanted::NodeOf(text.to_owned());
-                lookups.cpp.push(Lookup { by: lookup.by.clone(), what });
-                if !fed.insert(text) {
+                lookups.cpp.push(Lookup::in_cpp(&lookup.by, text));
+                if !fed.insert(node_in_cpp(text)) {
                     let found = format!("two assets name {:?}", shown(text.as_bytes()));
                     lookups.cpp.push(Lookup::fault(found, "a tensor for each asset"));
                 }
@@ -280,11 +283,7 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
         let by = whose("signature", INIT_SIGNATURE);
         return match signature.outputs.get(INIT_SIGNATURE) {
             Some(TensorReference::Name(text)) => {
-                let python = Lookup::new(&by, text, Asked::Node);
-                // It takes a name with a number, or an empty one, and runs nothing.
-                let is_node = !text.is_empty() && !text.contains(':');
-                let cpp = is_node.then(|| python.clone());
-                (Some(python), cpp)
+                (Some(Lookup::new(&by, text, Asked::Node)), run_in_cpp(&by, text))
             }
             found => {
                 let is_there = found.is_some();
@@ -311,7 +310,13 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
     };
     // What comes after others is not asked whether it is true, which no tensor answers.
     let asked = if Some(key) == INIT_COLLECTIONS.last() { Asked::Any } else { Asked::Node };
-    (Some(Lookup::new(&by, &String::from_utf8_lossy(name), asked)), None)
+    let name = String::from_utf8_lossy(name);
+    (Some(Lookup::new(&by, &name, asked)), run_in_cpp(&by, &name))
+}
+
+/// What the C++ loader looks up of an operation to run: nothing if it has no name.
+fn run_in_cpp(by: &Rc<str>, text: &str) -> Option<Lookup> {
+    (!text.is_empty()).then(|| Lookup::in_cpp(by, text))
 }
 
 /// What `tf.saved_model.load` looks up of a signature.
@@ -365,24 +370,15 @@ struct NamedGraph<'g> {
 impl NamedGraph<'_> {
     /// Why a name cannot be looked up.
     fn fault(&self, lookup: &Lookup, registry: usize) -> Option<ImportFault> {
-        let (found, expected) = match &lookup.what {
-            Wanted::Fault(found, expected) => (found.clone(), *expected),
-            Wanted::Name { text, asked } => {
-                let named = lookup.named();
-                let is_there = named.is_some_and(|named| self.has(named, registry));
-                if is_there {
-                    return None;
-                }
-                (format!("{} names {:?}", lookup.by, shown(text.as_bytes())), asked.words())
-            }
-            Wanted::NodeOf(text) => {
-                if lookup.named().is_some_and(|named| self.has(named, registry)) {
-                    return None;
-                }
-                let found = format!("{} names {:?}", lookup.by, shown(text.as_bytes()));
-                (found, Asked::Tensor.words())
-            }
+        let (text, expected) = match &lookup.what {
+            Wanted::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
+            Wanted::Name { text, asked } => (text, asked.words()),
+            Wanted::InCpp(text) => (text, Asked::Any.words()),
         };
+        if lookup.named().is_some_and(|named| self.has(named, registry)) {
+            return None;
+        }
+        let found = format!("{} names {:?}", lookup.by, shown(text.as_bytes()));
         Some(fault_of(found, expected))
     }
 

@@ -11,7 +11,7 @@ mod reader;
 
 pub(super) use self::{
     messages::{NoObject, names_in},
-    name::{Asked, Named},
+    name::{Asked, Named, node_in_cpp},
     nodes::{Names, nodes_named},
     reader::{CollectionKind, Referring, Signature, TensorReference},
 };

@@ -53,6 +53,16 @@ impl<'t> Named<'t> {
     }
 }
 
+/// The node that the C++ loader takes a text for, and which of its outputs: the first one unless the
+/// text says another.
+pub(in super::super) fn node_in_cpp(text: &str) -> (&str, &str) {
+    let text = text.strip_prefix('^').unwrap_or(text);
+    let numbered = text.rsplit_once(':').filter(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+    });
+    numbered.unwrap_or((text, "0"))
+}
+
 /// A number as Python's `int` reads it: blanks around it, a sign, and underscores between digits.
 fn whole_number(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -92,6 +102,20 @@ mod tests {
         }
         assert!(Named::of("y", Asked::Tensor).is_none());
         assert!(Named::of("y:0", Asked::Node).is_none());
+    }
+
+    #[test]
+    fn the_cpp_loader_takes_what_is_no_number_for_a_part_of_the_name() {
+        for (text, node) in [
+            ("n", ("n", "0")),
+            ("n:1", ("n", "1")),
+            ("^n", ("n", "0")),
+            ("n:x", ("n:x", "0")),
+            ("n:", ("n:", "0")),
+            ("", ("", "0")),
+        ] {
+            assert_eq!(node_in_cpp(text), node, "{text}");
+        }
     }
 
     #[test]

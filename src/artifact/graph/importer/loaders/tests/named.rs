@@ -97,6 +97,9 @@ fn one_operation_is_run_at_the_end() {
     for key in ["saved_model_main_op", "legacy_init_op"] {
         assert_eq!(taken(&nodes(key, &["n"])), ALL, "{key}");
         assert_eq!(taken(&nodes(key, &["n", "n"])), NONE, "{key}");
+        assert_eq!(taken(&nodes(key, &["missing"])), NONE, "{key}");
+        assert_eq!(taken(&nodes(key, &["n:x"])), NONE, "{key}");
+        assert_eq!(taken(&nodes(key, &["^n"])), CPP, "{key}");
         assert_eq!(taken(&collection(key, "bytes_list { value: 'n' }")), NONE, "{key}");
         assert!(!taken(&nodes(key, &["after"]))[1], "a placeholder that nobody feeds");
     }
