@@ -11,6 +11,8 @@
 //!
 //! Knows how the table is written. It must never know what stands in it.
 
+use std::sync::LazyLock;
+
 use super::{
     node::{ShapedNode, at_input},
     shape::{Inferred, Mismatch, Shape, UNKNOWN},
@@ -30,27 +32,22 @@ pub(super) struct Measured {
     outputs: &'static str,
 }
 
+/// The lines of the table, each behind the name that it begins with.
+static LINES: LazyLock<Vec<(&str, Measured)>> = LazyLock::new(|| {
+    let line = |line: &'static str| {
+        let mut fields = line.split(' ');
+        let [name, inputs, outputs] = std::array::from_fn(|_| fields.next().unwrap_or_default());
+        (name, Measured { inputs, outputs })
+    };
+    TABLE.lines().map(line).collect()
+});
+
 impl Measured {
     /// What is known of an operation, if anything is.
     pub(super) fn of(operation: &str) -> Option<Self> {
-        let mut rest = TABLE;
-        while !rest.is_empty() {
-            // The line that the middle is in; the table is ASCII.
-            let middle = rest.len() / 2;
-            let (before, behind) = rest.split_at_checked(middle)?;
-            let start = before.rfind('\n').map_or(0, |at| at + 1);
-            let end = behind.find('\n').map_or(rest.len(), |at| middle + at + 1);
-            let mut fields = rest.get(start..end)?.trim_end().split(' ');
-            let name = fields.next()?;
-            rest = match operation.cmp(name) {
-                std::cmp::Ordering::Less => rest.get(..start)?,
-                std::cmp::Ordering::Greater => rest.get(end..)?,
-                std::cmp::Ordering::Equal => {
-                    return Some(Self { inputs: fields.next()?, outputs: fields.next()? });
-                }
-            };
-        }
-        None
+        let found = LINES.binary_search_by_key(&operation, |(name, _)| name).ok()?;
+        let (_, known) = LINES.get(found)?;
+        Some(*known)
     }
 
     /// Checks the inputs of a node.
