@@ -1,6 +1,6 @@
 """Random graphs over the operations of a release, whole and spoilt, judged by `serdes check` and by the installed TensorFlow.
 
-The release is that of the interpreter that runs this (2.12, 2.16 or 2.21). Every graph goes through TensorFlow's C import, a part of them as
+The release is that of the interpreter that runs this (any from 2.12 to 2.21). Every graph goes through TensorFlow's C import, a part of them as
 SavedModels through its three loaders, as do those of `function_graphs`, which are always the same. What only a shape function refuses
 is counted and left out, what ends the process as well, and devices that the machine has not: a device that can be read counts as there.
 
