@@ -388,6 +388,20 @@ fn attributes_that_are_too_many_to_be_looked_at_are_a_fault() {
 }
 
 #[test]
+fn no_release_knows_a_private_attribute() {
+    for release in Registry::releases() {
+        let registry = Registry::tensorflow(release).unwrap();
+        for operation in registry.operations() {
+            assert!(
+                operation.attributes().all(|attribute| !attribute.name().starts_with('_')),
+                "{release} {}",
+                operation.name()
+            );
+        }
+    }
+}
+
+#[test]
 fn an_attribute_that_a_release_does_not_know_is_lost_unless_it_says_the_default() {
     let lost = |release: &str, operation: &str, values: &[(&str, &str)]| {
         let registry = registry(release);
