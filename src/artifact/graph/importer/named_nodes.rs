@@ -446,12 +446,9 @@ impl NamedGraph<'_> {
                 return None;
             }
             let kind = context.kinds.get(context.index.nodes().get(node as usize)?.kind())?;
-            let is_placeholder = context.kinds.operation(kind).is_some_and(|known| {
-                !known.is_function()
-                    && (0..context.registries.len())
-                        .find_map(|registry| known.operation(registry))
-                        .is_some_and(|operation| operation.name() == "Placeholder")
-            });
+            let known = context.kinds.operation(kind);
+            let is_placeholder =
+                known.is_some_and(|known| !known.is_function() && known.name() == "Placeholder");
             if is_placeholder {
                 let place = context.index.place_of(context.source, node).ok()??;
                 let found = node_at::read(context.source, place, None, context.release).ok()?;

@@ -24,7 +24,7 @@ impl<'a> KnownOperation<'a> {
     }
 
     /// Its name.
-    pub(super) fn name(&self) -> &str {
+    pub(in super::super) fn name(&self) -> &str {
         &self.name
     }
 

@@ -34,12 +34,11 @@ pub(in super::super) fn lost_attributes(
         return Vec::new();
     }
     // No release knows a name that begins like this one, and exporters give them to most nodes.
-    let may_be_lost = |(name, _): (&[u8], _)| {
-        let is_private = name.starts_with(b"_");
-        !is_private
-            && std::str::from_utf8(name).map_or(true, |name| operation.attribute(name).is_none())
+    let is_kept = |(name, _): (&[u8], _)| {
+        let is_known = |name| operation.attribute(name).is_some();
+        name.starts_with(b"_") || std::str::from_utf8(name).is_ok_and(is_known)
     };
-    if !attributes.iter().any(may_be_lost) {
+    if attributes.iter().all(is_kept) {
         return Vec::new();
     }
     let Some(history) = Registry::operation_of_any_release(operation.name()) else {
