@@ -1,46 +1,48 @@
 //! Days of the calendar: read, written and counted.
 //!
-//! Must never know a version. Registries need no more of a calendar than this, so that no crate for
-//! times and zones is built before everything else.
+//! The calendar is chrono's. Must never know a version.
 
-use std::{
-    fmt,
-    str::FromStr,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fmt, str::FromStr};
 
-const SECONDS_A_DAY: u64 = 24 * 60 * 60;
-const EPOCH: Date = Date { year: 1970, month: 1, day: 1 };
-/// The last year that the form `YYYY-MM-DD` can say.
-const LAST_YEAR: i32 = 9999;
-/// After so many years the calendar repeats itself.
-const YEARS_A_CYCLE: i64 = 400;
-const DAYS_A_CYCLE: i64 = days_before(400);
+use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta, Utc};
 
-/// A day of the Gregorian calendar, from year 0 to year 9999.
+/// A day from year 0 to year 9999 of the Gregorian calendar, as `versions.toml` can say it.
+///
+/// Wraps a [`chrono::NaiveDate`], limited to the years that the form `YYYY-MM-DD` can express.
+///
+/// ```
+/// use chrono::NaiveDate;
+/// use serdes_version_registry::Date;
+///
+/// let day: Date = "2026-11-20".parse()?;
+/// assert_eq!(NaiveDate::from(day), NaiveDate::from_ymd_opt(2026, 11, 20).unwrap());
+/// assert_eq!(Date::try_from(NaiveDate::from(day))?, day);
+/// assert!(Date::try_from(NaiveDate::MAX).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Date {
-    year: i32,
-    month: u32,
-    day: u32,
-}
+pub struct Date(NaiveDate);
+
+/// The years that the form `YYYY-MM-DD` can say.
+const FIRST_YEAR: i32 = 0;
+const LAST_YEAR: i32 = 9999;
 
 impl Date {
     /// The day `year`-`month`-`day`; `None` if there is no such day.
     pub const fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
-        let in_calendar = year >= 0 && year <= LAST_YEAR;
-        if in_calendar && day > 0 && day <= days_of_month(year, month) {
-            Some(Self { year, month, day })
-        } else {
-            None
+        if year < FIRST_YEAR || year > LAST_YEAR {
+            return None;
+        }
+        match NaiveDate::from_ymd_opt(year, month, day) {
+            Some(date) => Some(Self(date)),
+            None => None,
         }
     }
 
     /// Today by the system's clock, in UTC. Selections never ask for it by themselves.
     pub fn today() -> Self {
-        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let days = i64::try_from(passed.as_secs() / SECONDS_A_DAY).unwrap_or_default();
-        EPOCH.plus_days(days).unwrap_or(EPOCH)
+        Self::within(Utc::now().date_naive())
+            .unwrap_or_else(|| Self(DateTime::UNIX_EPOCH.date_naive()))
     }
 
     /// The day of a number of seconds since 1970-01-01 in UTC; `None` outside the calendar.
@@ -50,70 +52,48 @@ impl Date {
     /// assert_eq!(Date::from_unix_seconds(1_795_305_599), Date::from_ymd(2026, 11, 21));
     /// ```
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
-        EPOCH.plus_days(seconds.div_euclid(SECONDS_A_DAY.cast_signed()))
+        Self::within(DateTime::from_timestamp(seconds, 0)?.date_naive())
     }
 
     /// Year, month (1 to 12) and day (1 to 31).
-    pub const fn to_ymd(self) -> (i32, u32, u32) {
-        (self.year, self.month, self.day)
+    pub fn to_ymd(self) -> (i32, u32, u32) {
+        (self.0.year(), self.0.month(), self.0.day())
     }
 
     /// Days from `earlier` to this day; negative if `earlier` is later.
     pub fn days_since(self, earlier: Date) -> i64 {
-        self.number() - earlier.number()
+        self.0.signed_duration_since(earlier.0).num_days()
     }
 
     /// The day `days` later (earlier, if negative); `None` outside the calendar.
     pub fn plus_days(self, days: i64) -> Option<Self> {
-        Self::from_number(self.number().checked_add(days)?)
+        Self::within(self.0.checked_add_signed(TimeDelta::try_days(days)?)?)
     }
 
-    /// Days since 0000-01-01.
-    fn number(self) -> i64 {
-        let months = (1..self.month).map(|month| days_of_month(self.year, month)).sum::<u32>();
-        days_before(self.year) + i64::from(months + self.day - 1)
-    }
-
-    /// The day that is `number` days after 0000-01-01.
-    fn from_number(number: i64) -> Option<Self> {
-        if !(0..days_before(LAST_YEAR + 1)).contains(&number) {
-            return None;
-        }
-        // Right, or next to it: the years of a cycle are not all of the same length.
-        let guess = i32::try_from(number * YEARS_A_CYCLE / DAYS_A_CYCLE).ok()?;
-        let holds = |year: &i32| (days_before(*year)..days_before(year + 1)).contains(&number);
-        let year = (guess - 1..=guess + 1).find(holds)?;
-        let mut left = u32::try_from(number - days_before(year)).ok()?;
-        let mut month = 1;
-        while left >= days_of_month(year, month) {
-            left -= days_of_month(year, month);
-            month += 1;
-        }
-        Self::from_ymd(year, month, left + 1)
+    /// The day, if the form `YYYY-MM-DD` can say it.
+    fn within(date: NaiveDate) -> Option<Self> {
+        (FIRST_YEAR..=LAST_YEAR).contains(&date.year()).then_some(Self(date))
     }
 }
 
-/// Days of the years from 0 to the one before `year`.
-const fn days_before(year: i32) -> i64 {
-    let years = year as i64;
-    years * 365 + (years + 3) / 4 - (years + 99) / 100 + (years + 399) / 400
+impl From<Date> for NaiveDate {
+    fn from(date: Date) -> Self {
+        date.0
+    }
 }
 
-/// Days of a month; 0 if there is no such month.
-const fn days_of_month(year: i32, month: u32) -> u32 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        _ => 0,
+/// A day before year 0 or after year 9999 is refused.
+impl TryFrom<NaiveDate> for Date {
+    type Error = ParseDateError;
+
+    fn try_from(date: NaiveDate) -> Result<Self, ParseDateError> {
+        Self::within(date).ok_or_else(|| ParseDateError { found: date.to_string() })
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { year, month, day } = self;
-        write!(f, "{year:04}-{month:02}-{day:02}")
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -136,19 +116,12 @@ impl FromStr for Date {
     type Err = ParseDateError;
 
     fn from_str(text: &str) -> Result<Self, ParseDateError> {
-        let wrong = || ParseDateError { found: text.chars().take(40).collect() };
-        // `parse` alone would take a sign.
-        let number = |digits: &str| {
-            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-            digits.parse::<u32>().ok().filter(|_| all_digits)
-        };
-        let day = || {
-            let (year, rest) = text.split_at_checked(4)?;
-            let (month, day) = rest.strip_prefix('-')?.split_at_checked(2)?;
-            let day = day.strip_prefix('-').filter(|day| day.len() == 2)?;
-            Self::from_ymd(number(year)?.cast_signed(), number(month)?, number(day)?)
-        };
-        day().ok_or_else(wrong)
+        // The format alone would take signs, blanks, and months of one digit.
+        NaiveDate::parse_from_str(text.get(..10).unwrap_or_default(), "%Y-%m-%d")
+            .ok()
+            .and_then(Self::within)
+            .filter(|date| date.to_string() == text)
+            .ok_or_else(|| ParseDateError { found: text.chars().take(40).collect() })
     }
 }
 
@@ -180,9 +153,26 @@ mod tests {
     #[test]
     fn a_day_is_read_in_one_form_only() {
         assert_eq!("2026-03-19".parse(), Ok(Date::from_ymd(2026, 3, 19).unwrap()));
-        for text in
-            ["", "2026-3-19", "2026-02-30", "19.03.2026", "2026-03-19T00", "+026-03-19", "２０２６"]
-        {
+        for text in [
+            "",
+            "2026-3-19",
+            "2026-02-30",
+            "19.03.2026",
+            "2026-03-19T00",
+            "+026-03-19",
+            "２０２６",
+            "2026-03-19 ",
+            " 2026-03-19",
+            "2026- 3-19",
+            "-001-03-19",
+            "+2026-03-19",
+            "12026-03-19",
+            "0000-00-00",
+            "2026-03-1９",
+            "2026/03/19",
+            "2026-02-29",
+            "2100-02-29",
+        ] {
             let error = text.parse::<Date>().unwrap_err();
             assert!(error.to_string().contains("YYYY-MM-DD"), "{error}");
         }
@@ -238,7 +228,27 @@ mod tests {
         assert_eq!(date(0).as_deref(), Some("1970-01-01"));
         assert_eq!(date(-1).as_deref(), Some("1969-12-31"));
         assert_eq!(date(86_400).as_deref(), Some("1970-01-02"));
-        assert_eq!(date(i64::MAX), None);
+        assert_eq!(date(-62_167_219_200).as_deref(), Some("0000-01-01"));
+        assert_eq!(date(253_402_300_799).as_deref(), Some("9999-12-31"));
+        for outside in [-62_167_219_201, 253_402_300_800, i64::MIN, i64::MAX] {
+            assert_eq!(date(outside), None, "{outside}");
+        }
         assert!(Date::today() > Date::from_ymd(2026, 1, 1).unwrap());
+    }
+
+    #[test]
+    fn a_day_outside_of_the_form_is_no_day_of_chronos_either() {
+        for outside in [NaiveDate::MIN, NaiveDate::MAX] {
+            let error = Date::try_from(outside).unwrap_err();
+            assert!(error.to_string().contains(&outside.to_string()), "{error}");
+        }
+        for text in ["0000-01-01", "1969-12-31", "2024-02-29", "9999-12-31"] {
+            let date: Date = text.parse().unwrap();
+            assert_eq!(
+                (date.to_string().as_str(), format!("{date:?}")),
+                (text, format!("Date({text})"))
+            );
+            assert_eq!(Date::try_from(NaiveDate::from(date)), Ok(date));
+        }
     }
 }
