@@ -4,14 +4,20 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     alignment::Alignments,
-    document::{Field, LayoutDocument, Structure, Zero},
-    outcome::{Bump, Change, Diff},
+    changes::Changes,
+    conventions,
+    document::{Field, LayoutDocument, Source, Structure, Zero},
+    outcome::{Bump, Deprecation, Diff},
+    values::compare_values,
 };
 
 /// Compares two layouts.
 #[must_use]
 pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     let mut changes = Changes::default();
+    let mut remarks: Vec<String> = old.remarks.iter().chain(&new.remarks).cloned().collect();
+    remarks.dedup();
+    let scope = Scope::of(old, new, &mut remarks);
     let alignments = Alignments::of(new);
     let by_name = |document: &'a LayoutDocument| -> HashMap<&'a str, &'a Structure> {
         document.structs.iter().map(|structure| (structure.name.as_str(), structure)).collect()
@@ -19,7 +25,8 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     let (known, found) = (by_name(old), by_name(new));
     for before in &old.structs {
         match found.get(before.name.as_str()) {
-            Some(after) => compare(before, after, &alignments, &mut changes),
+            Some(after) => compare(before, after, (&scope, &alignments), &mut changes),
+            None if scope.leaves_out(before) => {}
             None => changes.add(
                 &before.name,
                 "",
@@ -30,7 +37,7 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
         }
     }
     for after in &new.structs {
-        if !known.contains_key(after.name.as_str()) {
+        if !known.contains_key(after.name.as_str()) && !scope.leaves_out(after) {
             changes.add(
                 &after.name,
                 "",
@@ -39,56 +46,56 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
                 "a new struct is a backwards compatible addition".to_owned(),
             );
             compare_alignment(None, after, &alignments, &mut changes);
+            remarks.extend(conventions::of_added(after, old));
         }
     }
     let changes = changes.into_list();
     let required = changes.iter().map(|change| change.requires).max().unwrap_or(Bump::None);
-    Diff { required, changes, versions: (old.version, new.version) }
+    Diff { required, changes, versions: (old.version, new.version), remarks }
 }
 
-/// The changes so far.
-#[derive(Debug, Default)]
-struct Changes(Vec<Change>);
+/// What two layouts can be compared in.
+#[derive(Debug)]
+struct Scope {
+    /// Both have enumerations, or could have.
+    enumerations: bool,
+    /// Both say what zero means and what is required, or neither does.
+    marks: bool,
+    /// The old layout follows the rules of marks and versions: a deprecation that is not announced
+    /// is one by leaving zero.
+    versioned: bool,
+}
 
-impl Changes {
-    fn add(
-        &mut self,
-        structure: &str,
-        field: &str,
-        change: &'static str,
-        requires: Bump,
-        why: String,
-    ) {
-        self.0.push(Change {
-            structure: structure.to_owned(),
-            field: field.to_owned(),
-            change,
-            requires,
-            why,
-            replaced_by: None,
-        });
-    }
-
-    /// As [`Self::add`], of something that was deprecated, with what takes its place.
-    fn add_deprecated(
-        &mut self,
-        (structure, field): (&str, &str),
-        requires: Bump,
-        why: &str,
-        replaced_by: Option<&String>,
-    ) {
-        let why = match replaced_by {
-            Some(successor) => format!("{why}; {successor} replaces it"),
-            None => why.to_owned(),
+impl Scope {
+    fn of(old: &LayoutDocument, new: &LayoutDocument, remarks: &mut Vec<String>) -> Self {
+        let built_in = |document: &LayoutDocument| document.source == Source::BuiltIn;
+        let some = |document: &LayoutDocument, is_so: fn(&Field) -> bool| {
+            document.structs.iter().flat_map(|found| &found.fields).any(is_so)
         };
-        self.add(structure, field, "deprecated", requires, why);
-        if let Some(change) = self.0.last_mut() {
-            change.replaced_by = replaced_by.cloned();
+        let has_marks = |document| some(document, |field| field.required || field.zero.is_no_op());
+        let says_zero = |document| some(document, |field| field.zero != Zero::Unmarked);
+        let has_enumerations =
+            |document: &LayoutDocument| document.structs.iter().any(Structure::is_enumeration);
+        let enumerations = built_in(old) == built_in(new);
+        if !enumerations && (has_enumerations(old) || has_enumerations(new)) {
+            let remark = "enumerations are not compared: the layout that is built in has none";
+            remarks.push(remark.to_owned());
         }
+        let marks = built_in(old) == built_in(new) || has_marks(old) == has_marks(new);
+        if !marks {
+            let remark = "what 0 means and which members are required is not compared: the layout that is built in says it, and the other one does not";
+            remarks.push(remark.to_owned());
+        }
+        let versioned = old.source != Source::Header
+            || old.version.is_some()
+            || has_marks(old)
+            || says_zero(old);
+        Self { enumerations, marks, versioned }
     }
 
-    fn into_list(self) -> Vec<Change> {
-        self.0
+    /// Whether a struct that is on one side only is none that the other one could have.
+    fn leaves_out(&self, found: &Structure) -> bool {
+        !self.enumerations && found.is_enumeration()
     }
 }
 
@@ -96,18 +103,24 @@ impl Changes {
 fn compare(
     before: &Structure,
     after: &Structure,
-    alignments: &Alignments<'_>,
+    (scope, alignments): (&Scope, &Alignments<'_>),
     changes: &mut Changes,
 ) {
     let name = before.name.as_str();
     let (known, found) = (Fields::of(before), Fields::of(after));
-    if after.deprecated && !before.deprecated {
-        let why = "it works until a MAJOR removes it: its members can be left zero";
-        changes.add_deprecated((name, ""), Bump::Minor, why, after.replaced_by.as_ref());
+    if let Some(state) = after.deprecation.filter(|_| after.deprecation > before.deprecation) {
+        let why = match state {
+            Deprecation::Announced => ANNOUNCED,
+            Deprecation::ByZero => {
+                "it works until a MAJOR removes it: its members can be left zero"
+            }
+        };
+        let successor = after.replaced_by.as_ref();
+        changes.add_deprecated((name, ""), state, (Bump::Minor, why), successor);
     }
     for field in &before.fields {
         match found.by_name.get(field.name.as_str()) {
-            Some(other) => compare_field(name, field, other, changes),
+            Some(other) => compare_field(name, (field, other), scope, changes),
             None => lost_field(before, &known, &found, field, changes),
         }
     }
@@ -244,7 +257,16 @@ fn compare_alignment(
     }
 }
 
-fn compare_field(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
+/// Why an announcement breaks nothing.
+const ANNOUNCED: &str =
+    "it will be deprecated, and works until then: builds go on setting and reading it";
+
+fn compare_field(
+    name: &str,
+    (before, after): (&Field, &Field),
+    scope: &Scope,
+    changes: &mut Changes,
+) {
     let mut add = |change, requires, why| changes.add(name, &before.name, change, requires, why);
     if before.offset != after.offset {
         let why = format!(
@@ -266,19 +288,27 @@ fn compare_field(name: &str, before: &Field, after: &Field, changes: &mut Change
             format!("its signature was `{old}` and is `{new}`: a member cannot be repurposed");
         add("repurposed", Bump::Major, why);
     }
-    if after.deprecated {
-        if !before.deprecated {
-            deprecated(name, before, after, changes);
-        }
-        return;
+    if after.deprecation > before.deprecation {
+        deprecated(name, (before, after), scope, changes);
+    } else if before.deprecation == Some(Deprecation::ByZero)
+        && after.deprecation < before.deprecation
+    {
+        restored(name, before, changes);
     }
+    if after.deprecation != Some(Deprecation::ByZero) && scope.marks {
+        compare_marks(name, before, after, changes);
+    }
+}
+
+/// What 0 means in a field that is not deprecated, and whether one side can do without it.
+fn compare_marks(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
     if before.zero.is_no_op() != after.zero.is_no_op() {
         let why = format!(
             "its 0 or NULL was {} and is {}: what older builds leave in it now means something else (where it was so all along, mark it in OLD too)",
             before.zero.meaning(),
             after.zero.meaning()
         );
-        add("repurposed", Bump::Major, why);
+        changes.add(name, &before.name, "repurposed", Bump::Major, why);
     }
     if before.required != after.required {
         let why = if after.required {
@@ -290,23 +320,47 @@ fn compare_field(name: &str, before: &Field, after: &Field, changes: &mut Change
     }
 }
 
-/// A field that became deprecated: that it can be left zero must have been said before.
-fn deprecated(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
-    let (requires, why) = match before.zero {
-        Zero::NoOp => (
+/// A field whose deprecation went on: that it can be left zero must have been said before.
+fn deprecated(name: &str, (before, after): (&Field, &Field), scope: &Scope, changes: &mut Changes) {
+    let state = match after.deprecation {
+        Some(Deprecation::ByZero) if scope.versioned || before.zero.is_no_op() => {
+            Deprecation::ByZero
+        }
+        _ => Deprecation::Announced,
+    };
+    let answer = match (state, before.zero) {
+        (Deprecation::Announced, _) if after.deprecation == Some(Deprecation::ByZero) => (
+            Bump::Minor,
+            "OLD marks no member and has no version, so that it is not said what 0 means in it: who fills the struct goes on setting it while there are readers that do not look for 0",
+        ),
+        (Deprecation::Announced, _) => (Bump::Minor, ANNOUNCED),
+        (Deprecation::ByZero, Zero::NoOp) => (
             Bump::Minor,
             "0 or NULL is a no-op in it: older builds do nothing with what newer ones leave zero",
         ),
-        Zero::Meaningful => (
+        (Deprecation::ByZero, Zero::Meaningful) => (
             Bump::Major,
-            "0 or NULL is a value of it, or says that it is not provided, so that leaving it zero does not say that it is deprecated",
+            "0 or NULL is a value of it, or says that it is not provided, so that leaving it zero does not say that it is deprecated (where it still works, announce it: `Deprecating soon`)",
         ),
-        Zero::Unmarked => (
+        (Deprecation::ByZero, Zero::Unmarked) => (
             Bump::Major,
-            "nothing says that 0 or NULL is a no-op in it, so that older builds may take it for a value: if the old header says so, mark it \"zero\": \"no-op\" in OLD",
+            "nothing says that 0 or NULL is a no-op in it, so that older builds may take it for a value: if the old header says so, mark it \"zero\": \"no-op\" in OLD (where it still works, announce it: `Deprecating soon`)",
         ),
     };
-    changes.add_deprecated((name, &before.name), requires, why, after.replaced_by.as_ref());
+    changes.add_deprecated((name, &before.name), state, answer, after.replaced_by.as_ref());
+}
+
+/// A field that was deprecated by leaving it zero, and no longer is.
+fn restored(name: &str, before: &Field, changes: &mut Changes) {
+    let (requires, why) = if before.zero.is_no_op() {
+        (Bump::Minor, "it was deprecated: builds of that time leave it zero, which is a no-op")
+    } else {
+        (
+            Bump::Major,
+            "it was deprecated: builds of that time leave it zero, which is a value of it",
+        )
+    };
+    changes.add(name, &before.name, "restored", requires, why.to_owned());
 }
 
 /// The fields of a struct, by what they are looked up by.
@@ -371,43 +425,11 @@ fn lost_field(
         );
         changes.add(name, &field.name, "renamed", Bump::Major, why);
     } else {
-        let why = if field.deprecated {
+        let why = if field.deprecation.is_some() {
             "it was deprecated, and a deprecated member can be removed in a MAJOR".to_owned()
         } else {
             "a member cannot be removed: it can be deprecated by leaving it zero".to_owned()
         };
         changes.add(name, &field.name, "removed", Bump::Major, why);
-    }
-}
-
-fn compare_values(before: &Structure, after: &Structure, changes: &mut Changes) {
-    let numbers = |structure: &'_ Structure| -> HashMap<String, i64> {
-        structure.values.iter().cloned().collect()
-    };
-    let (known, found) = (numbers(before), numbers(after));
-    for (value, number) in &before.values {
-        let (change, why) = match found.get(value) {
-            Some(same) if same == number => continue,
-            Some(other) => ("repurposed", format!("its number was {number} and is {other}")),
-            None => ("removed", "older builds still send it".to_owned()),
-        };
-        changes.add(&before.name, value, change, Bump::Major, why);
-    }
-    let meant: HashMap<i64, &str> =
-        before.values.iter().map(|(value, number)| (*number, value.as_str())).collect();
-    for (value, number) in &after.values {
-        if known.contains_key(value) {
-            continue;
-        }
-        match meant.get(number) {
-            Some(old) if found.get(*old) != Some(number) => {
-                let why = format!("its number {number} meant {old}");
-                changes.add(&before.name, value, "repurposed", Bump::Major, why);
-            }
-            _ => {
-                let why = "a new value is a backwards compatible addition".to_owned();
-                changes.add(&before.name, value, "added", Bump::Minor, why);
-            }
-        }
     }
 }

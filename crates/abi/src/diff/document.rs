@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::built_in;
+use super::{built_in, outcome::Deprecation, successors};
 
 /// Layouts that cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -52,11 +52,25 @@ pub enum LayoutFileError {
     },
 }
 
-/// A layout that was read from a file.
+/// A layout that was read from a file, or is built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutDocument {
     pub(super) structs: Vec<Structure>,
     pub(super) version: Option<[i64; 3]>,
+    pub(super) source: Source,
+    /// Slips that do not keep the layout from being compared, for people.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Where a layout comes from, which decides what it can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A layout of this crate without enumerations, whose marks are from this project's header.
+    BuiltIn,
+    /// A JSON file, or a layout of this crate that says everything that such a file can.
+    File,
+    /// A C header.
+    Header,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +78,7 @@ pub(super) struct Structure {
     pub(super) name: String,
     pub(super) struct_size: u64,
     pub(super) alignment: Option<u64>,
-    pub(super) deprecated: bool,
+    pub(super) deprecation: Option<Deprecation>,
     /// What takes its place: a struct of the layout.
     pub(super) replaced_by: Option<String>,
     pub(super) fields: Vec<Field>,
@@ -78,12 +92,19 @@ pub(super) struct Field {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) signature: Option<String>,
-    pub(super) deprecated: bool,
+    pub(super) deprecation: Option<Deprecation>,
     /// What takes its place: a member of the struct, or `STRUCT.MEMBER`.
     pub(super) replaced_by: Option<String>,
     pub(super) zero: Zero,
     /// Whether one side cannot do without it.
     pub(super) required: bool,
+}
+
+impl Structure {
+    /// Whether it is an enumeration.
+    pub(super) fn is_enumeration(&self) -> bool {
+        self.fields.is_empty() && !self.values.is_empty()
+    }
 }
 
 /// What a layout says of 0 or NULL in a field.
@@ -156,79 +177,9 @@ impl LayoutDocument {
                 structs.push(structure(&root, section, name, value, LONGEST_CHAIN)?);
             }
         }
-        let document = Self { structs, version: version(&root, section, object)? };
-        document.check_successors(section)?;
-        Ok(document)
-    }
-
-    /// A layout of this crate.
-    #[must_use]
-    pub fn of(layout: &crate::Layout) -> Self {
-        let number = |bytes: usize| bytes as u64;
-        let field = |field: &crate::FieldLayout| Field {
-            name: field.name.to_owned(),
-            kind: field.kind.to_owned(),
-            offset: number(field.offset),
-            size: number(field.size),
-            signature: None,
-            deprecated: field.deprecated,
-            replaced_by: None,
-            zero: match field.zero {
-                crate::Zero::NoOp => Zero::NoOp,
-                crate::Zero::Required => Zero::Unmarked,
-                crate::Zero::Optional | crate::Zero::Value => Zero::Meaningful,
-            },
-            required: field.is_required(),
-        };
-        let structs = layout.structs.iter().map(|structure| Structure {
-            name: structure.name.to_owned(),
-            struct_size: number(structure.struct_size),
-            alignment: Some(number(structure.align_of)),
-            deprecated: false,
-            replaced_by: None,
-            fields: structure.fields.iter().map(field).collect(),
-            values: Vec::new(),
-        });
-        let version = [crate::SE_MAJOR, crate::SE_MINOR, crate::SE_PATCH];
-        Self { structs: structs.collect(), version: Some(version.map(i64::from)) }
-    }
-
-    /// Every `replaced_by` names something that is there.
-    fn check_successors(&self, section: &str) -> Result<(), LayoutFileError> {
-        let members: HashSet<(&str, &str)> = self
-            .structs
-            .iter()
-            .flat_map(|structure| {
-                let fields = structure.fields.iter();
-                fields.map(|field| (structure.name.as_str(), field.name.as_str()))
-            })
-            .collect();
-        let structs: HashSet<&str> =
-            self.structs.iter().map(|structure| structure.name.as_str()).collect();
-        let missing = |at: String, successor: &str, expected| LayoutFileError::Malformed {
-            at,
-            found: format!("replaced_by `{successor}`"),
-            expected,
-        };
-        for structure in &self.structs {
-            let name = structure.name.as_str();
-            if let Some(successor) = &structure.replaced_by
-                && (successor == name || !structs.contains(successor.as_str()))
-            {
-                let at = format!("{section}/{name}");
-                return Err(missing(at, successor, "the name of another struct of the layout"));
-            }
-            for field in &structure.fields {
-                let Some(successor) = &field.replaced_by else { continue };
-                let place = successor.split_once('.').unwrap_or((name, successor));
-                if place == (name, field.name.as_str()) || !members.contains(&place) {
-                    let at = format!("{section}/{name}.{}", field.name);
-                    let expected = "another member of the struct, or STRUCT.MEMBER of the layout";
-                    return Err(missing(at, successor, expected));
-                }
-            }
-        }
-        Ok(())
+        successors::check(&structs, section)?;
+        let version = version(&root, section, object)?;
+        Ok(Self { structs, version, source: Source::File, remarks: Vec::new() })
     }
 }
 
@@ -334,13 +285,13 @@ fn structure(
             None => Err(malformed(format!("`{key}`: {number}"), expected)),
         },
     };
-    let (deprecated, replaced_by) =
+    let (deprecation, replaced_by) =
         deprecation(value).map_err(|expected| malformed(value.to_string(), expected))?;
     Ok(Structure {
         name: name.to_owned(),
         struct_size: number("struct_size", "a number of bytes")?.unwrap_or(last),
         alignment: number("alignof", "a number of bytes")?,
-        deprecated,
+        deprecation,
         replaced_by,
         fields,
         values,
@@ -374,7 +325,7 @@ fn parse_field(value: &Value) -> Result<Field, &'static str> {
     let number = |key: &str| {
         value.get(key).and_then(Value::as_u64).filter(|&number| number < 1 << 32).ok_or(FORM)
     };
-    let (deprecated, replaced_by) = deprecation(value)?;
+    let (deprecation, replaced_by) = deprecation(value)?;
     let signature = match value.get("signature") {
         None => None,
         Some(signature) => Some(signature.as_str().ok_or("a text as `signature`")?),
@@ -385,7 +336,7 @@ fn parse_field(value: &Value) -> Result<Field, &'static str> {
         offset: number("offset")?,
         size: number("size")?,
         signature: signature.map(without_blanks),
-        deprecated,
+        deprecation,
         replaced_by,
         zero: match value.get("zero").map(Value::as_str) {
             None => Zero::Unmarked,
@@ -398,16 +349,21 @@ fn parse_field(value: &Value) -> Result<Field, &'static str> {
 }
 
 /// Whether a field or a struct is deprecated, and what takes its place.
-fn deprecation(value: &Value) -> Result<(bool, Option<String>), &'static str> {
-    let deprecated = flag(value, "deprecated", "true or false as `deprecated`")?;
+fn deprecation(value: &Value) -> Result<(Option<Deprecation>, Option<String>), &'static str> {
+    let deprecation = match value.get("deprecated") {
+        None | Some(Value::Bool(false)) => None,
+        Some(Value::Bool(true)) => Some(Deprecation::ByZero),
+        Some(Value::String(word)) if word == "announced" => Some(Deprecation::Announced),
+        Some(_) => return Err("true or false or \"announced\" as `deprecated`"),
+    };
     let replaced_by = match value.get("replaced_by") {
         None => None,
         Some(name) => Some(name.as_str().ok_or("a name as `replaced_by`")?.to_owned()),
     };
-    if replaced_by.is_some() && !deprecated {
-        return Err("`\"deprecated\": true` beside `replaced_by`");
+    if replaced_by.is_some() && deprecation.is_none() {
+        return Err("`\"deprecated\": true` (or \"announced\") beside `replaced_by`");
     }
-    Ok((deprecated, replaced_by))
+    Ok((deprecation, replaced_by))
 }
 
 /// The value of a key that is true or false; false where it is not there.

@@ -24,7 +24,7 @@
 //! * A layout is an object of structs. A file is one layout, or holds several, nested as deep as
 //!   one likes: `FILE#released`, `FILE#history/2.6.5`.
 //! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have
-//!   `struct_size` and `alignof` in bytes, `"deprecated": true` and `"replaced_by": "STRUCT"`. A
+//!   `struct_size` and `alignof` in bytes, `"deprecated"` and `"replaced_by": "STRUCT"`. A
 //!   struct with `values` (names and numbers) instead of fields is an enumeration.
 //! * A field has `name`, `kind` (its type in C, `fn` for a function pointer), `offset` and `size`
 //!   in bytes. It may have
@@ -36,7 +36,8 @@
 //!     mark counts that the old layout has;
 //!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds
 //!     that do not know it;
-//!   * `"deprecated": true`, and with it `"replaced_by"`: the member of the same struct, or
+//!   * `"deprecated": true`, where it is left zero from now on, or `"announced"`, where it will be
+//!     and works until then; and with it `"replaced_by"`: the member of the same struct, or
 //!     `STRUCT.MEMBER`, that takes its place.
 //! * The version of a section is its own `version`, or `SECTION_version` beside it, or
 //!   `released_version` of the file, with the numbers `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or
@@ -45,23 +46,28 @@
 //! A header, a file whose name ends in `.h`, is laid out as compilers for LP64 do it;
 //! `FILE.h#NAME=NUMBER` sets a macro before it is read. What zero means in a member is read from
 //! its comment: `NULL is no-op`, `0 is no-op`, or `[no-op]`, `[optional]`, `[value]`, `[required]`.
-//! A comment that begins with "Deprecat" deprecates, and ``Use `name` `` in it names the successor.
-//! `..._SIZE` macros that name a struct and its last member give struct_size, `SE_MAJOR`,
+//! A comment that begins with "Deprecated" deprecates; "Deprecating soon" and "will be deprecated"
+//! announce it. ``Use `name` `` beside it names the successor, and so does ``Replaces `name` `` at the
+//! successor. `..._SIZE` macros that name a struct and its last member give struct_size, `SE_MAJOR`,
 //! `SE_MINOR` and `SE_PATCH` (or other names that end so) the version.
 //!
 //! This folder must never know of a plug-in that runs: it compares descriptions.
 
 mod alignment;
 mod built_in;
+mod changes;
 mod compare;
+mod conventions;
 mod document;
 mod header;
 mod outcome;
 mod pjrt;
 mod read;
+mod successors;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use compare::diff;
 pub use document::{LayoutDocument, LayoutFileError};
-pub use outcome::{Bump, Change, Diff, VersionStep};
+pub use outcome::{Bump, Change, Deprecation, Diff, VersionStep};

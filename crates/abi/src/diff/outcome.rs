@@ -35,6 +35,26 @@ impl fmt::Display for Bump {
     }
 }
 
+/// How far the deprecation of a member or a struct has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Deprecation {
+    /// It will be deprecated: it goes on working, beside what replaces it, until a later release.
+    Announced,
+    /// It is deprecated: who fills the struct leaves it zero, who reads it passes it over.
+    ByZero,
+}
+
+impl Deprecation {
+    /// Its name: `announced` or `by_zero`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Announced => "announced",
+            Self::ByZero => "by_zero",
+        }
+    }
+}
+
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -43,7 +63,7 @@ pub struct Change {
     /// The field; empty where the change is of the whole struct.
     pub field: String,
     /// What happened: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`,
-    /// `repurposed`, `retyped`, `deprecated`, `struct_size`, `alignment`.
+    /// `repurposed`, `retyped`, `deprecated`, `restored`, `struct_size`, `alignment`.
     pub change: &'static str,
     /// What it demands.
     pub requires: Bump,
@@ -51,6 +71,8 @@ pub struct Change {
     pub why: String,
     /// What takes its place, where it is deprecated and the layout says so.
     pub replaced_by: Option<String>,
+    /// How far a deprecation has come, where the change is one.
+    pub deprecation: Option<Deprecation>,
 }
 
 /// How the version moved, beside how it had to.
@@ -93,6 +115,8 @@ pub struct Diff {
     pub changes: Vec<Change>,
     /// MAJOR, MINOR and PATCH of both layouts, where the files say them.
     pub versions: (Option<[i64; 3]>, Option<[i64; 3]>),
+    /// What was noticed in a layout, or in comparing them, that no number of the version answers.
+    pub remarks: Vec<String>,
 }
 
 impl Diff {
@@ -135,8 +159,8 @@ impl Diff {
         }
     }
 
-    /// What a person should know besides: that the number did not move as it must, and that MAJOR 0
-    /// promises nothing.
+    /// What a person should know besides: that the number did not move as it must, that MAJOR 0
+    /// promises nothing, and the [`remarks`](Self::remarks).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -174,6 +198,7 @@ impl Diff {
                     .to_owned(),
             );
         }
+        notes.extend(self.remarks.iter().cloned());
         notes
     }
 }

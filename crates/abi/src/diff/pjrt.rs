@@ -1,6 +1,6 @@
 //! The PJRT C API as layouts that can be compared: every minor is built in.
 
-use super::document::{Field, LayoutDocument, Structure, Zero};
+use super::document::{Field, LayoutDocument, Source, Structure, Zero};
 use crate::pjrt::{self, Enumeration, Minor, Struct};
 
 /// The minor of which the table's pointer to extensions has its name; those of arguments got theirs
@@ -19,6 +19,8 @@ impl LayoutDocument {
         Self {
             structs: std::iter::once(table(minor)).chain(structs).chain(values).collect(),
             version: Some([0, minor.number().into(), 0]),
+            source: Source::File,
+            remarks: Vec::new(),
         }
     }
 }
@@ -61,7 +63,7 @@ fn named(name: &str, struct_size: u64, mut fields: Vec<Field>) -> Structure {
         name: name.to_owned(),
         struct_size,
         alignment: Some(8),
-        deprecated: false,
+        deprecation: None,
         replaced_by: None,
         fields,
         values: Vec::new(),
@@ -75,7 +77,7 @@ fn field(name: &str, kind: &str, offset: u64, size: u64) -> Field {
         offset,
         size,
         signature: None,
-        deprecated: false,
+        deprecation: None,
         replaced_by: None,
         zero: Zero::Unmarked,
         required: false,

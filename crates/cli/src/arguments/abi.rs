@@ -38,7 +38,7 @@ const ABI_DIFF_HELP: &str = "Layouts:
                    \"meaningful\": it is a value, or says \"not provided\". Unmarked counts as
                    meaningful. What OLD says counts
     required       true: one side cannot do without it; adding it needs MAJOR
-    deprecated     true
+    deprecated     true: left zero from now on; \"announced\": will be, and works until then (MINOR)
     replaced_by    beside deprecated: a member of the struct, or STRUCT.MEMBER
   Of a struct:     struct_size, alignof (bytes); fields; values (an enumeration: names and
                    numbers); same_as (a section of the file); deprecated; replaced_by (a struct)
@@ -47,7 +47,9 @@ const ABI_DIFF_HELP: &str = "Layouts:
 
 C headers: structs, enumerations, STRUCT_SIZE macros and SE_MAJOR, SE_MINOR, SE_PATCH are read; what zero
 means stands in a member's comment: `NULL is no-op`, `0 is no-op`, `[no-op]`, `[optional]`, `[value]`,
-`[required]`; `Deprecated. Use `name`.` deprecates. FILE.h#NAME=NUMBER sets a macro first.
+`[required]`; `Deprecated. Use `name`.` deprecates; `Deprecating soon.` or `will be deprecated` announces
+it, which is MINOR for every member; `Replaces `name`.` at the successor names it as well. A successor that
+is not there is an error. FILE.h#NAME=NUMBER sets a macro first.
 
 Examples:
   serdes abi diff tensorflow-2.8 tensorflow-2.14

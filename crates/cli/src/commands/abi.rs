@@ -1,7 +1,9 @@
 //! `serdes abi diff`: which number of the version must move between two layouts.
 
 use serde_json::{Value, json};
-use serdes::stream_executor::abi_diff::{Bump, Diff, LayoutDocument, VersionStep, diff};
+use serdes::stream_executor::abi_diff::{
+    Bump, Change, Deprecation, Diff, LayoutDocument, VersionStep, diff,
+};
 
 use crate::{
     arguments::{AbiCommand, AllowedBump},
@@ -44,7 +46,7 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Statu
             change.requires.as_str(),
             shown(&change.structure),
             if change.field.is_empty() { String::new() } else { shown(&change.field).to_string() },
-            change.change,
+            label(change),
             harmless(&change.why)
         ))?;
     }
@@ -52,6 +54,14 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Statu
         terminal.line(format_args!("  {WARN}note{WARN:#}: {}", harmless(&note)))?;
     }
     Ok(if exceeded || wrong_step { Status::No } else { Status::Yes })
+}
+
+/// What happened, for people.
+fn label(change: &Change) -> &'static str {
+    match change.deprecation {
+        Some(Deprecation::Announced) => "will be deprecated",
+        _ => change.change,
+    }
 }
 
 fn object(found: &Diff) -> Value {
@@ -66,6 +76,7 @@ fn object(found: &Diff) -> Value {
                 "requires": change.requires.as_str(),
                 "why": change.why,
                 "replaced_by": change.replaced_by,
+                "deprecation": change.deprecation.map(Deprecation::as_str),
             })
         })
         .collect();

@@ -169,3 +169,51 @@ fn c_headers_are_compared_as_they_are() {
     assert_eq!(status(&found), 2);
     assert!(String::from_utf8_lossy(&found.stderr).contains("broken.h:2"), "{found:?}");
 }
+
+#[test]
+fn abi_diff_lets_an_announced_deprecation_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = |minor: u32, comment: &str, more: &str| {
+        format!(
+            "#define SE_MAJOR 5\n#define SE_MINOR {minor}\n#define SE_PATCH 0\ntypedef struct Device {{\n  size_t struct_size;\n  void* ext;\n  int32_t ordinal;\n\n  const char* name;{comment}\n  void* device_handle;\n{more}}} Device;\n"
+        )
+    };
+    let old = write(folder.path(), "old.h", &header(0, "", ""));
+    let better = "  const char* better_name;  // Replaces `name`.\n";
+    for comment in ["  // Deprecating soon. Use `better_name`.", "  // Deprecating soon."] {
+        let new = write(folder.path(), "new.h", &header(1, comment, better));
+        let found = diff(&[&old, &new, "--allow", "minor", "--require-moved", "--json"]);
+        assert_eq!(status(&found), 0, "{found:?}");
+        let change = &object(&found)["changes"][0];
+        assert_eq!(
+            (&change["change"], &change["deprecation"], &change["replaced_by"]),
+            (&"deprecated".into(), &"announced".into(), &"better_name".into())
+        );
+    }
+    let text =
+        diff(&[&old, &write(folder.path(), "new.h", &header(1, "  // Deprecating soon.", ""))]);
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(text.contains("Device.name will be deprecated"), "{text}");
+    let slip = header(1, "  // Deprecating soon. Use `beter_name`.", better);
+    let found = diff(&[&old, &write(folder.path(), "new.h", &slip), "--json"]);
+    assert_eq!(status(&found), 2, "{found:?}");
+    assert!(object(&found)["error"].as_str().unwrap().contains("`beter_name`"), "{found:?}");
+}
+
+#[test]
+fn abi_diff_of_our_header_and_its_layout_is_none() {
+    let own = root().join("include/serdes_stream_executor.h");
+    let own = own.to_str().unwrap();
+    for (layout, number) in [("tensorflow-2.14", ""), ("rfc-257", "#SERDES_SE_LAYOUT=257")] {
+        let own = format!("{own}{number}");
+        for (old, new) in [(layout, own.as_str()), (&own, layout)] {
+            let found = diff(&[old, new, "--json"]);
+            assert_eq!(status(&found), 0, "{found:?}");
+            let object = object(&found);
+            assert_eq!(
+                (&object["required"], &object["changes"]),
+                (&"none".into(), &serde_json::json!([]))
+            );
+        }
+    }
+}

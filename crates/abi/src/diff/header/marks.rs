@@ -1,7 +1,10 @@
 //! A member of a struct beside its type: its signature, and what its comment says of it.
 
 use super::tokens::Word;
-use crate::diff::document::{Field, Zero, without_blanks};
+use crate::diff::{
+    document::{Zero, without_blanks},
+    outcome::Deprecation,
+};
 
 /// The name and the signature of a pointer to a function.
 pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
@@ -21,7 +24,7 @@ pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
             }
             depth == 0 && word.is(',')
         })
-        .map(|argument| written(without_name(argument)))
+        .map(|argument| written(without_qualifier(without_name(argument))))
         .collect();
     let signature = format!("{}({})", written(result), arguments.join(","));
     Some((name.to_owned(), without_blanks(&signature)))
@@ -45,6 +48,21 @@ fn without_name(argument: &[Word]) -> &[Word] {
     }
 }
 
+/// The type of an argument without what qualifies its own copy alone: `T* const` is called as `T*`.
+fn without_qualifier(argument: &[Word]) -> &[Word] {
+    const QUALIFIERS: [&str; 3] = ["const", "volatile", "restrict"];
+    match argument.split_last() {
+        Some((Word::Name(name), rest @ [.., last])) if QUALIFIERS.contains(&name.as_str()) => {
+            if last.is('*') {
+                rest
+            } else {
+                argument
+            }
+        }
+        _ => argument,
+    }
+}
+
 /// Words with blanks between them.
 pub(super) fn written(words: &[Word]) -> String {
     let written = words.iter().map(|word| match word {
@@ -54,6 +72,16 @@ pub(super) fn written(words: &[Word]) -> String {
         Word::Text | Word::Comment(_) => String::new(),
     });
     written.collect::<Vec<_>>().join(" ")
+}
+
+/// The text of comments that follow each other, in which a line is a sentence, and again as one
+/// that goes on over the lines.
+pub(super) fn joined(comments: &[&str]) -> String {
+    match comments {
+        [] => String::new(),
+        [comment] => (*comment).to_owned(),
+        _ => format!("{}. {}", comments.join(". "), comments.join(" ")),
+    }
 }
 
 /// What a comment says of zero, and whether the member is required.
@@ -73,28 +101,80 @@ pub(super) fn marks(remark: &str) -> (Zero, bool) {
 }
 
 fn sentences(remark: &str) -> impl Iterator<Item = &str> {
-    remark.split(['.', ';']).map(|sentence| sentence.trim_start_matches([' ', '/', '*']))
+    remark.split(['.', ';']).map(|sentence| sentence.trim_start_matches(BEFORE_A_SENTENCE))
 }
 
-/// Whether a comment says that something is deprecated, and what to use instead.
-pub(super) fn deprecation(remark: &str) -> (bool, Option<String>) {
+/// What may stand between a sentence and its first word.
+const BEFORE_A_SENTENCE: [char; 6] = [' ', '/', '*', '@', '\\', '['];
+
+/// How far a comment says that the deprecation of what it describes has come.
+pub(super) fn deprecation(remark: &str) -> Option<Deprecation> {
     let lower = remark.to_ascii_lowercase();
-    let deprecated = lower.contains("will be deprecated")
-        || sentences(&lower).any(|sentence| sentence.starts_with("deprecat"));
-    let successor = || {
-        let begins = lower.find("use `")? + "use `".len();
-        let (name, _) = remark.get(begins..)?.split_once('`')?;
-        Some(name.to_owned())
+    let announces = |sentence: &str| {
+        ANNOUNCING.iter().any(|words| sentence.contains(words))
+            || sentence.starts_with("deprecating")
     };
-    (deprecated, deprecated.then(successor).flatten())
+    let states = sentences(&lower).filter_map(|sentence| {
+        if announces(sentence) {
+            Some(Deprecation::Announced)
+        } else {
+            sentence.starts_with("deprecat").then_some(Deprecation::ByZero)
+        }
+    });
+    states.max()
 }
 
-/// Fields whose successors are members of the struct; what else a comment names is no successor.
-pub(super) fn with_successors(mut fields: Vec<Field>) -> Vec<Field> {
-    let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
-    for field in &mut fields {
-        field.replaced_by =
-            field.replaced_by.take().filter(|name| *name != field.name && names.contains(name));
-    }
-    fields
+/// Words with which a deprecation is announced.
+const ANNOUNCING: [&str; 4] =
+    ["will be deprecated", "to be deprecated", "deprecated soon", "deprecating soon"];
+
+/// The successor that the comment of something deprecated names: ``Use `name` ``.
+pub(super) fn successor(remark: &str) -> Option<String> {
+    let speaks_of_it = |sentence: &str| {
+        sentence.is_empty()
+            || sentence.starts_with("deprecat")
+            || ANNOUNCING.iter().any(|words| sentence.contains(words))
+    };
+    quoted_behind(remark, "use `")
+        .find(|quoted| speaks_of_it(&quoted.before))
+        .map(|quoted| quoted.name)
+}
+
+/// What a comment says that the thing it describes takes the place of: ``Replaces `name`.``
+pub(super) fn replaced(remark: &str) -> Option<String> {
+    quoted_behind(remark, "replaces `")
+        .find(|quoted| quoted.before.is_empty() && quoted.ends_sentence)
+        .map(|quoted| quoted.name)
+}
+
+/// A name in backquotes.
+struct Quoted {
+    name: String,
+    /// What its sentence says before it, in lower case.
+    before: String,
+    ends_sentence: bool,
+}
+
+/// How many bytes of a sentence are looked at, so that comments of any length are read in time.
+const LONGEST_SENTENCE: usize = 200;
+
+/// The names in backquotes behind `words`, whose last character is the first quote.
+fn quoted_behind(remark: &str, words: &str) -> impl Iterator<Item = Quoted> {
+    let lower = remark.to_ascii_lowercase();
+    let places: Vec<usize> = lower.match_indices(words).map(|(at, _)| at).collect();
+    places.into_iter().filter_map(move |at| {
+        let before = lower.as_bytes().get(at.saturating_sub(LONGEST_SENTENCE)..at)?;
+        let sentence = before.rsplit(|byte| matches!(byte, b'.' | b';')).next()?;
+        let (name, rest) = remark.get(at + words.len()..)?.split_once('`')?;
+        let before = String::from_utf8_lossy(sentence);
+        Some(Quoted {
+            name: name.trim_end_matches("()").to_owned(),
+            before: before.trim_start_matches(BEFORE_A_SENTENCE).trim_end().to_owned(),
+            ends_sentence: rest
+                .trim_start()
+                .chars()
+                .next()
+                .is_none_or(|next| ".;,/*".contains(next)),
+        })
+    })
 }

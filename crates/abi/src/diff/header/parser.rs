@@ -1,22 +1,17 @@
 //! Reads declarations: structs, enumerations, and the names of types.
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashSet, path::Path};
 
 use super::{
-    marks::{deprecation, function, marks, with_successors, written},
-    sizes::{announce_sizes, version},
-    tokens::{Macros, Token, Word, number_of, tokens},
+    claims::{self, Claim},
+    marks::{deprecation, function, joined, marks, written},
+    sizes::{End, announce_sizes, version},
+    tokens::{Macro, Macros, Token, Word, number_of, tokens},
+    types::{POINTER, Type, Types},
 };
-use crate::diff::document::{Field, LayoutDocument, LayoutFileError, Structure, without_blanks};
-
-/// What is known of a type.
-#[derive(Clone, Copy, Debug)]
-struct Type {
-    size: u64,
-    alignment: u64,
-}
-
-const POINTER: Type = Type { size: 8, alignment: 8 };
+use crate::diff::document::{
+    Field, LayoutDocument, LayoutFileError, Source, Structure, without_blanks,
+};
 
 /// Sizes from here on are no sizes of structs.
 const TOO_LARGE: u64 = 1 << 32;
@@ -38,7 +33,7 @@ pub(in crate::diff) fn parse(
             found: format!("`{definition}`"),
             expected: "NAME=NUMBER, a macro that the header looks at",
         })?;
-        macros.insert(name, vec![Word::Number(number)]);
+        macros.insert(name, Macro::Words(vec![Word::Number(number)]));
     }
     let malformed = |line: usize, found: String, expected| LayoutFileError::Malformed {
         at: format!("{}:{line}", path.display()),
@@ -49,17 +44,20 @@ pub(in crate::diff) fn parse(
         .map_err(|(line, found)| malformed(line, found, "a header in C"))?;
     let mut header = Header::new(&tokens, &macros);
     header.read().map_err(|(line, found, expected)| malformed(line, found, expected))?;
-    let Header { mut structs, ends, .. } = header;
-    announce_sizes(&mut structs, &macros, &ends);
+    let Header { mut structs, ends, claims, functions, mut remarks, .. } = header;
     if structs.is_empty() {
         return Err(malformed(1, "no struct".to_owned(), "a header that declares some"));
     }
-    let names: Vec<String> = structs.iter().map(|found| found.name.clone()).collect();
-    for found in &mut structs {
-        let successor = found.replaced_by.take();
-        found.replaced_by = successor.filter(|name| *name != found.name && names.contains(name));
-    }
-    Ok(LayoutDocument { structs, version: version(&macros) })
+    remarks.extend(announce_sizes(&mut structs, &macros, &ends).map_err(|found| {
+        LayoutFileError::Malformed {
+            at: path.display().to_string(),
+            found,
+            expected: "a member that the struct has",
+        }
+    })?);
+    let said = claims::apply(&claims, &functions, &mut structs);
+    remarks.extend(said.map_err(|(line, found, expected)| malformed(line, found, expected))?);
+    Ok(LayoutDocument { structs, version: version(&macros), source: Source::Header, remarks })
 }
 
 /// Where a declaration cannot be read, what was found and what was expected.
@@ -69,26 +67,41 @@ type Trouble = (usize, String, &'static str);
 struct Header<'a> {
     tokens: &'a [Token],
     at: usize,
-    types: HashMap<String, Type>,
+    types: Types,
     structs: Vec<Structure>,
     /// Structs and the members at which they end, as macros at the top level say it.
-    ends: Vec<(String, String)>,
+    ends: Vec<End>,
+    claims: Vec<Claim>,
+    /// The functions that are declared beside the structs.
+    functions: HashSet<String>,
+    remarks: Vec<String>,
+    /// The names of the structs, unions and enumerations so far.
+    names: HashSet<String>,
     macros: &'a Macros,
+}
+
+/// A member of a struct, with what is said of it.
+struct Member {
+    line: usize,
+    field: Field,
+    found: Type,
+    remark: String,
 }
 
 impl<'a> Header<'a> {
     fn new(tokens: &'a [Token], macros: &'a Macros) -> Self {
-        let types = [
-            ("char bool _Bool int8_t uint8_t", 1),
-            ("int16_t uint16_t", 2),
-            ("float int32_t uint32_t", 4),
-            ("double size_t ssize_t ptrdiff_t int64_t uint64_t intptr_t uintptr_t", 8),
-        ];
-        let known = types.iter().flat_map(|&(names, size)| {
-            names.split(' ').map(move |name| (name.to_owned(), Type { size, alignment: size }))
-        });
-        let types = known.collect();
-        Self { tokens, at: 0, types, structs: Vec::new(), ends: Vec::new(), macros }
+        Self {
+            tokens,
+            at: 0,
+            types: Types::known(),
+            structs: Vec::new(),
+            ends: Vec::new(),
+            claims: Vec::new(),
+            functions: HashSet::new(),
+            remarks: Vec::new(),
+            names: HashSet::new(),
+            macros,
+        }
     }
 
     fn peek(&self) -> Option<&'a Word> {
@@ -108,11 +121,16 @@ impl<'a> Header<'a> {
 
     /// Reads everything.
     fn read(&mut self) -> Result<(), Trouble> {
-        let mut remark = String::new();
+        // The comment in front of a declaration: all lines of it.
+        let (mut remark, mut line) = (Vec::new(), 0);
         while let Some(token) = self.next() {
             match &token.word {
                 Word::Comment(text) => {
-                    remark.clone_from(text);
+                    if token.line > line + 1 {
+                        remark.clear();
+                    }
+                    line = token.line;
+                    remark.push(text.as_str());
                     continue;
                 }
                 Word::Name(name) if name == "typedef" => self.declaration(true, &remark)?,
@@ -122,35 +140,62 @@ impl<'a> Header<'a> {
                 }
                 // Of `extern "C" {` the name and the text go, then the bracket.
                 Word::Name(name) if name == "extern" && self.peek() == Some(&Word::Text) => {}
-                Word::Name(_) => {
-                    self.note_end();
-                    self.skip();
+                Word::Name(name) => {
+                    self.note_end(name);
+                    self.skip(name);
                 }
                 _ => {}
             }
             remark.clear();
+            // What stands behind a declaration on its line is not said of the next one.
+            self.trailing();
         }
         Ok(())
     }
 
+    /// The comments that follow the last word on its line, and go on under each other.
+    fn trailing(&mut self) -> Vec<&'a str> {
+        let mut remarks = Vec::new();
+        let last = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |token| token.line);
+        let (mut line, mut column) = (last, None);
+        while let Some(Token { line: at, column: begins, word: Word::Comment(text) }) =
+            self.tokens.get(self.at)
+            && (*at == last || (*at == line + 1 && column == Some(*begins)))
+        {
+            remarks.push(text.as_str());
+            (line, column) = (*at, Some(*begins));
+            self.at += 1;
+        }
+        remarks
+    }
+
     /// A macro at the top level that names a struct and its last member, `TRAITS(TYPE, MEMBER)`.
-    fn note_end(&mut self) {
+    fn note_end(&mut self, macro_name: &str) {
         if let Some([open, structure, comma, member, close, ..]) = self.tokens.get(self.at..)
             && open.word.is('(')
             && comma.word.is(',')
             && close.word.is(')')
             && let (Some(structure), Some(member)) = (structure.word.name(), member.word.name())
         {
-            self.ends.push((structure.to_owned(), member.to_owned()));
+            self.ends.push(End {
+                by: macro_name.to_owned(),
+                structure: structure.to_owned(),
+                member: member.to_owned(),
+            });
         }
     }
 
-    /// Passes over what is no type.
-    fn skip(&mut self) {
-        let mut depth = 0usize;
+    /// Passes over what is no type, and notes the function that it declares.
+    fn skip(&mut self, first: &str) {
+        let (mut depth, mut name) = (0usize, Some(first));
         while let Some(token) = self.next() {
-            match token.word {
-                Word::Sign('{' | '(') => depth += 1,
+            match &token.word {
+                Word::Sign('{' | '(') => {
+                    if let Some(function) = name.take().filter(|_| depth == 0) {
+                        self.functions.insert(function.to_owned());
+                    }
+                    depth += 1;
+                }
                 Word::Sign('}') => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
@@ -159,13 +204,14 @@ impl<'a> Header<'a> {
                 }
                 Word::Sign(')') => depth = depth.saturating_sub(1),
                 Word::Sign(';') if depth == 0 => return,
+                Word::Name(found) if depth == 0 => name = Some(found),
                 _ => {}
             }
         }
     }
 
     /// A declaration of a type, behind `typedef` if there was one.
-    fn declaration(&mut self, is_typedef: bool, remark: &str) -> Result<(), Trouble> {
+    fn declaration(&mut self, is_typedef: bool, remark: &[&str]) -> Result<(), Trouble> {
         let begins = self.at;
         let what = self.next().and_then(|token| token.word.name()).unwrap_or_default();
         if ["struct", "union", "enum"].contains(&what) {
@@ -186,7 +232,7 @@ impl<'a> Header<'a> {
         if let Some((name, _)) = function(&words) {
             self.types.insert(name, POINTER);
         } else if let Some((Word::Name(name), rest)) = words.split_last()
-            && let Some(found) = self.resolve(rest)
+            && let Some(found) = self.types.resolve(rest, self.macros)
         {
             self.types.insert(name.clone(), found);
         }
@@ -199,41 +245,78 @@ impl<'a> Header<'a> {
         what: &str,
         tag: Option<String>,
         is_typedef: bool,
-        remark: &str,
+        remark: &[&str],
     ) -> Result<(), Trouble> {
-        let (mut fields, mut values) = (Vec::new(), Vec::new());
+        let line = self.tokens.get(self.at.saturating_sub(1)).map_or(1, |token| token.line);
+        let mut remark = remark.to_vec();
+        remark.extend(self.behind_bracket());
+        let (mut members, mut values) = (Vec::new(), Vec::new());
         if what == "enum" {
             values = self.values()?;
         } else {
-            fields = self.members(what == "union")?;
+            members = self.members(what == "union")?;
         }
         let behind = self.words_to_semicolon()?;
+        remark.extend(self.trailing());
         let alias = behind.last().and_then(Word::name).filter(|_| is_typedef).map(str::to_owned);
         let Some(name) = alias.clone().or_else(|| tag.clone()) else { return Ok(()) };
-        let alignment = fields.iter().map(|(_, found)| found.alignment).max().unwrap_or(1);
-        let fields: Vec<Field> = fields.into_iter().map(|(field, _)| field).collect();
-        let end = fields.iter().map(Field::end).max().unwrap_or_default();
+        let alignment = members.iter().map(|member| member.found.alignment).max().unwrap_or(1);
+        let end = members.iter().map(|member| member.field.end()).max().unwrap_or_default();
         let found = match what {
             "enum" => Type { size: 4, alignment: 4 },
             _ => Type { size: end.next_multiple_of(alignment), alignment },
         };
+        let name = self.unused_name(name, tag.as_deref())?;
         for name in alias.into_iter().chain(tag) {
             self.types.insert(name, found);
         }
         if what == "union" {
             return Ok(());
         }
-        let (deprecated, successor) = deprecation(remark);
+        let remark = joined(&remark);
+        let state = deprecation(&remark);
+        self.claims.extend(Claim::find(&remark, state, line, (&name, None)));
+        for Member { line, field, remark, .. } in &members {
+            let of = (name.as_str(), Some(field.name.as_str()));
+            self.claims.extend(Claim::find(remark, field.deprecation, *line, of));
+        }
         self.structs.push(Structure {
             name,
             struct_size: end,
             alignment: (what == "struct").then_some(alignment),
-            deprecated,
-            replaced_by: successor,
-            fields: with_successors(fields),
+            deprecation: state,
+            replaced_by: None,
+            fields: members.into_iter().map(|member| member.field).collect(),
             values,
         });
         Ok(())
+    }
+
+    /// The comments behind an opening bracket, if its line ends with them.
+    fn behind_bracket(&mut self) -> Vec<&'a str> {
+        let begins = self.at;
+        let remarks = self.trailing();
+        let line = |at: usize| self.tokens.get(at).map(|token| token.line);
+        if line(self.at) == line(begins.saturating_sub(1)) {
+            self.at = begins;
+            return Vec::new();
+        }
+        remarks
+    }
+
+    /// The name of a type: its tag, where another one already has its name.
+    fn unused_name(&mut self, name: String, tag: Option<&str>) -> Result<String, Trouble> {
+        if !self.names.contains(&name) {
+            self.names.insert(name.clone());
+            return Ok(name);
+        }
+        let Some(tag) = tag.filter(|tag| !self.names.contains(*tag)) else {
+            return Err(self.trouble(format!("a second type `{name}`"), "each name once"));
+        };
+        self.remarks
+            .push(format!("two types are called `{name}`; the second one is taken for `{tag}`"));
+        self.names.insert(tag.to_owned());
+        Ok(tag.to_owned())
     }
 
     /// The words up to the next semicolon, without comments.
@@ -288,33 +371,24 @@ impl<'a> Header<'a> {
     }
 
     /// The members of a struct, each with its type; of a union, all at offset 0.
-    fn members(&mut self, overlap: bool) -> Result<Vec<(Field, Type)>, Trouble> {
+    fn members(&mut self, overlap: bool) -> Result<Vec<Member>, Trouble> {
         let (mut members, mut end) = (Vec::new(), 0u64);
-        let (mut words, mut remark) = (Vec::new(), String::new());
+        let (mut words, mut remark) = (Vec::new(), Vec::new());
         while let Some(token) = self.next() {
             match &token.word {
-                Word::Comment(text) => {
-                    remark.push_str(text);
-                    remark.push_str(". ");
-                }
+                Word::Comment(text) => remark.push(text.as_str()),
                 Word::Sign('}') => return Ok(members),
                 Word::Sign(';') => {
                     // What stands behind it on its line is said of it.
-                    while let Some(Token { line, word: Word::Comment(text) }) =
-                        self.tokens.get(self.at)
-                        && *line == token.line
-                    {
-                        remark.push_str(text);
-                        self.at += 1;
-                    }
+                    remark.extend(self.trailing());
+                    let remark = joined(&std::mem::take(&mut remark));
                     let (mut field, found) = self.member(&words, &remark)?;
                     if !overlap {
                         field.offset = end.next_multiple_of(found.alignment);
                         end = field.end();
                     }
-                    members.push((field, found));
+                    members.push(Member { line: token.line, field, found, remark });
                     words.clear();
-                    remark.clear();
                 }
                 word => words.push(word.clone()),
             }
@@ -338,7 +412,7 @@ impl<'a> Header<'a> {
             let Some((Word::Name(name), element @ [_, ..])) = declared.split_last() else {
                 return Err(unreadable());
             };
-            let mut found = self.resolve(element).ok_or_else(unreadable)?;
+            let mut found = self.types.resolve(element, self.macros).ok_or_else(unreadable)?;
             let mut kind = without_blanks(&written(element));
             for count in counts.chunks(3) {
                 let number = match count {
@@ -360,7 +434,6 @@ impl<'a> Header<'a> {
         if found.size >= TOO_LARGE {
             return Err(unreadable());
         }
-        let (deprecated, replaced_by) = deprecation(remark);
         let (zero, required) = marks(remark);
         let size = found.size;
         let field = Field {
@@ -369,32 +442,11 @@ impl<'a> Header<'a> {
             offset: 0,
             size,
             signature,
-            deprecated,
-            replaced_by,
+            deprecation: deprecation(remark),
+            replaced_by: None,
             zero,
             required,
         };
         Ok((field, found))
-    }
-
-    /// What is known of a type by its words.
-    fn resolve(&self, words: &[Word]) -> Option<Type> {
-        if words.iter().any(|word| word.is('*')) {
-            return Some(POINTER);
-        }
-        let qualifiers = ["const", "volatile", "struct", "union", "enum", "signed", "unsigned"];
-        let names: Vec<&str> = words.iter().map(Word::name).collect::<Option<_>>()?;
-        let bare: Vec<&str> =
-            names.iter().copied().filter(|name| !qualifiers.contains(name)).collect();
-        let size = match bare[..] {
-            ["__int128"] | ["long", "double"] => 16,
-            ["long"] | ["long", "int"] | ["long", "long"] | ["long", "long", "int"] => 8,
-            ["short"] | ["short", "int"] => 2,
-            ["int"] => 4,
-            [] => names.iter().any(|name| name.ends_with("signed")).then_some(4)?,
-            [name] => return self.types.get(name).copied(),
-            _ => return None,
-        };
-        Some(Type { size, alignment: size })
     }
 }

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) line: usize,
+    /// How many bytes of its line stand before it.
+    pub(super) column: usize,
     pub(super) word: Word,
 }
 
@@ -44,9 +46,27 @@ impl Word {
     }
 }
 
-/// The macros that a header defines, by name: the words that they stand for. Those with arguments
-/// stand for nothing here.
-pub(super) type Macros = HashMap<String, Vec<Word>>;
+/// The macros that a header defines, by name.
+pub(super) type Macros = HashMap<String, Macro>;
+
+/// What a macro stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Macro {
+    /// These words, wherever its name stands.
+    Words(Vec<Word>),
+    /// Something that depends on arguments.
+    Function,
+}
+
+impl Macro {
+    /// The words that it stands for by itself.
+    pub(super) fn words(&self) -> Option<&[Word]> {
+        match self {
+            Self::Words(words) => Some(words),
+            Self::Function => None,
+        }
+    }
+}
 
 /// How many conditions may be open at a time.
 const MOST_CONDITIONS: usize = 256;
@@ -61,23 +81,28 @@ pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usi
     // For each open condition: whether its lines count, and whether one branch of it did.
     let mut conditions: Vec<(bool, bool)> = Vec::new();
     let mut rest = text;
-    let mut line = 1;
+    let (mut line, mut line_start) = (1, 0);
     let mut at_line_start = true;
     while let Some(character) = rest.chars().next() {
         if character == '#' && at_line_start {
             let (directive, lines, after) = logical_line(rest);
             apply(&directive, &mut conditions, macros).map_err(|what| (line, what))?;
             (rest, line) = (after, line + lines);
+            line_start = text.len() - rest.len();
             continue;
         }
         let counts = conditions.iter().all(|(counts, _)| *counts);
         let (word, behind) = next_word(rest);
-        let passed = rest.bytes().take(rest.len() - behind.len());
-        let newlines = passed.filter(|byte| *byte == b'\n').count();
+        let at = text.len() - rest.len();
+        let passed = rest.get(..rest.len() - behind.len()).unwrap_or_default();
+        let newlines = passed.bytes().filter(|byte| *byte == b'\n').count();
         if let Some(word) = word.filter(|_| counts) {
-            found.push(Token { line, word });
+            found.push(Token { line, column: at - line_start, word });
         }
         line += newlines;
+        if let Some(last) = passed.rfind('\n') {
+            line_start = at + last + 1;
+        }
         at_line_start = match character {
             '\n' => true,
             _ => at_line_start && (character.is_whitespace() || newlines > 0),
@@ -178,8 +203,8 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// A macro as `#define` gives it: its name, and the words that it stands for.
-fn definition(text: &str) -> Option<(String, Vec<Word>)> {
+/// A macro as `#define` gives it: its name, and what it stands for.
+fn definition(text: &str) -> Option<(String, Macro)> {
     let mut rest = text;
     while !rest.is_empty() {
         let (word, behind) = next_word(rest);
@@ -188,7 +213,9 @@ fn definition(text: &str) -> Option<(String, Vec<Word>)> {
             None | Some(Word::Comment(_)) => {}
             Some(Word::Name(name)) => {
                 let has_arguments = behind.starts_with('(');
-                return Some((name, if has_arguments { Vec::new() } else { words(behind) }));
+                let meaning =
+                    if has_arguments { Macro::Function } else { Macro::Words(words(behind)) };
+                return Some((name, meaning));
             }
             Some(_) => break,
         }
@@ -232,8 +259,8 @@ fn apply(
             conditions.pop().ok_or("#endif without a condition")?;
         }
         "define" if counts => {
-            let (name, words) = definition(rest).ok_or("#define without a name")?;
-            macros.insert(name, words);
+            let (name, meaning) = definition(rest).ok_or("#define without a name")?;
+            macros.insert(name, meaning);
         }
         "undef" if counts => {
             macros.remove(&defined(&words(rest)).unwrap_or_default());
@@ -248,7 +275,7 @@ fn apply(
 pub(super) fn number_of(name: &str, macros: &Macros) -> Option<i64> {
     let mut name = name;
     for _ in 0..DEEPEST {
-        match macros.get(name)?.as_slice() {
+        match macros.get(name)?.words()? {
             [Word::Number(number)] => return Some(*number),
             [Word::Sign('-'), Word::Number(number)] => return number.checked_neg(),
             [Word::Sign('('), Word::Number(number), Word::Sign(')')] => return Some(*number),

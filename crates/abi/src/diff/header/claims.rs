@@ -1,0 +1,112 @@
+//! What comments say of successors, from either side: ``Use `name` `` at what is deprecated, and
+//! ``Replaces `name` `` at what takes its place.
+
+use std::collections::{HashMap, HashSet};
+
+use super::marks::{replaced, successor};
+use crate::diff::{
+    document::Structure,
+    outcome::Deprecation,
+    successors::{MEMBER, Names, STRUCT},
+};
+
+/// A comment that names a successor, or what is replaced.
+#[derive(Debug)]
+pub(super) struct Claim {
+    line: usize,
+    /// The struct that it describes; of a member of it, the member too.
+    structure: String,
+    member: Option<String>,
+    says: Says,
+}
+
+#[derive(Debug)]
+enum Says {
+    ReplacedBy(String),
+    Replaces(String),
+}
+
+impl Claim {
+    /// What a comment at a line says of a member, or of a struct.
+    pub(super) fn find(
+        remark: &str,
+        deprecation: Option<Deprecation>,
+        line: usize,
+        (structure, member): (&str, Option<&str>),
+    ) -> Vec<Self> {
+        let by = deprecation.and_then(|_| successor(remark)).map(Says::ReplacedBy);
+        let says = by.into_iter().chain(replaced(remark).map(Says::Replaces));
+        says.map(|says| Self {
+            line,
+            structure: structure.to_owned(),
+            member: member.map(str::to_owned),
+            says,
+        })
+        .collect()
+    }
+}
+
+/// Where a claim is about what is not there: the line, what was found, what was expected.
+type Trouble = (usize, String, &'static str);
+
+/// Gives the structs and their members the successors that comments name. Answers what is to be
+/// said of claims that fit nothing that is deprecated.
+pub(super) fn apply(
+    claims: &[Claim],
+    functions: &HashSet<String>,
+    structs: &mut [Structure],
+) -> Result<Vec<String>, Trouble> {
+    let names = Names::of(structs);
+    let places: HashMap<String, usize> =
+        structs.iter().enumerate().map(|(at, found)| (found.name.clone(), at)).collect();
+    let mut remarks = Vec::new();
+    for claim in claims {
+        let Claim { line, structure, member, says } = claim;
+        let (old, new) = match says {
+            Says::ReplacedBy(new) => {
+                let is_there = functions.contains(new)
+                    || names.replaces_struct(structure, new)
+                    || member.as_ref().is_some_and(|of| names.replaces_member(structure, of, new));
+                if !is_there {
+                    let expected = if member.is_some() { MEMBER } else { STRUCT };
+                    return Err((*line, format!("the successor `{new}`"), expected));
+                }
+                (member.as_deref().unwrap_or(structure), new.as_str())
+            }
+            Says::Replaces(old) => {
+                let is_there = match member {
+                    Some(new) => names.replaces_member(structure, new, old),
+                    None => names.replaces_struct(structure, old),
+                };
+                if !is_there {
+                    let expected = if member.is_some() { MEMBER } else { STRUCT };
+                    return Err((*line, format!("what is replaced, `{old}`"), expected));
+                }
+                (old.as_str(), member.as_deref().unwrap_or(structure))
+            }
+        };
+        let (of, field) = match (member, old.split_once('.')) {
+            (None, _) => (old, None),
+            (Some(_), Some((of, field))) => (of, Some(field)),
+            (Some(_), None) => (structure.as_str(), Some(old)),
+        };
+        let new = match member {
+            Some(_) if of != structure => format!("{structure}.{new}"),
+            _ => new.to_owned(),
+        };
+        let Some(found) = places.get(of).and_then(|&at| structs.get_mut(at)) else { continue };
+        let (deprecation, replaced_by) = match field {
+            None => (found.deprecation, &mut found.replaced_by),
+            Some(name) => match found.fields.iter_mut().find(|field| field.name == name) {
+                Some(field) => (field.deprecation, &mut field.replaced_by),
+                None => continue,
+            },
+        };
+        if deprecation.is_some() {
+            replaced_by.get_or_insert(new);
+        } else {
+            remarks.push(format!("`{new}` says that it replaces `{old}`, whose own comment says nothing of a deprecation"));
+        }
+    }
+    Ok(remarks)
+}

@@ -1,0 +1,72 @@
+//! What takes the place of what is deprecated: it must be there.
+
+use std::collections::HashSet;
+
+use super::document::{LayoutFileError, Structure};
+
+/// What a member of a struct may be replaced by, for errors.
+pub(super) const MEMBER: &str = "another member of the struct, or STRUCT.MEMBER of the layout";
+/// What a struct may be replaced by, for errors.
+pub(super) const STRUCT: &str = "the name of another struct of the layout";
+
+/// The structs of a layout and their members, by name.
+#[derive(Debug)]
+pub(super) struct Names {
+    structs: HashSet<String>,
+    members: HashSet<(String, String)>,
+}
+
+impl Names {
+    pub(super) fn of(structs: &[Structure]) -> Self {
+        let members = structs.iter().flat_map(|structure| {
+            let fields = structure.fields.iter();
+            fields.map(|field| (structure.name.clone(), field.name.clone()))
+        });
+        Self {
+            structs: structs.iter().map(|structure| structure.name.clone()).collect(),
+            members: members.collect(),
+        }
+    }
+
+    /// Whether `successor` is another struct than `structure`.
+    pub(super) fn replaces_struct(&self, structure: &str, successor: &str) -> bool {
+        successor != structure && self.structs.contains(successor)
+    }
+
+    /// Whether `successor` is another member than `member` of the struct, or of another struct.
+    pub(super) fn replaces_member(&self, structure: &str, member: &str, successor: &str) -> bool {
+        let (of, name) = successor.split_once('.').unwrap_or((structure, successor));
+        (of, name) != (structure, member) && self.has_member(of, name)
+    }
+
+    /// Whether the struct has such a member.
+    pub(super) fn has_member(&self, structure: &str, member: &str) -> bool {
+        self.members.contains(&(structure.to_owned(), member.to_owned()))
+    }
+}
+
+/// Every `replaced_by` of a section names something that is there.
+pub(super) fn check(structs: &[Structure], section: &str) -> Result<(), LayoutFileError> {
+    let names = Names::of(structs);
+    let missing = |at: String, successor: &str, expected| LayoutFileError::Malformed {
+        at,
+        found: format!("replaced_by `{successor}`"),
+        expected,
+    };
+    for structure in structs {
+        let name = structure.name.as_str();
+        if let Some(successor) = &structure.replaced_by
+            && !names.replaces_struct(name, successor)
+        {
+            return Err(missing(format!("{section}/{name}"), successor, STRUCT));
+        }
+        for field in &structure.fields {
+            if let Some(successor) = &field.replaced_by
+                && !names.replaces_member(name, &field.name, successor)
+            {
+                return Err(missing(format!("{section}/{name}.{}", field.name), successor, MEMBER));
+            }
+        }
+    }
+    Ok(())
+}
