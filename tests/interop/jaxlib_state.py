@@ -4,7 +4,7 @@ PYTHON tests/interop/jaxlib_state.py --serdes PATH_OF_BINARY [--host-plugin PATH
 
 A client puts arrays, SIGHUP, the client leaves, the server stops: the arrays are in the state, and another server has them. The server is
 killed at many moments of its saves: the state is the old or the new one, whole. The disk is full when the server stops: status 2, and the
-old state is whole. Ends with `N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
+old state is whole. Arrays that a client deletes leave the state, whoever named them; those whose handles it drops stay. Ends with `N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
 """
 
 import argparse
@@ -40,7 +40,18 @@ arrays = [jax.device_put(np.full(elements, at + 1, dtype=np.int32), backend.devi
 for array in arrays:
     array.block_until_ready()
 print("ready", flush=True)
-sys.stdin.readline()
+# By their numbers: those that are deleted, and those of which only the handles go.
+order = sys.stdin.readline().split()
+while order:
+    for number in order[1:]:
+        if order[0] == "delete":
+            arrays[int(number)].delete()
+        arrays[int(number)] = None
+    # Handles go in batches, a moment later.
+    import time
+    time.sleep(0.2)
+    print("done", flush=True)
+    order = sys.stdin.readline().split()
 os._exit(0)
 """
 
@@ -65,6 +76,12 @@ class Run(Checks):
         if client.stdout.readline().strip() != "ready":
             raise RuntimeError("the client did not come so far")
         return client
+
+    def tell(self, client, order):
+        client.stdin.write(order + "\n")
+        client.stdin.flush()
+        if client.stdout.readline().strip() != "done":
+            raise RuntimeError(f"the client did not {order}")
 
     def leave(self, client):
         client.communicate("\n", timeout=60)
@@ -115,6 +132,33 @@ def snapshot(run, folder):
     server, address = run.serve(state)
     status, said = run.stop(server)
     run.check("another server takes nothing out", status == 0 and run.tensors(state) == after, said)
+
+
+def deletions(run, folder):
+    """`x.delete()` takes an array out of the state; the end of a handle and of a session do not."""
+    for name, prefix in [("", "session-1"), ("model", "model")]:
+        state = os.path.join(folder, f"deletions-{prefix}.sds")
+        server, address = run.serve(state)
+        client = run.client(address, name, count=4)
+
+        def saved():
+            before = os.stat(state).st_ino if os.path.exists(state) else None
+            server.send_signal(signal.SIGHUP)
+            wait_for(lambda: os.path.exists(state) and os.stat(state).st_ino != before)
+            return run.tensors(state)
+
+        names = [f"{prefix}/{number}" for number in range(1, 5)]
+        found = saved()
+        run.check(f"{prefix}: all are saved", found == names, found)
+        run.tell(client, "delete 0")
+        run.tell(client, "drop 1")
+        found = saved()
+        run.check(f"{prefix}: what was deleted is out, what was dropped is not", found == names[1:], found)
+        run.tell(client, "delete 2")
+        run.leave(client)
+        status, said = run.stop(server)
+        found = run.tensors(state)
+        run.check(f"{prefix}: a stop takes out what was deleted", status == 0 and found == [names[1], names[3]], f"{found} {said}")
 
 
 def kills(run, folder, count):
@@ -225,6 +269,7 @@ def main():
     run = Run(arguments.serdes)
     with tempfile.TemporaryDirectory() as folder:
         snapshot(run, folder)
+        deletions(run, folder)
         kills(run, folder, arguments.kills)
         full(run, folder)
         hurry(run, folder)

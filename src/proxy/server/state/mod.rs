@@ -2,10 +2,11 @@
 //! request and at stop.
 //!
 //! What is in the state stays in it. A save writes what is alive and all that the state had before;
-//! an array leaves it when a client deletes it (`DeleteArray`, not the end of a handle), when its
-//! session gave it to a program and what the session has since is saved, or when whoever its name
-//! belongs to saves another one under it. Arrays that are there neither on a
-//! device nor in open sessions are carried over from the file before, a piece at a time.
+//! an array leaves it when a client deletes it (`DeleteArray`, not the end of a handle; also an
+//! array that nobody gave a name), when its session gave it to a program and what the session has
+//! since is saved, or when whoever its name belongs to saves another one under it. Arrays that are
+//! there neither on a device nor in open sessions are carried over from the file before, a piece at
+//! a time.
 //!
 //! A session's array is saved as `<name>/<handle>`, where the name is what the client's
 //! initialization data says under `serdes.state.name`, or `session-<number>`, a number that no

@@ -180,8 +180,9 @@ impl State {
         self.contents().arrays.iter().filter_map(there).collect()
     }
 
-    /// Takes an array that a client deletes out of the state, if it has it under a name that the
-    /// client knows.
+    /// Takes an array that a client deletes out of the state, if the state has it: under the name
+    /// that the client was shown, or under the one that its session saves it with, whoever chose
+    /// that name.
     ///
     /// # Errors
     /// PERMISSION_DENIED if it belongs to another client.
@@ -191,12 +192,11 @@ impl State {
         handle: u64,
         array: &Arc<Array>,
     ) -> Result<(), Status> {
+        if !self.is_kept() {
+            return Ok(());
+        }
         let shown = names.shown().get(&handle).cloned();
-        let name = shown.or_else(|| {
-            let (name, is_chosen) = names.name(handle);
-            is_chosen.then_some(name)
-        });
-        let Some(name) = name.filter(|_| self.is_kept()) else { return Ok(()) };
+        let name = shown.unwrap_or_else(|| names.name(handle).0);
         let mut contents = self.contents();
         // What is under this name may be another array: one of before that this one has not
         // replaced.

@@ -31,6 +31,8 @@ use crate::{
     version::SerDesVersion,
 };
 
+mod deletion;
+
 /// A folder for a state.
 struct Folder(tempfile::TempDir);
 
