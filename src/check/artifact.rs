@@ -20,7 +20,7 @@ use super::{
     opened::{Bytes, CheckpointFiles, Opened, with_suffix},
     other_kind,
     patterns::is_pattern,
-    plugin, saved_model,
+    plugin, saved_model, shards,
     spool::spool,
     tensor_bundle, tensors,
 };
@@ -305,6 +305,7 @@ impl Artifact {
             Opened::Tensors(file, form) => {
                 beside_graphs(&|options| tensors::check(file, *form, options))
             }
+            Opened::Shards(index) => beside_graphs(&|options| shards::check(index, options)),
             Opened::Recognised(kind, file) => {
                 beside_graphs(&|_| other_kind::check(*kind, file.as_ref()))
             }
@@ -326,6 +327,7 @@ impl Artifact {
             Opened::Ifrt(file) => ifrt::inspect(file, nothing),
             Opened::Plugin(file) => plugin::inspect(file, nothing),
             Opened::Tensors(file, form) => tensors::inspect(file, *form, nothing),
+            Opened::Shards(index) => shards::inspect(index, nothing),
             Opened::Recognised(kind, file) => {
                 let found = other_kind::inspect(*kind, file.as_ref(), nothing);
                 Ok(match file.as_ref().filter(|_| *kind == Kind::Torch) {

@@ -34,6 +34,8 @@ pub enum Kind {
     Npy,
     /// A zip archive of NumPy's arrays (`.npz`).
     Npz,
+    /// The index of files that hold tensors together (`model.safetensors.index.json`).
+    ShardIndex,
     /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`. Not
     /// judged yet.
     StableHlo,
@@ -79,7 +81,7 @@ pub struct UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
@@ -92,6 +94,7 @@ impl Kind {
         Self::Safetensors,
         Self::Npy,
         Self::Npz,
+        Self::ShardIndex,
         Self::StableHlo,
         Self::JaxExport,
         Self::Orbax,
@@ -126,6 +129,7 @@ impl Kind {
             Self::Safetensors => "safetensors",
             Self::Npy => "npy",
             Self::Npz => "npz",
+            Self::ShardIndex => "shard_index",
             Self::StableHlo => "stablehlo",
             Self::JaxExport => "jax_export",
             Self::Orbax => "orbax",
@@ -160,6 +164,7 @@ impl Kind {
             Self::Safetensors => "a safetensors file",
             Self::Npy => "an array of NumPy's",
             Self::Npz => "an archive of NumPy's arrays",
+            Self::ShardIndex => "an index of files of tensors",
             Self::StableHlo => "a StableHLO artifact",
             Self::JaxExport => "a function that jax.export serialized",
             Self::Orbax => "a checkpoint of Orbax",
@@ -210,7 +215,8 @@ impl Kind {
             | Self::GraphDef
             | Self::Safetensors
             | Self::Npy
-            | Self::Npz => true,
+            | Self::Npz
+            | Self::ShardIndex => true,
             Self::StableHlo
             | Self::JaxExport
             | Self::Orbax

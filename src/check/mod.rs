@@ -54,6 +54,7 @@ mod releases;
 mod remedy;
 mod rule;
 mod saved_model;
+mod shards;
 mod spool;
 mod state_summary;
 mod tensor_bundle;

@@ -77,6 +77,8 @@ pub(super) enum Opened {
     Ifrt(Bytes),
     Plugin(Bytes),
     Tensors(Bytes, TensorForm),
+    /// An index of files that hold tensors together.
+    Shards(Bytes),
     /// A kind that is recognised and not judged; without bytes where it is a directory.
     Recognised(Kind, Option<Bytes>),
 }
@@ -115,6 +117,7 @@ impl Opened {
             Kind::Safetensors => Self::Tensors(bytes, TensorForm::Safetensors),
             Kind::Npy => Self::Tensors(bytes, TensorForm::Npy),
             Kind::Npz => Self::Tensors(bytes, TensorForm::Npz),
+            Kind::ShardIndex => Self::Shards(bytes),
             Kind::StableHlo
             | Kind::JaxExport
             | Kind::Orbax
@@ -171,6 +174,7 @@ impl Opened {
             Self::Tensors(_, TensorForm::Safetensors) => Kind::Safetensors,
             Self::Tensors(_, TensorForm::Npy) => Kind::Npy,
             Self::Tensors(_, TensorForm::Npz) => Kind::Npz,
+            Self::Shards(_) => Kind::ShardIndex,
             Self::Recognised(kind, _) => *kind,
         }
     }

@@ -27,6 +27,8 @@ pub enum Remedy {
     FetchAgainOrNameKind,
     /// Nothing was fetched, or nothing was written.
     FetchOrWriteAgain,
+    /// Files that belong together are not all there, or not of one revision.
+    FetchSetAgain,
     /// The model is in a form that is not read.
     SaveUnchunked,
     /// The caller names the meta graph of a SavedModel by its tags.
@@ -106,6 +108,9 @@ impl fmt::Display for Remedy {
                 "fetch the file again from where it came from, or name its kind if it is not what its name says"
             }
             Self::FetchOrWriteAgain => "fetch or write the file again",
+            Self::FetchSetAgain => {
+                "fetch what is missing again, or the index and its files anew, all of one revision"
+            }
             Self::SaveUnchunked => "save it again without chunks",
             Self::ChooseTags => "name the tags of the meta graph to load",
             Self::ExportAgain => "export the graph again; no release loads it",

@@ -67,6 +67,8 @@ fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Resu
         kind if !kind.is_judged() => true,
         // A library is looked at in a file only.
         Kind::Plugin => true,
+        // The files that it names lie beside a file only.
+        Kind::ShardIndex => true,
         // A beginning that is damaged is not made good by what follows.
         Kind::DeviceState => !start.starts_with(&device_state::MAGIC),
         Kind::TensorBundle | Kind::CheckpointV1 => !may_be_table(start),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     device_state::Phase,
-    tensor_io::{self, Error, Form, Source},
+    tensor_io::{self, Error, Form, Refused, Source},
 };
 
 /// Tensors or words of a file that are listed before they are only counted.
@@ -31,7 +31,8 @@ fn open(file: &Bytes, form: TensorForm) -> Result<Box<dyn Source>, Box<Reason>> 
     Ok(tensors)
 }
 
-fn reason(error: &Error) -> Reason {
+/// The reason that an error of a reader of tensors is.
+pub(super) fn reason(error: &Error) -> Reason {
     let reason = |rule| Reason::new(rule, error.to_string());
     let io = |source: &io::Error| match source.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Rule::Corrupt,
@@ -56,34 +57,55 @@ pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findin
         Err(reason) => return reason.into(),
     };
     let mut findings = Findings::default();
-    for refused in tensors.refused().iter().take(LISTED) {
-        let message =
-            messages::tensor_is_refused(format_args!("{:?}", refused.name), &refused.reason);
-        findings.warn(Warning::from(message).at(refused.name.clone()));
-    }
-    if let Some(more) = tensors.refused().len().checked_sub(LISTED + 1) {
-        findings.warn(messages::more_tensors_refused(more + 1));
-    }
-    if !options.verifies_data() {
-        return findings;
-    }
-    let watch = options.watch();
-    for error in tensors.compare_checksums(&mut |_| !watch.is_cancelled()).iter().take(LISTED) {
-        findings.refuse(reason(error));
-    }
-    if findings.reasons().is_empty()
-        && let Err(error) = read_all(file, options)
-    {
-        findings.refuse(*error);
+    warn_of_refused(tensors.refused(), &mut findings);
+    if options.verifies_data() {
+        verify(&[(file, &*tensors)], options, &mut findings);
     }
     findings
 }
 
+/// Warns of tensors that are there and cannot be read.
+pub(super) fn warn_of_refused(all: &[Refused], findings: &mut Findings) {
+    for refused in all.iter().take(LISTED) {
+        let message =
+            messages::tensor_is_refused(format_args!("{:?}", refused.name), &refused.reason);
+        findings.warn(Warning::from(message).at(refused.name.clone()));
+    }
+    if let Some(more) = all.len().checked_sub(LISTED + 1) {
+        findings.warn(messages::more_tensors_refused(more + 1));
+    }
+}
+
+/// Compares the checksums of files of tensors, and reads every byte of them.
+pub(super) fn verify(files: &[(&Bytes, &dyn Source)], options: &Options, findings: &mut Findings) {
+    let watch = options.watch();
+    for (_, tensors) in files {
+        let errors = tensors.compare_checksums(&mut |_| !watch.is_cancelled());
+        errors.iter().take(LISTED).for_each(|error| findings.refuse(reason(error)));
+    }
+    if findings.reasons().is_empty()
+        && let Err(error) = read_all(files, options)
+    {
+        findings.refuse(*error);
+    }
+}
+
 /// Reads every byte, which is all that can be done for what has no checksum.
-fn read_all(file: &Bytes, options: &Options) -> Result<(), Box<Reason>> {
-    let failed = |source| Box::new(CheckError::Io { path: file.label.clone(), source }.reason());
-    let size = file.source.size().map_err(failed)?;
-    options.watch().begin(Phase::Verify, size);
+fn read_all<'f>(files: &[(&'f Bytes, &dyn Source)], options: &Options) -> Result<(), Box<Reason>> {
+    let size = |entry: &(&'f Bytes, &dyn Source)| {
+        let (file, _) = *entry;
+        Ok((file, file.source.size().map_err(|source| unreadable(file, source))?))
+    };
+    let sizes = files.iter().map(size).collect::<Result<Vec<(&Bytes, u64)>, Box<Reason>>>()?;
+    options.watch().begin(Phase::Verify, sizes.iter().map(|(_, size)| size).sum());
+    sizes.iter().try_for_each(|(file, size)| read_file(file, *size, options))
+}
+
+fn unreadable(file: &Bytes, source: io::Error) -> Box<Reason> {
+    Box::new(CheckError::Io { path: file.label.clone(), source }.reason())
+}
+
+fn read_file(file: &Bytes, size: u64, options: &Options) -> Result<(), Box<Reason>> {
     let mut buffer = vec![0; STEP];
     let mut at = 0;
     while at < size {
@@ -91,7 +113,7 @@ fn read_all(file: &Bytes, options: &Options) -> Result<(), Box<Reason>> {
         let (piece, _) = buffer.split_at_mut(step);
         file.source.read_exact_at(piece, at).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Box::new(became_shorter()),
-            _ => failed(error),
+            _ => unreadable(file, error),
         })?;
         at += step as u64;
         if options.watch().advance(step as u64).is_err() {
@@ -137,7 +159,8 @@ pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspect
     inspection
 }
 
-fn list(tensors: &dyn Source, inspection: &mut Inspection) {
+/// Lists the tensors of a source.
+pub(super) fn list(tensors: &dyn Source, inspection: &mut Inspection) {
     inspection.tensors = tensors
         .tensors()
         .iter()

@@ -4,6 +4,7 @@
 //! those it counts, so that whoever asks about a directory learns what nobody looked at.
 
 use std::{
+    collections::HashSet,
     ffi::OsStr,
     fmt, io,
     path::{Path, PathBuf},
@@ -18,7 +19,10 @@ use super::{
     patterns::{is_pattern, matching},
     rule::messages,
 };
-use crate::files::{EntryKind, Tree, read_at};
+use crate::{
+    files::{EntryKind, Tree, read_at},
+    tensor_io,
+};
 
 /// Directories inside one another that are walked into.
 const MAXIMUM_DEPTH: usize = 64;
@@ -43,6 +47,7 @@ pub fn walk(path: impl AsRef<Path>, options: &Options) -> Walk<'_> {
         tree: system(),
         stage: Stage::Begin,
         pending: Vec::new(),
+        covered: HashSet::new(),
         directory: false,
         skipped: Skipped::default(),
         kind: None,
@@ -129,6 +134,8 @@ pub struct Walk<'o> {
     /// What is still to be looked at, the next one last, with its depth below the path that was
     /// given.
     pending: Vec<(PathBuf, usize)>,
+    /// Files that an index beside them names: they are judged with it.
+    covered: HashSet<PathBuf>,
     directory: bool,
     skipped: Skipped,
     kind: Option<Kind>,
@@ -340,7 +347,7 @@ impl Walk<'_> {
     }
 
     fn visit_file(&mut self, path: &Path) -> Option<Result<Artifact, Unopened>> {
-        if belongs_to_a_checkpoint(&*self.tree, path) {
+        if self.covered.remove(path) || belongs_to_a_checkpoint(&*self.tree, path) {
             return None;
         }
         match open(&self.tree, path, None) {
@@ -390,9 +397,22 @@ impl Walk<'_> {
         let entries = self.tree.list(directory);
         let mut entries = entries.map_err(|source| self.unreadable(directory, source))?;
         self.directory = true;
+        self.cover(&entries);
         entries.sort_unstable_by(|left, right| right.cmp(left));
         self.pending.extend(entries.into_iter().map(|path| (path, depth + 1)));
         Ok(())
+    }
+
+    /// Notes the files that are named by an index among the entries of a directory.
+    fn cover(&mut self, entries: &[PathBuf]) {
+        if self.kind.is_some() {
+            return;
+        }
+        for index in entries.iter().filter(|entry| tensor_io::is_index(entry)) {
+            if !self.is_excluded(index, false) {
+                self.covered.extend(tensor_io::files_of_index(&*self.tree, index));
+            }
+        }
     }
 
     fn unreadable(&self, path: &Path, source: io::Error) -> Reason {

@@ -24,6 +24,9 @@ use crate::{
     storage::Storage,
 };
 
+/// Bytes at the beginning of a file by which its form is told.
+const HEAD: usize = 4096;
+
 /// A kind of file that holds tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -88,18 +91,32 @@ impl Form {
 
     /// What bytes are, if they are one of these: a checkpoint is never in one sequence of bytes.
     fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
-        let mut head = [0; 8];
-        let length = read_up_to(source, &mut head, 0)?.len();
-        Ok(match &head {
-            head if *head == MAGIC => Some(Self::DeviceState),
+        let mut head = [0; HEAD];
+        let head = read_up_to(source, &mut head, 0)?;
+        Ok(match head {
+            head if head.starts_with(&MAGIC) => Some(Self::DeviceState),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Npz),
             #[cfg(feature = "torch")]
             head if torch::is_legacy(head) => Some(Self::Torch),
             // The length of a safetensors header is below 2^27.
-            [.., 0..8, 0, 0, 0, 0] if length == head.len() => Some(Self::Safetensors),
+            [_, _, _, 0..8, 0, 0, 0, 0, ..] => Some(Self::Safetensors),
+            head if sharded::begins_like_index(head) => Some(Self::ShardIndex),
             _ => None,
         })
+    }
+
+    /// What a file is that is called so and holds something of this form, if anything tells: what
+    /// bears a mark is what its mark says, whatever it is called.
+    fn of_both(name: Self, content: Option<Self>) -> Option<Self> {
+        match (name, content) {
+            // Also a program of TorchScript is an archive, and the reader says what it is.
+            (Self::Torch, Some(Self::Npz)) => Some(Self::Torch),
+            // A length is no mark.
+            (Self::TensorBundle, content) => content,
+            (name, None | Some(Self::Safetensors)) => Some(name),
+            (_, content) => content,
+        }
     }
 }
 
@@ -143,7 +160,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
 /// As [`open`].
 pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     let path = path.as_ref();
-    let mut form = Form::of_name(path);
+    let form = Form::of_name(path);
     if form == Form::TensorBundle {
         if path.extension().is_some_and(|extension| extension == "index") {
             return open_checkpoint(storage, &path.with_extension(""));
@@ -154,37 +171,34 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
             return open_checkpoint(storage, path);
         }
     }
-    if form == Form::ShardIndex {
-        return Ok(Box::new(sharded::ShardedSource::open(storage, path)?));
-    }
     let shown = PathBuf::from(storage.name(path));
     let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
-    if form == Form::TensorBundle {
-        form = told_by_content(&file, &shown)?;
+    match told(&file, &shown, form)? {
+        Form::ShardIndex => Ok(Box::new(sharded::ShardedSource::open(storage, path)?)),
+        Form::DeviceState => {
+            let reader = Reader::from_source_among(file, &shown, Arc::new(storage.clone()))?;
+            Ok(Box::new(state::StateSource::new(&reader, &shown)?))
+        }
+        form => open_form(file, &shown, form),
     }
-    if form == Form::DeviceState {
-        let reader = Reader::from_source_among(file, &shown, Arc::new(storage.clone()))?;
-        return Ok(Box::new(state::StateSource::new(&reader, &shown)?));
-    }
-    open_form(file, &shown, form)
 }
 
 /// Opens one of the files that an index names: safetensors, or a file of PyTorch's.
 ///
 /// # Errors
 /// As [`open`]; and for every other kind.
-pub(super) fn open_shard(storage: &Storage, path: &Path) -> Result<Box<dyn Source>, Error> {
-    let shown = PathBuf::from(storage.name(path));
-    let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
-    match Form::of_name(path) {
+pub(super) fn open_shard(tree: &dyn Tree, path: &Path) -> Result<Box<dyn Source>, Error> {
+    let shown = PathBuf::from(tree.name(path));
+    let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
+    let name = match Form::of_name(path) {
+        form @ (Form::Safetensors | Form::Torch) => form,
+        _ => Form::TensorBundle,
+    };
+    match told(&file, &shown, name)? {
         form @ (Form::Safetensors | Form::Torch) => open_form(file, &shown, form),
-        _ => match told_by_content(&file, &shown)? {
-            form @ (Form::Safetensors | Form::Torch) => open_form(file, &shown, form),
-            form => Err(unknown(
-                &shown,
-                &format!("is of the kind {form}; expected safetensors or torch"),
-            )),
-        },
+        form => {
+            Err(unknown(&shown, &format!("is of the kind {form}; expected safetensors or torch")))
+        }
     }
 }
 
@@ -201,7 +215,7 @@ pub fn open_at(
     let path = path.as_ref();
     let form = match form {
         Some(form) => form,
-        None => told_by_content(&source, path)?,
+        None => told(&source, path, Form::TensorBundle)?,
     };
     open_form(source, path, form)
 }
@@ -222,14 +236,17 @@ pub fn open_stream(
     open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
 }
 
-fn told_by_content(source: &Arc<dyn ReadAt>, path: &Path) -> Result<Form, Error> {
-    match Form::of_content(source).map_err(|error| Error::io("read", path, error))? {
+/// The form of a file that its name says to be of the form `name`, which is that of a checkpoint for
+/// a name that says nothing.
+fn told(source: &Arc<dyn ReadAt>, path: &Path, name: Form) -> Result<Form, Error> {
+    let content = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
+    match Form::of_both(name, content) {
         #[cfg(feature = "torch")]
         Some(Form::Npz) if torch::is_archive(source, path) => Ok(Form::Torch),
         Some(form) => Ok(form),
         None => Err(unknown(
             path,
-            "is no safetensors file, checkpoint prefix, npy, npz, device state or file of torch.save",
+            "is no safetensors file, index of shards, checkpoint prefix, npy, npz, device state or file of torch.save",
         )),
     }
 }

@@ -45,6 +45,11 @@ pub use number::Tolerance;
 use output::Output;
 #[cfg(feature = "artifact")]
 pub(crate) use safetensors::LONGEST_HEADER as LONGEST_SAFETENSORS_HEADER;
+#[cfg(feature = "artifact")]
+pub(crate) use sharded::{
+    ShardFile, ShardSet, begins_like_index, count as count_of_tensors, files_of_index, is_index,
+    listed as listed_names,
+};
 pub use source::{Listing, Refused, Source};
 use target::{Announced, pass_on};
 pub use target::{Target, TensorSink};

@@ -1,6 +1,9 @@
 //! What the name of a file says.
 
+use std::path::Path;
+
 use super::super::Kind;
+use crate::tensor_io;
 
 /// A name that says which of the kinds that are judged it is: it counts more than a content without
 /// a mark.
@@ -13,6 +16,8 @@ pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
         Kind::MetaGraph
     } else if file.ends_with(".pbtxt") {
         Kind::GraphDefText
+    } else if tensor_io::is_index(Path::new(file)) {
+        Kind::ShardIndex
     } else if file.ends_with(".index") {
         Kind::TensorBundle
     } else if file.contains(".ckpt") {

@@ -4,7 +4,7 @@
 //! takes a node, is the control character 0x12, and so are the tags of libraries (0x12) and of the
 //! numbers of versions (0x08).
 
-use std::io;
+use std::{io, path::Path};
 
 use serde::de::IgnoredAny;
 
@@ -12,6 +12,7 @@ use super::{
     super::Kind,
     file::{File, HEAD},
 };
+use crate::tensor_io;
 
 /// What a pointer of git-lfs, which stands in place of a file that was not fetched, begins with.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -31,7 +32,9 @@ pub(super) fn marked(file: &File<'_>) -> Option<Kind> {
     if is_html(start) {
         Some(Kind::Html)
     } else if matches!(start.first(), Some(b'{' | b'[')) && is_json(head, file.is_whole()) {
-        Some(Kind::Json)
+        let is_index =
+            tensor_io::is_index(Path::new(file.name)) || tensor_io::begins_like_index(head);
+        Some(if is_index { Kind::ShardIndex } else { Kind::Json })
     } else if is_pointer_of_git_lfs(head) {
         Some(Kind::Text)
     } else {

@@ -202,6 +202,10 @@ rules! {
             more_tensors_lost(count): "{count} more tensors cannot be restored";
             more_defects(count): "{count} more defects";
             no_meta_graph_in_zero_bytes(): "the file has zero bytes, and there is no meta graph in it";
+            tensors_beside_index(tensors, names):
+                "the files have {tensors} that the index does not name ({names}); loaders take them as well";
+            total_size_differs(said, found):
+                "the index says that its tensors have {said} bytes, and they have {found}; loaders do not compare";
         }
     }
 
@@ -237,6 +241,7 @@ rules! {
                 "the library is for {found}, and this machine is {this_machine}";
             no_shared_library(): "the file is an ELF file but no shared library";
             symbol_is_not_served(symbol): "the library needs {symbol}, which this host does not serve";
+            index_is_no_file(): "an index names files beside it, and can only be looked at by its path";
             tensor_is_refused(name, reason):
                 "{name} is whole as far as its header tells, and {reason}";
             more_tensors_refused(count): "{count} more tensors that cannot be moved";

@@ -1,6 +1,12 @@
 //! The index of shards.
 
-use std::{collections::BTreeMap, fmt, fs, path::Path};
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    collections::{BTreeMap, HashMap},
+    fmt, fs,
+    path::{Path, PathBuf},
+};
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
@@ -8,21 +14,58 @@ use super::{
     super::{Error, json::Ordered},
     KIND,
 };
-use crate::{
-    files::{Files, ReadAt, Tree, read_at::read_arriving},
-    storage::Storage,
-};
+use crate::files::{ReadAt, Tree, read_at::read_arriving};
 
-/// What the name of an index ends in.
-const ENDINGS: [&str; 3] = [".safetensors.index.json", ".bin.index.json", ".pt.index.json"];
+/// The ending of the files that an index names, as it stands in the name of the index.
+const SHARDS: [&str; 3] = ["safetensors", "bin", "pt"];
 
 /// Bytes of the longest index: there are models of some hundred thousand tensors.
 const LONGEST: u64 = 100_000_000;
 
-/// Whether a path is that of an index, by its name.
-pub(in super::super) fn is_index(path: &Path) -> bool {
+/// Whether a path is that of an index, by its name: `model.safetensors.index.json`, and with the
+/// name of a variant between any two of its parts but the last, as diffusers and transformers write
+/// it (`model.safetensors.index.fp16.json`).
+pub(crate) fn is_index(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
+    let mut parts: Vec<&str> = name.split('.').collect();
+    if parts.pop() != Some("json") || parts.is_empty() {
+        return false;
+    }
+    let at = |part: &str| parts.iter().skip(1).rposition(|found| *found == part);
+    let shards = SHARDS.iter().find_map(|ending| at(ending));
+    shards
+        .zip(at("index"))
+        .is_some_and(|(shards, index)| shards < index && parts.len() <= index + 3)
+}
+
+/// Whether bytes begin like an index: an object of JSON with an object under `weight_map`. They may
+/// end anywhere behind that key.
+pub(crate) fn begins_like_index(head: &[u8]) -> bool {
+    struct Keys<'f>(&'f Cell<bool>);
+
+    impl<'de> Visitor<'de> for Keys<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object with a weight_map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+                if key == "weight_map" {
+                    self.0.set(true);
+                    break;
+                }
+                map.next_value::<IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
+
+    let found = Cell::new(false);
+    // What follows the key may be cut off, or of no interest: the key is all that is asked for.
+    let _ = serde_json::Deserializer::from_slice(head).deserialize_map(Keys(&found));
+    found.get()
 }
 
 /// Which tensor is in which file.
@@ -30,13 +73,16 @@ pub(in super::super) fn is_index(path: &Path) -> bool {
 pub(super) struct Index {
     /// Names of tensors and of files, in the order of the text.
     pub(super) weights: Vec<(String, String)>,
+    /// The bytes of all tensors, as the index has them under `metadata`; `None` where it does not
+    /// say, or not in a number.
+    pub(super) total_size: Option<u64>,
 }
 
 impl Index {
-    /// Reads the index at a path.
-    pub(super) fn read(storage: &Storage, path: &Path) -> Result<Self, Error> {
-        let file = storage.open(path);
-        let shown = storage.name(path);
+    /// Reads the index at a path of the tree.
+    pub(super) fn read(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
+        let file = tree.open(path);
+        let shown = tree.name(path);
         let path = Path::new(&shown);
         let corrupt = |found: String, expected| Error::corrupt(path, KIND, found, expected);
         let file = file.map_err(|error| Error::io("open", path, error))?;
@@ -48,7 +94,7 @@ impl Index {
         let text = read_arriving(&*file, 0, size).map_err(read)?;
         let object: Object = serde_json::from_slice(&text)
             .map_err(|error| corrupt(format!("an index with {error}"), "a weight_map in JSON"))?;
-        let Ordered(weights) = object.weight_map;
+        let Object { weight_map: Ordered(weights), total_size } = object;
         for (name, file) in &weights {
             // A name that leads elsewhere would have files read that nobody meant.
             if !is_plain(file) {
@@ -58,8 +104,29 @@ impl Index {
                 ));
             }
         }
-        Ok(Self { weights })
+        Ok(Self { weights, total_size })
     }
+
+    /// The files that are named, in the order of the text, each with the number of its tensors.
+    pub(super) fn files(&self) -> Vec<(&str, usize)> {
+        let mut numbers = HashMap::new();
+        let mut files: Vec<(&str, usize)> = Vec::new();
+        for (_, file) in &self.weights {
+            let number = *numbers.entry(&**file).or_insert(files.len());
+            match files.get_mut(number) {
+                Some((_, tensors)) => *tensors += 1,
+                None => files.push((file, 1)),
+            }
+        }
+        files
+    }
+}
+
+/// The paths of the files that the index at a path names; none where it cannot be read.
+#[cfg(feature = "artifact")]
+pub(crate) fn files_of_index(tree: &dyn Tree, path: &Path) -> Vec<PathBuf> {
+    let Ok(index) = Index::read(tree, path) else { return Vec::new() };
+    index.files().iter().map(|(file, _)| path.with_file_name(file)).collect()
 }
 
 /// Whether it is the name of a file, and no way to one.
@@ -78,6 +145,15 @@ pub(super) fn encode(weights: &BTreeMap<&str, String>, bytes: u64) -> Vec<u8> {
 /// The object of an index; what else is in it is nobody's business.
 struct Object {
     weight_map: Ordered<String>,
+    total_size: Option<u64>,
+}
+
+/// The size of all tensors among what the index says of itself.
+fn total_size(metadata: &serde_json::Value) -> Option<u64> {
+    let size = metadata.get("total_size")?;
+    // Some libraries have written it as a floating-point number.
+    let float = || size.as_f64().filter(|size| *size >= 0.0 && size.fract() == 0.0);
+    size.as_u64().or_else(|| float().map(|size| size as u64))
 }
 
 impl<'de> Deserialize<'de> for Object {
@@ -92,16 +168,18 @@ impl<'de> Deserialize<'de> for Object {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-                let mut weight_map = None;
+                let (mut weight_map, mut size) = (None, None);
                 while let Some(key) = map.next_key::<String>()? {
-                    if key != "weight_map" {
+                    if key == "metadata" {
+                        size = total_size(&map.next_value()?);
+                    } else if key != "weight_map" {
                         map.next_value::<IgnoredAny>()?;
                     } else if weight_map.replace(map.next_value()?).is_some() {
                         return Err(de::Error::duplicate_field("weight_map"));
                     }
                 }
                 let missing = || de::Error::missing_field("weight_map");
-                Ok(Object { weight_map: weight_map.ok_or_else(missing)? })
+                Ok(Object { weight_map: weight_map.ok_or_else(missing)?, total_size: size })
             }
         }
 

@@ -7,12 +7,17 @@
 
 mod index;
 mod read;
+mod set;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub(super) use index::is_index;
+#[cfg(feature = "artifact")]
+pub(crate) use index::files_of_index;
+pub(crate) use index::{begins_like_index, is_index};
 pub(super) use read::ShardedSource;
+#[cfg(feature = "artifact")]
+pub(crate) use set::{ShardFile, ShardSet, count, listed};
 pub(super) use write::ShardedTarget;
 
 const KIND: &str = "shard_index";

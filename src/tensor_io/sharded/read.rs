@@ -1,20 +1,16 @@
 //! Reading tensors out of the files that an index names.
 
 use std::{
-    collections::{HashMap, HashSet},
     io::Read,
     path::{Path, PathBuf},
 };
 
 use super::{
-    super::{Error, Listing, Source, form},
+    super::{Error, Listing, Source},
     KIND,
-    index::Index,
+    set::ShardSet,
 };
-use crate::storage::Storage;
-
-/// Names that a message lists.
-const LISTED: usize = 5;
+use crate::files::Tree;
 
 /// The files of an index as one source.
 pub(in super::super) struct ShardedSource {
@@ -23,94 +19,53 @@ pub(in super::super) struct ShardedSource {
     listing: Listing,
     /// The shard of each tensor, and the position there.
     places: Vec<(usize, usize)>,
-    /// Where the tensors of each shard begin.
-    begins: Vec<usize>,
+    /// The position of each tensor of each shard in the list; `None` for one that another shard has
+    /// as the index says.
+    positions: Vec<Vec<Option<usize>>>,
 }
 
 impl ShardedSource {
-    /// Opens all files of the index at a path, each of whose tensors the index names and no other.
+    /// Opens all files of the index at a path of the tree.
     ///
     /// # Errors
-    /// If a file is not there, or tensors are missing, doubled, or not in the index: they are
-    /// named.
-    pub(in super::super) fn open(storage: &Storage, path: &Path) -> Result<Self, Error> {
-        let index = Index::read(storage, path)?;
-        let mut names = HashSet::new();
-        let files: Vec<&str> = index
-            .weights
-            .iter()
-            .map(|(_, file)| &**file)
-            .filter(|file| names.insert(*file))
-            .collect();
+    /// If a file is not there or cannot be read, or tensors are missing, or doubled: they are named.
+    pub(in super::super) fn open(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
+        let mut set = ShardSet::open(tree, path)?;
+        if !set.faults.is_empty() {
+            return Err(set.faults.swap_remove(0));
+        }
+        let sources: Vec<_> = set.files.iter_mut().filter_map(|file| file.source.take()).collect();
         let mut source = Self {
             path: path.to_owned(),
-            shards: Vec::with_capacity(files.len()),
+            shards: Vec::with_capacity(sources.len()),
             listing: Listing::default(),
             places: Vec::new(),
-            begins: Vec::new(),
+            positions: Vec::with_capacity(sources.len()),
         };
-        for file in &files {
-            source.add(form::open_shard(storage, &path.with_file_name(file))?);
+        for shard in sources {
+            source.add(shard, &set);
         }
-        source.compare(&index, &files)?;
         Ok(source)
     }
 
-    fn add(&mut self, shard: Box<dyn Source>) {
+    /// Adds a shard, without the tensors that the index has in another one.
+    fn add(&mut self, shard: Box<dyn Source>, set: &ShardSet) {
         let number = self.shards.len();
         let listing = &mut self.listing;
-        self.begins.push(listing.tensors.len());
-        listing.tensors.extend_from_slice(shard.tensors());
-        self.places.extend((0..shard.tensors().len()).map(|position| (number, position)));
-        listing.refused.extend_from_slice(shard.refused());
-        listing.metadata = listing.metadata.take().or_else(|| shard.metadata().clone());
-        self.shards.push(shard);
-    }
-
-    /// Compares what the files hold with what the index says.
-    fn compare(&self, index: &Index, files: &[&str]) -> Result<(), Error> {
-        let numbers: HashMap<&str, usize> =
-            files.iter().enumerate().map(|(number, file)| (*file, number)).collect();
-        let (mut found, mut doubled) = (HashMap::new(), Vec::new());
-        let mut note = |name: &str, shard: usize| {
-            if found.insert(name.to_owned(), shard).is_some() {
-                doubled.push(name.to_owned());
+        let mut positions = Vec::with_capacity(shard.tensors().len());
+        for (place, info) in shard.tensors().iter().enumerate() {
+            let is_taken = set.is_taken(&info.name, number);
+            positions.push(is_taken.then_some(listing.tensors.len()));
+            if is_taken {
+                listing.tensors.push(info.clone());
+                self.places.push((number, place));
             }
-        };
-        for (number, shard) in self.shards.iter().enumerate() {
-            shard.tensors().iter().for_each(|info| note(&info.name, number));
-            shard.refused().iter().for_each(|refused| note(&refused.name, number));
         }
-        let corrupt = |what: &str, names: &[String], expected| {
-            let shown = names.iter().take(LISTED).map(|name| format!("{name:?}"));
-            let shown = shown.collect::<Vec<_>>().join(", ");
-            let more = names.len().saturating_sub(LISTED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            Err(Error::corrupt(&self.path, KIND, format!("{what}: {shown}{more}"), expected))
-        };
-        if !doubled.is_empty() {
-            return corrupt("tensors in two files", &doubled, "each tensor in one file");
-        }
-        let is_there = |(name, file): &&(String, String)| {
-            found.get(name).is_some_and(|shard| numbers.get(&**file) == Some(shard))
-        };
-        let missing: Vec<String> = index
-            .weights
-            .iter()
-            .filter(|weight| !is_there(weight))
-            .map(|(name, file)| format!("{name} in {file}"))
-            .collect();
-        if !missing.is_empty() {
-            return corrupt("tensors that are not there", &missing, "all tensors of the index");
-        }
-        let named: HashSet<&str> = index.weights.iter().map(|(name, _)| &**name).collect();
-        let mut besides: Vec<String> =
-            found.into_keys().filter(|name| !named.contains(&**name)).collect();
-        besides.sort();
-        if !besides.is_empty() {
-            return corrupt("tensors beside the index", &besides, "tensors that the index names");
-        }
-        Ok(())
+        let refused = shard.refused().iter().filter(|refused| set.is_taken(&refused.name, number));
+        listing.refused.extend(refused.cloned());
+        listing.metadata = listing.metadata.take().or_else(|| shard.metadata().clone());
+        self.positions.push(positions);
+        self.shards.push(shard);
     }
 
     fn place(&self, position: usize) -> Result<(&dyn Source, usize), Error> {
@@ -131,7 +86,8 @@ impl Source for ShardedSource {
 
     fn alias_of(&self, position: usize) -> Option<usize> {
         let (shard, place) = self.places.get(position)?;
-        Some(self.begins.get(*shard)? + self.shards.get(*shard)?.alias_of(*place)?)
+        let alias = self.shards.get(*shard)?.alias_of(*place)?;
+        *self.positions.get(*shard)?.get(alias)?
     }
 
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {

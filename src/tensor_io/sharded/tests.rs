@@ -135,11 +135,18 @@ fn tensors_that_are_missing_doubled_or_not_in_the_index_are_named() {
         r#"{"metadata":{"x":[1]},"weight_map":{"b":"b.safetensors","a":"a.safetensors"}}"#,
     );
     assert_eq!(names.unwrap(), ["b", "a"]);
+    // Loaders take all of a file; of two tensors they have the one that the index means.
+    let names = with_index(r#"{"weight_map":{"a":"both.safetensors"}}"#);
+    assert_eq!(names.unwrap(), ["a", "b"]);
+    let names = with_index(r#"{"weight_map":{"a":"a.safetensors","b":"both.safetensors"}}"#);
+    assert_eq!(names.unwrap(), ["a", "b"]);
     for (index, said) in [
         (r#"{"weight_map":{"a":"a.safetensors","c":"a.safetensors"}}"#, "\"c in a.safetensors\""),
         (r#"{"weight_map":{"a":"b.safetensors","b":"b.safetensors"}}"#, "\"a in b.safetensors\""),
-        (r#"{"weight_map":{"a":"both.safetensors"}}"#, "beside the index: \"b\""),
-        (r#"{"weight_map":{"a":"a.safetensors","b":"both.safetensors"}}"#, "in two files: \"a\""),
+        (
+            r#"{"weight_map":{"b":"b.safetensors","c":"c.safetensors","d":"both.safetensors"}}"#,
+            "it is not there, and model.safetensors.index.json has 1 tensor in it",
+        ),
         (r#"{"weight_map":{"a":"gone.safetensors"}}"#, "gone.safetensors"),
         (r#"{"weight_map":{"a":"a.safetensors","a":"a.safetensors"}}"#, "\"a\" twice"),
         (r#"{"weight_map":{"a":"../a.safetensors"}}"#, "beside the index"),
@@ -152,6 +159,18 @@ fn tensors_that_are_missing_doubled_or_not_in_the_index_are_named() {
         let error = with_index(index).unwrap_err();
         assert!(error.contains(said), "{index}: {error}");
     }
+}
+
+#[test]
+fn a_tensor_beside_the_index_that_two_files_have_is_refused() {
+    let index = r#"{"weight_map":{"c":"both.safetensors","a":"again.safetensors"}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("both.safetensors"), 100, &[("c", 1), ("b", 1)]).unwrap();
+    write(&folder.path().join("again.safetensors"), 100, &[("a", 1), ("b", 1)]).unwrap();
+    let path = folder.path().join("model.safetensors.index.json");
+    fs::write(&path, index).unwrap();
+    let error = open(&path).err().unwrap().to_string();
+    assert!(error.contains("1 tensor in two files: \"b\""), "{error}");
 }
 
 #[test]

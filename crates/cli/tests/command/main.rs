@@ -31,6 +31,7 @@ mod serve_faults;
 mod serve_state;
 #[cfg(unix)]
 mod serving;
+mod shards;
 #[cfg(target_os = "linux")]
 mod signals;
 mod streams;
