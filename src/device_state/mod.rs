@@ -24,6 +24,8 @@ mod store;
 mod tests;
 mod versions;
 
+#[cfg(feature = "proxy")]
+pub(crate) use crate::files::resolve;
 pub use crate::files::{Durability, Phase, Progress, Watch};
 pub use error::Error;
 #[cfg(feature = "artifact")]

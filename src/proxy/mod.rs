@@ -64,4 +64,6 @@ pub use error::ProxyError;
 pub use handshake::Agreement;
 pub use health::Health;
 pub use ranges::Ranges;
-pub use server::{Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, Tokens};
+pub use server::{
+    Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, StateHolder, Tokens,
+};

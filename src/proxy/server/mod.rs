@@ -36,5 +36,5 @@ mod tests;
 
 pub use self::{
     access::Tokens, arrays::ServedDevices, builder::ServerBuilder, limits::Limits,
-    local::LocalSession, metrics::Metrics, serve::Server,
+    local::LocalSession, metrics::Metrics, serve::Server, state::StateHolder,
 };

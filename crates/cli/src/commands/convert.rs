@@ -31,6 +31,9 @@ pub(crate) fn run(
         return Err(Failure::new("expected what is read, and last what is written"));
     };
     let stream = output_form(arguments, to)?;
+    if stream.is_none() {
+        places::refuse_served(to)?;
+    }
     let versions = save::versions(&arguments.serdes_version, terminal)?;
     streams::once(from.iter().map(PathBuf::as_path))?;
     let form = save::input_form(arguments.kind.as_deref(), from)?;

@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result
     if streams::is_input(&arguments.name) || streams::is_output(&arguments.name) {
         return Err(Failure::new("parts lie beside a state that has a name; expected a path"));
     }
+    places::refuse_served(&arguments.name)?;
     let watch = watch::watch(terminal)?;
     let storage = places::storage(&watch);
     let options = WriteOptions::new(Versions::current())

@@ -1,10 +1,10 @@
 //! Where the paths of arguments lead: to files, and to what addresses name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serdes::{files::Watch, storage::Storage};
+use serdes::{files::Watch, proxy::StateHolder, storage::Storage};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::shown_path};
 
 /// The file system, object storage and the web, for one command. The waits for them end when the
 /// watch is cancelled.
@@ -19,4 +19,25 @@ pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
         Ok(None) => Err(Failure::new("--direct: what is at an address is no file")),
         Err(error) => Err(Failure::new(format_args!("--direct: {error}"))),
     }
+}
+
+/// Where a path leads in the file system; `None` for an address of something else, and for what is
+/// none.
+pub(crate) fn in_file_system(path: &Path) -> Option<PathBuf> {
+    Storage::anywhere().system_path(path).ok().flatten().map(std::borrow::Cow::into_owned)
+}
+
+/// An error if a server that runs has its state where a file is to be written: its next save would
+/// replace the file.
+pub(crate) fn refuse_served(path: &Path) -> Result<(), Failure> {
+    let Some(holder) = in_file_system(path).as_deref().and_then(StateHolder::of) else {
+        return Ok(());
+    };
+    let process = holder.process().map(|process| format!(" (process {process})"));
+    let failure = Failure::new(format_args!(
+        "{} is the state of a server that runs{}, or one of its older states: its next save would replace what is written there",
+        shown_path(path),
+        process.unwrap_or_default()
+    ));
+    Err(failure.with_hint("stop the server first, or name another file"))
 }

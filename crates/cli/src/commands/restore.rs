@@ -52,6 +52,9 @@ pub(crate) fn run(
         refuse_direct(&arguments.file)?;
     }
     let stream = output_stream(arguments, terminal)?;
+    if let Some(to) = arguments.to.as_deref().filter(|_| stream.is_none()) {
+        places::refuse_served(to)?;
+    }
     // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
     let input = if from_stream { Some(streams::input()?) } else { None };
     let watch = watch::watch(terminal)?;

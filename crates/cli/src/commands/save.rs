@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         }
         Some(terminal.take_stream()?)
     } else {
+        places::refuse_served(&arguments.output)?;
         None
     };
     let versions = versions(&arguments.serdes_version, terminal)?;

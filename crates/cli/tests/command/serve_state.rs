@@ -3,7 +3,7 @@ use std::{fs, time::Duration};
 
 use crate::{
     serving::{Serving, serve},
-    testkit::text,
+    testkit::{serdes, state_of, text, tiny},
 };
 
 #[test]
@@ -85,4 +85,60 @@ fn a_hangup_keeps_the_states_before_and_writes_the_version_that_is_asked_for() {
     }
     let refused = serve(&["--state", text(&state), "--serdes-version", "new"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn state_by_a_link_to_nothing_yet_has_one_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, link) = (folder.path().join("two.sds"), folder.path().join("link.sds"));
+    std::os::unix::fs::symlink("two.sds", &link).unwrap();
+    for (one, other) in [(&state, &link), (&link, &state)] {
+        let first = Serving::start(&["--state", text(one)]);
+        let second = serve(&["--state", text(other)]).output().unwrap();
+        let said = String::from_utf8(second.stderr).unwrap();
+        assert_eq!(second.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("process {}", first.child.id())), "{said}");
+        drop(first);
+    }
+}
+
+#[test]
+fn state_of_a_running_server_is_written_by_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (state, link, older) = (path("x.sds"), path("link.sds"), path("x.sds.1"));
+    let source = state_of(folder.path(), "small");
+    std::os::unix::fs::symlink("x.sds", &link).unwrap();
+    let part = ["--part", "0/1", "--id", "one"];
+    let save = |to: &str| serdes(&["save", "--from", text(&source), "-o", to]);
+    let parts =
+        serdes(&[&["save", "--from", text(&source), "-o", text(&state)][..], &part].concat());
+    assert_eq!(parts.status.code(), Some(0), "{parts:?}");
+    let server = Serving::start(&["--state", text(&state)]);
+    server.signal("-HUP");
+    while !state.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let before = fs::read(&state).unwrap();
+    let address = format!("file://{}", text(&state));
+    for to in [text(&state), text(&link), text(&older), &*address] {
+        for output in [
+            save(to),
+            serdes(&["convert", text(&tiny()), to]),
+            serdes(&["restore", text(&source), "--to", to]),
+            serdes(&[&["save", "--from", text(&source), "-o", to][..], &part].concat()),
+            serdes(&["merge", to, "--id", "one"]),
+        ] {
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{to}: {said}");
+            assert!(said.contains(&format!("process {}", server.child.id())), "{to}: {said}");
+            assert!(said.contains("stop the server first"), "{to}: {said}");
+        }
+    }
+    assert_eq!(fs::read(&state).unwrap(), before);
+    // Beside it there is room.
+    assert_eq!(save(text(&path("y.sds"))).status.code(), Some(0));
+    let (status, said) = server.stop();
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(save(text(&link)).status.code(), Some(0));
 }

@@ -1,69 +1,84 @@
-//! One server for one state: a lock on a file beside it, `.NAME.lock`.
+//! One server for one state: a lock on a file beside it, `.NAME.lock`, and one on the state itself.
 //!
-//! The state itself is replaced by another file at every save, so that a lock on it would be lost.
+//! The state is replaced by another file at every save, so that a lock on it would be lost; the file
+//! beside it stays. Links are followed before, also those that lead to nothing yet, so that a place
+//! has one lock by whatever name a server is given it. The lock on the state itself, which moves to
+//! each new file, is for files that have names in several places: hard links and bind mounts.
+//!
 //! The lock file goes when the server stops. One that a killed server left behind locks nobody out:
 //! the lock is the system's, and ended with the process.
 
 use std::{
-    ffi::OsString,
-    fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Seek as _, Write as _},
+    fs::{self, File, TryLockError},
+    io::Write as _,
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
-use super::identity::FileIdentity;
-use crate::proxy::{
-    ProxyError,
-    server::digest::{hash, hexadecimal},
+use super::{
+    holder::StateHolder,
+    lock_file::{at_lock_path, is_at, open_or_make, open_there},
 };
+use crate::{device_state, proxy::ProxyError};
 
-/// How often a lock is tried that another server takes away while it stops.
-const TRIES: usize = 100;
+/// How long a lock is tried that somebody has: another server takes it away while it stops, and
+/// whoever asks who has a state holds it for a moment.
+const PATIENCE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to write a state, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     /// `None` where the system has no locks.
     held: Option<(File, PathBuf)>,
+    /// The state itself, if there is one.
+    state: Mutex<Option<File>>,
 }
 
 impl Lock {
-    /// Locks the state at `path`, whether it is there or not.
+    /// Locks the state at `path`, whether it is there or not, and its places for `previous` older
+    /// states.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if another server has it, or no file can be made beside it.
-    pub(crate) fn take(path: &Path) -> Result<Self, ProxyError> {
+    /// [`ProxyError::Configuration`] if another server has one of them, or no file can be made
+    /// beside it.
+    pub(crate) fn take(path: &Path, previous: u32) -> Result<Self, ProxyError> {
         let refuse = |reason: String| {
             ProxyError::configuration("the place of the state", path.display().to_string(), reason)
         };
-        // Links may give a state more than one name.
-        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        for _ in 0..TRIES {
-            let (mut file, lock_path) = open(path).map_err(|error| {
-                refuse(format!("no lock can be made beside it: {error}; name a file in a folder that the server may write to"))
-            })?;
-            match file.try_lock() {
-                Err(TryLockError::WouldBlock) => {
-                    return Err(refuse(format!(
-                        "{} has it; stop that one, or give this server another file",
-                        holder(&mut file)
-                    )));
-                }
-                Err(TryLockError::Error(error)) => {
-                    tracing::warn!(%error, path = %lock_path.display(), "the system gives no locks here; nothing keeps two servers from this state");
-                    drop(fs::remove_file(&lock_path));
-                    return Ok(Self { held: None });
-                }
-                Ok(()) => {}
-            }
-            // Who had it before may have removed the file between the two steps.
-            if is_at(&file, &lock_path) {
-                // For people; nothing depends on it.
-                let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-                return Ok(Self { held: Some((file, lock_path)) });
+        let place = &device_state::resolve(path);
+        let until = Instant::now() + PATIENCE;
+        let held = take_place(place, until, previous).map_err(&refuse)?;
+        // Dropped where a place beside it is another server's.
+        let lock = Self { held, state: Mutex::default() };
+        let state = take_state(place, until).map_err(&refuse)?;
+        *lock.state() = state;
+        if let Some(holder) = StateHolder::of_places_beside(place, previous) {
+            return Err(refuse(format!(
+                "{holder} keeps its own states in one of the places of this one; stop that one, or give this server another file"
+            )));
+        }
+        Ok(lock)
+    }
+
+    /// Locks the file that a save has put into the place of the state, instead of the one before.
+    pub(crate) fn follow(&self, path: &Path) {
+        let mut state = self.state();
+        if state.as_ref().is_some_and(|file| is_at(file, path)) {
+            return;
+        }
+        *state = None;
+        match take_state(path, Instant::now() + PATIENCE) {
+            Ok(file) => *state = file,
+            Err(reason) => {
+                tracing::debug!(reason, path = %path.display(), "the state has no lock of its own until the next save");
             }
         }
-        Err(refuse("other servers start and stop on it all the time".to_owned()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<File>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,59 +94,66 @@ impl Drop for Lock {
     }
 }
 
-/// The lock file of a state.
-fn open(path: &Path) -> io::Result<(File, PathBuf)> {
-    let name = path.file_name().unwrap_or_default();
-    let mut usual = OsString::from(".");
-    usual.push(name);
-    usual.push(".lock");
-    let lock_path = path.with_file_name(usual);
-    match open_or_make(&lock_path) {
-        // The name of the state may be as long as names are at all.
-        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
-            let sum = hexadecimal(&hash(name.as_encoded_bytes()), 32);
-            let lock_path = path.with_file_name(format!(".{sum}.lock"));
-            Ok((open_or_make(&lock_path)?, lock_path))
+/// Locks the file beside the state, and says in it who has it; none where the system has no locks.
+/// An error is the reason, for people.
+fn take_place(
+    place: &Path,
+    until: Instant,
+    previous: u32,
+) -> Result<Option<(File, PathBuf)>, String> {
+    loop {
+        let (file, path) = at_lock_path(place, open_or_make).map_err(|error| {
+            format!(
+                "no lock can be made beside it: {error}; name a file in a folder that the server may write to"
+            )
+        })?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => {
+                let holder = StateHolder::read(file);
+                return Err(format!(
+                    "{holder} has it; stop that one, or give this server another file"
+                ));
+            }
+            Err(TryLockError::Error(error)) => {
+                tracing::warn!(%error, path = %path.display(), "the system gives no locks here; nothing keeps two servers from this state");
+                drop(fs::remove_file(&path));
+                return Ok(None);
+            }
+            Ok(()) => {}
         }
-        opened => Ok((opened?, lock_path)),
+        // Who had it before may have removed the file between the two steps.
+        if is_at(&file, &path) {
+            let text = StateHolder::text(previous);
+            // What cannot be written is not told to others; the lock holds all the same.
+            let _ = file.set_len(0).and_then(|()| (&file).write_all(text.as_bytes()));
+            return Ok(Some((file, path)));
+        }
+        if Instant::now() >= until {
+            return Err("other servers start and stop on it all the time".to_owned());
+        }
     }
 }
 
-/// Follows no link, and waits for no pipe: others may be able to write into the folder.
-#[cfg(unix)]
-fn open_or_make(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    use rustix::fs::OFlags;
-
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other(format!("`{}` is no file", path.display()))),
-    }
-}
-
-#[cfg(not(unix))]
-fn open_or_make(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
-}
-
-/// Whether the file is the one behind that name.
-fn is_at(file: &File, path: &Path) -> bool {
-    file.metadata().is_ok_and(|own| FileIdentity::names(&own, path))
-}
-
-/// Who has locked the file, in words.
-fn holder(file: &mut File) -> String {
-    let mut text = String::new();
-    // A process has few digits.
-    let read = file.rewind().and_then(|()| file.take(20).read_to_string(&mut text));
-    match read.ok().and_then(|_| text.trim().parse::<u32>().ok()) {
-        Some(process) => format!("another server (process {process})"),
-        None => "another server".to_owned(),
+/// Locks the state itself, if there is one and the system has locks. An error is the reason, for
+/// people.
+fn take_state(place: &Path, until: Instant) -> Result<Option<File>, String> {
+    loop {
+        let Ok(file) = open_there(place) else { return Ok(None) };
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::Error(_)) => return Ok(None),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                return Err(
+                    "another server has the same file by another name (a hard link, or a mount); stop that one, or give this server a copy of the file"
+                        .to_owned(),
+                );
+            }
+        }
     }
 }
 
@@ -147,13 +169,13 @@ mod tests {
     fn the_second_server_is_told_who_the_first_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.sds");
-        let first = Lock::take(&path).unwrap();
-        let said = Lock::take(&path).unwrap_err().to_string();
+        let first = Lock::take(&path, 0).unwrap();
+        let said = Lock::take(&path, 0).unwrap_err().to_string();
         assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
-        let other = Lock::take(&folder.path().join("y.sds")).unwrap();
+        let other = Lock::take(&folder.path().join("y.sds"), 0).unwrap();
         drop((first, other));
         assert_eq!(files(folder.path()), 0);
-        drop(Lock::take(&path).unwrap());
+        drop(Lock::take(&path, 0).unwrap());
     }
 
     #[test]
@@ -161,7 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.sds");
         fs::write(folder.path().join(".x.sds.lock"), "4194304999999999999999").unwrap();
-        drop(Lock::take(&path).unwrap());
+        drop(Lock::take(&path, 0).unwrap());
         assert_eq!(files(folder.path()), 0);
     }
 
@@ -169,11 +191,11 @@ mod tests {
     fn a_lock_that_somebody_replaced_is_not_taken_away_from_who_has_it_now() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.sds");
-        let first = Lock::take(&path).unwrap();
+        let first = Lock::take(&path, 0).unwrap();
         fs::remove_file(folder.path().join(".x.sds.lock")).unwrap();
-        let second = Lock::take(&path).unwrap();
+        let second = Lock::take(&path, 0).unwrap();
         drop(first);
-        assert!(Lock::take(&path).is_err());
+        assert!(Lock::take(&path, 0).is_err());
         drop(second);
         assert_eq!(files(folder.path()), 0);
     }
@@ -182,13 +204,13 @@ mod tests {
     fn names_may_be_as_long_as_names_are_and_links_are_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x".repeat(255));
-        let first = Lock::take(&path).unwrap();
-        assert!(Lock::take(&path).is_err());
+        let first = Lock::take(&path, 0).unwrap();
+        assert!(Lock::take(&path, 0).is_err());
         drop(first);
         assert_eq!(files(folder.path()), 0);
         let path = folder.path().join("x.sds");
         std::os::unix::fs::symlink("elsewhere", folder.path().join(".x.sds.lock")).unwrap();
-        assert!(Lock::take(&path).is_err());
+        assert!(Lock::take(&path, 0).is_err());
         assert_eq!(files(folder.path()), 1);
     }
 }

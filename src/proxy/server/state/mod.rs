@@ -23,9 +23,11 @@
 //!
 //! This part takes and gives arrays by their names. It must never know a session.
 
+mod holder;
 mod identity;
 mod kept;
 mod lock;
+mod lock_file;
 mod names;
 mod plan;
 mod restore;
@@ -36,6 +38,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use self::holder::StateHolder;
 pub(crate) use self::{
     kept::{LiveArrays, StateOptions},
     names::{NamedArrays, Names},

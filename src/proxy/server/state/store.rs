@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     codec::Status,
-    device_state::{Error, Reader, Watch},
+    device_state::{self, Error, Reader, Watch},
     ifrt::AttributeMap,
     proxy::{
         ProxyError,
@@ -67,11 +67,15 @@ impl State {
         gauges: &Arc<Gauges>,
         room: &Room,
     ) -> Result<Self, ProxyError> {
+        // Once and for all: the place that is locked is the one that is written, whatever becomes
+        // of links and of the working directory.
+        let options = options
+            .map(|options| StateOptions { path: device_state::resolve(&options.path), ..options });
         let mut contents = Contents::default();
         let mut lock = None;
         if let Some(options) = &options {
             write::try_place(options)?;
-            lock = Some(Arc::new(Lock::take(&options.path)?));
+            lock = Some(Arc::new(Lock::take(&options.path, options.previous)?));
             contents = read(options, devices, gauges, room)?;
         }
         let last = contents.arrays.keys().filter_map(|name| number_of(name)).max();
@@ -106,7 +110,10 @@ impl State {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         match &*lock {
             Some(lock) => Ok(Arc::clone(lock)),
-            None => Ok(Arc::clone(lock.insert(Arc::new(Lock::take(&options.path)?)))),
+            None => {
+                let taken = Lock::take(&options.path, options.previous)?;
+                Ok(Arc::clone(lock.insert(Arc::new(taken))))
+            }
         }
     }
 
@@ -278,8 +285,9 @@ impl State {
         *self.watch() = watch.clone();
         let saved = tokio::task::spawn_blocking(move || {
             // Until it is really over, also where nobody waits for it any more.
-            let _one = (one, lock);
+            let _one = one;
             let saved = state.carry_out(&*live, &options, &watch, occasion);
+            lock.follow(&options.path);
             state.gauges.note_save(saved.is_ok());
             saved
         });

@@ -32,6 +32,8 @@ use crate::{
 };
 
 mod deletion;
+#[cfg(unix)]
+mod place;
 
 /// A folder for a state.
 struct Folder(tempfile::TempDir);
