@@ -45,6 +45,8 @@ pub(crate) use error::Error;
 #[cfg(feature = "device")]
 pub(crate) use file_sink::FileSink;
 #[cfg(feature = "device")]
+pub use partial::remove_leftovers_of;
+#[cfg(feature = "device")]
 pub(crate) use partial::{remove_if_dead, target_of};
 #[cfg(feature = "device")]
 pub(crate) use place::resolve;

@@ -106,12 +106,26 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 
 /// Removes partial files of a target whose owner is dead. Failures are no concern of the save.
 pub(super) fn remove_leftovers(place: &TargetPlace) {
-    let Ok(entries) = fs::read_dir(&place.directory) else { return };
     let names = names_in_partials(&place.name);
+    remove_dead(&place.directory, |of| names.iter().any(|name| name.as_encoded_bytes() == of));
+}
+
+/// Removes the partial files that dead savers of `target` left beside it, and those of the files
+/// that belong to it, whose names begin as its own does. Those of live savers stay. Failures are of
+/// no concern: the next save of the same target tries again.
+#[cfg(feature = "device")]
+pub fn remove_leftovers_of(target: &Path) {
+    let Ok(place) = TargetPlace::of(target) else { return };
+    remove_leftovers(&place);
+    let stem = Path::new(&place.name).file_stem().unwrap_or(&place.name).as_encoded_bytes();
+    remove_dead(&place.directory, |of| of.starts_with(stem));
+}
+
+/// Removes the partial files in a directory whose owner is dead and whose target `is_meant`.
+fn remove_dead(directory: &Path, is_meant: impl Fn(&[u8]) -> bool) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        let found = entry.file_name();
-        let of = named_in(found.as_encoded_bytes());
-        if of.is_some_and(|of| names.iter().any(|name| name.as_encoded_bytes() == of)) {
+        if named_in(entry.file_name().as_encoded_bytes()).is_some_and(&is_meant) {
             remove_if_dead(&entry.path());
         }
     }

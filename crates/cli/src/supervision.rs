@@ -4,7 +4,9 @@
 //! work, and whoever reads the exit status would take that for an answer. So the work is done by a
 //! second process, the worker, which writes the files and prints the results itself and says its
 //! status down a pipe at the end. This process loads nothing, waits, passes on what people ask by
-//! signals, and makes an error of an end without a status. No byte of any file passes through it.
+//! signals, and makes an error of an end without a status. A worker that is asked to stop and does
+//! not come to its end is killed, and the partial files of one that did not end by itself are
+//! removed. No byte of any file passes through this process.
 //!
 //! The worker is in the same process group, so that stopping and continuing work as always; the
 //! signals that ask to stop do nothing to it where they come to it directly, as from a terminal,
@@ -17,7 +19,7 @@ use std::{
         fd::{AsRawFd, OwnedFd},
         unix::process::ExitStatusExt,
     },
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ExitStatus, Stdio},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -43,6 +45,11 @@ use crate::{
 /// How long the worker may take to end after it said its status: what a plug-in does at the end of
 /// a process may hang.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
+/// How long the worker may take to come to its end once it is asked to stop, where it has no limits
+/// of its own for that: a call into the plug-in may hang.
+pub(crate) const STOPPING_LIMIT: Duration = Duration::from_secs(3);
+/// How long the partial files of a worker that was killed at once may keep the end waiting.
+const CLEARING_LIMIT: Duration = Duration::from_secs(1);
 /// How often it is looked whether the worker is there, where its pipe does not tell because
 /// somebody else holds it.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -116,6 +123,15 @@ pub(crate) fn obey(each: impl FnMut(Request) + Send + 'static) {
     *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(each));
 }
 
+/// A work that a worker does.
+pub(crate) struct Work {
+    /// What SIGHUP means for it; where it is a request of its own, the worker has limits of its own
+    /// for a stop.
+    pub(crate) hangup: Hangup,
+    /// The file that it writes, if it writes one into the file system.
+    pub(crate) target: Option<PathBuf>,
+}
+
 /// What became of the worker.
 pub(crate) struct Ended {
     /// The status that it said.
@@ -124,11 +140,31 @@ pub(crate) struct Ended {
     pub(crate) exit: Option<ExitStatus>,
 }
 
+/// What people have asked.
+#[derive(Default)]
+struct Asked {
+    /// The signal by which they asked to stop first, and when.
+    stop: Mutex<Option<(i32, Instant)>>,
+    /// The signal by which they asked to stop at once; 0 before.
+    now: AtomicI32,
+}
+
+impl Asked {
+    fn stop(&self) -> Option<(i32, Instant)> {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_stop(&self, signal: i32) {
+        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        *stop = Some((signal, Instant::now()));
+    }
+}
+
 /// Runs this command, with these arguments, in a worker, to its end.
 ///
 /// # Errors
 /// What the system says if there can be none.
-pub(crate) fn run(hangup: Hangup) -> io::Result<Ended> {
+pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     let (status, said) = rustix::pipe::pipe()?;
     let (orders, order) = rustix::pipe::pipe()?;
     // The worker gets the other two, and must not keep these open.
@@ -143,12 +179,22 @@ pub(crate) fn run(hangup: Hangup) -> io::Result<Ended> {
     }
     let worker = Arc::new(Mutex::new(command.spawn()?));
     drop((said, orders));
-    let stopped = pass_on(hangup, order, Arc::clone(&worker))?;
-    let ended = wait(&worker, File::from(status))?;
-    let signal = stopped.load(Ordering::Relaxed);
+    let asked = pass_on(work.hangup, order, Arc::clone(&worker))?;
+    let limit = (work.hangup == Hangup::Stops).then_some(STOPPING_LIMIT);
+    let ended = wait(&worker, File::from(status), &asked, limit)?;
+    // A worker that said its status has left nothing.
+    if let Some(target) = work.target.as_ref().filter(|_| ended.status.is_none()) {
+        serdes::files::remove_leftovers_of(target);
+    }
+    let now = asked.now.load(Ordering::Acquire);
+    if now != 0 {
+        signals::end_by(now);
+    }
     // By that very signal: a plug-in may well fault while the work is stopped, which is to be said.
-    let was_stopped = ended.exit.is_some_and(|exit| exit.signal() == Some(signal));
-    if ended.status.is_none() && was_stopped && signal != 0 {
+    if let Some((signal, _)) = asked.stop()
+        && ended.status.is_none()
+        && ended.exit.is_some_and(|exit| exit.signal() == Some(signal))
+    {
         // It was asked to stop before it had begun anything.
         signals::end_by(signal);
     }
@@ -159,38 +205,47 @@ fn locked(worker: &Mutex<Child>) -> std::sync::MutexGuard<'_, Child> {
     worker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes on what people ask; answers where the number of the signal by which they ask to stop will
-/// be.
-fn pass_on(
-    hangup: Hangup,
-    order: OwnedFd,
-    worker: Arc<Mutex<Child>>,
-) -> io::Result<Arc<AtomicI32>> {
-    let stopped = Arc::new(AtomicI32::new(0));
-    let stop = Arc::clone(&stopped);
+/// Passes on what people ask; answers where it is noted.
+fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Result<Arc<Asked>> {
+    let asked = Arc::new(Asked::default());
+    let noted = Arc::clone(&asked);
     let mut order = File::from(order);
     signals::listen(hangup, move |request| {
         // Where nobody reads any more, the worker is at its end.
         let _ = match request {
             Request::Stop(signal) => {
-                stop.store(signal, Ordering::Relaxed);
+                noted.note_stop(signal);
                 order.write_all(&[STOP])
             }
             Request::Hangup => order.write_all(&[HANGUP]),
             Request::StopNow(signal) => {
+                noted.now.store(signal, Ordering::Release);
                 let _ = locked(&worker).kill();
+                // Whoever waits for the worker ends this process, unless the system keeps it.
+                thread::sleep(CLEARING_LIMIT);
                 signals::end_by(signal)
             }
         };
     })?;
-    Ok(stopped)
+    Ok(asked)
 }
 
-/// Waits until the worker has said its status and ended.
-fn wait(worker: &Mutex<Child>, mut pipe: File) -> io::Result<Ended> {
+/// Waits until the worker has said its status and ended; once it is asked to stop, no longer than
+/// `limit`.
+fn wait(
+    worker: &Mutex<Child>,
+    mut pipe: File,
+    asked: &Asked,
+    limit: Option<Duration>,
+) -> io::Result<Ended> {
     let mut said = None;
     let mut is_open = true;
     while said.is_none() {
+        if let (Some(limit), Some((_, since))) = (limit, asked.stop())
+            && since.elapsed() > limit
+        {
+            return kill(worker, None);
+        }
         let exit = if is_open {
             // First whether it has ended, then what it has said: it says its status before it ends.
             let exit = locked(worker).try_wait()?;
@@ -224,8 +279,13 @@ fn wait(worker: &Mutex<Child>, mut pipe: File) -> io::Result<Ended> {
         }
         thread::sleep(Duration::from_millis(1));
     }
+    kill(worker, said)
+}
+
+/// Kills a worker that does not end.
+fn kill(worker: &Mutex<Child>, status: Option<Status>) -> io::Result<Ended> {
     let mut worker = locked(worker);
     worker.kill()?;
     worker.wait()?;
-    Ok(Ended { status: said, exit: None })
+    Ok(Ended { status, exit: None })
 }

@@ -187,7 +187,8 @@ fn survives(command: &[&str], folder: &Path, target: &Path, new: &[u8], manners:
                 status => {
                     died += 1;
                     assert_eq!(status, Some(2), "{what}: {output:?}");
-                    assert!(files(folder).0 == before, "{what}: {:?}", files(folder).0.keys());
+                    let (after, is_all) = files(folder);
+                    assert!(after == before && is_all, "{what}: {:?}", after.keys());
                     let said = object(&output)["error"].as_str().unwrap().to_owned();
                     let words = "did not let the work come to its end";
                     assert!(
@@ -198,7 +199,6 @@ fn survives(command: &[&str], folder: &Path, target: &Path, new: &[u8], manners:
             }
         }
     }
-    // Whoever writes there next takes away what the dead have left.
     save_output(serdes().args(command).arg("--json"));
     assert!(files(folder).1, "{command:?}");
     assert!(fs::read(target).unwrap() == new);
@@ -355,10 +355,11 @@ fn a_plug_in_that_dies_under_a_server_leaves_the_state_that_was_there() {
             assert_eq!(status, Some(2), "{what}: {said}");
             let words = "did not let the work come to its end";
             assert!(said.contains(words) && said.contains(text(&library)), "{what}: {said}");
+            assert!(files(folder.path()).1, "{what}");
         }
     }
     assert!(died >= 10, "{died}");
-    // The next server takes away what the dead have left.
+    // The next server takes away the lock that a dead one has left.
     let alive = [("DYING_SLOT", "0"), ("DYING_CALL", "0"), ("DYING_MANNER", "exit")];
     let (status, said) =
         served(&state, &library, alive.map(|(name, value)| (name, value.to_owned())));

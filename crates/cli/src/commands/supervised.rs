@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::{plugin_opening, plugin_process, streams};
+use super::{places, plugin_opening, plugin_process, streams};
 use crate::{
     arguments::{Cli, Command},
     failure::Failure,
     process_settings,
     signals::Hangup,
-    supervision::{self, Ended},
+    supervision::{self, Ended, Work},
     terminal::Terminal,
 };
 
@@ -27,31 +27,36 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
         process_settings::note();
         return Ok(None);
     }
-    let (plugin, hangup, takes_stream) = match &cli.command {
+    let (plugin, hangup, output) = match &cli.command {
         Command::Save(arguments) => {
-            (&arguments.device.plugin, Hangup::Stops, streams::is_output(&arguments.output))
+            (&arguments.device.plugin, Hangup::Stops, Some(&arguments.output))
         }
-        Command::Restore(arguments) => (
-            &arguments.device.plugin,
-            Hangup::Stops,
-            arguments.to.as_deref().is_some_and(streams::is_output),
-        ),
-        Command::Serve(arguments) => (&arguments.plugin, Hangup::Asks, false),
+        Command::Restore(arguments) => {
+            (&arguments.device.plugin, Hangup::Stops, arguments.to.as_ref())
+        }
+        Command::Serve(arguments) => (&arguments.plugin, Hangup::Asks, arguments.state.as_ref()),
         _ => return Ok(None),
     };
     if plugin_opening::is_embedded(plugin) || !supervision::is_possible() {
         return Ok(None);
     }
-    let Ended { status, exit } = supervision::run(hangup)?;
+    let takes_stream =
+        hangup == Hangup::Stops && output.is_some_and(|output| streams::is_output(output));
+    let target = output.filter(|_| !takes_stream).and_then(|path| places::in_file_system(path));
+    let Ended { status, exit } = supervision::run(&Work { hangup, target })?;
     let mut terminal = Terminal::new(&cli.global)?;
     if takes_stream {
         // What went wrong is no part of the stream; on a terminal there is none.
         let _ = terminal.take_stream();
     }
-    let how = exit.map_or_else(
-        || "its process did not end, and was killed".to_owned(),
-        plugin_process::describe,
-    );
+    let how = match (exit, status) {
+        (Some(exit), _) => plugin_process::describe(exit),
+        (None, Some(_)) => "its process did not end, and was killed".to_owned(),
+        (None, None) => format!(
+            "it was asked to stop and hung for {} seconds more, and its process was killed",
+            supervision::STOPPING_LIMIT.as_secs()
+        ),
+    };
     let status = match status {
         Some(status) if exit.is_some_and(|exit| exit.code() == Some(status as i32)) => status,
         Some(status) => {

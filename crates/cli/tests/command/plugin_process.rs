@@ -51,14 +51,47 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
             assert!(String::from_utf8_lossy(&output.stderr).contains("error: "), "{output:?}");
         }
         assert_eq!(fs::read(place.join("a.sds")).unwrap(), old, "{habit}");
+        assert_eq!(hidden(place), 0, "{habit}");
     }
-    // What such an end left behind goes with the next save.
     stub_in(place, "");
     assert_eq!(status(&serdes(place, &save)), 0);
     assert_eq!(status(&serdes(place, &restore)), 0);
-    let hidden = fs::read_dir(place).unwrap().flatten();
-    let hidden = hidden.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
-    assert_eq!(hidden.count(), 0);
+    assert_eq!(hidden(place), 0);
+}
+
+/// How many files are half written, or meant for nobody's eyes.
+fn hidden(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count()
+}
+
+#[test]
+fn a_plugin_that_ends_the_process_leaves_nothing_of_any_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, tiny) = (folder.path(), tiny());
+    let whole = serdes(place, &["save", "--from", text(&tiny), "-o", "whole.sds"]);
+    assert_eq!(status(&whole), 0, "{whole:?}");
+    fs::create_dir(place.join("inner")).unwrap();
+    std::os::unix::fs::symlink("inner/real.sds", place.join("link.sds")).unwrap();
+    // Of a saver that lives: nobody else's leftovers are touched.
+    let alive = fs::File::create(place.join(".a.sds.0123456789abcdef.partial")).unwrap();
+    alive.lock().unwrap();
+    let long = format!("{}.sds", "x".repeat(250));
+    let save = ["a.sds", "link.sds", &*long].map(|to| ["save", "--from", text(&tiny), "-o", to]);
+    let part = ["save", "--from", text(&tiny), "-o", "b.sds", "--part", "0/2", "--id", "one"];
+    let restore = ["b.safetensors", "b.npz", "checkpoint"];
+    let restore = restore.map(|to| ["restore", "whole.sds", "--to", to, "--only", "dense_0/*"]);
+    let all = save.iter().map(|words| &words[..]).chain([&part[..]]);
+    for arguments in all.chain(restore.iter().map(|words| &words[..])) {
+        for habit in ["exit=sync_memcpy_dtoh", "crash=sync_memcpy_dtoh"] {
+            stub_in(place, habit);
+            let output = serdes(place, &[arguments, &["--plugin", "./libstub.so"]].concat());
+            assert_eq!(status(&output), 2, "{habit} {arguments:?}: {output:?}");
+            let left = (hidden(place), hidden(&place.join("inner")));
+            assert_eq!(left, (1, 0), "{habit} {arguments:?}");
+        }
+    }
+    drop(alive);
 }
 
 #[test]

@@ -5,10 +5,12 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use crate::testkit::{BINARY, command, status, stub_in, text};
+use serde_json::Value;
+
+use crate::testkit::{BINARY, command, serdes, status, stub_in, text, tiny};
 
 /// Four hundred tensors, and a plug-in that takes 50 milliseconds for each.
 fn long_work(folder: &Path) -> (PathBuf, PathBuf) {
@@ -95,6 +97,7 @@ fn the_second_request_ends_the_process_and_its_worker_at_once() {
     send("-TERM", child.id());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(15), "{output:?}");
+    assert_eq!(partials(folder.path()), 0);
     let gone = || !Path::new(&format!("/proc/{}", workers[0])).exists();
     for _ in 0..200 {
         if gone() {
@@ -145,6 +148,79 @@ fn signals_that_were_ignored_stay_ignored() {
         .output()
         .unwrap();
     assert_eq!(status(&nohup), 0);
+}
+
+/// Runs `arguments` with a plug-in that hangs in one of its functions, until it does, asks it to
+/// stop, and answers what it says.
+fn stopped_in_a_hang(folder: &Path, arguments: &[&str], function: &str, signal: &str) -> Value {
+    let library = stub_in(folder, &format!("hang={function}\nsay={function}"));
+    let mut child = command()
+        .args(arguments)
+        .args(["--json", "--plugin", text(&library)])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The stub sleeps by itself: no other call of it does.
+    let sleeps = || {
+        let workers = children(child.id());
+        let call = workers.iter().flat_map(|worker| {
+            let tasks =
+                fs::read_dir(format!("/proc/{worker}/task")).into_iter().flatten().flatten();
+            tasks.filter_map(|task| fs::read_to_string(task.path().join("wchan")).ok())
+        });
+        call.into_iter().any(|call| call.contains("nanosleep"))
+    };
+    let since = Instant::now();
+    while !sleeps() && since.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let since = Instant::now();
+    send(signal, child.id());
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(since.elapsed() < Duration::from_secs(30), "{function} {signal}: still there");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(2), "{function} {signal}: {output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("error: "), "{function} {signal}: {said}");
+    let last = output.stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
+    serde_json::from_slice(last).unwrap()
+}
+
+#[test]
+fn the_first_request_ends_work_whose_plugin_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let (state, whole, back) =
+        (place.join("a.sds"), place.join("whole.sds"), place.join("b.safetensors"));
+    let made = serdes(&["save", "--from", text(&tiny()), "-o", text(&whole)]);
+    assert_eq!(status(&made), 0, "{made:?}");
+    let source = tiny();
+    let save = ["save", "--from", text(&source), "-o", text(&state)];
+    let restore = ["restore", text(&whole), "--to", text(&back)];
+    for (arguments, function, signal) in [
+        (&save[..], "SE_InitPlugin", "-TERM"),
+        (&save[..], "create_device", "-INT"),
+        (&save[..], "sync_memcpy_htod", "-TERM"),
+        (&save[..], "sync_memcpy_dtoh", "-HUP"),
+        (&restore[..], "sync_memcpy_htod", "-INT"),
+        (&restore[..], "sync_memcpy_dtoh", "-TERM"),
+    ] {
+        fs::write(&state, "the old state").unwrap();
+        fs::write(&back, "the old file").unwrap();
+        let said = stopped_in_a_hang(place, arguments, function, signal);
+        let error = said["error"].as_str().unwrap();
+        assert!(error.contains("asked to stop and hung"), "{function} {signal}: {error}");
+        assert!(error.contains("libstub.so"), "{error}");
+        assert_eq!(fs::read(&state).unwrap(), b"the old state");
+        assert_eq!(fs::read(&back).unwrap(), b"the old file");
+        assert_eq!(partials(place), 0, "{function} {signal}");
+    }
 }
 
 #[test]
