@@ -275,6 +275,16 @@ pub enum Error {
         name: String,
     },
 
+    /// The device gave back other bytes than those of the source that it was given.
+    #[error(
+        "the device does not give back what was put into {name:?}: the checksums of what it gives are others than those of the source; check the device and its plug-in"
+    )]
+    #[non_exhaustive]
+    OtherBytes {
+        /// The tensor.
+        name: String,
+    },
+
     // The system.
     /// A salvage came to a place that the system did not read, and ended: whether anything is lost
     /// there is not known.

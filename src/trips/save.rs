@@ -36,7 +36,8 @@ pub struct SaveReport {
 
 /// A tensor between its source and its state.
 enum Loaded<M> {
-    OnDevice(M),
+    /// With the checksums of its chunks as the source gave them.
+    OnDevice(M, Vec<u32>),
     Strings(Vec<Vec<u8>>),
 }
 
@@ -45,12 +46,13 @@ enum Loaded<M> {
 ///
 /// The device is one of a StreamExecutor plug-in or of a PJRT client. The state says that its
 /// arrays are on the device's ordinal, or its id. The metadata is that of the first source that has
-/// some; a tensor of several names is stored once, and the metadata tell the others.
+/// some; a tensor of several names is stored once, and the metadata tell the others. What the device
+/// gives back is compared with what the sources gave, by checksums.
 ///
 /// # Errors
 /// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`;
-/// two tensors of one name; or whatever the sources, the device or the file report. No file is left
-/// behind then, and an old one stays.
+/// two tensors of one name; a tensor that the device does not give back as it was; or whatever the
+/// sources, the device or the file report. No file is left behind then, and an old one stays.
 pub fn save<D: HostedDevice>(
     sources: &[Box<dyn Source>],
     output: &Path,
@@ -104,7 +106,7 @@ pub fn save_into<D: HostedDevice>(
     let begin = Instant::now();
     let total = tensors.iter().map(|tensor| tensor.info.bytes).sum();
     watch.begin(Phase::Upload, total);
-    let loaded = load(&tensors, device, watch)?;
+    let loaded = load(&tensors, device, writer.chunk_bytes(), watch)?;
     report.upload_time = begin.elapsed();
 
     watch.begin(Phase::Save, total);
@@ -112,7 +114,9 @@ pub fn save_into<D: HostedDevice>(
         let sharding = SingleDeviceSharding::new(device.device_id());
         let spec = ArraySpec::new(info.dtype, info.shape.clone(), sharding);
         match loaded {
-            Loaded::OnDevice(memory) => writer.add(&info.name, &spec, &memory)?,
+            Loaded::OnDevice(memory, sums) => {
+                writer.add_uploaded(&info.name, &spec, &memory, &sums)?;
+            }
             Loaded::Strings(strings) => writer.add_strings(&info.name, &spec, &strings)?,
         }
     }
@@ -132,9 +136,10 @@ pub fn save_into<D: HostedDevice>(
 fn load<D: HostedDevice>(
     tensors: &[Planned<'_>],
     device: &D,
+    chunk_bytes: u32,
     watch: &Watch,
 ) -> Result<Vec<Loaded<D::Memory>>, Error> {
-    let mut uploads = Uploads::<D::Memory>::new(device, watch);
+    let mut uploads = Uploads::<D::Memory>::new(device, watch).summing(chunk_bytes);
     let mut loaded = Vec::new();
     for Planned { source, position, info } in tensors {
         if info.dtype == DType::String {
@@ -145,7 +150,7 @@ fn load<D: HostedDevice>(
         let memory = uploads
             .put(&info.name, &mut *data, &contents_of(info)?)?
             .map_err(|source| Error::Data { name: info.name.clone(), source })?;
-        loaded.push(Loaded::OnDevice(memory));
+        loaded.push(Loaded::OnDevice(memory, uploads.take_sums()));
     }
     Ok(loaded)
 }

@@ -1,6 +1,7 @@
 /* A PJRT plug-in that is another one until it dies: the table is that of the library in DYING_REAL, and the function in slot DYING_SLOT ends the
  * process at its call number DYING_CALL, in the manner of DYING_MANNER: `exit` (with status 0), `abort`, `kill` (nothing of the process gets
- * a word in) or `fault`. */
+ * a word in) or `fault`. In the manner `lie` it lives, and the call answers that it is done and leaves the memory alone that it is to fill,
+ * whose address and size are the words DYING_TARGET and 5 of its arguments. */
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -18,8 +19,20 @@ static Function wrapped;
 static long calls, last;
 static const char* manner;
 
+static void* lie(void* args) {
+  uint64_t* words = args;
+  uint64_t* target = &words[atol(getenv("DYING_TARGET"))];
+  uint64_t real = *target;
+  /* Never freed: the copy may end later. */
+  if (real) *target = (uint64_t)(uintptr_t)malloc(words[5] + 1);
+  void* error = wrapped(args);
+  *target = real;
+  return error;
+}
+
 static void* dying(void* args) {
   if (__atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) == last) {
+    if (strcmp(manner, "lie") == 0) return lie(args);
     if (strcmp(manner, "exit") == 0) exit(0);
     if (strcmp(manner, "abort") == 0) abort();
     if (strcmp(manner, "fault") == 0) *(volatile int*)8 = 1;

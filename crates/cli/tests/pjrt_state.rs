@@ -231,6 +231,47 @@ fn a_plug_in_that_dies_in_a_restore_leaves_the_file_that_was_there_and_the_state
     survives(&command, folder.path(), &back, &new, &["exit", "kill"]);
 }
 
+#[test]
+fn save_finds_a_plug_in_that_answers_and_copies_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
+    let command = ["save", "--from", text(&source), "-o", text(&state), "--json"];
+    save_output(serdes().args(command).args(["--plugin", text(plugin())]));
+    let new = fs::read(&state).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let library = dying(elsewhere.path());
+    // The place of the memory in the arguments, in words.
+    for (name, word) in [("PJRT_Buffer_ToHostBuffer", "4"), ("PJRT_Buffer_CopyRawToHost", "3")] {
+        let slot = function(name).unwrap().slot(Minor::new(80)).unwrap();
+        let mut found = 0;
+        for call in 1..=4 {
+            fs::write(&state, "what was there").unwrap();
+            let output = serdes()
+                .args(command)
+                .args(["--plugin", text(&library)])
+                .env("DYING_REAL", plugin())
+                .env("DYING_SLOT", slot.to_string())
+                .env("DYING_CALL", call.to_string())
+                .env("DYING_MANNER", "lie")
+                .env("DYING_TARGET", word)
+                .output()
+                .unwrap();
+            let now = fs::read(&state).unwrap();
+            if output.status.code() == Some(0) {
+                assert!(now == new, "{name}, call {call}: other bytes were saved");
+                continue;
+            }
+            found += 1;
+            assert_eq!(output.status.code(), Some(2), "{name}, call {call}: {output:?}");
+            let said = object(&output)["error"].as_str().unwrap().to_owned();
+            let is_named = said.contains("\"long\"") || said.contains("\"short\"");
+            assert!(said.contains("does not give back") && is_named, "{name} {call}: {said}");
+            assert!(now == b"what was there" && files(folder.path()).1, "{name}, call {call}");
+        }
+        assert!(found > 0, "{name} is not called, or its lies are not found");
+    }
+}
+
 /// Puts an array onto each device of the server at `address`, and reads it back.
 fn put_and_get(address: &str) {
     use serdes::{

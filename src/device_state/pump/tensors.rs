@@ -4,7 +4,8 @@
 use std::io::{self, Read};
 
 use super::{
-    BUFFER_BYTES, Contents, Filled, FromDevice, Incoming, Memory, Pool, Returns, Streams, ToDevice,
+    BUFFER_BYTES, ChunkSums, Contents, Filled, FromDevice, Incoming, Memory, Pool, Returns,
+    Streams, ToDevice,
 };
 use crate::{device_state::Error, files::Watch};
 
@@ -15,13 +16,29 @@ pub(crate) struct Uploads<'a, M: Memory> {
     pool: Pool,
     returns: Returns,
     to: ToDevice<M>,
+    /// The length of the chunks whose checksums are wanted.
+    chunk_bytes: Option<u32>,
+    /// Those of the array that was put last.
+    sums: Vec<u32>,
 }
 
 impl<'a, M: Memory> Uploads<'a, M> {
     /// Onto `device`.
     pub(crate) fn new(device: &'a M::Device, watch: &'a Watch) -> Self {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
-        Self { device, watch, pool, returns: returns.clone(), to: ToDevice::new(returns) }
+        let to = ToDevice::new(returns.clone());
+        Self { device, watch, pool, returns, to, chunk_bytes: None, sums: Vec::new() }
+    }
+
+    /// Takes the checksums of chunks of so many bytes on the way.
+    pub(crate) fn summing(mut self, chunk_bytes: u32) -> Self {
+        self.chunk_bytes = Some(chunk_bytes);
+        self
+    }
+
+    /// The checksums of the array that was put last, if they are taken.
+    pub(crate) fn take_sums(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.sums)
     }
 
     /// Puts an array, which is what comes next of `data`, onto the device; an error of `data` is
@@ -35,6 +52,7 @@ impl<'a, M: Memory> Uploads<'a, M> {
         let failed = |error| M::failed("writing", name, error);
         let mut memory = M::allocate(self.device, contents).map_err(failed)?;
         let (mut offset, bytes) = (0, contents.bytes());
+        let mut sums = self.chunk_bytes.map(ChunkSums::new);
         while offset < bytes {
             let now = (bytes - offset).min(BUFFER_BYTES as u64) as usize;
             let buffer = self.pool.take(now, |bytes| {
@@ -45,11 +63,15 @@ impl<'a, M: Memory> Uploads<'a, M> {
                 self.returns.give(filled.into_buffer());
                 return Ok(Err(error));
             }
+            if let Some(sums) = &mut sums {
+                sums.update(&filled);
+            }
             self.to.push(name, &mut memory, offset, filled)?;
             offset += now as u64;
             self.watch.advance(now as u64)?;
         }
         self.to.finish()?;
+        self.sums = sums.map(ChunkSums::finish).unwrap_or_default();
         memory.finish().map(Ok).map_err(failed)
     }
 }

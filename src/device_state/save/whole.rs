@@ -2,7 +2,10 @@
 
 use std::io::{self, Read};
 
-use super::Writer;
+use super::{
+    Writer,
+    writer::{OpenArray, OpenPiece},
+};
 use crate::{
     device_state::{Error, HostedMemory, WriteOptions, format::index::Placement, pump::Contents},
     ifrt::{ArraySpec, DType},
@@ -24,13 +27,39 @@ impl Writer {
         spec: &ArraySpec,
         memory: &M,
     ) -> Result<(), Error> {
+        let (_, piece) = self.put_whole(name, spec, memory)?;
+        self.end_piece(piece)
+    }
+
+    /// As [`add`](Self::add), of memory whose chunks had these checksums when it was filled.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add); [`Error::OtherBytes`] if the device gives back something else.
+    pub(crate) fn add_uploaded<M: HostedMemory>(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        memory: &M,
+        sums: &[u32],
+    ) -> Result<(), Error> {
+        let (array, piece) = self.put_whole(name, spec, memory)?;
+        self.end_piece_of(&array, piece, sums)
+    }
+
+    /// Begins an array of one piece, which gets all of `memory`.
+    fn put_whole<'a, M: HostedMemory>(
+        &mut self,
+        name: &'a str,
+        spec: &ArraySpec,
+        memory: &M,
+    ) -> Result<(OpenArray<'a>, OpenPiece), Error> {
         check_size(name, spec, memory.bytes())?;
         check_contents(name, spec, spec.shape().dims().iter().copied(), memory)?;
         self.use_memory_of(memory);
         let array = self.begin_array(name, spec)?;
         let mut piece = self.begin_piece(&array, whole(spec), memory.bytes())?;
         self.put_memory(&array, &mut piece, memory)?;
-        self.end_piece(piece)
+        Ok((array, piece))
     }
 
     /// Adds a tensor whose bytes lie in memory of this process.

@@ -283,6 +283,25 @@ impl Writer {
         self.put_footer(piece.number, &piece.sums.finish())
     }
 
+    /// The same, if the checksums of the data are these.
+    pub(super) fn end_piece_of(
+        &mut self,
+        array: &OpenArray<'_>,
+        piece: OpenPiece,
+        expected: &[u32],
+    ) -> Result<(), Error> {
+        let found = piece.sums.finish();
+        if found != expected {
+            return Err(Error::OtherBytes { name: array.name.to_owned() });
+        }
+        self.put_footer(piece.number, &found)
+    }
+
+    /// The length of the chunks that have a checksum each.
+    pub(crate) const fn chunk_bytes(&self) -> u32 {
+        self.options.chunk_bytes
+    }
+
     fn put_footer(&mut self, piece: u32, sums: &[u32]) -> Result<(), Error> {
         self.index.checksums(sums);
         self.staging.put(&piece::encode_footer(piece, sums))?;

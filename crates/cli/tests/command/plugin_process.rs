@@ -95,6 +95,31 @@ fn a_plugin_that_ends_the_process_leaves_nothing_of_any_target() {
 }
 
 #[test]
+fn save_and_restore_compare_what_a_device_gives_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, tiny) = (folder.path(), tiny());
+    let whole = serdes(place, &["save", "--from", text(&tiny), "-o", "whole.sds"]);
+    assert_eq!(status(&whole), 0, "{whole:?}");
+    // Copies leave out the second half.
+    stub_in(place, "short=1");
+    let save = ["save", "--from", text(&tiny), "-o", "a.safetensors"];
+    let restore = ["restore", "whole.sds", "--to", "a.safetensors"];
+    for (work, words) in [
+        (&save[..], "others than those of the source"),
+        (&restore[..], "fail the checksums of the state"),
+    ] {
+        fs::write(place.join("a.safetensors"), "what was there").unwrap();
+        let output = serdes(place, &[work, &["--json", "--plugin", "./libstub.so"]].concat());
+        assert_eq!(status(&output), 2, "{output:?}");
+        let said = error(&output);
+        assert!(said.contains("does not give back what was put into"), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert_eq!(fs::read(place.join("a.safetensors")).unwrap(), b"what was there");
+        assert_eq!(hidden(place), 0);
+    }
+}
+
+#[test]
 fn a_state_that_is_whole_is_one_although_the_plugin_then_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
