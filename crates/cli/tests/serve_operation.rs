@@ -146,7 +146,7 @@ fn metrics_are_on_a_listener_of_their_own_on_this_machine() {
 fn health_is_asked_without_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
-    fs::write(&tokens, "one\ntwo\n").unwrap();
+    fs::write(&tokens, "one-of-two-tokens\ntwo-of-two-tokens\n").unwrap();
     let serving = Serving::start(&["--token-file", tokens.to_str().unwrap()]);
     let (status, said) = health(&serving.address, &[]);
     assert_eq!(status, Some(0));
@@ -219,11 +219,11 @@ fn objects(log: &str) -> Vec<Value> {
 fn a_line_of_the_log_says_of_which_request_it_is_and_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
-    fs::write(&tokens, "a-secret-token\n").unwrap();
+    fs::write(&tokens, "a-token-that-is-secret\n").unwrap();
     let tokens = tokens.to_str().unwrap();
     let serving = Serving::start(&["--log-format", "json", "-vv", "--token-file", tokens]);
     let runtime = runtime();
-    let options = serdes::proxy::ClientOptions::default().with_token("a-secret-token");
+    let options = serdes::proxy::ClientOptions::default().with_token("a-token-that-is-secret");
     runtime.block_on(async {
         let client = Client::connect_with(&serving.address, options).await.unwrap();
         let array = put(&client, b"secret bytes").await;

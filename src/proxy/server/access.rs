@@ -46,12 +46,16 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`. Empty lines and what
-    /// follows a `#` do not count.
+    /// The characters that a token has at least: fewer can be guessed.
+    pub const SHORTEST: usize = 16;
+
+    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`,
+    /// [`SHORTEST`](Self::SHORTEST) of them or more. Empty lines and what follows a `#` do not
+    /// count.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if a line is no token, with its number and not its text; if
-    /// there is none.
+    /// [`ProxyError::Configuration`] if a line is no token, or one that is too short, with its
+    /// number and not its text; if there is none.
     pub fn parse(text: &str) -> Result<Self, ProxyError> {
         let wrong = |found: String, reason: &str| {
             ProxyError::configuration("the list of tokens", found, reason)
@@ -68,6 +72,14 @@ impl Tokens {
             {
                 let reason = "expected a token of letters, digits and -._~+/= and nothing else";
                 return Err(wrong(format!("line {}", number + 1), reason));
+            }
+            if token.len() < Self::SHORTEST {
+                let found = format!("too short in line {}", number + 1);
+                let reason = format!(
+                    "expected tokens of at least {} characters, which nobody guesses; `openssl rand -hex 32` makes one",
+                    Self::SHORTEST
+                );
+                return Err(wrong(found, &reason));
             }
             tags.push((hmac::sign(&key, token.as_bytes()), hash(token.as_bytes())));
         }

@@ -33,6 +33,7 @@ mod serve;
 mod serve_access;
 mod serve_log;
 mod serve_manager;
+mod small_file;
 mod streams;
 #[cfg(target_os = "linux")]
 mod supervised;

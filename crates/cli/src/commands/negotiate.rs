@@ -8,7 +8,7 @@ use serdes::{
     version::{Line, VersionRange},
 };
 
-use super::offer::Offer;
+use super::{offer::Offer, small_file};
 use crate::{
     arguments::{NegotiateArguments, RangeArguments},
     failure::Failure,
@@ -120,14 +120,19 @@ fn health(
     Ok(status)
 }
 
+/// Reads certificates or a key.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path)
-        .map_err(|error| Failure::new(format_args!("cannot read {}: {error}", path.display())))
+    small_file::read(path, "certificates or a key in PEM, at most 16777216 bytes", 1 << 24)
+}
+
+/// Reads a list of tokens.
+pub(super) fn read_tokens(path: &Path) -> Result<Vec<u8>, Failure> {
+    small_file::read(path, "a list of tokens, a line each, at most 1048576 bytes", 1 << 20)
 }
 
 /// The first token of a file with a token a line.
 fn first_token(path: &Path) -> Result<String, Failure> {
-    let bytes = read(path)?;
+    let bytes = read_tokens(path)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut tokens = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let token = tokens.find(|token| !token.is_empty());

@@ -224,7 +224,10 @@ async fn save_on_hangup(
     has_state: bool,
 ) {
     while hangups.recv().await.is_some() {
-        serve_access::renew(&server, &access);
+        // A pipe may keep whoever reads it waiting.
+        let (renewed, given) = (server.clone(), access.clone());
+        let renewing = move || serve_access::renew(&renewed, &given);
+        let _ = tokio::task::spawn_blocking(renewing).await;
         if has_state {
             // The outcome is in the log.
             let _ = server.save().await;

@@ -136,7 +136,7 @@ fn renew_certificates(server: &Server, arguments: &AccessArguments) {
 }
 
 fn tokens(path: &Path) -> Result<Tokens, Failure> {
-    let text = String::from_utf8(negotiate::read(path)?)
+    let text = String::from_utf8(negotiate::read_tokens(path)?)
         .map_err(|_| Failure::new(format_args!("{}: expected text", path.display())))?;
     if readable_by_others(path) {
         tracing::warn!(path = %path.display(), "others on this machine can read the tokens");

@@ -1,6 +1,11 @@
 //! Who may connect to `serdes serve`, and how much: as a user gives it.
 
-use std::{fs, path::Path, process::Output, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+    time::Duration,
+};
 
 use crate::{serving::Serving, testkit::serdes};
 
@@ -17,7 +22,7 @@ fn beyond_this_machine_somebody_has_to_be_named_or_anyone_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (tokens, certificate, key) = (path("tokens"), path("certificate.pem"), path("key.pem"));
-    write(Path::new(&tokens), "a-token\n");
+    write(Path::new(&tokens), "a-token-that-is-long\n");
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     write(Path::new(&certificate), &made.cert.pem());
     write(Path::new(&key), &made.signing_key.serialize_pem());
@@ -49,9 +54,9 @@ fn tokens_are_wanted_on_this_machine_too_and_read_again_on_sighup() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (tokens, old, new) = (path("tokens"), path("old"), path("new"));
-    write(Path::new(&tokens), "# of May\nold-token\n");
-    write(Path::new(&old), "old-token\n");
-    write(Path::new(&new), "new-token # of June\n");
+    write(Path::new(&tokens), "# of May\nold-token-of-may-2026\n");
+    write(Path::new(&old), "old-token-of-may-2026\n");
+    write(Path::new(&new), "new-token-of-june-2026 # of June\n");
     let serving = Serving::start(&["--token-file", &tokens]);
     let negotiate = |more: &[&str]| serdes(&[&["negotiate", &serving.address], more].concat());
     let without = negotiate(&[]);
@@ -59,7 +64,7 @@ fn tokens_are_wanted_on_this_machine_too_and_read_again_on_sighup() {
     assert!(error_of(&without).contains("UNAUTHENTICATED"), "{}", error_of(&without));
     assert_eq!(negotiate(&["--token-file", &new]).status.code(), Some(2));
     assert_eq!(negotiate(&["--token-file", &old]).status.code(), Some(0));
-    write(Path::new(&tokens), "new-token\n");
+    write(Path::new(&tokens), "new-token-of-june-2026\n");
     serving.signal("-HUP");
     // The signal takes effect by and by.
     let renewed = (0..200).any(|_| {
@@ -69,15 +74,89 @@ fn tokens_are_wanted_on_this_machine_too_and_read_again_on_sighup() {
     assert!(renewed);
     assert_eq!(negotiate(&["--token-file", &old]).status.code(), Some(2));
     // What is no list of tokens changes nothing.
-    write(Path::new(&tokens), "two words\n");
-    serving.signal("-HUP");
-    std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(negotiate(&["--token-file", &new]).status.code(), Some(0));
-    assert_eq!(serving.stop().0, Some(0));
-    for text in ["", "# none\n", "two words\n"] {
+    let short = path("short");
+    write(Path::new(&short), "x\n");
+    for text in ["two words\n", "x\n"] {
+        write(Path::new(&tokens), text);
+        serving.signal("-HUP");
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(negotiate(&["--token-file", &new]).status.code(), Some(0), "{text}");
+        assert_eq!(negotiate(&["--token-file", &short]).status.code(), Some(2), "{text}");
+    }
+    let (status, said) = serving.stop();
+    assert_eq!(status, Some(0));
+    assert!(said.contains("the old tokens stay"), "{said}");
+    assert!(said.contains("line 1") && said.contains("at least 16 characters"), "{said}");
+    for text in ["", "# none\n", "two words\n", "fifteen-letters\n"] {
         write(Path::new(&tokens), text);
         assert_eq!(serdes(&["serve", "--token-file", &tokens]).status.code(), Some(2));
     }
+}
+
+/// A pipe by a name, whose writer is `write`; the writer ends with the test.
+fn pipe(path: &Path, write: &str) -> std::process::Child {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    let mut writer = Command::new("sh");
+    writer.args(["-c", &format!("exec >\"$0\"; {write}")]).arg(path);
+    writer.stderr(std::process::Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn token_file_without_an_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (large, endless, silent) = (path("large"), path("endless"), path("silent"));
+    fs::File::create(&large).unwrap().set_len((1 << 20) + 1).unwrap();
+    let mut writers =
+        vec![pipe(&endless, "yes a-token-that-comes-for-ever"), pipe(&silent, "exec sleep 600")];
+    for (file, words) in [
+        (Path::new("/dev/zero"), "is a device"),
+        (Path::new("/dev/null"), "is a device"),
+        (&large, "more than 1048576 bytes"),
+        (&endless, "more than 1048576 bytes"),
+        (&silent, "did not end within 10 seconds"),
+        (folder.path(), "cannot read"),
+    ] {
+        let file = file.to_str().unwrap();
+        let output = serdes(&["serve", "--token-file", file]);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        assert!(error_of(&output).contains(words), "{file}: {}", error_of(&output));
+    }
+    let client = serdes(&["negotiate", "127.0.0.1:1", "--token-file", "/dev/zero"]);
+    assert!(error_of(&client).contains("is a device"), "{}", error_of(&client));
+    // A pipe that ends is a file as any other.
+    let ends = path("ends");
+    writers.push(pipe(&ends, "sleep 0.3; echo a-token-out-of-a-pipe"));
+    let serving = Serving::start(&["--token-file", ends.to_str().unwrap()]);
+    let plain = path("plain");
+    write(&plain, "a-token-out-of-a-pipe\n");
+    let plain = plain.to_str().unwrap();
+    let client = serdes(&["negotiate", &serving.address, "--token-file", plain]);
+    assert_eq!(client.status.code(), Some(0), "{client:?}");
+    assert_eq!(serving.stop().0, Some(0));
+    for mut writer in writers {
+        drop(writer.kill());
+        writer.wait().unwrap();
+    }
+}
+
+#[test]
+fn token_file_that_turns_endless_leaves_the_old_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (tokens, old) = (path("tokens"), path("old"));
+    write(Path::new(&tokens), "old-token-of-may-2026\n");
+    fs::copy(&tokens, &old).unwrap();
+    let serving = Serving::start(&["--token-file", &tokens]);
+    fs::remove_file(&tokens).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &tokens).unwrap();
+    serving.signal("-HUP");
+    std::thread::sleep(Duration::from_millis(500));
+    let client = serdes(&["negotiate", &serving.address, "--token-file", &old]);
+    assert_eq!(client.status.code(), Some(0), "{client:?}");
+    let (status, said) = serving.stop();
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("the old tokens stay") && said.contains("is a device"), "{said}");
 }
 
 #[test]

@@ -209,7 +209,8 @@ fn ids_of_sessions_and_handles_of_the_server_cannot_be_guessed() {
 fn every_call_needs_one_of_the_tokens() {
     test(|| async {
         let tokens =
-            Tokens::parse("# of the team\nfirst-token\n\nsecond-token # until May\n").unwrap();
+            Tokens::parse("# of the team\nfirst-token-of-two\n\nsecond-token-of-two # until May\n")
+                .unwrap();
         let running =
             Running::start(Server::builder(&plugin()).tokens(tokens).build().unwrap()).await;
         let caller = |token| Caller { server: &running.address, from: "127.0.0.1", token };
@@ -217,15 +218,15 @@ fn every_call_needs_one_of_the_tokens() {
             None,
             Some("Bearer first"),
             Some("Bearer "),
-            Some("Basic first-token"),
-            Some("first-token"),
-            Some("Bearer first-token-"),
+            Some("Basic first-token-of-two"),
+            Some("first-token-of-two"),
+            Some("Bearer first-token-of-two-"),
         ] {
             let stranger = caller(token);
             assert_eq!(stranger.get_version().await, Err(Code::Unauthenticated), "{token:?}");
             let opened = stranger.session(AttributeMap::new(), init()).await;
             assert_eq!(opened.unwrap_err().code(), Code::Unauthenticated);
-            let data = AttributeMap::from_iter([("serdes.token", "first-token".into())]);
+            let data = AttributeMap::from_iter([("serdes.token", "first-token-of-two".into())]);
             assert_eq!(
                 stranger.session(data, init()).await.unwrap_err().code(),
                 Code::Unauthenticated
@@ -234,7 +235,7 @@ fn every_call_needs_one_of_the_tokens() {
             assert_eq!(stranger.look_up(1, 1).await.unwrap_err().code(), Code::Unauthenticated);
             assert_eq!(stranger.delete(1, 1).await.unwrap_err().code(), Code::Unauthenticated);
         }
-        for token in ["Bearer first-token", "bearer second-token"] {
+        for token in ["Bearer first-token-of-two", "bearer second-token-of-two"] {
             assert_eq!(caller(Some(token)).get_version().await, Ok(()));
         }
         assert_eq!(running.server.metrics().unauthenticated, 36);
@@ -248,21 +249,27 @@ fn every_call_needs_one_of_the_tokens() {
 fn a_client_with_a_token_works_until_the_token_goes() {
     test(|| async {
         let tokens = |text| Tokens::parse(text).unwrap();
-        let server = Server::builder(&plugin()).tokens(tokens("old\nstays")).build().unwrap();
+        let server = Server::builder(&plugin())
+            .tokens(tokens("old-token-of-three\ntoken-that-stays"))
+            .build()
+            .unwrap();
         let running = Running::start(server).await;
         let connect = async |token| {
             Client::connect_with(&running.address, ClientOptions::default().with_token(token)).await
         };
-        let (leaves, stays) = (connect("old").await.unwrap(), connect("stays").await.unwrap());
+        let (leaves, stays) = (
+            connect("old-token-of-three").await.unwrap(),
+            connect("token-that-stays").await.unwrap(),
+        );
         let shape = Shape::new([3]).unwrap();
         let array = leaves.put(DType::U8, &shape, DeviceId(0), &b"abc"[..]).await.unwrap();
         assert_eq!(&leaves.get(&array).await.unwrap()[..], b"abc");
         let kept = stays.put(DType::U8, &shape, DeviceId(1), &b"xyz"[..]).await.unwrap();
-        running.server.replace_tokens(tokens("stays\nnew"));
+        running.server.replace_tokens(tokens("token-that-stays\nnew-token-of-three"));
         assert!(leaves.get(&array).await.is_err());
-        assert!(connect("old").await.is_err());
+        assert!(connect("old-token-of-three").await.is_err());
         assert_eq!(&stays.get(&kept).await.unwrap()[..], b"xyz");
-        connect("new").await.unwrap();
+        connect("new-token-of-three").await.unwrap();
         drop((array, kept, leaves, stays));
         running.stop().await.unwrap();
     });
@@ -271,7 +278,7 @@ fn a_client_with_a_token_works_until_the_token_goes() {
 #[test]
 fn a_session_may_bring_its_token_where_the_server_allows_it() {
     test(|| async {
-        let tokens = Tokens::parse("a-token").unwrap();
+        let tokens = Tokens::parse("a-token-that-is-long").unwrap();
         let server = Server::builder(&plugin()).tokens(tokens).session_tokens().build().unwrap();
         let running = Running::start(server).await;
         let caller = |from| Caller { server: &running.address, from, token: None };
@@ -285,7 +292,7 @@ fn a_session_may_bring_its_token_where_the_server_allows_it() {
                 Code::Unauthenticated
             );
         }
-        let data = AttributeMap::from_iter([("serdes.token", "a-token".into())]);
+        let data = AttributeMap::from_iter([("serdes.token", "a-token-that-is-long".into())]);
         let (answer, _open) = owner.session(data, init()).await.unwrap();
         let id = id_of(answer);
         owner.store(id, 1, b"mine").await.unwrap();
@@ -303,7 +310,21 @@ fn tokens_that_cannot_be_sent_are_refused_without_their_text() {
         let error = Tokens::parse(text).unwrap_err().to_string();
         assert!(!error.contains("words") && !error.contains("valid"), "{error}");
     }
-    assert_eq!(Tokens::parse("a\r\nb=\r\n").unwrap().len(), 2);
+    let text = "a-token-in-a-line\r\nb-token-in-a-line=\r\n";
+    assert_eq!(Tokens::parse(text).unwrap().len(), 2);
+}
+
+#[test]
+fn tokens_that_are_short_are_refused_with_their_line() {
+    let long = "x".repeat(Tokens::SHORTEST);
+    assert_eq!(Tokens::parse(&long).unwrap().len(), 1);
+    let short = "y".repeat(Tokens::SHORTEST - 1);
+    for text in [format!("{long}\n{short}\n"), format!("# two\n{short} # a comment that is long\n")]
+    {
+        let said = Tokens::parse(&text).unwrap_err().to_string();
+        assert!(said.contains("line 2") && said.contains("at least 16"), "{said}");
+        assert!(!said.contains(&short), "{said}");
+    }
 }
 
 /// A certificate of an authority, and its key, in PEM.
@@ -330,7 +351,7 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
         let server = Server::builder(&plugin())
             .tls(&certificate, &key)
             .client_authorities(&authority_pem)
-            .tokens(Tokens::parse("a-token").unwrap());
+            .tokens(Tokens::parse("a-token-that-is-long").unwrap());
         let running = Running::start(server.build().unwrap()).await;
         let address = format!("https://{}", running.address);
         let options = || ClientOptions {
@@ -344,13 +365,15 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
         let (other, other_key) = signed("a client", &foreign);
         let certified = || options().with_certificate(own.as_bytes(), own_key.as_bytes());
 
-        let client =
-            Client::connect_with(&address, certified().with_token("a-token")).await.unwrap();
+        let client = Client::connect_with(&address, certified().with_token("a-token-that-is-long"))
+            .await
+            .unwrap();
         let shape = Shape::new([3]).unwrap();
         let array = client.put(DType::U8, &shape, DeviceId(0), &b"abc"[..]).await.unwrap();
         assert_eq!(&client.get(&array).await.unwrap()[..], b"abc");
 
-        let without = Client::connect_with(&address, options().with_token("a-token")).await;
+        let without =
+            Client::connect_with(&address, options().with_token("a-token-that-is-long")).await;
         assert!(matches!(without, Err(ProxyError::Connection { .. })), "{without:?}");
         // What it may be is said where only the end of the connection is seen.
         let without = without.unwrap_err().to_string();
@@ -358,7 +381,7 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
         let plain = Client::connect_with(&running.address, options()).await.unwrap_err();
         assert!(plain.to_string().contains("begins with https://"), "{plain}");
         let wrong = options().with_certificate(other.as_bytes(), other_key.as_bytes());
-        let wrong = Client::connect_with(&address, wrong.with_token("a-token")).await;
+        let wrong = Client::connect_with(&address, wrong.with_token("a-token-that-is-long")).await;
         assert!(matches!(wrong, Err(ProxyError::Connection { .. })), "{wrong:?}");
         // Both are wanted.
         let error = Client::connect_with(&address, certified()).await.unwrap_err();

@@ -86,7 +86,7 @@ async fn page(address: &str) -> String {
 #[test]
 fn health_is_told_without_a_token_and_nothing_else_is() {
     test(|| async {
-        let tokens = Tokens::parse("the-token").unwrap();
+        let tokens = Tokens::parse("the-token-of-this-test").unwrap();
         let running =
             Running::start(Server::builder(&plugin()).tokens(tokens).build().unwrap()).await;
         assert_eq!(check(&running.address, "").await, Ok(Health::Serving));
