@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from checks import hear_signals
 from jaxlib_programs import BEGIN, DEVICES, Run
 from pjrt_plugins import PLUGINS, download
 
@@ -644,6 +645,7 @@ def interrupted(run, name, address):
 
 
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serdes", required=True)
     parser.add_argument("--host-plugin", help="not used: programs need a plug-in that compiles")

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from checks import Checks
+from checks import Checks, hear_signals
 from pjrt_plugins import PLUGINS, download
 
 DEVICES = 4
@@ -584,6 +584,7 @@ def others(cache):
 
 
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serdes", required=True)
     parser.add_argument("--host-plugin", help="not used: programs need a plug-in that compiles")

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from checks import Checks
+from checks import Checks, hear_signals
 
 CLIENT = r"""
 import os, sys
@@ -256,6 +256,7 @@ def hurry(run, folder):
 
 
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser()
     parser.add_argument("--serdes", required=True)
     parser.add_argument("--host-plugin")

@@ -19,7 +19,7 @@ import urllib.request
 import boto3
 import bucket_command
 from botocore.config import Config
-from checks import Checks
+from checks import Checks, hear_signals
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -59,6 +59,7 @@ def await_server(server, url):
 
 
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser()
     parser.add_argument("--serdes")
     parser.add_argument("--host-plugin")

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from checks import Checks
+from checks import Checks, hear_signals
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -103,6 +103,7 @@ def trip(serdes, folder, source, plugin, label):
 
 
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser()
     parser.add_argument("--serdes", required=True)
     parser.add_argument("--host-plugin", required=True)

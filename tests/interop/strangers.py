@@ -29,7 +29,7 @@ import textwrap
 import threading
 import time
 
-from checks import Checks
+from checks import Checks, hear_signals
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 8, 9
@@ -642,6 +642,7 @@ def phase(run, name, seconds, quiet):
 
 
 def main():
+    hear_signals()
     parser = argparse.ArgumentParser()
     parser.add_argument("--serdes", required=True)
     parser.add_argument("--host-plugin")

@@ -1,8 +1,10 @@
 //! What people ask of the process by signals: to stop, to stop at once, to save.
 //!
 //! The first request to stop lets the work take back what it has begun; the second ends the process
-//! at once, as the signal would have without anybody listening. Signals that were ignored when the
-//! process began stay ignored: `nohup` and `trap ''` mean it.
+//! at once, as the signal would have without anybody listening. Requests to stop by signals that
+//! were ignored when the process began stay ignored: `nohup` and `trap ''` mean it. Where SIGHUP is
+//! a request of its own it is heard all the same: who starts a server with `nohup` means that it
+//! goes on when the terminal is gone, not that it never saves.
 
 use std::io;
 #[cfg(unix)]
@@ -43,7 +45,12 @@ pub(crate) fn listen(
     mut each: impl FnMut(Request) + Send + 'static,
 ) -> io::Result<()> {
     use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new(not_ignored(&[SIGHUP, SIGINT, SIGTERM]))?;
+    let mut heard = match hangup {
+        Hangup::Stops => not_ignored(&[SIGHUP]),
+        Hangup::Asks => vec![SIGHUP],
+    };
+    heard.extend(not_ignored(&[SIGINT, SIGTERM]));
+    let mut signals = signal_hook::iterator::Signals::new(heard)?;
     std::thread::spawn(move || {
         let mut first: Option<Instant> = None;
         for signal in signals.forever() {

@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::testkit::{BINARY, command, serdes, status, stub_in, text, tiny};
+use crate::{
+    serving::Serving,
+    testkit::{BINARY, command, hear_signals, serdes, status, stub_in, text, tiny},
+};
 
 /// Four hundred tensors, and a plug-in that takes 50 milliseconds for each.
 fn long_work(folder: &Path) -> (PathBuf, PathBuf) {
@@ -44,6 +47,7 @@ fn children(process: u32) -> Vec<u32> {
 
 /// Starts a save, behind words of a shell, and waits until it writes.
 fn saving(before: &str, folder: &Path) -> Child {
+    hear_signals();
     let (library, source) = long_work(folder);
     let child = Command::new("sh")
         .args(["-c", &format!("{before} exec \"$0\" \"$@\"")])
@@ -148,6 +152,39 @@ fn signals_that_were_ignored_stay_ignored() {
         .output()
         .unwrap();
     assert_eq!(status(&nohup), 0);
+}
+
+/// A server behind words of a shell, over this plug-in; and its state.
+fn serving(before: &str, folder: &Path, plugin: &str) -> (Serving, PathBuf) {
+    let state = folder.join("x.sds");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{before} exec \"$0\" \"$@\""), BINARY, "serve"]).args([
+        "--plugin",
+        plugin,
+        "--state",
+        text(&state),
+    ]);
+    (Serving::run(command), state)
+}
+
+#[test]
+fn serve_hears_a_hangup_that_was_ignored_and_no_interrupt() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = stub_in(folder.path(), "");
+    for plugin in ["host", text(&library)] {
+        let (server, state) = serving("trap '' HUP INT;", folder.path(), plugin);
+        // The first of two requests to stop, if it were heard.
+        server.signal("-INT");
+        server.signal("-HUP");
+        let since = Instant::now();
+        while !state.exists() {
+            assert!(since.elapsed() < Duration::from_secs(60), "{plugin}: nothing was saved");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (status, said) = server.stop();
+        assert_eq!(status, Some(0), "{plugin}: {said}");
+        fs::remove_file(&state).unwrap();
+    }
 }
 
 /// Runs `arguments` with a plug-in that hangs in one of its functions, until it does, asks it to

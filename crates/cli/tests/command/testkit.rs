@@ -15,7 +15,32 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_serdes");
 
 /// The command, to be given its arguments.
 pub(crate) fn command() -> Command {
+    #[cfg(unix)]
+    hear_signals();
     Command::new(BINARY)
+}
+
+/// Has what this program starts hear the signals that tests send, also where whoever started the
+/// tests ignores them, as `nohup` and a shell's background jobs do: an ignored signal stays ignored
+/// in every process that is started, one that is caught does not.
+#[cfg(unix)]
+pub(crate) fn hear_signals() {
+    use signal_hook::consts::signal::{SIGHUP, SIGINT};
+    static HEARD: std::sync::Once = std::sync::Once::new();
+    HEARD.call_once(|| {
+        for signal in ignored(&[SIGHUP, SIGINT]) {
+            signal_hook::flag::register(signal, std::sync::Arc::default()).unwrap();
+        }
+    });
+}
+
+/// Those of the signals that this process ignores; none where the system does not tell.
+#[cfg(unix)]
+fn ignored(signals: &[i32]) -> Vec<i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
+    signals.iter().copied().filter(|signal| mask >> (signal - 1) & 1 == 1).collect()
 }
 
 /// Runs the command to its end.
