@@ -1,6 +1,7 @@
 //! Proofs about formats for the tests of whoever has types with formats: that the requested version
-//! reaches everything inside of a value, and that no format of the registry is left unwritten. With
-//! the feature `testing`, which belongs under `[dev-dependencies]`.
+//! reaches everything inside of a value, that no format of the registry is left unwritten, and that
+//! each format keeps the bytes that it was released with ([`golden`]). With the feature `testing`,
+//! which belongs under `[dev-dependencies]`.
 //!
 //! A version that is lost on the way is easily overlooked (seed 001): the value is written, and
 //! only an older reader finds out. Here each type that is [asked for its
@@ -28,7 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod golden;
+
 use std::cell::RefCell;
+
+pub use golden::{GoldenError, golden};
 
 use super::ToProto;
 use crate::version::{AnyVersionAccessor, Line};

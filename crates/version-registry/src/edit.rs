@@ -24,6 +24,7 @@
 
 mod entry;
 mod error;
+mod first;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -32,6 +33,7 @@ use std::{fs, path::Path};
 
 pub use entry::NewEntry;
 pub use error::EditError;
+pub use first::FirstLine;
 
 use crate::{Date, Declarations, edit::text::Source, parse};
 

@@ -30,6 +30,21 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a file at `path` with `text`; what is there is an error and stays.
+#[cfg(feature = "edit")]
+pub(crate) fn create(path: &Path, text: &str) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    readable(&file)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
 /// A temporary file is its owner's alone; a source file is everybody's to read.
 #[cfg(unix)]
 fn readable(file: &NamedTempFile) -> io::Result<()> {

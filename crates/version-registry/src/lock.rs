@@ -13,7 +13,8 @@
 //!   whose package one of the lines names under `packages`. It is frozen at the line's current
 //!   number: it may only change together with a new entry, and that entry names it among its
 //!   `formats` (as the message is called, with or without `Proto` at its end).
-//! - **Completeness**: a format with golden bytes has some for each entry that names it.
+//! - **Completeness**: a format has golden bytes for each entry that names it, unless its code is
+//!   gone ([`Package::without_golden`]).
 //!
 //! # In a crate with lines of its own
 //!

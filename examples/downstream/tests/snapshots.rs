@@ -1,9 +1,7 @@
 //! What serdes gives to a crate with a line of its own.
 
-use std::path::PathBuf;
-
 use serdes::{
-    codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto},
+    codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto, testing},
     version::{
         AnyVersionAccessor, Consumer, Version, VersionDef, VersionRange, Week4OldVersionAccessor,
         WeeksOldVersionAccessor, evolution::BuildVersions,
@@ -11,11 +9,6 @@ use serdes::{
 };
 use serdes_version_registry::lock::Package;
 use trainer_snapshots::{REGISTRY, Snapshot, Snapshots};
-
-fn golden(number: i32) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("tests/golden/snapshots/Snapshot/v{number}.bin"))
-}
 
 /// The fullest snapshot that a version can hold.
 fn snapshot(number: i32) -> Snapshot {
@@ -55,13 +48,9 @@ fn peers_of_other_builds_agree_on_a_version() {
 
 #[test]
 fn golden_bytes_of_every_version_are_written_and_read() {
-    for number in [0, 2, 3] {
-        let bytes = snapshot(number).to_bytes(version(number)).unwrap();
-        let frozen = std::fs::read(golden(number)).unwrap();
-        assert_eq!(bytes, frozen, "version {number}");
-        let read = Snapshot::from_bytes(frozen.into(), &DeserializeOptions::new()).unwrap();
-        assert_eq!(read, snapshot(number));
-    }
+    let (root, options) = (env!("CARGO_MANIFEST_DIR"), DeserializeOptions::new());
+    testing::golden::<Snapshots, _>(root, &options, |version| snapshot(version.number()))
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

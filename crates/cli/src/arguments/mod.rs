@@ -35,5 +35,8 @@ pub(crate) use self::{
     restore::RestoreArguments,
     save::SaveArguments,
     serve::{AccessArguments, LogFormat, ServeArguments},
-    versions::{AddVersionArguments, ReleaseVersionsArguments, VersionsArguments, VersionsCommand},
+    versions::{
+        AddVersionArguments, GoldenArguments, InitVersionsArguments, ReleaseVersionsArguments,
+        VersionsArguments, VersionsCommand,
+    },
 };

@@ -31,6 +31,25 @@ pub(crate) enum VersionsCommand {
         #[arg(long, value_name = "DIR", default_value = ".")]
         directory: PathBuf,
     },
+    /// Make the first versions.toml of a crate, with one line and one format.
+    ///
+    /// The file is short and says in comments what its keys are. One that is there is not
+    /// overwritten. What comes next is said: the build script, the type, its test.
+    #[command(
+        after_help = "Examples:\n  serdes versions init --line snapshots --format Snapshot\n  serdes versions init --directory my-crate"
+    )]
+    Init(InitVersionsArguments),
+    /// Write the golden bytes that are missing, by the tests of the crate.
+    ///
+    /// Golden bytes show how a format is written; `versions lock` freezes them. Those of a crate come
+    /// out of its own tests: one that calls `serdes::codec::testing::golden` for a type, and has
+    /// `golden` in its name. This runs `cargo test golden` with SERDES_GOLDEN=write, which has them
+    /// write the files that are missing, and then looks whether every format has some. Nothing that is
+    /// there is changed.
+    #[command(
+        after_help = "Examples:\n  serdes versions golden\n  serdes versions golden --check\n  serdes versions golden --directory my-crate -- --features weights golden"
+    )]
+    Golden(GoldenArguments),
     /// Add an entry to a line of versions.toml: the first step of a new format.
     ///
     /// The entry goes to the end of its line, with the next number (the day's, in a line that
@@ -51,6 +70,37 @@ serdes versions add snapshots --formats Snapshot,Shard --introduced 2026-12-01 -
     Release(ReleaseVersionsArguments),
 }
 
+/// Arguments of `versions init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitVersionsArguments {
+    /// The name of the line: lower_snake_case, what is written in the plural.
+    #[arg(long, value_name = "NAME", default_value = "records")]
+    pub(crate) line: String,
+    /// The type that has a format on it, as it calls itself.
+    #[arg(long, value_name = "TYPE", default_value = "Record")]
+    pub(crate) format: String,
+    /// The day from which builds read and write it (YYYY-MM-DD); today by default.
+    #[arg(long, value_name = "DATE")]
+    pub(crate) introduced: Option<String>,
+    /// The folder of the crate.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+}
+
+/// Arguments of `versions golden`.
+#[derive(Debug, Args)]
+pub(crate) struct GoldenArguments {
+    /// Only look; status 1 if a format has no golden bytes.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The folder with Cargo.toml, versions.toml and tests/golden.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// What `cargo test` is given; `golden` by default, the tests with that in their names.
+    #[arg(last = true, value_name = "CARGO_ARGS")]
+    pub(crate) cargo: Vec<String>,
+}
+
 /// Arguments of `versions add`.
 #[derive(Debug, Args)]
 pub(crate) struct AddVersionArguments {
@@ -59,6 +109,10 @@ pub(crate) struct AddVersionArguments {
     /// The formats that change, separated by commas.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) formats: Vec<String>,
+    /// Take formats that the line did not have, though their names are nearly those of some that it
+    /// has.
+    #[arg(long)]
+    pub(crate) new_names: bool,
     /// What is new, for people; the formats by default.
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,

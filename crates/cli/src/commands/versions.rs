@@ -1,5 +1,7 @@
 //! `serdes versions`: lines of versions and their entries on a day, and the steps that change them.
 
+mod golden;
+mod init;
 mod list;
 mod lock;
 mod options;
@@ -20,6 +22,8 @@ pub(crate) fn run(
 ) -> Result<Status, Failure> {
     match &arguments.command {
         Some(VersionsCommand::Lock { check, directory }) => lock::run(*check, directory, terminal),
+        Some(VersionsCommand::Init(arguments)) => init::run(arguments, terminal),
+        Some(VersionsCommand::Golden(arguments)) => golden::run(arguments, terminal),
         Some(VersionsCommand::Add(arguments)) => steps::add(arguments, terminal),
         Some(VersionsCommand::Release(arguments)) => steps::release(arguments, terminal),
         None => list::run(arguments, terminal),

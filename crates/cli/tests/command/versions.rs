@@ -9,7 +9,7 @@ use std::{
 use serdes::version::{Date, DeviceState, Week4OldVersionAccessor};
 use tempfile::TempDir;
 
-use crate::testkit::{objects, root, serdes, status, text};
+use crate::testkit::{command, objects, root, serdes, status, text};
 
 #[test]
 fn versions_are_listed_for_any_day() {
@@ -329,4 +329,98 @@ fn a_save_for_older_builds_says_where_the_version_is_younger_than_they_are() {
     ] {
         assert!(!save(options).contains("days old"), "{options:?}");
     }
+}
+
+/// A format without golden bytes is frozen by nothing: neither checked nor released, whether the
+/// type has some or not.
+#[test]
+fn versions_refuse_a_format_without_golden_bytes() {
+    let trainer = Crate::new();
+    let added = trainer.run(&["add", "snapshots", "--formats", "Checkpoint", "--summary", "x"]);
+    assert_eq!(status(&added), 0, "{added:?}");
+    let before = (trainer.text("versions.toml"), trainer.text("versions.lock"));
+    for arguments in [&["lock", "--check"][..], &["release"], &["golden", "--check"]] {
+        let refused = trainer.run(arguments);
+        assert_eq!(status(&refused), 1, "{arguments:?}");
+        let said = format!("{}{}", shown(&refused), messages(&refused));
+        assert!(said.contains("tests/golden/snapshots/Checkpoint/v4.bin"), "{arguments:?}: {said}");
+        assert_eq!((trainer.text("versions.toml"), trainer.text("versions.lock")), before);
+    }
+    let missing = trainer.run(&["golden", "--check", "--json"]);
+    assert_eq!(
+        objects(&missing)[0]["missing"],
+        serde_json::json!(["tests/golden/snapshots/Checkpoint/v4.bin"])
+    );
+    // What there is can be frozen, with a word about what there is not.
+    assert!(messages(&trainer.run(&["lock"])).contains("Checkpoint/v4.bin"));
+    fs::create_dir_all(trainer.path("tests/golden/snapshots/Checkpoint")).unwrap();
+    fs::write(trainer.path("tests/golden/snapshots/Checkpoint/v4.bin"), [8, 4]).unwrap();
+    assert_eq!(status(&trainer.run(&["golden", "--check"])), 0);
+    assert_eq!(status(&trainer.run(&["release"])), 0);
+    assert_eq!(status(&trainer.run(&["lock", "--check"])), 0);
+}
+
+#[test]
+fn versions_refuse_a_crate_that_never_had_golden_bytes() {
+    let trainer = Crate::new();
+    fs::remove_dir_all(trainer.path("tests/golden")).unwrap();
+    fs::remove_file(trainer.path("versions.lock")).unwrap();
+    assert_eq!(status(&trainer.run(&["lock"])), 0);
+    for arguments in [&["lock", "--check"][..], &["release"]] {
+        let refused = trainer.run(arguments);
+        assert_eq!(status(&refused), 1, "{arguments:?}");
+        let said = format!("{}{}", shown(&refused), messages(&refused));
+        assert!(said.contains("tests/golden/snapshots/Snapshot/v0.bin"), "{said}");
+        assert!(!said.contains("v1.bin"), "a withdrawn number has none: {said}");
+    }
+}
+
+#[test]
+fn versions_add_refuses_a_slip_with_the_nearest_name() {
+    let trainer = Crate::new();
+    let before = trainer.text("versions.toml");
+    for slip in ["Snapshoot", "snapshot", "Snapsht", "Snap_shot"] {
+        let refused = trainer.run(&["add", "snapshots", "--formats", slip]);
+        assert_eq!(status(&refused), 1, "{slip}");
+        let said = messages(&refused);
+        assert!(said.contains("nearly Snapshot") && said.contains("--new-names"), "{said}");
+        assert_eq!(trainer.text("versions.toml"), before, "{slip}");
+    }
+    for other in [&["Checkpoint"][..], &["Snapshoot", "--new-names"], &["Snapshot,Shard"]] {
+        let arguments = [&["add", "snapshots", "--dry-run", "--formats"][..], other].concat();
+        assert_eq!(status(&trainer.run(&arguments)), 0, "{other:?}");
+    }
+    // By hand nobody asks; the check of the lock names what was meant.
+    fs::write(trainer.path("versions.toml"), before + "\n[[line.entry]]\nnumber = 4\nintroduced = 2026-11-20\nsummary = \"x\"\nformats = [\"Snapshoot\"]\n").unwrap();
+    let said = shown(&trainer.run(&["lock", "--check"]));
+    assert!(said.contains("Snapshoot/v4.bin") && said.contains("Snapshot is another"), "{said}");
+}
+
+#[test]
+fn versions_init_makes_a_first_file_and_overwrites_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        command().current_dir(&folder).arg("versions").args(arguments).output().unwrap()
+    };
+    let without = run(&["add", "snapshots", "--formats", "Snapshot"]);
+    assert_eq!(status(&without), 2);
+    assert!(messages(&without).contains("serdes versions init"), "{without:?}");
+    let made = run(&["init", "--line", "snapshots", "--format", "Snapshot", "--json"]);
+    assert_eq!(status(&made), 0, "{made:?}");
+    let report = &objects(&made)[0];
+    assert_eq!((&report["type"], &report["number"]), (&"Snapshots".into(), &0.into()));
+    assert!(report["next"].as_array().unwrap().len() > 3);
+    let listed = run(&["--directory", ".", "--json"]);
+    assert_eq!(objects(&listed)[0]["current"], true, "{listed:?}");
+    let again = run(&["init"]);
+    assert_eq!(status(&again), 1, "{again:?}");
+    assert_eq!(status(&run(&["init", "--introduced", "soon"])), 2);
+    let odd = tempfile::tempdir().unwrap();
+    let odd = odd.path().to_str().unwrap();
+    assert_eq!(status(&run(&["init", "--directory", odd, "--line", "Snap Shots"])), 2);
+    assert_eq!(fs::read_dir(odd).unwrap().count(), 0);
+    // Golden bytes need tests to write them.
+    let golden = run(&["golden"]);
+    assert_eq!(status(&golden), 2);
+    assert!(messages(&golden).contains("Cargo.toml"), "{golden:?}");
 }

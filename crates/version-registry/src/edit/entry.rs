@@ -149,7 +149,7 @@ fn list(key: &str, items: &[String]) -> String {
 }
 
 /// A text as TOML's basic string.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {

@@ -9,7 +9,10 @@ use crate::{Date, RegistryErrors};
 #[non_exhaustive]
 pub enum EditError {
     /// The file cannot be read.
-    #[error("{file}: cannot be read: {source}")]
+    #[error(
+        "{file}: cannot be read: {source}{}",
+        if source.kind() == io::ErrorKind::NotFound { "; `serdes versions init` makes the first one" } else { "" }
+    )]
     Read {
         /// The file as it was named.
         file: String,
@@ -19,6 +22,20 @@ pub enum EditError {
     /// The file cannot be written; what was there is still there.
     #[error("{file}: cannot be written, and is as it was: {source}")]
     Write {
+        /// The file as it was named.
+        file: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// There is a file already, and it is not overwritten.
+    #[error("{file}: there is one already; `serdes versions add` adds to it")]
+    Exists {
+        /// The file as it was named.
+        file: String,
+    },
+    /// The file cannot be made.
+    #[error("{file}: cannot be made: {source}")]
+    NotCreated {
         /// The file as it was named.
         file: String,
         /// The cause.

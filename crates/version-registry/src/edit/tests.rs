@@ -189,3 +189,33 @@ fn a_file_that_cannot_be_written_is_as_it_was() {
     assert!(matches!(error, EditError::Write { .. }));
     assert!(matches!(read_text(&folder.path().join("absent")), Err(EditError::Read { .. })));
 }
+
+#[test]
+fn first_line_is_a_file_of_the_documented_form_and_overwrites_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("versions.toml");
+    let line = |name: &str, format: &str| FirstLine::new(name, format, day("2026-11-20"));
+    for (name, format) in [
+        ("Snapshots", "Snapshot"),
+        ("snap shots", "Snapshot"),
+        ("", "Snapshot"),
+        ("snapshots", ""),
+        ("1", "Snapshot"),
+        ("snapshots\"\nminimum = 7 #", "Snapshot"),
+    ] {
+        let error = line(name, format).write(&path).unwrap_err();
+        assert!(matches!(error, EditError::Refused(_)), "{name:?} {format:?}: {error}");
+        assert!(!path.exists());
+    }
+    let declared = line("training_runs", "Run").write(&path).unwrap();
+    assert_eq!(declared.lines[0].rust_type.as_deref(), Some("TrainingRuns"));
+    assert_eq!(declared.lines[0].current(declared.as_of), Some(0));
+    let text = read_text(&path).unwrap();
+    assert!(matches!(line("others", "Other").write(&path), Err(EditError::Exists { .. })));
+    assert_eq!(read_text(&path).unwrap(), text);
+    // It takes the next step.
+    let entry = NewEntry::new("training_runs", day("2026-12-01")).with_formats(["Run"]);
+    assert_eq!(add_entry("versions.toml", &text, &entry).unwrap().number(), Some(1));
+    let missing = read_text(&folder.path().join("nothing.toml")).unwrap_err().to_string();
+    assert!(missing.contains("serdes versions init"), "{missing}");
+}

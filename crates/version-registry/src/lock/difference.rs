@@ -1,6 +1,6 @@
 //! What differs between the lock and the present, and what to do about it.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use super::{Fingerprint, Item, LineFormats, Lock, golden_version};
 
@@ -32,7 +32,7 @@ pub enum Difference {
         /// The item as it is now.
         item: Item,
     },
-    /// A format has golden bytes, but none for an entry that names it.
+    /// A format has no golden bytes for an entry that names it.
     NoGolden {
         /// The line.
         line: String,
@@ -79,7 +79,7 @@ impl fmt::Display for Difference {
             Self::NoGolden { line, format, number } => write!(
                 f,
                 "{format} of {line} version {number}: versions.toml names the format, but there are no \
-                 golden bytes. Add tests/golden/{line}/{format}/v{number}.bin"
+                 golden bytes. Add tests/golden/{line}/{format}/v{number}.bin (`serdes versions golden`)"
             ),
         }
     }
@@ -191,29 +191,74 @@ fn names(lines: &[LineFormats], line: &str, message: &str, number: i32) -> bool 
     })
 }
 
+/// The formats of these lines for whose entries `found` has no golden bytes.
+pub(super) fn without_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
+    let shown = Shown::of(found, lines);
+    shown.missing(|_, _| true)
+}
+
+/// Of the formats that have golden bytes, those that have none for an entry that names them.
 fn no_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
-    let golden: Vec<(&str, &str, i32)> = found
-        .items
-        .keys()
-        .filter_map(|item| match item {
-            Item::Golden { path } => golden_version(path),
+    let shown = Shown::of(found, lines);
+    let known: BTreeSet<(&str, &str)> =
+        shown.golden.iter().map(|(line, format, _)| (*line, *format)).collect();
+    shown.missing(|line, format| known.contains(&(line, format)))
+}
+
+/// What the golden bytes of a package show.
+struct Shown<'a> {
+    lines: &'a [LineFormats],
+    /// Line, format and number.
+    golden: BTreeSet<(&'a str, &'a str, i32)>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(found: &'a Lock, lines: &'a [LineFormats]) -> Self {
+        let golden = found.items.keys().filter_map(|item| match item {
+            Item::Golden { path } => {
+                golden_version(path).or_else(|| of_the_only_format(path, lines))
+            }
             Item::Descriptor { .. } => None,
-        })
-        .collect();
-    let mut missing = Vec::new();
-    for line in lines {
-        for (number, formats) in &line.entries {
-            for format in formats {
-                let of_format = || golden.iter().filter(|(l, f, _)| *l == line.name && f == format);
-                if of_format().next().is_some() && !of_format().any(|(_, _, n)| n == number) {
-                    missing.push(Difference::NoGolden {
-                        line: line.name.clone(),
-                        format: format.clone(),
-                        number: *number,
-                    });
+        });
+        Self { lines, golden: golden.collect() }
+    }
+
+    /// The formats of an entry, of those that are looked for, without golden bytes.
+    fn missing(&self, is_looked_for: impl Fn(&str, &str) -> bool) -> Vec<Difference> {
+        let mut missing = Vec::new();
+        for line in self.lines {
+            for (number, formats) in &line.entries {
+                for format in formats {
+                    let is_shown = self.golden.contains(&(&line.name, format, *number));
+                    if !is_shown
+                        && is_looked_for(&line.name, format)
+                        && !line.removed.contains(&(*number, format.clone()))
+                    {
+                        missing.push(Difference::NoGolden {
+                            line: line.name.clone(),
+                            format: format.clone(),
+                            number: *number,
+                        });
+                    }
                 }
             }
         }
+        missing
     }
-    missing
+}
+
+/// Line, format and number of golden bytes that lie beside each other for the whole line, as they
+/// may where it has one format: `LINE/v2.bin`, `LINE/v2/case.bin`.
+fn of_the_only_format<'a>(
+    path: &'a str,
+    lines: &'a [LineFormats],
+) -> Option<(&'a str, &'a str, i32)> {
+    let (name, rest) = path.split_once('/')?;
+    let line = lines.iter().find(|line| line.name == name)?;
+    let mut formats = line.entries.iter().flat_map(|(_, formats)| formats);
+    let only = formats.next()?;
+    let digits = rest.strip_prefix('v')?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let number = digits.get(..end)?.parse().ok()?;
+    formats.all(|format| format == only).then_some((name, only.as_str(), number))
 }

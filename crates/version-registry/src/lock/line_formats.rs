@@ -12,6 +12,8 @@ pub struct LineFormats {
     pub packages: Vec<String>,
     /// The numbers that are not withdrawn, each with the formats that changed.
     pub entries: Vec<(i32, Vec<String>)>,
+    /// Those of the formats whose code is gone, each with the number of its entry.
+    pub removed: Vec<(i32, String)>,
 }
 
 impl LineFormats {
@@ -22,12 +24,21 @@ impl LineFormats {
             let used = line.entries.iter().filter(|entry| !entry.withdrawn);
             used.map(|entry| (entry.number, owned(entry.formats))).collect()
         };
+        let removed = |line: &crate::LineRecord| {
+            let entries = line.entries.iter();
+            entries
+                .flat_map(|entry| {
+                    entry.removed.iter().map(|format| (entry.number, (*format).to_owned()))
+                })
+                .collect()
+        };
         let lines = registry.lines.iter();
         lines
             .map(|line| Self {
                 name: line.name.to_owned(),
                 packages: owned(line.packages),
                 entries: entries(line),
+                removed: removed(line),
             })
             .collect()
     }
@@ -43,6 +54,13 @@ impl LineFormats {
                     name: line.name.clone(),
                     packages: line.packages.clone(),
                     entries: used.map(|entry| (entry.number, entry.formats.clone())).collect(),
+                    removed: line
+                        .entries
+                        .iter()
+                        .flat_map(|entry| {
+                            entry.removed.iter().map(|format| (entry.number, format.clone()))
+                        })
+                        .collect(),
                 }
             })
             .collect()

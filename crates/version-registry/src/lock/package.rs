@@ -8,7 +8,7 @@ use std::{
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-use super::{Difference, Differences, Item, LineFormats, Lock, ParseLockError};
+use super::{Difference, Differences, Item, LineFormats, Lock, ParseLockError, difference};
 use crate::Registry;
 
 /// Why the lock of a package could not be read, written or kept.
@@ -116,14 +116,43 @@ impl Package {
         Ok(self.frozen()?.compare(&self.found()?, &self.lines))
     }
 
-    /// Whether the package is as its lock says.
+    /// The formats that an entry names and no golden bytes show ([`Difference::NoGolden`]): nothing
+    /// of them can be frozen, so that they are not to be released.
+    pub fn without_golden(&self) -> Result<Vec<Difference>, LockError> {
+        Ok(difference::without_golden(&self.found()?, &self.lines))
+    }
+
+    /// Whether the package is as its lock says, and every format has golden bytes.
     ///
     /// # Errors
     ///
     /// [`LockError::Differs`] with every difference and what to do about it.
     pub fn check(&self) -> Result<(), LockError> {
-        let differences = self.differences()?;
+        let differences = self.unreleasable()?;
         if differences.is_empty() { Ok(()) } else { Err(Differences(differences).into()) }
+    }
+
+    /// The formats that the entries of a line name, each once, in their order.
+    pub fn formats(&self, line: &str) -> Vec<&str> {
+        let line = self.lines.iter().find(|candidate| candidate.name == line);
+        let mut found: Vec<&str> = Vec::new();
+        for format in line.iter().flat_map(|line| &line.entries).flat_map(|(_, formats)| formats) {
+            if !found.contains(&format.as_str()) {
+                found.push(format);
+            }
+        }
+        found
+    }
+
+    /// How the package differs from its lock, and the formats without golden bytes.
+    pub fn unreleasable(&self) -> Result<Vec<Difference>, LockError> {
+        let mut differences = self.differences()?;
+        for missing in self.without_golden()? {
+            if !differences.contains(&missing) {
+                differences.push(missing);
+            }
+        }
+        Ok(differences)
     }
 
     /// Writes the lock anew and returns how the package differed from the old one. What cannot be

@@ -178,6 +178,52 @@ fn every_entry_that_names_a_format_has_golden_bytes() {
 }
 
 #[test]
+fn package_without_golden_bytes_of_a_new_format_does_not_hold() {
+    let root = frozen();
+    let other = package(&root, &TWO_OTHER);
+    other.rewrite().unwrap();
+    let missing = other.without_golden().unwrap();
+    assert!(
+        matches!(&missing[..], [Difference::NoGolden { format, number: 1, .. }] if format == "Index"),
+        "{missing:?}"
+    );
+    let message = other.check().unwrap_err().to_string();
+    assert!(message.contains("tests/golden/ours/Index/v1.bin"), "{message}");
+    write(&root, "tests/golden/ours/Index/v1/first.bin", b"index");
+    other.rewrite().unwrap();
+    other.check().unwrap();
+    // A crate that never had any.
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(package(&empty, &TWO_OTHER).without_golden().unwrap().len(), 2);
+    assert!(package(&empty, &ONE).check().is_err());
+}
+
+#[test]
+fn package_asks_for_no_golden_bytes_of_what_is_gone() {
+    static REMOVED: Registry = Registry::new(
+        day(31),
+        &[LineRecord::new(
+            "ours",
+            "ours",
+            &[
+                Entry::new(0, day(1)).describing("first", &["Shape"]).without(&["Shape"]),
+                Entry::new(1, day(2)).describing("second", &["Shape"]).withdrawn(),
+                Entry::new(2, day(3)).describing("third", &["Shape"]),
+            ],
+        )],
+        &[],
+        &[],
+    );
+    let root = tempfile::tempdir().unwrap();
+    let missing = package(&root, &REMOVED).without_golden().unwrap();
+    assert!(matches!(missing[..], [Difference::NoGolden { number: 2, .. }]), "{missing:?}");
+    // Where a line has one format, its bytes may lie beside each other.
+    write(&root, "tests/golden/ours/v2/any.sds", b"shape");
+    assert_eq!(package(&root, &REMOVED).without_golden().unwrap(), []);
+    assert_eq!(package(&root, &TWO_OTHER).without_golden().unwrap().len(), 2);
+}
+
+#[test]
 fn the_path_of_golden_bytes_names_the_version() {
     for path in [
         "ours/Shape/v12.bin",

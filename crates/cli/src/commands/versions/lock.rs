@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
-use serdes_version_registry::lock::{LockError, Package};
+use serdes_version_registry::lock::{Difference, LockError, Package};
 
 use crate::{
+    commands::nearest::nearest,
     failure::Failure,
     status::Status,
     terminal::{Terminal, harmless, json_of_path},
@@ -19,7 +20,7 @@ pub(super) fn run(
 ) -> Result<Status, Failure> {
     let package = Package::open(directory).map_err(Failure::of)?;
     let differences = if check {
-        package.differences().map_err(Failure::of)?
+        package.unreleasable().map_err(Failure::of)?
     } else {
         package.rewrite().map_err(|error| match error {
             LockError::Differs(_) => Failure::no(error),
@@ -27,7 +28,14 @@ pub(super) fn run(
         })?
     };
     for difference in &differences {
-        terminal.line(harmless(&difference.to_string()))?;
+        let meant = meant(difference, &package).unwrap_or_default();
+        terminal.line(format_args!("{}{meant}", harmless(&difference.to_string())))?;
+    }
+    if !check {
+        for missing in package.without_golden().map_err(Failure::of)? {
+            let meant = meant(&missing, &package).unwrap_or_default();
+            terminal.warning(format_args!("{}{meant}", harmless(&missing.to_string())));
+        }
     }
     let path = package.lock_path();
     if terminal.json() {
@@ -51,6 +59,27 @@ pub(super) fn run(
         (false, count) => format!("{} is written: {}", path.display(), differences_of(count)),
     });
     Ok(Status::Yes)
+}
+
+/// For a format without golden bytes, the one that was meant where its name is nearly that of
+/// another.
+pub(super) fn meant(difference: &Difference, package: &Package) -> Option<String> {
+    let Difference::NoGolden { line, format, .. } = difference else { return None };
+    let others = package.formats(line);
+    let others = others.into_iter().filter(|name| *name != format);
+    nearest(format, others).map(|name| {
+        format!(
+            "; {name} is another format of {line}: if this is a slip for it, mend versions.toml"
+        )
+    })
+}
+
+/// A number of formats, for people.
+pub(super) fn formats_of(count: usize) -> String {
+    match count {
+        1 => "1 format".to_owned(),
+        count => format!("{count} formats"),
+    }
 }
 
 /// A number of differences, for people.

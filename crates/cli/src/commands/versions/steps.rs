@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
+    commands::nearest::nearest,
     failure::Failure,
     status::Status,
     terminal::{GOOD, NAME, Terminal, json_of_path},
@@ -34,6 +35,9 @@ pub(super) fn add(
         introduced.map(|text| day("--introduced", text)).transpose()?.unwrap_or_else(Date::today);
     let edited = add_entry(&file, &text, &entry(arguments, introduced)).map_err(failure)?;
     let new = new_formats(&edited, &arguments.line, &arguments.formats);
+    if !arguments.new_names {
+        check_names(&edited, &arguments.line, &new)?;
+    }
     if !arguments.dry_run {
         edited.write(&path).map_err(failure)?;
     }
@@ -104,14 +108,33 @@ fn new_formats(edited: &Edited, line: &str, formats: &[String]) -> Vec<String> {
     formats.iter().filter(known).cloned().collect()
 }
 
+/// A new format whose name is nearly that of one that the line has is a slip, unless its author says
+/// that it is none.
+fn check_names(edited: &Edited, line: &str, new: &[String]) -> Result<(), Failure> {
+    let entries = edited.declarations().line(line).map(|line| line.entries.as_slice());
+    let formats = entries.into_iter().flatten().flat_map(|entry| &entry.formats);
+    let known: Vec<&str> =
+        formats.map(String::as_str).filter(|name| !new.iter().any(|new| new == name)).collect();
+    for format in new {
+        if let Some(meant) = nearest(format, known.iter().copied()) {
+            return Err(Failure::no(format_args!(
+                "nothing is written: {format} is a format that {line} did not have before, and nearly \
+                 {meant}, which it has"
+            ))
+            .with_hint("name that one, or say --new-names if it is another"));
+        }
+    }
+    Ok(())
+}
+
 /// The steps that are the author's own.
 fn next(arguments: &AddVersionArguments, number: i32, golden: &[String]) -> String {
     if golden.is_empty() {
         return "next: nothing; the entry names no formats".to_owned();
     }
     format!(
-        "next: write and read version {number} of {}, beside the old ones; add {}; then `serdes versions \
-         lock`",
+        "next: write and read version {number} of {}, beside the old ones; add {} (`serdes versions golden`); \
+         then `serdes versions lock`",
         arguments.formats.join(", "),
         golden.join(", "),
     )
@@ -193,7 +216,7 @@ fn young(declarations: &Declarations) -> Vec<String> {
 /// What is not frozen yet in a crate; everything else that differs from its lock is an answer of
 /// no.
 fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
-    let differences = package(directory)?.differences().map_err(Failure::of)?;
+    let differences = package(directory)?.unreleasable().map_err(Failure::of)?;
     let (additions, others): (Vec<_>, Vec<_>) =
         differences.into_iter().partition(Difference::is_addition);
     if others.is_empty() {

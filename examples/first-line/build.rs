@@ -1,0 +1,3 @@
+fn main() -> std::process::ExitCode {
+    serdes_version_registry::build("versions.toml")
+}
