@@ -264,8 +264,8 @@ fn arrays_that_cannot_be_moved_are_whole_or_not_all_the_same() {
         assert_eq!(whole.warnings()[0].rule, Rule::Unsupported, "{descr}");
         assert_eq!(rule(&npy(descr, "(3,)", 3 * item - 1)), Some(Rule::Corrupt), "{descr}");
     }
-    // Python objects have no size that the header tells.
-    assert!(npy("|O", "(3,)", 17).is_acceptable());
+    // Python objects have no size that the header tells, and NumPy does not load them.
+    assert_eq!(rule(&npy("|O", "(3,)", 17)), Some(Rule::PickledObjects));
 }
 
 #[test]
@@ -512,4 +512,45 @@ fn a_check_that_is_stopped_has_no_verdict() {
     // The walk ends with it.
     let all: Vec<_> = check::all(KINDS, &options).collect();
     assert!(matches!(&all[..], [Err(_)]), "{all:?}");
+}
+
+#[test]
+fn an_unfinished_checkpoint_of_orbax_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::default();
+    let make = |name: &str, files: &[(&str, &str)]| {
+        let path = folder.path().join(name);
+        fs::create_dir(&path).unwrap();
+        for (file, text) in files {
+            fs::write(path.join(file), text).unwrap();
+        }
+        fs::create_dir(path.join("ocdbt.process_0")).unwrap();
+        first(&path, &options)
+    };
+    let begun = r#"{"init_timestamp_nsecs": 1, "commit_timestamp_nsecs": null}"#;
+    let whole = r#"{"init_timestamp_nsecs": 1, "commit_timestamp_nsecs": 2}"#;
+    for (name, files, is_finished) in [
+        ("7", &[("_CHECKPOINT_METADATA", whole), ("_METADATA", "{}")][..], true),
+        ("6", &[("_METADATA", "{}")], true),
+        ("8.orbax-checkpoint-tmp-1700000000", &[("_CHECKPOINT_METADATA", whole)], false),
+        ("8.orbax-checkpoint-tmp", &[], false),
+        ("9", &[("_CHECKPOINT_METADATA", begun)], false),
+        ("10", &[], false),
+    ] {
+        let verdict = make(name, files);
+        assert_eq!((verdict.kind, rule(&verdict)), (Some(Kind::Orbax), Some(Rule::OtherKind)));
+        let said = verdict.reasons()[0].message.contains("was not finished");
+        assert_eq!(said, !is_finished, "{name}: {verdict}");
+    }
+}
+
+#[test]
+fn a_msgpack_file_of_flax_is_of_another_kind() {
+    let array = b"\x93\x91\x01\xa5uint8\xc4\x01a";
+    let bytes = [&b"\x81\xa6params\x81\xa1w"[..], &[0xc7, array.len() as u8, 1], array].concat();
+    for name in ["flax_model.msgpack", "checkpoint_7", "x.pb", "x.safetensors"] {
+        let (_folder, path) = file(name, &bytes);
+        let verdict = first(&path, &Options::default());
+        assert_eq!((verdict.kind, rule(&verdict)), (Some(Kind::Flax), Some(Rule::OtherKind)));
+    }
 }

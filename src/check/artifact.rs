@@ -18,7 +18,7 @@ use super::{
     each::{Each, check_beside_graphs},
     graph, ifrt,
     opened::{Bytes, CheckpointFiles, Opened, with_suffix},
-    other_kind,
+    orbax, other_kind,
     patterns::is_pattern,
     plugin, saved_model, shards,
     spool::spool,
@@ -160,19 +160,8 @@ pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kin
     if saved_model::is_saved_model(tree, directory) {
         Some(Kind::SavedModel)
     } else {
-        is_orbax(tree, directory).then_some(Kind::Orbax)
+        orbax::is_orbax(tree, directory).then_some(Kind::Orbax)
     }
-}
-
-/// Whether a directory is a checkpoint of Orbax: it describes itself, or its tree beside the
-/// database of its arrays.
-fn is_orbax(tree: &dyn Tree, directory: &Path) -> bool {
-    let has = |name: &str| tree.look(&directory.join(name)).is_ok();
-    has("_CHECKPOINT_METADATA")
-        || (has("_METADATA")
-            && ["manifest.ocdbt", "_sharding", "array_metadatas", "ocdbt.process_0", "d"]
-                .into_iter()
-                .any(has))
 }
 
 /// The prefix of the V2 checkpoint that a path names: the path itself, or that of a shard, if its
@@ -306,8 +295,9 @@ impl Artifact {
                 beside_graphs(&|options| tensors::check(file, *form, options))
             }
             Opened::Shards(index) => beside_graphs(&|options| shards::check(index, options)),
-            Opened::Recognised(kind, file) => {
-                beside_graphs(&|_| other_kind::check(*kind, file.as_ref()))
+            Opened::Recognised(kind, file) => beside_graphs(&|_| other_kind::check(*kind, file)),
+            Opened::RecognisedDirectory(kind, directory) => {
+                beside_graphs(&|_| other_kind::check_directory(*kind, directory))
             }
         }
     }
@@ -328,13 +318,11 @@ impl Artifact {
             Opened::Plugin(file) => plugin::inspect(file, nothing),
             Opened::Tensors(file, form) => tensors::inspect(file, *form, nothing),
             Opened::Shards(index) => shards::inspect(index, nothing),
-            Opened::Recognised(kind, file) => {
-                let found = other_kind::inspect(*kind, file.as_ref(), nothing);
-                Ok(match file.as_ref().filter(|_| *kind == Kind::Torch) {
-                    Some(file) => tensors::inspect_torch(file, found),
-                    None => found,
-                })
+            Opened::Recognised(Kind::Torch, file) => {
+                Ok(tensors::inspect_torch(file, other_kind::inspect(Kind::Torch, file, nothing)))
             }
+            Opened::Recognised(kind, file) => Ok(other_kind::inspect(*kind, file, nothing)),
+            Opened::RecognisedDirectory(..) => Ok(nothing),
         }
     }
 

@@ -11,6 +11,7 @@ mod archive;
 mod file;
 mod flatbuffer;
 mod message;
+mod msgpack;
 mod names;
 mod text;
 
@@ -143,6 +144,8 @@ fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
         Some(Kind::JaxExport)
     } else if is_safetensors(head) {
         Some(Kind::Safetensors)
+    } else if msgpack::is_flax(head) {
+        Some(Kind::Flax)
     } else if let Some(kind) = text::marked(file) {
         Some(kind)
     } else {

@@ -55,6 +55,8 @@ pub enum Kind {
     Torch,
     /// A GGUF file of weights. Not judged.
     Gguf,
+    /// Arrays in msgpack, as `flax.serialization` writes them. Not judged.
+    Flax,
     /// Any other zip archive. Not judged.
     Zip,
     /// Something that gzip has compressed. Not judged.
@@ -81,7 +83,7 @@ pub struct UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
@@ -104,6 +106,7 @@ impl Kind {
         Self::Tflite,
         Self::Torch,
         Self::Gguf,
+        Self::Flax,
         Self::Zip,
         Self::Gzip,
         Self::Html,
@@ -139,6 +142,7 @@ impl Kind {
             Self::Tflite => "tflite",
             Self::Torch => "torch",
             Self::Gguf => "gguf",
+            Self::Flax => "flax",
             Self::Zip => "zip",
             Self::Gzip => "gzip",
             Self::Html => "html",
@@ -149,8 +153,9 @@ impl Kind {
         }
     }
 
-    /// What it is called in messages, with its article.
-    pub(super) const fn words(self) -> &'static str {
+    /// What it is called in messages, with its article: `a safetensors file`.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
         match self {
             Self::SavedModel => "a SavedModel",
             Self::TensorBundle => "a V2 checkpoint",
@@ -174,6 +179,7 @@ impl Kind {
             Self::Tflite => "a TensorFlow Lite model",
             Self::Torch => "a file of PyTorch's",
             Self::Gguf => "a GGUF file",
+            Self::Flax => "a msgpack file of flax",
             Self::Zip => "a zip archive",
             Self::Gzip => "a file that gzip compressed",
             Self::Html => "an HTML page",
@@ -226,6 +232,7 @@ impl Kind {
             | Self::Tflite
             | Self::Torch
             | Self::Gguf
+            | Self::Flax
             | Self::Zip
             | Self::Gzip
             | Self::Html

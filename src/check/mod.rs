@@ -44,6 +44,7 @@ mod loaders;
 mod opened;
 mod operations;
 mod options;
+mod orbax;
 mod other_kind;
 mod outcome;
 mod patterns;

@@ -79,8 +79,10 @@ pub(super) enum Opened {
     Tensors(Bytes, TensorForm),
     /// An index of files that hold tensors together.
     Shards(Bytes),
-    /// A kind that is recognised and not judged; without bytes where it is a directory.
-    Recognised(Kind, Option<Bytes>),
+    /// A file of a kind that is recognised and not judged.
+    Recognised(Kind, Bytes),
+    /// A directory of such a kind.
+    RecognisedDirectory(Kind, Located),
 }
 
 /// The forms of files of plain tensors.
@@ -127,13 +129,14 @@ impl Opened {
             | Kind::Tflite
             | Kind::Torch
             | Kind::Gguf
+            | Kind::Flax
             | Kind::Zip
             | Kind::Gzip
             | Kind::Html
             | Kind::Json
             | Kind::Text
             | Kind::Fingerprint
-            | Kind::Other => Self::Recognised(kind, Some(bytes)),
+            | Kind::Other => Self::Recognised(kind, bytes),
         }
     }
 
@@ -154,7 +157,7 @@ impl Opened {
         let located = || Located { tree: Arc::clone(tree), path: path.to_owned() };
         match kind {
             Kind::SavedModel => Some(Self::SavedModel(ModelFiles::Directory(located()))),
-            Kind::Orbax => Some(Self::Recognised(kind, None)),
+            Kind::Orbax => Some(Self::RecognisedDirectory(kind, located())),
             _ => None,
         }
     }
@@ -175,7 +178,7 @@ impl Opened {
             Self::Tensors(_, TensorForm::Npy) => Kind::Npy,
             Self::Tensors(_, TensorForm::Npz) => Kind::Npz,
             Self::Shards(_) => Kind::ShardIndex,
-            Self::Recognised(kind, _) => *kind,
+            Self::Recognised(kind, _) | Self::RecognisedDirectory(kind, _) => *kind,
         }
     }
 }

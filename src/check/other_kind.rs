@@ -4,24 +4,33 @@
 use super::{
     Findings, Inspection, Kind, Reason, Remedy,
     detect::{self, is_pointer_of_git_lfs, of_judged},
-    opened::Bytes,
+    opened::{Bytes, Located},
+    orbax,
     rule::messages,
 };
 use crate::files::{ReadAt, read_at::read_up_to};
 
-/// The verdict on an artifact of a kind that is not judged: nobody can tell.
-pub(super) fn check(kind: Kind, file: Option<&Bytes>) -> Findings {
-    let reason = match file {
-        Some(file) => reason(kind, of_judged(&file.file_name()), &*file.source),
-        None => not_judged(kind).with_numbers(kind, EXPECTED),
-    };
+/// The verdict on a file of a kind that is not judged: nobody can tell.
+pub(super) fn check(kind: Kind, file: &Bytes) -> Findings {
+    let reason = reason(kind, of_judged(&file.file_name()), &*file.source);
     Findings::default().refused(reason)
 }
 
-/// What is in an artifact of a kind that is not judged: its size, and who wrote it where that
-/// stands at its beginning.
-pub(super) fn inspect(kind: Kind, file: Option<&Bytes>, mut inspection: Inspection) -> Inspection {
-    let Some(file) = file else { return inspection };
+/// The same on a directory.
+pub(super) fn check_directory(kind: Kind, directory: &Located) -> Findings {
+    let reason = match orbax::unfinished(&*directory.tree, &directory.path) {
+        Some(why) if kind == Kind::Orbax => {
+            Reason::from(messages::checkpoint_is_unfinished(kind.words(), why))
+                .with_remedy(Remedy::UseFinishedCheckpoint)
+        }
+        _ => not_judged(kind),
+    };
+    Findings::default().refused(reason.with_numbers(kind, EXPECTED))
+}
+
+/// What is in a file of a kind that is not judged: its size, and who wrote it where that stands at
+/// its beginning.
+pub(super) fn inspect(kind: Kind, file: &Bytes, mut inspection: Inspection) -> Inspection {
     if let Ok(size) = file.source.size() {
         inspection.details.insert("bytes".to_owned(), size.to_string());
     }

@@ -27,6 +27,8 @@ pub enum Remedy {
     FetchAgainOrNameKind,
     /// Nothing was fetched, or nothing was written.
     FetchOrWriteAgain,
+    /// The file holds Python objects.
+    SaveWithoutObjects,
     /// Files that belong together are not all there, or not of one revision.
     FetchSetAgain,
     /// The model is in a form that is not read.
@@ -89,6 +91,8 @@ pub enum Remedy {
     CheckModelOfFingerprint,
     /// A text may have been saved in place of the file.
     CheckThatFileIsMeant,
+    /// A checkpoint was begun and not finished.
+    UseFinishedCheckpoint,
     /// Another program judges files of this kind.
     UseItsOwnProgram,
 }
@@ -108,6 +112,9 @@ impl fmt::Display for Remedy {
                 "fetch the file again from where it came from, or name its kind if it is not what its name says"
             }
             Self::FetchOrWriteAgain => "fetch or write the file again",
+            Self::SaveWithoutObjects => {
+                "save arrays of numbers or strings in its place; allow_pickle=True would load it, and run whatever is in it"
+            }
             Self::FetchSetAgain => {
                 "fetch what is missing again, or the index and its files anew, all of one revision"
             }
@@ -147,6 +154,9 @@ impl fmt::Display for Remedy {
             }
             Self::CheckThatFileIsMeant => {
                 "check that it is the file that was meant; a page or a message may have been saved in its place"
+            }
+            Self::UseFinishedCheckpoint => {
+                "take the last checkpoint that was finished, or wait until this one is"
             }
             Self::UseItsOwnProgram => "check it with the program that it was made for",
         })

@@ -36,7 +36,7 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
         if let Err(error) = source.compare_size() {
             findings.refuse(with_remedy(reason(&error)).at(&*file.name));
         }
-        tensors::warn_of_refused(source.refused(), &mut findings);
+        tensors::warn_of_refused(source, &mut findings);
     }
     if !set.besides.is_empty() {
         let (tensors, names) = (count_of_tensors(set.besides.len()), listed_names(&set.besides));

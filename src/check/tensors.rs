@@ -1,17 +1,17 @@
 //! Verdicts on files of plain tensors: safetensors, npy, npz. They record no versions; a file is
 //! whole or it is not.
 
-use std::{io, path::Path, sync::Arc};
+use std::{collections::HashSet, io, path::Path, sync::Arc};
 
 use super::{
-    CheckError, Findings, Inspection, Options, Reason, Rule, TensorSummary, Warning,
+    CheckError, Findings, Inspection, Options, Reason, Remedy, Rule, TensorSummary, Warning,
     error::became_shorter,
     opened::{Bytes, TensorForm},
     rule::messages,
 };
 use crate::{
     device_state::Phase,
-    tensor_io::{self, Error, Form, Refused, Source},
+    tensor_io::{self, Error, Form, Source},
 };
 
 /// Tensors or words of a file that are listed before they are only counted.
@@ -41,7 +41,8 @@ pub(super) fn reason(error: &Error) -> Reason {
     };
     match error {
         Error::Corrupt { found, expected, .. } => {
-            reason(Rule::Corrupt).with_numbers(found, expected)
+            let reason = reason(Rule::Corrupt).with_numbers(found, expected);
+            reason.with_remedy(Remedy::FetchOrWriteAgain)
         }
         Error::Refused { name, .. } => reason(Rule::Unsupported).at(name.clone()),
         Error::Data { name, source } => reason(io(source)).at(name.clone()),
@@ -57,7 +58,11 @@ pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findin
         Err(reason) => return reason.into(),
     };
     let mut findings = Findings::default();
-    warn_of_refused(tensors.refused(), &mut findings);
+    for name in tensors.listing().pickled.iter().take(LISTED) {
+        let reason = Reason::from(messages::array_is_pickled(format_args!("{name:?}")));
+        findings.refuse(reason.at(&**name).with_remedy(Remedy::SaveWithoutObjects));
+    }
+    warn_of_refused(&*tensors, &mut findings);
     if options.verifies_data() {
         verify(&[(file, &*tensors)], options, &mut findings);
     }
@@ -65,13 +70,15 @@ pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findin
 }
 
 /// Warns of tensors that are there and cannot be read.
-pub(super) fn warn_of_refused(all: &[Refused], findings: &mut Findings) {
-    for refused in all.iter().take(LISTED) {
+pub(super) fn warn_of_refused(tensors: &dyn Source, findings: &mut Findings) {
+    let pickled: HashSet<&String> = tensors.listing().pickled.iter().collect();
+    let others = || tensors.refused().iter().filter(|refused| !pickled.contains(&refused.name));
+    for refused in others().take(LISTED) {
         let message =
             messages::tensor_is_refused(format_args!("{:?}", refused.name), &refused.reason);
         findings.warn(Warning::from(message).at(refused.name.clone()));
     }
-    if let Some(more) = all.len().checked_sub(LISTED + 1) {
+    if let Some(more) = others().count().checked_sub(LISTED + 1) {
         findings.warn(messages::more_tensors_refused(more + 1));
     }
 }

@@ -29,6 +29,7 @@ mod safetensors;
 mod section;
 mod sharded;
 mod source;
+mod stand_in;
 mod state;
 mod target;
 #[cfg(feature = "torch")]

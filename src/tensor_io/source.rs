@@ -29,6 +29,9 @@ pub struct Listing {
     pub tensors: Vec<TensorInfo>,
     /// Tensors that are in the file and cannot be read from it.
     pub refused: Vec<Refused>,
+    /// Names of those among them that are Python objects as a pickle, which their own reader loads
+    /// only if it is told to run what is in it.
+    pub pickled: Vec<String>,
     /// Words of the file about itself.
     pub metadata: Metadata,
 }

@@ -48,6 +48,7 @@ pub(super) fn of_other(file: &str) -> Option<Kind> {
         "tflite" => Kind::Tflite,
         "pt" | "pth" => Kind::Torch,
         "gguf" => Kind::Gguf,
+        "msgpack" => Kind::Flax,
         "zip" => Kind::Zip,
         "gz" | "tgz" => Kind::Gzip,
         "html" | "htm" => Kind::Html,

@@ -249,6 +249,17 @@ rules! {
         }
     }
 
+    /// Python objects in a file of arrays, which its own reader refuses.
+    PickledObjects = "pickled_objects", Unacceptable {
+        meaning: "The file holds Python objects as a pickle, and its reader loads none unless it is told to: `numpy.load` raises ValueError, of an \
+                  archive for each array that is one.",
+        example: "An array of the type `O`, as `numpy.save` makes it of a dict, or of lists of different lengths.",
+        remedy: "Save arrays of numbers or strings in its place. `numpy.load` with `allow_pickle=True` loads it, and runs whatever is in it.",
+        messages {
+            array_is_pickled(name): "{name} holds Python objects, which numpy.load refuses unless it is told otherwise";
+        }
+    }
+
     /// A file of a kind that is recognised and not judged.
     OtherKind = "other_kind", Unreadable {
         meaning: "The file is of a kind that is recognised and not judged: nothing is said of whether its own reader takes it. It is no \
@@ -257,6 +268,7 @@ rules! {
         remedy: "Look at the file with the program that it was made for; if its content misleads, name its kind.",
         messages {
             kind_is_not_judged(kind): "this is {kind}, which is recognised and not judged";
+            checkpoint_is_unfinished(kind, why): "this is {kind} that was not finished: {why}";
             named_as_another_kind(named, kind): "the file is named as {named}, and holds {kind}";
             file_is_empty(named): "the file is empty; by its name it would be {named}";
             pointer_of_git_lfs():

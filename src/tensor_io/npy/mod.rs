@@ -1,7 +1,9 @@
 //! NumPy's npy: a dictionary in Python's notation, then the elements.
 
+mod descr;
 mod fortran;
 mod header;
+mod literal;
 mod read;
 #[cfg(test)]
 mod tests;

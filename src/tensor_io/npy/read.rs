@@ -52,6 +52,7 @@ impl NpySource {
             }
             Err(reason) => {
                 listing.refused.push(Refused { name: name.to_owned(), reason: reason.clone() });
+                listing.pickled.extend(header.is_pickled.then(|| name.to_owned()));
             }
         }
         Ok(Self { file, path: path.to_path_buf(), header, listing })

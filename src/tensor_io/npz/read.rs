@@ -88,6 +88,7 @@ impl NpzSource {
             Ok(dtype) => *dtype,
             Err(reason) => {
                 let (name, reason) = (name.to_owned(), reason.clone());
+                self.listing.pickled.extend(header.is_pickled.then(|| name.clone()));
                 self.listing.refused.push(Refused { name, reason });
                 return Ok(());
             }

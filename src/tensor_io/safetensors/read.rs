@@ -8,7 +8,8 @@ use std::{
 
 use super::{
     super::{
-        Error, Listing, Refused, Source, TensorInfo, elements::Unpack, error::cut, section::Section,
+        Error, Listing, Refused, Source, TensorInfo, elements::Unpack, error::cut,
+        section::Section, stand_in,
     },
     KIND, LONGEST_HEADER, from_name,
     header::{Entry, Header},
@@ -51,10 +52,7 @@ impl SafetensorsSource {
             position = end;
             source.add(name, &entry, data)?;
         }
-        if position != size - data {
-            let found = format!("{} bytes of data", size - data);
-            return Err(Error::corrupt(path, KIND, found, format!("{position} bytes")));
-        }
+        compare_length(path, size - data, position)?;
         Ok(source)
     }
 
@@ -85,25 +83,51 @@ impl SafetensorsSource {
     }
 }
 
+/// Compares the bytes of data in a file with those that its tensors take.
+fn compare_length(path: &Path, found: u64, expected: u64) -> Result<(), Error> {
+    let how = match (found.checked_sub(expected), expected.checked_sub(found)) {
+        (Some(0), _) => return Ok(()),
+        (Some(more), _) => format!("{more} bytes too many behind the data"),
+        (None, lacking) => {
+            format!("that it is cut off, {} bytes short", lacking.unwrap_or_default())
+        }
+    };
+    let found = format!("{found} bytes of data ({how})");
+    Err(Error::corrupt(path, KIND, found, format!("{expected} bytes")))
+}
+
 /// The header of a file of `size` bytes, and where the data behind it begins.
 fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64), Error> {
     let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
     let io = |error| Error::io("read", path, error);
     let mut length = [0; 8];
+    let otherwise = |found: String, expected: &str| match stand_in::describe(file) {
+        Some(instead) => corrupt(instead, "a header of safetensors"),
+        None => corrupt(found, expected),
+    };
     if size < 8 {
-        return Err(corrupt(format!("{size} bytes"), "at least 8"));
+        return Err(otherwise(format!("{size} bytes"), "at least 8"));
     }
     file.read_exact_at(&mut length, 0).map_err(io)?;
     let length = u64::from_le_bytes(length);
-    if length > LONGEST_HEADER || length > size - 8 {
-        return Err(corrupt(
-            format!("a header of {length} bytes in a file of {size}"),
-            "a header inside the file, of at most 100000000 bytes",
+    if length > LONGEST_HEADER {
+        return Err(otherwise(
+            format!("a header of {length} bytes"),
+            "one of at most 100000000 bytes, as safetensors have",
+        ));
+    }
+    if length > size - 8 {
+        let lacking = length - (size - 8);
+        return Err(otherwise(
+            format!(
+                "a header of {length} bytes in a file of {size} (it is cut off, at least {lacking} bytes short)"
+            ),
+            "a header inside the file",
         ));
     }
     let text = read_arriving(file, 8, length).map_err(io)?;
     if text.first() != Some(&b'{') {
-        return Err(corrupt("a header that is no object".to_owned(), "a header in JSON"));
+        return Err(otherwise("a header that is no object".to_owned(), "a header in JSON"));
     }
     let header = serde_json::from_slice(&text)
         .map_err(|error| corrupt(format!("a header with {error}"), "tensors in JSON"))?;

@@ -179,3 +179,27 @@ fn a_target_wants_all_bytes() {
     drop(target);
     assert!(!path.exists());
 }
+
+#[test]
+fn a_damaged_file_says_how_it_is_damaged() {
+    let good = file(r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#, b"wxyz");
+    let longer = [&good[..], &[0; 17]].concat();
+    let mut long_header = good.clone();
+    long_header[..8].copy_from_slice(&5000_u64.to_le_bytes());
+    for (bytes, said) in [
+        (good[..good.len() - 3].to_vec(), "cut off, 3 bytes short"),
+        (longer, "17 bytes too many behind the data"),
+        (good[..40].to_vec(), "cut off, at least 21 bytes short"),
+        (long_header, "cut off"),
+        (vec![0; 4096], "zeros, as in a file that was made and never filled"),
+        (vec![], "an empty file"),
+        (b"Entry not found".to_vec(), "a text that begins"),
+        (b"<!DOCTYPE html><html></html>".to_vec(), "a page of HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\noid".to_vec(), "a pointer of git-lfs"),
+        (b"\xff\xff\xff\xff\xff\xff\xff\xff\xff".to_vec(), "at most 100000000 bytes"),
+    ] {
+        let error = open(bytes).err().unwrap();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+        assert!(error.to_string().contains(said), "{said}: {error}");
+    }
+}

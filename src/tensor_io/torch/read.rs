@@ -186,6 +186,7 @@ impl<'a> Found<'a> {
                 tensors: Vec::with_capacity(self.tensors.len()),
                 refused: self.refused,
                 metadata: metadata(&self.plain),
+                ..Listing::default()
             },
             entries: Vec::with_capacity(self.tensors.len()),
             checksums: Vec::new(),
