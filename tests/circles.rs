@@ -14,12 +14,13 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "abi",
     "cli",
     "host-memory",
     "host-pjrt",
     "host-plugin",
+    "jax-artifacts",
     "plugin",
     "python",
     "version-registry",

@@ -1,0 +1,450 @@
+//! Reads attributes and types, each once, when something refers to it.
+//!
+//! Readers parse an entry only when it is referred to, and must then use up all of its bytes. What
+//! refers to itself would never end in a real reader.
+
+use super::{
+    cursor::{Cursor, Damage, Result},
+    layouts::{self, BUILTIN, Layouts, NEVER, Number, SDY, VHLO},
+    tables::{Entry, Tables},
+};
+
+/// The number of an attribute or a type, and which of the two it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reference(u32);
+
+const IS_TYPE: u32 = 1 << 31;
+
+impl Reference {
+    fn new(index: usize, is_type: bool) -> Self {
+        // Tables have fewer entries than that.
+        Self(index as u32 | if is_type { IS_TYPE } else { 0 })
+    }
+
+    fn index(self) -> usize {
+        (self.0 & !IS_TYPE) as usize
+    }
+
+    fn is_type(self) -> bool {
+        self.0 & IS_TYPE != 0
+    }
+}
+
+/// What an attribute must be where it is referred to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Anything,
+    Location,
+    Text,
+    Dictionary,
+}
+
+/// A code that no reader knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownCode {
+    pub(crate) dialect: String,
+    pub(crate) is_type: bool,
+    pub(crate) code: u64,
+    pub(crate) at: usize,
+}
+
+/// Why reading stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Damaged(Damage),
+    UnknownCode(UnknownCode),
+}
+
+impl From<Damage> for Stop {
+    fn from(damage: Damage) -> Self {
+        Self::Damaged(damage)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unread,
+    /// Read, and what it refers to is not yet.
+    Open,
+    Done,
+}
+
+/// Which attributes and types were read, and what they use.
+#[derive(Debug)]
+pub(super) struct Entries<'t, 'a> {
+    tables: &'t Tables<'a>,
+    attributes: Vec<State>,
+    types: Vec<State>,
+    /// By their numbers, the dialects that were used.
+    pub(super) used_dialects: Vec<bool>,
+    /// By their codes, the attributes and types that were used.
+    pub(super) vhlo_attributes: [bool; VHLO.attributes.len()],
+    pub(super) vhlo_types: [bool; VHLO.types.len()],
+    pub(super) sdy_attributes: [bool; SDY.attributes.len()],
+    /// The bytes of constants.
+    pub(super) constant_bytes: u64,
+    open: Vec<Frame<'a>>,
+}
+
+/// An entry that is being read, up to its next reference to another one.
+#[derive(Debug)]
+struct Frame<'a> {
+    reference: Reference,
+    cursor: Cursor<'a>,
+    /// What is left of its row of layouts.
+    layout: &'static [u8],
+    /// The list in which that is: how many elements are left, and the row from the first on.
+    list: Option<(u64, &'static [u8])>,
+    last_type: Option<usize>,
+}
+
+/// Attributes in attributes beyond this number end real readers, which recurse.
+const DEEPEST: usize = 4096;
+
+/// The dialects of which attributes and types are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Vhlo,
+    Builtin,
+    Sdy,
+    Other,
+}
+
+impl<'t, 'a> Entries<'t, 'a> {
+    pub(super) fn new(tables: &'t Tables<'a>) -> Self {
+        Self {
+            tables,
+            attributes: vec![State::Unread; tables.attributes.count()],
+            types: vec![State::Unread; tables.types.count()],
+            used_dialects: vec![false; tables.dialects.len()],
+            vhlo_attributes: [false; VHLO.attributes.len()],
+            vhlo_types: [false; VHLO.types.len()],
+            sdy_attributes: [false; SDY.attributes.len()],
+            constant_bytes: 0,
+            open: Vec::new(),
+        }
+    }
+
+    /// Reads the number of an attribute, and the attribute with all that it refers to.
+    pub(super) fn attribute(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        wanted: Wanted,
+    ) -> Result<usize, Stop> {
+        let reference = self.attribute_reference(cursor, wanted)?;
+        self.resolve(reference)?;
+        Ok(reference.index())
+    }
+
+    /// Reads an attribute of that number, and all that it refers to.
+    pub(super) fn attribute_of(
+        &mut self,
+        index: u64,
+        cursor: &Cursor<'a>,
+        wanted: Wanted,
+    ) -> Result<usize, Stop> {
+        let reference = self.reference_to(index, cursor, wanted)?;
+        self.resolve(reference)?;
+        Ok(reference.index())
+    }
+
+    /// Reads a type of that number, and all that it refers to.
+    pub(super) fn type_of(&mut self, index: u64, cursor: &Cursor<'a>) -> Result<usize, Stop> {
+        let index = self.tables.index(index, self.types.len(), cursor)?;
+        self.resolve(Reference::new(index, true))?;
+        Ok(index)
+    }
+
+    fn attribute_reference(
+        &self,
+        cursor: &mut Cursor<'a>,
+        wanted: Wanted,
+    ) -> Result<Reference, Stop> {
+        let at = *cursor;
+        let index = cursor.varint()?;
+        self.reference_to(index, &at, wanted)
+    }
+
+    fn reference_to(
+        &self,
+        index: u64,
+        cursor: &Cursor<'a>,
+        wanted: Wanted,
+    ) -> Result<Reference, Stop> {
+        let index = self.tables.index(index, self.attributes.len(), cursor)?;
+        if wanted != Wanted::Anything && !self.is(index, wanted) {
+            return Ok(cursor.damage(match wanted {
+                Wanted::Location => "the number of a location",
+                Wanted::Dictionary => "the number of a dictionary",
+                Wanted::Text | Wanted::Anything => "the number of an attribute that is a string",
+            })?);
+        }
+        Ok(Reference::new(index, false))
+    }
+
+    /// Whether an attribute is what is wanted.
+    fn is(&self, index: usize, wanted: Wanted) -> bool {
+        let Some(entry) = self.tables.entry(&self.tables.attributes, index) else { return false };
+        if self.dialect(entry.dialect) != Dialect::Builtin {
+            return false;
+        }
+        let mut contents = entry.contents;
+        if !entry.is_encoded {
+            let text = contents.rest();
+            return match wanted {
+                Wanted::Anything => true,
+                Wanted::Location => text.starts_with(b"loc("),
+                Wanted::Text => text.starts_with(b"\""),
+                Wanted::Dictionary => text.starts_with(b"{"),
+            };
+        }
+        let Ok(code) = contents.varint() else { return false };
+        match wanted {
+            Wanted::Anything => true,
+            Wanted::Location => layouts::is_location(code),
+            Wanted::Text => matches!(code, 2 | 3),
+            Wanted::Dictionary => code == 1,
+        }
+    }
+
+    fn dialect(&self, dialect: usize) -> Dialect {
+        match self.tables.dialect(dialect) {
+            b"vhlo" => Dialect::Vhlo,
+            b"builtin" => Dialect::Builtin,
+            b"sdy" => Dialect::Sdy,
+            _ => Dialect::Other,
+        }
+    }
+
+    fn state(&mut self, reference: Reference) -> Option<&mut State> {
+        let states = if reference.is_type() { &mut self.types } else { &mut self.attributes };
+        states.get_mut(reference.index())
+    }
+
+    /// Reads an entry, and all that it refers to, innermost first.
+    fn resolve(&mut self, first: Reference) -> Result<(), Stop> {
+        if self.state(first).is_none_or(|state| *state == State::Done) {
+            return Ok(());
+        }
+        self.open.clear();
+        self.enter(first)?;
+        while let Some(mut frame) = self.open.pop() {
+            let Some(child) = self.next_reference(&mut frame)? else {
+                if let Some(state) = self.state(frame.reference) {
+                    *state = State::Done;
+                }
+                continue;
+            };
+            let at = frame.cursor;
+            self.open.push(frame);
+            match self.state(child).copied() {
+                Some(State::Unread) if self.open.len() >= DEEPEST => {
+                    return Ok(at.damage("at most 4096 attributes and types in one another")?);
+                }
+                Some(State::Unread) => self.enter(child)?,
+                Some(State::Open) => {
+                    return Ok(at.damage("an attribute or a type that does not hold itself")?);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to read an entry.
+    fn enter(&mut self, reference: Reference) -> Result<(), Stop> {
+        if let Some(state) = self.state(reference) {
+            *state = State::Open;
+        }
+        let is_type = reference.is_type();
+        let entries = if is_type { &self.tables.types } else { &self.tables.attributes };
+        let Some(entry) = self.tables.entry(entries, reference.index()) else { return Ok(()) };
+        if let Some(used) = self.used_dialects.get_mut(entry.dialect) {
+            *used = true;
+        }
+        let mut cursor = entry.contents;
+        let layout = if entry.is_encoded {
+            self.read_code(&entry, is_type, &mut cursor)?
+        } else {
+            read_text(cursor)?;
+            cursor = Cursor::new(&[], 0);
+            ""
+        };
+        let layout = layout.as_bytes();
+        self.open.push(Frame { reference, cursor, layout, list: None, last_type: None });
+        Ok(())
+    }
+
+    /// Reads the code of an entry that its dialect wrote in its own encoding; how it goes on.
+    fn read_code(
+        &mut self,
+        entry: &Entry<'a>,
+        is_type: bool,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<&'static str, Stop> {
+        let dialect = self.dialect(entry.dialect);
+        let layouts: &Layouts = match dialect {
+            Dialect::Vhlo => &VHLO,
+            Dialect::Builtin => &BUILTIN,
+            Dialect::Sdy => &SDY,
+            Dialect::Other => {
+                // Of other dialects nothing is known; they write text as a rule.
+                *cursor = Cursor::new(&[], 0);
+                return Ok("");
+            }
+        };
+        let code = cursor.varint()?;
+        let rows = if is_type { layouts.types } else { layouts.attributes };
+        let at = usize::try_from(code).unwrap_or(usize::MAX);
+        let Some(layout) = rows.get(at).filter(|layout| **layout != NEVER) else {
+            let dialect = String::from_utf8_lossy(self.tables.dialect(entry.dialect)).into_owned();
+            let unknown = UnknownCode { dialect, is_type, code, at: entry.contents.at() };
+            return Err(Stop::UnknownCode(unknown));
+        };
+        let used = match (dialect, is_type) {
+            (Dialect::Vhlo, false) => self.vhlo_attributes.get_mut(at),
+            (Dialect::Vhlo, true) => self.vhlo_types.get_mut(at),
+            (Dialect::Sdy, false) => self.sdy_attributes.get_mut(at),
+            _ => None,
+        };
+        if let Some(used) = used {
+            *used = true;
+        }
+        Ok(layout)
+    }
+
+    /// Reads on up to the next reference to another entry; nothing at the end of the entry.
+    fn next_reference(&mut self, frame: &mut Frame<'a>) -> Result<Option<Reference>, Stop> {
+        while let Some((part, rest)) = frame.layout.split_first() {
+            frame.layout = rest;
+            match part {
+                b'[' => {
+                    let left = frame.cursor.varint()?;
+                    frame.list = Some((left, rest));
+                    if left == 0 {
+                        let end = rest.iter().position(|part| *part == b']').unwrap_or_default();
+                        frame.layout = rest.get(end.saturating_add(1)..).unwrap_or_default();
+                    }
+                }
+                b']' => {
+                    if let Some((left, begin)) = &mut frame.list {
+                        *left = left.saturating_sub(1);
+                        if *left > 0 {
+                            frame.layout = *begin;
+                        }
+                    }
+                }
+                part => {
+                    let reference = self.read_part(*part, frame)?;
+                    if reference.is_some() {
+                        return Ok(reference);
+                    }
+                }
+            }
+        }
+        if frame.cursor.is_empty() {
+            Ok(None)
+        } else {
+            Ok(frame.cursor.damage("the end of the attribute or type")?)
+        }
+    }
+
+    /// Reads a part of an entry; the entry that it refers to, if it does.
+    fn read_part(&mut self, part: u8, frame: &mut Frame<'a>) -> Result<Option<Reference>, Stop> {
+        let cursor = &mut frame.cursor;
+        let at = *cursor;
+        match part {
+            b'a' => return self.attribute_reference(cursor, Wanted::Anything).map(Some),
+            b'l' => return self.attribute_reference(cursor, Wanted::Location).map(Some),
+            b'n' => return self.attribute_reference(cursor, Wanted::Text).map(Some),
+            b'o' => {
+                let (index, is_there) = cursor.flagged()?;
+                if is_there {
+                    return self.reference_to(index, &at, Wanted::Anything).map(Some);
+                }
+            }
+            b't' => {
+                let index = cursor.varint()?;
+                let index = self.tables.index(index, self.types.len(), &at)?;
+                frame.last_type = Some(index);
+                return Ok(Some(Reference::new(index, true)));
+            }
+            b's' => {
+                self.tables.string_index(cursor.varint()?, &at)?;
+            }
+            b'v' | b'z' => {
+                cursor.varint()?;
+            }
+            b'y' => {
+                cursor.byte()?;
+            }
+            b'b' => {
+                let length = cursor.count()?;
+                cursor.bytes(length)?;
+                self.constant_bytes = self.constant_bytes.saturating_add(length as u64);
+            }
+            b'I' => self.read_number(cursor, frame.last_type, Number::Integer)?,
+            b'F' => self.read_number(cursor, frame.last_type, Number::Float)?,
+            b'B' => below(cursor, 2)?,
+            digit => below(cursor, u64::from(digit.saturating_sub(b'0')))?,
+        }
+        Ok(None)
+    }
+
+    /// Reads a number of a type.
+    fn read_number(
+        &self,
+        cursor: &mut Cursor<'a>,
+        of: Option<usize>,
+        wanted: Number,
+    ) -> Result<()> {
+        match of.and_then(|of| self.width(of)) {
+            Some((width, number)) if number == wanted => match width {
+                0..=8 => cursor.byte().map(drop),
+                9..=64 => cursor.varint().map(drop),
+                _ => {
+                    let words = cursor.varint()?;
+                    cursor.skip_varints(words)
+                }
+            },
+            _ => cursor.damage("a number of a type that has such numbers"),
+        }
+    }
+
+    /// The width of the numbers of a type.
+    fn width(&self, index: usize) -> Option<(u32, Number)> {
+        let entry = self.tables.entry(&self.tables.types, index)?;
+        let mut contents = entry.contents;
+        if !entry.is_encoded {
+            // What has no code are floats of few bits.
+            let width = match contents.rest() {
+                [b'f', b'4' | b'6' | b'8', ..] => 8,
+                [b't', b'f', ..] => 19,
+                _ => return None,
+            };
+            return Some((width, Number::Float));
+        }
+        let code = contents.varint().ok()?;
+        match self.dialect(entry.dialect) {
+            Dialect::Vhlo => layouts::vhlo_width(code),
+            Dialect::Builtin => layouts::builtin_width(code, contents.varint().unwrap_or_default()),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a number that must be below a limit.
+fn below(cursor: &mut Cursor<'_>, limit: u64) -> Result<()> {
+    let at = *cursor;
+    if cursor.varint()? < limit { Ok(()) } else { at.damage("a value that the enumeration has") }
+}
+
+/// Reads what a dialect wrote as text, with a zero at its end.
+fn read_text(contents: Cursor<'_>) -> Result<()> {
+    let text = contents.rest();
+    match text.iter().position(|byte| *byte == 0) {
+        Some(0) => contents.damage("the text of an attribute or a type"),
+        Some(end) if end.saturating_add(1) == text.len() => Ok(()),
+        _ => contents.damage("a text with a zero at its end, and nothing behind it"),
+    }
+}

@@ -1,0 +1,307 @@
+//! StableHLO portable artifacts: MLIR bytecode in the dialect VHLO.
+//!
+//! Reads the whole file once and keeps what decides about it: operations, codes of attributes and
+//! types, dialects. What no reader takes is a [`Stop`]. It must never know of releases.
+
+mod cursor;
+mod entries;
+mod layouts;
+mod sections;
+mod tables;
+mod texts;
+mod walk;
+
+use std::collections::BTreeMap;
+
+use self::{
+    cursor::{Cursor, Result},
+    entries::{Entries, Wanted},
+    sections::Sections,
+    tables::Tables,
+    walk::{Operation, Walk},
+};
+pub(crate) use self::{
+    entries::{Stop, UnknownCode},
+    layouts::{
+        SDY_REDUCTION_SINCE, SDY_SHARDING_WITH_REDUCTION, vhlo_attribute_name,
+        vhlo_attribute_since, vhlo_type_since,
+    },
+};
+use crate::{
+    release::StableHlo,
+    vocabulary::{self, VhloOperation},
+};
+
+/// What MLIR bytecode begins with.
+pub(crate) const MAGIC: &[u8] = b"ML\xEFR";
+/// What the producer of a portable artifact begins with.
+const PRODUCER: &[u8] = b"StableHLO_v";
+/// The newest version of the bytecode that a release reads.
+pub(crate) const NEWEST_BYTECODE: u64 = 6;
+/// The type of what an operation that runs on the side will give.
+const FUTURE: u64 = 42;
+/// More functions and targets than these are counted and not named.
+const MOST_NAMES: usize = 10_000;
+
+/// How a module uses an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) count: u64,
+    /// The fewest numbers of attributes that its properties have.
+    pub(crate) fewest_properties: u64,
+}
+
+/// A function of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Whether others than the module may call it.
+    pub is_public: bool,
+    /// The types that go in, as StableHLO prints them.
+    pub inputs: Vec<String>,
+    /// The types that come out.
+    pub outputs: Vec<String>,
+}
+
+/// What decides who reads a module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Module {
+    pub(crate) bytes: usize,
+    pub(crate) bytecode_version: Option<u64>,
+    pub(crate) producer: String,
+    /// Why nobody reads the whole of it.
+    pub(crate) stop: Option<Stop>,
+    pub(crate) is_too_new: bool,
+    /// By dialect and name.
+    pub(crate) operations: BTreeMap<(String, String), Use>,
+    /// The dialects of its operations, attributes and types.
+    pub(crate) dialects: Vec<String>,
+    /// Dialects that have a version of their own, which no reader understands.
+    pub(crate) versioned_dialects: Vec<String>,
+    pub(crate) vhlo_attributes: Vec<u8>,
+    pub(crate) vhlo_types: Vec<u8>,
+    pub(crate) sdy_attributes: Vec<u8>,
+    pub(crate) custom_calls: BTreeMap<String, u64>,
+    /// Whether custom calls give futures.
+    pub(crate) has_futures_of_custom_calls: bool,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) constant_bytes: u64,
+}
+
+impl Module {
+    /// Reads a module.
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let mut module = Self { bytes: bytes.len(), ..Self::default() };
+        if let Err(stop) = module.fill(bytes) {
+            module.stop = Some(stop);
+        }
+        module
+    }
+
+    /// The version of StableHLO in the producer's name, which readers do not look at.
+    pub(crate) fn stablehlo(&self) -> Option<StableHlo> {
+        self.producer.strip_prefix("StableHLO_v")?.parse().ok()
+    }
+
+    fn fill(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let mut cursor = Cursor::new(bytes, 0);
+        if !bytes.starts_with(MAGIC) {
+            return Ok(cursor.damage("MLIR bytecode, which begins with the bytes 4d 4c ef 52")?);
+        }
+        cursor.bytes(MAGIC.len())?;
+        let version = cursor.varint()?;
+        self.bytecode_version = Some(version);
+        let Some(end) = cursor.rest().iter().position(|byte| *byte == 0) else {
+            return Ok(cursor.damage("the name of a producer with a zero at its end")?);
+        };
+        let producer = cursor.bytes(end)?;
+        cursor.byte()?;
+        self.producer = shortened(producer);
+        if version > NEWEST_BYTECODE {
+            self.is_too_new = true;
+            return Ok(());
+        }
+        let sections = Sections::read(cursor, version)?;
+        let tables = Tables::read(&sections, version)?;
+        let mut entries = Entries::new(&tables);
+        let mut used = vec![false; tables.dialects.len()];
+        let mut uses = Uses::new(tables.operation_names.len());
+        let walked = Walk::new(&tables, &mut entries).run(|operation, entries| {
+            if let Some(used) = used.get_mut(operation.operation.dialect) {
+                *used = true;
+            }
+            uses.visit(&tables, operation, entries)
+        });
+        for (used, by_entries) in used.iter_mut().zip(&entries.used_dialects) {
+            *used |= by_entries;
+        }
+        self.take(&tables, &entries, &used, uses);
+        walked
+    }
+
+    fn take(&mut self, tables: &Tables<'_>, entries: &Entries<'_, '_>, used: &[bool], uses: Uses) {
+        for (dialect, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            let name = shortened(tables.dialect(dialect));
+            if tables.versioned.contains(&dialect) {
+                self.versioned_dialects.push(name.clone());
+            }
+            if !self.dialects.contains(&name) {
+                self.dialects.push(name);
+            }
+        }
+        for (name, used) in tables.operation_names.iter().zip(uses.of_names) {
+            let Some(used) = used else { continue };
+            let key =
+                (shortened(tables.dialect(name.dialect)), shortened(tables.string(name.name)));
+            let total =
+                self.operations.entry(key).or_insert(Use { count: 0, fewest_properties: u64::MAX });
+            total.count = total.count.saturating_add(used.count);
+            total.fewest_properties = total.fewest_properties.min(used.fewest_properties);
+        }
+        self.vhlo_attributes = codes(&entries.vhlo_attributes);
+        self.vhlo_types = codes(&entries.vhlo_types);
+        self.sdy_attributes = codes(&entries.sdy_attributes);
+        self.custom_calls = uses.custom_calls;
+        self.has_futures_of_custom_calls = uses.has_futures;
+        self.functions = uses.functions;
+        self.constant_bytes = entries.constant_bytes;
+    }
+}
+
+/// Whether bytes are a portable artifact, by their beginning.
+pub(crate) fn is_artifact(bytes: &[u8]) -> bool {
+    let Some(rest) = bytes.strip_prefix(MAGIC) else { return false };
+    let mut cursor = Cursor::new(rest, 0);
+    cursor.varint().is_ok() && cursor.rest().starts_with(PRODUCER)
+}
+
+fn codes(used: &[bool]) -> Vec<u8> {
+    // Tables of codes have less than 256 rows.
+    used.iter().enumerate().filter(|(_, used)| **used).map(|(code, _)| code as u8).collect()
+}
+
+/// Bytes as text of bounded length.
+fn shortened(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes)).into_owned()
+}
+
+/// What the operations of a module use.
+struct Uses {
+    of_names: Vec<Option<Use>>,
+    custom_calls: BTreeMap<String, u64>,
+    has_futures: bool,
+    functions: Vec<Function>,
+}
+
+impl Uses {
+    fn new(names: usize) -> Self {
+        Self {
+            of_names: vec![None; names],
+            custom_calls: BTreeMap::new(),
+            has_futures: false,
+            functions: Vec::new(),
+        }
+    }
+
+    fn visit<'a>(
+        &mut self,
+        tables: &Tables<'a>,
+        operation: &Operation<'a>,
+        entries: &mut Entries<'_, 'a>,
+    ) -> Result<(), Stop> {
+        let name = tables.string(operation.operation.name);
+        match tables.dialect(operation.operation.dialect) {
+            b"vhlo" => {
+                let known = std::str::from_utf8(name).ok().and_then(vocabulary::vhlo);
+                if let Some(known) = known {
+                    self.visit_vhlo(tables, operation, known, entries)?;
+                }
+            }
+            b"builtin" if name == b"module" => read_optional(operation, entries)?,
+            b"sdy" => {
+                let known = std::str::from_utf8(name).ok().and_then(vocabulary::shardy);
+                if let Some(Some(known)) = known {
+                    read_numbers(operation, known, entries)?;
+                }
+            }
+            _ => {}
+        }
+        let properties = operation.properties.map_or(0, count_of);
+        if let Some(place) = self.of_names.get_mut(operation.name) {
+            let used = place.get_or_insert(Use { count: 0, fewest_properties: u64::MAX });
+            used.count = used.count.saturating_add(1);
+            used.fewest_properties = used.fewest_properties.min(properties);
+        }
+        Ok(())
+    }
+
+    fn visit_vhlo<'a>(
+        &mut self,
+        tables: &Tables<'a>,
+        operation: &Operation<'a>,
+        known: VhloOperation,
+        entries: &mut Entries<'_, 'a>,
+    ) -> Result<(), Stop> {
+        if known.properties > 0 && !operation.has_properties && tables.version >= 5 {
+            return Ok(operation.results.damage("the properties of the operation")?);
+        }
+        let numbers = read_numbers(operation, known.properties, entries)?;
+        let attribute = |at: usize| numbers.get(at).copied();
+        let text = |at: usize| attribute(at).and_then(|at| texts::string_of(tables, at));
+        if known.name.starts_with("custom_call_v") {
+            let target = text(2).map(shortened).unwrap_or_default();
+            if self.custom_calls.len() < MOST_NAMES || self.custom_calls.contains_key(&target) {
+                let count = self.custom_calls.entry(target).or_default();
+                *count = count.saturating_add(1);
+            }
+            let mut results = operation.results;
+            for _ in 0..operation.result_count {
+                let of = usize::try_from(results.varint()?).unwrap_or(usize::MAX);
+                let code = texts::vhlo(tables, of, true).map(|(code, _)| code);
+                self.has_futures |= code == Some(FUTURE);
+            }
+        } else if known.name == "func_v1" && self.functions.len() < MOST_NAMES {
+            let signature = attribute(1).and_then(|at| texts::signature(tables, at));
+            let (inputs, outputs) = signature.unwrap_or_default();
+            let name = text(3).map(shortened).unwrap_or_default();
+            let is_public = text(4).is_none_or(|visibility| visibility != b"private");
+            self.functions.push(Function { name, is_public, inputs, outputs });
+        }
+        Ok(())
+    }
+}
+
+/// How many numbers properties have; of many it counts the first ones.
+fn count_of(mut properties: Cursor<'_>) -> u64 {
+    (0..64).take_while(|_| properties.varint().is_ok()).count() as u64
+}
+
+/// Reads as many numbers of attributes as an operation has properties; more are ignored.
+fn read_numbers<'a>(
+    operation: &Operation<'a>,
+    count: u8,
+    entries: &mut Entries<'_, 'a>,
+) -> Result<Vec<usize>, Stop> {
+    let mut numbers = Vec::new();
+    if let Some(mut properties) = operation.properties {
+        for _ in 0..count {
+            numbers.push(entries.attribute(&mut properties, Wanted::Anything)?);
+        }
+    }
+    Ok(numbers)
+}
+
+/// Reads the name and the visibility of a module, which may be there.
+fn read_optional<'a>(operation: &Operation<'a>, entries: &mut Entries<'_, 'a>) -> Result<(), Stop> {
+    let Some(mut properties) = operation.properties else { return Ok(()) };
+    for _ in 0..2 {
+        let at = properties;
+        let (index, is_there) = properties.flagged()?;
+        if is_there {
+            entries.attribute_of(index, &at, Wanted::Text)?;
+        }
+    }
+    Ok(())
+}

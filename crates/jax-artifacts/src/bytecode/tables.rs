@@ -1,0 +1,301 @@
+//! The tables of a file: strings, dialects, names of operations, attributes, types, properties.
+//!
+//! Each keeps where its entries begin, four bytes each, and no copy of them.
+
+use super::{
+    cursor::{Cursor, Damage, Result},
+    sections::{SectionKind, Sections, read_section},
+};
+
+/// No dialects and names of operations beyond these numbers are kept: MLIR has fewer.
+const MOST_DIALECTS: usize = 1 << 10;
+const MOST_OPERATION_NAMES: usize = 1 << 16;
+
+/// The name of an operation of a dialect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OperationName {
+    pub(super) dialect: usize,
+    /// Which string.
+    pub(super) name: usize,
+    /// Nothing where the encoding does not say it.
+    pub(super) was_registered: Option<bool>,
+}
+
+/// Attributes or types: where each begins, and of which dialects they are.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// Where each begins in the section; one more for the end. The highest bit says whether the
+    /// dialect wrote it in an encoding of its own.
+    starts: Vec<u32>,
+    /// Where a dialect's entries begin, in the order of the file.
+    groups: Vec<(u32, u16)>,
+}
+
+const IS_ENCODED: u32 = 1 << 31;
+
+/// An attribute or a type, as its dialect wrote it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) dialect: usize,
+    /// Whether the dialect wrote it in an encoding of its own; else it is text.
+    pub(super) is_encoded: bool,
+    pub(super) contents: Cursor<'a>,
+}
+
+/// A file, its tables read.
+#[derive(Debug)]
+pub(super) struct Tables<'a> {
+    pub(super) version: u64,
+    data: Cursor<'a>,
+    strings_section: Cursor<'a>,
+    properties_section: Cursor<'a>,
+    /// Where each string begins in its section, and the end.
+    strings: Vec<u32>,
+    /// Which string names each dialect.
+    pub(super) dialects: Vec<usize>,
+    /// The dialects whose entry has a version.
+    pub(super) versioned: Vec<usize>,
+    pub(super) operation_names: Vec<OperationName>,
+    pub(super) attributes: Entries,
+    pub(super) types: Entries,
+    /// Where each begins in its section.
+    properties: Vec<u32>,
+    pub(super) operations: Cursor<'a>,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn read(sections: &Sections<'a>, version: u64) -> Result<Self> {
+        let mut tables = Self {
+            version,
+            data: sections.contents(SectionKind::AttributesAndTypes),
+            strings_section: sections.contents(SectionKind::Strings),
+            properties_section: sections.contents(SectionKind::Properties),
+            strings: Vec::new(),
+            dialects: Vec::new(),
+            versioned: Vec::new(),
+            operation_names: Vec::new(),
+            attributes: Entries::default(),
+            types: Entries::default(),
+            properties: Vec::new(),
+            operations: sections.contents(SectionKind::Operations),
+        };
+        tables.read_strings()?;
+        tables.read_properties()?;
+        tables.read_dialects(sections.contents(SectionKind::Dialects))?;
+        tables.read_entries(sections.contents(SectionKind::Offsets))?;
+        Ok(tables)
+    }
+
+    fn read_strings(&mut self) -> Result<()> {
+        let mut cursor = self.strings_section;
+        let size = cursor.rest().len();
+        let count = cursor.count()?;
+        // A length and a zero each.
+        if count > size / 2 {
+            return cursor.damage("at most as many strings as the section has room for");
+        }
+        let mut start = offset(size, &cursor)?;
+        self.strings.reserve_exact(count.saturating_add(1));
+        self.strings.push(start);
+        // Lengths come last to first.
+        for _ in 0..count {
+            let length = u32::try_from(cursor.count()?).unwrap_or(u32::MAX);
+            match start.checked_sub(length) {
+                Some(before) if length > 0 => start = before,
+                _ => return cursor.damage("the length of a string of the section"),
+            }
+            self.strings.push(start);
+        }
+        self.strings.reverse();
+        let read = size.saturating_sub(cursor.rest().len());
+        if usize::try_from(start) != Ok(read) {
+            return cursor.damage("the strings behind their lengths");
+        }
+        Ok(())
+    }
+
+    fn read_properties(&mut self) -> Result<()> {
+        let mut cursor = self.properties_section;
+        if cursor.is_empty() {
+            return if self.version >= 5 {
+                cursor.damage("a number of properties")
+            } else {
+                Ok(())
+            };
+        }
+        let count = cursor.count()?;
+        for _ in 0..count {
+            self.properties.push(offset(cursor.at(), &cursor)?);
+            let length = cursor.count()?;
+            cursor.bytes(length)?;
+        }
+        if cursor.is_empty() { Ok(()) } else { cursor.damage("the end of the properties") }
+    }
+
+    fn read_dialects(&mut self, mut cursor: Cursor<'a>) -> Result<()> {
+        let count = cursor.count()?;
+        if count > MOST_DIALECTS {
+            return cursor.damage("at most 1024 dialects");
+        }
+        for dialect in 0..count {
+            let (name, is_versioned) =
+                if self.version < 1 { (cursor.varint()?, false) } else { cursor.flagged()? };
+            if is_versioned {
+                let at = cursor;
+                if read_section(&mut cursor)?.0 != SectionKind::DialectVersion {
+                    return at.damage("the version of a dialect");
+                }
+                self.versioned.push(dialect);
+            }
+            let name = self.index(name, self.string_count(), &cursor)?;
+            self.dialects.push(name);
+        }
+        if self.version >= 4 {
+            // How many names follow; what is there counts.
+            cursor.varint()?;
+        }
+        while !cursor.is_empty() {
+            let dialect = cursor.varint()?;
+            let dialect = self.index(dialect, self.dialects.len(), &cursor)?;
+            for _ in 0..cursor.varint()? {
+                let (name, was_registered) = if self.version < 5 {
+                    (cursor.varint()?, None)
+                } else {
+                    let (name, was_registered) = cursor.flagged()?;
+                    (name, Some(was_registered))
+                };
+                let name = self.index(name, self.string_count(), &cursor)?;
+                if self.operation_names.len() >= MOST_OPERATION_NAMES {
+                    return cursor.damage("at most 65536 names of operations");
+                }
+                self.operation_names.push(OperationName { dialect, name, was_registered });
+            }
+        }
+        Ok(())
+    }
+
+    fn read_entries(&mut self, mut offsets: Cursor<'a>) -> Result<()> {
+        let attributes = offsets.count()?;
+        let types = offsets.count()?;
+        // A size each; and the contents of most.
+        let most = offsets.rest().len().saturating_add(self.data.rest().len()) / 2;
+        if attributes.saturating_add(types) > most.saturating_add(1) {
+            return offsets.damage("at most as many attributes and types as there is room for");
+        }
+        let mut start = 0;
+        self.attributes = self.entries(attributes, &mut offsets, &mut start)?;
+        self.types = self.entries(types, &mut offsets, &mut start)?;
+        if offsets.is_empty() {
+            Ok(())
+        } else {
+            offsets.damage("the end of the offsets of attributes and types")
+        }
+    }
+
+    fn entries(
+        &self,
+        count: usize,
+        offsets: &mut Cursor<'a>,
+        start: &mut usize,
+    ) -> Result<Entries> {
+        let mut entries = Entries::default();
+        entries.starts.reserve_exact(count.saturating_add(1));
+        while entries.starts.len() < count {
+            let dialect = offsets.varint()?;
+            let dialect = self.index(dialect, self.dialects.len(), offsets)?;
+            let of_dialect = offsets.count()?;
+            if of_dialect > count.saturating_sub(entries.starts.len()) {
+                return offsets.damage("at most as many attributes and types as were announced");
+            }
+            // Fewer dialects and entries than that.
+            entries.groups.push((entries.starts.len() as u32, dialect as u16));
+            for _ in 0..of_dialect {
+                let (length, is_encoded) = offsets.flagged()?;
+                let encoded = if is_encoded { IS_ENCODED } else { 0 };
+                entries.starts.push(offset(*start, offsets)? | encoded);
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                match start.checked_add(length) {
+                    Some(end) if end <= self.data.rest().len() => *start = end,
+                    _ => {
+                        return offsets.damage("the size of an attribute or a type of the section");
+                    }
+                }
+            }
+        }
+        entries.starts.push(offset(*start, offsets)?);
+        Ok(entries)
+    }
+
+    fn string_count(&self) -> usize {
+        self.strings.len().saturating_sub(1)
+    }
+
+    /// The index, if it is one of `count`.
+    pub(super) fn index(&self, index: u64, count: usize, cursor: &Cursor<'_>) -> Result<usize> {
+        match usize::try_from(index) {
+            Ok(index) if index < count => Ok(index),
+            _ => cursor.damage("the number of something that the file has"),
+        }
+    }
+
+    /// The index of a string.
+    pub(super) fn string_index(&self, index: u64, cursor: &Cursor<'_>) -> Result<usize> {
+        self.index(index, self.string_count(), cursor)
+    }
+
+    /// A string, without its last byte; empty if there is none.
+    pub(super) fn string(&self, index: usize) -> &'a [u8] {
+        let start = self.strings.get(index).map(|start| *start as usize);
+        let end = self.strings.get(index.saturating_add(1)).map(|end| *end as usize);
+        match (start, end) {
+            (Some(start), Some(end)) => {
+                self.strings_section.rest().get(start..end.saturating_sub(1)).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+
+    /// The name of a dialect.
+    pub(super) fn dialect(&self, dialect: usize) -> &'a [u8] {
+        self.dialects.get(dialect).map(|name| self.string(*name)).unwrap_or_default()
+    }
+
+    /// The bytes of properties.
+    pub(super) fn properties(&self, index: u64, cursor: &Cursor<'_>) -> Result<Cursor<'a>> {
+        let index = self.index(index, self.properties.len(), cursor)?;
+        let start = self.properties.get(index).map_or(0, |start| *start as usize);
+        let section = self.properties_section;
+        let rest = section.rest().get(start.saturating_sub(section.at())..).unwrap_or_default();
+        let mut cursor = Cursor::new(rest, start);
+        let length = cursor.count()?;
+        let at = cursor.at();
+        Ok(Cursor::new(cursor.bytes(length)?, at))
+    }
+
+    /// An attribute or a type of which the number is one of the table's.
+    pub(super) fn entry(&self, entries: &Entries, index: usize) -> Option<Entry<'a>> {
+        let start = *entries.starts.get(index)?;
+        let end = *entries.starts.get(index.checked_add(1)?)? & !IS_ENCODED;
+        let is_encoded = start & IS_ENCODED != 0;
+        let start = (start & !IS_ENCODED) as usize;
+        let group = entries.groups.partition_point(|(first, _)| *first as usize <= index);
+        let (_, dialect) = entries.groups.get(group.checked_sub(1)?)?;
+        let contents = self.data.rest().get(start..end as usize)?;
+        let contents = Cursor::new(contents, self.data.at().saturating_add(start));
+        Some(Entry { dialect: usize::from(*dialect), is_encoded, contents })
+    }
+}
+
+impl Entries {
+    pub(super) fn count(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+}
+
+/// A place in the file, in half of the numbers of 32 bits.
+fn offset(at: usize, cursor: &Cursor<'_>) -> Result<u32> {
+    u32::try_from(at)
+        .ok()
+        .filter(|at| at & IS_ENCODED == 0)
+        .ok_or(Damage { at: cursor.at(), expected: "a file below 2 GiB" })
+}

@@ -1,0 +1,154 @@
+//! Types and strings of a module, for people.
+
+use super::{cursor::Cursor, tables::Tables};
+
+/// Types in types beyond this depth are left out.
+const DEEPEST: usize = 8;
+/// Texts end after about that many bytes.
+const LONGEST: usize = 256;
+
+/// The names of VHLO's types that have no parts, by code.
+const NAMES: [&str; 41] = [
+    "i1",
+    "",
+    "bf16",
+    "f16",
+    "f32",
+    "f64",
+    "f8E4M3FN",
+    "f8E5M2",
+    "",
+    "index",
+    "i4",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "ui4",
+    "ui8",
+    "ui16",
+    "ui32",
+    "ui64",
+    "",
+    "",
+    "token",
+    "",
+    "",
+    "",
+    "witness",
+    "f8E4M3FNUZ",
+    "f8E5M2FNUZ",
+    "f8E4M3B11FNUZ",
+    "",
+    "i2",
+    "ui2",
+    "none",
+    "tf32",
+    "f8E4M3",
+    "f8E3M4",
+    "f4E2M1FN",
+    "f6E2M3FN",
+    "f6E3M2FN",
+    "f8E8M0FNU",
+];
+
+/// The dimension whose size is known when the program runs.
+const DYNAMIC: i64 = i64::MIN;
+
+/// A string attribute of VHLO.
+pub(super) fn string_of<'a>(tables: &Tables<'a>, attribute: usize) -> Option<&'a [u8]> {
+    let (code, mut contents) = vhlo(tables, attribute, false)?;
+    let string = if code == 14 { contents.varint().ok()? } else { return None };
+    Some(tables.string(usize::try_from(string).ok()?))
+}
+
+/// Code and parts of an attribute or a type of VHLO.
+pub(super) fn vhlo<'a>(
+    tables: &Tables<'a>,
+    index: usize,
+    is_type: bool,
+) -> Option<(u64, Cursor<'a>)> {
+    let entries = if is_type { &tables.types } else { &tables.attributes };
+    let entry = tables.entry(entries, index)?;
+    if !entry.is_encoded || tables.dialect(entry.dialect) != b"vhlo" {
+        return None;
+    }
+    let mut contents = entry.contents;
+    Some((contents.varint().ok()?, contents))
+}
+
+/// What goes into a function and comes out of it, if the attribute is its type.
+pub(super) fn signature(
+    tables: &Tables<'_>,
+    attribute: usize,
+) -> Option<(Vec<String>, Vec<String>)> {
+    let (code, mut contents) = vhlo(tables, attribute, false)?;
+    let function = if code == 17 { number(&mut contents)? } else { return None };
+    let (code, mut contents) = vhlo(tables, function, true)?;
+    if code != 8 {
+        return None;
+    }
+    let mut list = || {
+        let count = contents.varint().ok()?;
+        let mut texts = Vec::new();
+        for _ in 0..count {
+            texts.push(type_text(tables, number(&mut contents)?, 0));
+        }
+        Some(texts)
+    };
+    Some((list()?, list()?))
+}
+
+fn number(cursor: &mut Cursor<'_>) -> Option<usize> {
+    usize::try_from(cursor.varint().ok()?).ok()
+}
+
+/// A type as StableHLO prints it.
+fn type_text(tables: &Tables<'_>, index: usize, depth: usize) -> String {
+    let text = if depth < DEEPEST { text_of_parts(tables, index, depth) } else { None };
+    text.unwrap_or_else(|| "?".to_owned())
+}
+
+fn text_of_parts(tables: &Tables<'_>, index: usize, depth: usize) -> Option<String> {
+    let (code, mut contents) = vhlo(tables, index, true)?;
+    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code));
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        return Some((*name).to_owned());
+    }
+    let inside = depth.saturating_add(1);
+    Some(match code {
+        1 => format!("complex<{}>", type_text(tables, number(&mut contents)?, inside)),
+        20 | 21 | 41 => {
+            if code == 21 {
+                contents.varint().ok()?;
+            }
+            let mut text = if code == 41 { "buffer<" } else { "tensor<" }.to_owned();
+            for _ in 0..contents.varint().ok()? {
+                let value = contents.varint().ok()?;
+                let magnitude = (value >> 1).cast_signed();
+                let size = if value & 1 == 0 { magnitude } else { !magnitude };
+                if text.len() < LONGEST {
+                    text += &if size == DYNAMIC { "?x".to_owned() } else { format!("{size}x") };
+                }
+            }
+            text += &type_text(tables, number(&mut contents)?, inside);
+            text + ">"
+        }
+        22 => "token".to_owned(),
+        23 | 42 => {
+            let mut parts = Vec::new();
+            for _ in 0..contents.varint().ok()?.min(8) {
+                parts.push(type_text(tables, number(&mut contents)?, inside));
+            }
+            let name = if code == 23 { "tuple" } else { "future" };
+            let mut text = format!("{name}<{}>", parts.join(", "));
+            if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+                text.truncate(end);
+            }
+            text
+        }
+        24 | 30 => "quantized".to_owned(),
+        25 => format!("tensor<*x{}>", type_text(tables, number(&mut contents)?, inside)),
+        _ => return None,
+    })
+}

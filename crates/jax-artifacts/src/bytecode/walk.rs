@@ -1,0 +1,370 @@
+//! The walk over the operations of a file, in the order in which readers go.
+//!
+//! The walk keeps its own stack. What a reader numbers is numbered here as well: values that are
+//! used must be defined, and no more may be defined than were announced.
+
+use super::{
+    cursor::{Cursor, Result},
+    entries::{Entries, Stop, Wanted},
+    sections::{SectionKind, read_section},
+    tables::{OperationName, Tables},
+};
+
+/// Regions in regions beyond this number end real readers, which recurse.
+const DEEPEST: usize = 4096;
+
+/// What an operation has, as bits of a byte.
+mod has {
+    pub(super) const ATTRIBUTES: u8 = 1;
+    pub(super) const RESULTS: u8 = 2;
+    pub(super) const OPERANDS: u8 = 4;
+    pub(super) const SUCCESSORS: u8 = 8;
+    pub(super) const REGIONS: u8 = 0x10;
+    pub(super) const ORDERS_OF_USES: u8 = 0x20;
+    pub(super) const PROPERTIES: u8 = 0x40;
+}
+
+/// An operation, without its operands and regions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation<'a> {
+    /// Which of the names.
+    pub(super) name: usize,
+    pub(super) operation: OperationName,
+    /// The bytes of its properties.
+    pub(super) properties: Option<Cursor<'a>>,
+    /// Whether it has properties, be it an attribute instead.
+    pub(super) has_properties: bool,
+    /// The numbers of the types of its results.
+    pub(super) results: Cursor<'a>,
+    pub(super) result_count: u64,
+}
+
+/// Regions of an operation that are being read.
+#[derive(Debug)]
+struct Level<'a> {
+    regions_left: u64,
+    blocks_left: u64,
+    operations_left: u64,
+    blocks: u64,
+    /// How many values the region announced.
+    values: u64,
+    /// What is left to read outside, if the regions lie in a section of their own.
+    outside: Option<Cursor<'a>>,
+    is_isolated: bool,
+    is_in_region: bool,
+}
+
+/// The values of regions that see one another.
+#[derive(Debug, Default)]
+struct Scope {
+    /// Whether each was defined (1), or used before that (2).
+    states: Vec<u8>,
+    /// How many were announced by the open regions.
+    announced: u64,
+    /// The number of the next value, for each open region.
+    next: Vec<u64>,
+}
+
+/// Reads the operations.
+pub(super) struct Walk<'w, 't, 'a> {
+    tables: &'t Tables<'a>,
+    entries: &'w mut Entries<'t, 'a>,
+    cursor: Cursor<'a>,
+    levels: Vec<Level<'a>>,
+    scopes: Vec<Scope>,
+    /// Values that were used, and not defined yet.
+    forward: u64,
+    /// What is left of the values that can be there at once: each takes a byte to define.
+    room: usize,
+}
+
+impl<'w, 't, 'a> Walk<'w, 't, 'a> {
+    pub(super) fn new(tables: &'t Tables<'a>, entries: &'w mut Entries<'t, 'a>) -> Self {
+        let cursor = tables.operations;
+        let room = cursor.rest().len();
+        Self { tables, entries, cursor, levels: Vec::new(), scopes: Vec::new(), forward: 0, room }
+    }
+
+    /// Calls `visit` with every operation.
+    pub(super) fn run(
+        mut self,
+        mut visit: impl FnMut(&Operation<'a>, &mut Entries<'t, 'a>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.begin()?;
+        while let Some(level) = self.levels.last_mut() {
+            if !level.is_in_region {
+                if level.regions_left == 0 {
+                    self.end_regions();
+                    continue;
+                }
+                level.regions_left = level.regions_left.saturating_sub(1);
+                self.begin_region()?;
+            } else if level.operations_left > 0 {
+                level.operations_left = level.operations_left.saturating_sub(1);
+                self.read_operation(&mut visit)?;
+            } else if level.blocks_left > 0 {
+                level.blocks_left = level.blocks_left.saturating_sub(1);
+                self.begin_block()?;
+            } else {
+                self.end_region();
+            }
+        }
+        if self.forward > 0 {
+            return Ok(self.cursor.damage("a definition of each value that is used")?);
+        }
+        Ok(())
+    }
+
+    /// The block around everything, which has no region of its own.
+    fn begin(&mut self) -> Result<(), Stop> {
+        self.scopes.push(Scope { next: vec![0], ..Scope::default() });
+        self.levels.push(Level {
+            regions_left: 0,
+            blocks_left: 1,
+            operations_left: 0,
+            blocks: 1,
+            values: 0,
+            outside: None,
+            is_isolated: true,
+            is_in_region: true,
+        });
+        Ok(())
+    }
+
+    fn begin_region(&mut self) -> Result<(), Stop> {
+        let blocks = self.cursor.varint()?;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let values = self.cursor.varint()?;
+        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
+        scope.next.push(scope.announced);
+        scope.announced = scope.announced.saturating_add(values);
+        if let Some(level) = self.levels.last_mut() {
+            level.is_in_region = true;
+            level.blocks_left = blocks;
+            level.blocks = blocks;
+            level.values = values;
+            level.operations_left = 0;
+        }
+        Ok(())
+    }
+
+    fn end_region(&mut self) {
+        let Some(level) = self.levels.last_mut() else { return };
+        level.is_in_region = false;
+        let values = level.values;
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.next.pop();
+            scope.announced = scope.announced.saturating_sub(values);
+            let kept = usize::try_from(scope.announced).unwrap_or(usize::MAX);
+            let kept = kept.min(scope.states.len());
+            self.room = self.room.saturating_add(scope.states.len().saturating_sub(kept));
+            scope.states.truncate(kept);
+        }
+    }
+
+    fn end_regions(&mut self) {
+        let Some(level) = self.levels.pop() else { return };
+        if level.is_isolated
+            && let Some(scope) = self.scopes.pop()
+        {
+            self.room = self.room.saturating_add(scope.states.len());
+        }
+        if let Some(outside) = level.outside {
+            self.cursor = outside;
+        }
+    }
+
+    fn begin_block(&mut self) -> Result<(), Stop> {
+        let (operations, has_arguments) = self.cursor.flagged()?;
+        if let Some(level) = self.levels.last_mut() {
+            level.operations_left = operations;
+        }
+        if !has_arguments {
+            return Ok(());
+        }
+        let arguments = self.cursor.varint()?;
+        for _ in 0..arguments {
+            let at = self.cursor;
+            let (of, has_location) = if self.tables.version < 4 {
+                (self.cursor.varint()?, true)
+            } else {
+                self.cursor.flagged()?
+            };
+            self.entries.type_of(of, &at)?;
+            if has_location {
+                self.entries.attribute(&mut self.cursor, Wanted::Location)?;
+            }
+        }
+        self.define(arguments)?;
+        if self.tables.version >= 3 && self.cursor.byte()? != 0 {
+            self.skip_orders_of_uses(arguments)?;
+        }
+        Ok(())
+    }
+
+    fn read_operation(
+        &mut self,
+        visit: &mut impl FnMut(&Operation<'a>, &mut Entries<'t, 'a>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let tables = self.tables;
+        let at = self.cursor;
+        let name = self.cursor.varint()?;
+        let name = tables.index(name, tables.operation_names.len(), &at)?;
+        let Some(operation) = tables.operation_names.get(name).copied() else { return Ok(()) };
+        let mask = self.cursor.byte()?;
+        self.entries.attribute(&mut self.cursor, Wanted::Location)?;
+        if mask & has::ATTRIBUTES != 0 {
+            self.entries.attribute(&mut self.cursor, Wanted::Dictionary)?;
+        }
+        let mut properties = None;
+        if mask & has::PROPERTIES != 0 {
+            match operation.was_registered {
+                None => return Ok(self.cursor.damage("no properties in this encoding")?),
+                Some(true) => {
+                    let at = self.cursor;
+                    properties = Some(tables.properties(self.cursor.varint()?, &at)?);
+                }
+                Some(false) => {
+                    self.entries.attribute(&mut self.cursor, Wanted::Anything)?;
+                }
+            }
+        }
+        let result_count = self.count(mask, has::RESULTS)?;
+        let results = self.cursor;
+        for _ in 0..result_count {
+            let at = self.cursor;
+            let of = self.cursor.varint()?;
+            self.entries.type_of(of, &at)?;
+        }
+        for _ in 0..self.count(mask, has::OPERANDS)? {
+            let at = self.cursor;
+            let value = self.cursor.varint()?;
+            self.use_value(value, &at)?;
+        }
+        for _ in 0..self.count(mask, has::SUCCESSORS)? {
+            let at = self.cursor;
+            let block = self.cursor.varint()?;
+            if self.levels.last().is_none_or(|level| block >= level.blocks) {
+                return Ok(at.damage("the number of a block of the region")?);
+            }
+        }
+        if tables.version >= 3 && mask & has::ORDERS_OF_USES != 0 {
+            self.skip_orders_of_uses(result_count)?;
+        }
+        let (regions, is_isolated) =
+            if mask & has::REGIONS == 0 { (0, false) } else { self.cursor.flagged()? };
+        visit(
+            &Operation {
+                name,
+                operation,
+                properties,
+                has_properties: mask & has::PROPERTIES != 0,
+                results,
+                result_count,
+            },
+            &mut *self.entries,
+        )?;
+        if self.levels.last().is_some_and(|level| level.values > 0) {
+            self.define(result_count)?;
+        }
+        if regions > 0 { self.begin_regions(regions, is_isolated) } else { Ok(()) }
+    }
+
+    fn begin_regions(&mut self, regions: u64, is_isolated: bool) -> Result<(), Stop> {
+        if self.levels.len() >= DEEPEST {
+            return Ok(self.cursor.damage("at most 4096 regions in one another")?);
+        }
+        let mut outside = None;
+        if is_isolated {
+            self.scopes.push(Scope::default());
+            if self.tables.version >= 2 {
+                let at = self.cursor;
+                let (kind, contents) = read_section(&mut self.cursor)?;
+                if kind != SectionKind::Operations {
+                    return Ok(at.damage("a section of operations")?);
+                }
+                outside = Some(std::mem::replace(&mut self.cursor, contents));
+            }
+        }
+        self.levels.push(Level {
+            regions_left: regions,
+            blocks_left: 0,
+            operations_left: 0,
+            blocks: 0,
+            values: 0,
+            outside,
+            is_isolated,
+            is_in_region: false,
+        });
+        Ok(())
+    }
+
+    fn count(&mut self, mask: u8, part: u8) -> Result<u64> {
+        if mask & part == 0 { Ok(0) } else { self.cursor.varint() }
+    }
+
+    /// Numbers that many new values.
+    fn define(&mut self, count: u64) -> Result<(), Stop> {
+        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
+        let announced = scope.announced;
+        let Some(next) = scope.next.last_mut() else { return Ok(()) };
+        let begin = *next;
+        let end = begin.saturating_add(count);
+        if end > announced {
+            return Ok(self.cursor.damage("at most as many values as the region announced")?);
+        }
+        *next = end;
+        for value in begin..end {
+            self.mark(value, 1)?;
+        }
+        Ok(())
+    }
+
+    fn use_value(&mut self, value: u64, at: &Cursor<'a>) -> Result<(), Stop> {
+        if self.scopes.last().is_none_or(|scope| value >= scope.announced) {
+            return Ok(at.damage("the number of a value that was announced")?);
+        }
+        self.mark(value, 2)
+    }
+
+    /// Notes that a value is defined (1) or used (2).
+    fn mark(&mut self, value: u64, state: u8) -> Result<(), Stop> {
+        let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
+        let index = usize::try_from(value).unwrap_or(usize::MAX);
+        if index >= scope.states.len() {
+            let grown = index.saturating_sub(scope.states.len()).saturating_add(1);
+            if grown > self.room {
+                return Ok(self
+                    .cursor
+                    .damage("at most as many values as the file has room for")?);
+            }
+            self.room = self.room.saturating_sub(grown);
+            scope.states.resize(index.saturating_add(1), 0);
+        }
+        if let Some(place) = scope.states.get_mut(index) {
+            match (*place, state) {
+                (0, 2) => self.forward = self.forward.saturating_add(1),
+                (2, 1) => self.forward = self.forward.saturating_sub(1),
+                (_, 1) => {}
+                _ => return Ok(()),
+            }
+            *place = state;
+        }
+        Ok(())
+    }
+
+    /// Reads over the order of the uses of `values` values.
+    fn skip_orders_of_uses(&mut self, values: u64) -> Result<(), Stop> {
+        let ordered = if values > 1 { self.cursor.varint()? } else { 1 };
+        for _ in 0..ordered {
+            if values > 1 {
+                self.cursor.varint()?;
+            }
+            let (places, _are_pairs) = self.cursor.flagged()?;
+            self.cursor.skip_varints(places)?;
+        }
+        Ok(())
+    }
+}

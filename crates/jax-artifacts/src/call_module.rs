@@ -1,0 +1,118 @@
+//! Modules in models of TensorFlow: the operation `XlaCallModule`, which jax2tf writes.
+
+use crate::{
+    bytecode::Module,
+    judgement::{Reason, Verdict},
+    module_reasons::needs,
+    release::{Release, StableHlo},
+    rule::Rule,
+};
+
+/// The versions of the operation that a release of TensorFlow runs.
+struct Window {
+    tensorflow: (u32, u32),
+    oldest: u64,
+    newest: u64,
+}
+
+/// Maxima as the wheels say them from 2.14 on, and as the sources of 2.13 and 2.12 do. The minimum is
+/// that of the sources of mid-2023, and of the wheel of 2.21.
+const WINDOWS: [Window; 10] = [
+    window(12, 2, 4),
+    window(13, 2, 5),
+    window(14, 2, 8),
+    window(15, 2, 8),
+    window(16, 2, 9),
+    window(17, 2, 9),
+    window(18, 2, 9),
+    window(19, 2, 9),
+    window(20, 4, 10),
+    window(21, 4, 10),
+];
+
+const fn window(minor: u32, oldest: u64, newest: u64) -> Window {
+    Window { tensorflow: (2, minor), oldest, newest }
+}
+
+/// The StableHLO of TensorFlow 2.21 knows the operations of this one, that of jaxlib 0.8.0.
+const STABLEHLO_OF_TENSORFLOW: StableHlo = StableHlo::new(1, 13, 1);
+
+/// What a release of TensorFlow makes of an `XlaCallModule` when it runs it; nothing is looked at
+/// when the model is loaded.
+///
+/// `version` and `module` are the attributes of that name, `tensorflow` a release such as `2.16`.
+/// Nothing for a release that is not known (2.12 to 2.21 are). What of the module a release's own
+/// StableHLO knows is measured for 2.21 alone; of older ones only the version is compared.
+///
+/// ```
+/// use serdes_jax_artifacts::{Verdict, xla_call_module};
+///
+/// let (verdict, reasons) = xla_call_module(10, &[], "2.16").expect("a known release");
+/// assert_eq!(verdict, Verdict::Unacceptable);
+/// assert_eq!(reasons[0].expected, "2..9");
+/// ```
+#[must_use]
+pub fn xla_call_module(
+    version: u64,
+    module: &[u8],
+    tensorflow: &str,
+) -> Option<(Verdict, Vec<Reason>)> {
+    let mut numbers = tensorflow.split('.').map(str::parse);
+    let release = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let window = WINDOWS.iter().find(|window| window.tensorflow == release)?;
+    let mut reasons = Vec::new();
+    if !(window.oldest..=window.newest).contains(&version) {
+        let is_new = version > window.newest;
+        let expected = format!("{}..{}", window.oldest, window.newest);
+        let message = format!(
+            "XlaCallModule has version {version}, and TensorFlow {tensorflow} runs {expected}"
+        );
+        let first =
+            WINDOWS.iter().find(|window| (window.oldest..=window.newest).contains(&version));
+        let load = first.map_or("no known TensorFlow runs it".to_owned(), |window| {
+            format!(
+                "run it with TensorFlow {}.{} or later",
+                window.tensorflow.0, window.tensorflow.1
+            )
+        });
+        let remedy = if is_new {
+            format!(
+                "{load}, or convert the model with JAX_EXPORT_CALLING_CONVENTION_VERSION={}",
+                window.newest
+            )
+        } else {
+            "convert the model again with a newer jax".to_owned()
+        };
+        let rule = if is_new { Rule::TooNew } else { Rule::TooOld };
+        let found = version.to_string();
+        reasons.push(Reason {
+            rule,
+            found,
+            expected,
+            message,
+            remedy,
+            place: "version".to_owned(),
+        });
+    }
+    if release == (2, 21) && module.starts_with(crate::bytecode::MAGIC) {
+        add_module(module, &mut reasons);
+    }
+    let verdict = match reasons.as_slice() {
+        [] => Verdict::Acceptable,
+        reasons if reasons.iter().all(|reason| reason.rule == Rule::Corrupt) => Verdict::Unreadable,
+        _ => Verdict::Unacceptable,
+    };
+    Some((verdict, reasons))
+}
+
+fn add_module(module: &[u8], reasons: &mut Vec<Reason>) {
+    let Some(reader) = Release::find("0.8.0") else { return };
+    debug_assert_eq!(reader.stablehlo, STABLEHLO_OF_TENSORFLOW);
+    for need in needs(&Module::read(module), reader, true) {
+        let remedy = "convert the model with jax 0.11.1 or older".to_owned();
+        let message = need.message.replace(&reader.to_string(), "TensorFlow 2.21");
+        let place = "module".to_owned();
+        let (rule, found, expected) = (need.rule, need.found, need.expected);
+        reasons.push(Reason { rule, found, expected, message, remedy, place });
+    }
+}

@@ -1,0 +1,70 @@
+//! Effects of a function, and safety checks that its maker switched off.
+
+use super::{
+    flatbuffer::Vector,
+    habits::Habits,
+    refusal::{Refusal, Result},
+};
+use crate::rule::Rule;
+
+/// Effects of `jax._src` that every judged release makes without arguments.
+const KNOWN: [&str; 8] = [
+    "callback.IOEffect",
+    "callback.OrderedIOEffect",
+    "debugging.DebugEffect",
+    "debugging.OrderedDebugEffect",
+    "export.shape_poly.ShapeAssertionEffect",
+    "ffi.FfiEffect",
+    "lax.lax.NoDCEEffect",
+    "lax.parallel.SingleSideCollectiveEffect",
+];
+
+/// A safety check that the maker of a file switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DisabledCheck {
+    /// Of the platform on which the function is called.
+    Platform,
+    /// Of a custom call with this target.
+    CustomCall(String),
+    /// Of assertions about shapes, which means nothing any more.
+    ShapeAssertions,
+}
+
+pub(super) fn read_effects(effects: Vector<'_, '_>, habits: &Habits<'_>) -> Result<Vec<String>> {
+    let place = "the effects";
+    let mut names = Vec::new();
+    for index in 0..effects.len() {
+        let name = effects.table(index).and_then(|effect| effect.needed_string(0));
+        let name = Refusal::at(name, place)?;
+        let class = name.strip_prefix("<class 'jax._src.").and_then(|name| name.strip_suffix("'>"));
+        if !class.is_some_and(|class| KNOWN.contains(&class)) && !habits.is_lenient {
+            let message =
+                format!("the function has the effect {name}, which this release does not make");
+            let expected = "an effect that jax makes without arguments";
+            return Err(Refusal::new(Rule::MissingType, name, expected, message, place));
+        }
+        names.push(class.unwrap_or(name).to_owned());
+    }
+    Ok(names)
+}
+
+pub(super) fn read_checks(checks: Vector<'_, '_>) -> Result<Vec<DisabledCheck>> {
+    let place = "the disabled checks";
+    let mut found = Vec::new();
+    for index in 0..checks.len() {
+        let check = Refusal::at(checks.table(index), place)?;
+        found.push(match Refusal::at(check.i8(0), place)? {
+            0 => DisabledCheck::Platform,
+            1 => DisabledCheck::CustomCall(Refusal::at(check.needed_string(1), place)?.to_owned()),
+            2 => DisabledCheck::ShapeAssertions,
+            other => {
+                let message =
+                    format!("a disabled check is of kind {other}, and this release knows 0 to 2");
+                let rule = if other > 2 { Rule::TooNew } else { Rule::Corrupt };
+                return Err(Refusal::new(rule, other.to_string(), "0..2", message, place));
+            }
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,29 @@
+//! Fields of the outermost table, by their numbers.
+
+pub(super) const SERIALIZATION_VERSION: u16 = 0;
+pub(super) const FUNCTION_NAME: u16 = 1;
+pub(super) const IN_TREE: u16 = 2;
+pub(super) const IN_AVALS: u16 = 3;
+pub(super) const OUT_TREE: u16 = 4;
+pub(super) const OUT_AVALS: u16 = 5;
+pub(super) const DEVICES_SHORT: u16 = 6;
+pub(super) const IN_SHARDINGS: u16 = 7;
+pub(super) const OUT_SHARDINGS: u16 = 8;
+pub(super) const PLATFORMS: u16 = 9;
+pub(super) const ORDERED_EFFECTS: u16 = 10;
+pub(super) const UNORDERED_EFFECTS: u16 = 11;
+pub(super) const DISABLED_CHECKS: u16 = 12;
+pub(super) const MODULE: u16 = 13;
+pub(super) const CALLING_CONVENTION: u16 = 14;
+pub(super) const KEPT_ARGUMENTS: u16 = 15;
+pub(super) const USES_GLOBAL_CONSTANTS: u16 = 16;
+pub(super) const VJP: u16 = 17;
+pub(super) const DEVICES: u16 = 18;
+pub(super) const UNIQUE_AVALS: u16 = 19;
+pub(super) const UNIQUE_MESHES: u16 = 20;
+pub(super) const UNIQUE_SHARDINGS: u16 = 21;
+pub(super) const IN_AVAL_INDEXES: u16 = 22;
+pub(super) const OUT_AVAL_INDEXES: u16 = 23;
+pub(super) const IN_SHARDING_INDEXES: u16 = 24;
+pub(super) const OUT_SHARDING_INDEXES: u16 = 25;
+pub(super) const JAX_VERSION: u16 = 26;

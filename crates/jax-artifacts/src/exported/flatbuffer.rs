@@ -1,0 +1,242 @@
+//! Flatbuffers as Python's package reads them: lazily, and without verifying anything before.
+//!
+//! The crate `flatbuffers` verifies a whole buffer first, or is unsafe. A verdict needs neither: it
+//! is about what `jax.export.deserialize` looks at, in its order, and what that would run into.
+//! Places are those of Python, so that one before the beginning counts from the end, and a string
+//! that runs past the end is cut off there.
+
+use std::cell::Cell;
+
+/// Why a file cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A number runs past the end of the file.
+    PastEnd { at: i64 },
+    /// Something is absent that is used.
+    Absent,
+    /// A string that is not UTF-8.
+    NotText { at: i64 },
+    /// What is there refers to more than a file of this size can hold.
+    TooMuch,
+}
+
+/// A file, and how much work it is still worth: what an honest file refers to is in it once.
+#[derive(Debug)]
+pub(crate) struct Buffer<'a> {
+    bytes: &'a [u8],
+    work: Cell<usize>,
+}
+
+impl<'a> Buffer<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        let work = bytes.len().saturating_mul(4).saturating_add(4096);
+        Self { bytes, work: Cell::new(work) }
+    }
+
+    pub(crate) fn root(&self) -> Result<Table<'_, 'a>, Fault> {
+        let at = i64::from(self.u32(0)?);
+        Ok(Table { buffer: self, at })
+    }
+
+    fn spend(&self, work: usize) -> Result<(), Fault> {
+        let left = self.work.get().checked_sub(work).ok_or(Fault::TooMuch)?;
+        self.work.set(left);
+        Ok(())
+    }
+
+    /// The bytes of a number; a place before the beginning counts from the end.
+    fn number<const N: usize>(&self, at: i64) -> Result<[u8; N], Fault> {
+        self.spend(1)?;
+        let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
+        let from = if at < 0 { at.saturating_add(length) } else { at };
+        let from = usize::try_from(from).map_err(|_| Fault::PastEnd { at })?;
+        let rest = self.bytes.get(from..).and_then(|rest| rest.first_chunk());
+        rest.copied().ok_or(Fault::PastEnd { at })
+    }
+
+    fn u16(&self, at: i64) -> Result<u16, Fault> {
+        self.number(at).map(u16::from_le_bytes)
+    }
+
+    fn u32(&self, at: i64) -> Result<u32, Fault> {
+        self.number(at).map(u32::from_le_bytes)
+    }
+
+    /// The place that an offset refers to.
+    fn indirect(&self, at: i64) -> Result<i64, Fault> {
+        Ok(at.saturating_add(i64::from(self.u32(at)?)))
+    }
+
+    /// A string, cut off at the end of the file.
+    fn string(&self, at: i64) -> Result<&'a str, Fault> {
+        let at = self.indirect(at)?;
+        let length = self.u32(at)? as usize;
+        // Never negative: offsets are not.
+        let start = usize::try_from(at.saturating_add(4)).unwrap_or(usize::MAX);
+        let start = start.min(self.bytes.len());
+        let end = start.saturating_add(length).min(self.bytes.len());
+        let bytes = self.bytes.get(start..end).unwrap_or_default();
+        self.spend(bytes.len())?;
+        std::str::from_utf8(bytes).map_err(|_| Fault::NotText { at })
+    }
+}
+
+/// A table of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table<'b, 'a> {
+    buffer: &'b Buffer<'a>,
+    at: i64,
+}
+
+/// A vector of a table: where its elements begin, and how many it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vector<'b, 'a> {
+    buffer: &'b Buffer<'a>,
+    at: i64,
+    length: u32,
+}
+
+impl<'b, 'a> Table<'b, 'a> {
+    /// Where a field is; nothing if it is absent.
+    fn field(&self, number: u16) -> Result<Option<i64>, Fault> {
+        let back = self.buffer.number(self.at).map(i32::from_le_bytes)?;
+        let places = self.at.saturating_sub(i64::from(back));
+        let place = i64::from(number).saturating_mul(2).saturating_add(4);
+        if place >= i64::from(self.buffer.u16(places)?) {
+            return Ok(None);
+        }
+        let offset = self.buffer.u16(places.saturating_add(place))?;
+        Ok((offset != 0).then(|| self.at.saturating_add(i64::from(offset))))
+    }
+
+    pub(crate) fn i8(&self, number: u16) -> Result<i8, Fault> {
+        let Some(at) = self.field(number)? else { return Ok(0) };
+        self.buffer.number(at).map(i8::from_le_bytes)
+    }
+
+    pub(crate) fn u16(&self, number: u16) -> Result<u16, Fault> {
+        self.field(number)?.map_or(Ok(0), |at| self.buffer.u16(at))
+    }
+
+    pub(crate) fn i16(&self, number: u16) -> Result<i16, Fault> {
+        let Some(at) = self.field(number)? else { return Ok(0) };
+        self.buffer.number(at).map(i16::from_le_bytes)
+    }
+
+    pub(crate) fn u32(&self, number: u16) -> Result<u32, Fault> {
+        self.field(number)?.map_or(Ok(0), |at| self.buffer.u32(at))
+    }
+
+    /// A table; nothing if it is absent.
+    pub(crate) fn table(&self, number: u16) -> Result<Option<Self>, Fault> {
+        let Some(at) = self.field(number)? else { return Ok(None) };
+        Ok(Some(Self { buffer: self.buffer, at: self.buffer.indirect(at)? }))
+    }
+
+    /// A table that is used, so that it must be there.
+    pub(crate) fn needed_table(&self, number: u16) -> Result<Self, Fault> {
+        self.table(number)?.ok_or(Fault::Absent)
+    }
+
+    /// A string; nothing if it is absent.
+    pub(crate) fn string(&self, number: u16) -> Result<Option<&'a str>, Fault> {
+        self.field(number)?.map(|at| self.buffer.string(at)).transpose()
+    }
+
+    /// A string that is used, so that it must be there.
+    pub(crate) fn needed_string(&self, number: u16) -> Result<&'a str, Fault> {
+        self.string(number)?.ok_or(Fault::Absent)
+    }
+
+    /// A vector, empty if it is absent.
+    pub(crate) fn vector(&self, number: u16) -> Result<Vector<'b, 'a>, Fault> {
+        let buffer = self.buffer;
+        let Some(at) = self.field(number)? else { return Ok(Vector { buffer, at: 0, length: 0 }) };
+        let at = buffer.indirect(at)?;
+        Ok(Vector { buffer, at: at.saturating_add(4), length: buffer.u32(at)? })
+    }
+
+    /// Whether a vector is there.
+    pub(crate) fn vector_is_there(&self, number: u16) -> Result<bool, Fault> {
+        self.field(number).map(|field| field.is_some())
+    }
+
+    /// The bytes of a vector of numbers of `width` bytes, which must be there as a whole.
+    pub(crate) fn needed_numbers(&self, number: u16, width: usize) -> Result<&'a [u8], Fault> {
+        if self.field(number)?.is_none() {
+            return Err(Fault::Absent);
+        }
+        let vector = self.vector(number)?;
+        let past_end = Fault::PastEnd { at: vector.at };
+        let start = usize::try_from(vector.at).map_err(|_| past_end)?;
+        let end = (vector.length as usize).checked_mul(width);
+        let end = end.and_then(|length| start.checked_add(length)).ok_or(past_end)?;
+        self.buffer.bytes.get(start..end).ok_or(past_end)
+    }
+}
+
+impl<'b, 'a> Vector<'b, 'a> {
+    pub(crate) fn len(&self) -> u32 {
+        self.length
+    }
+
+    fn place(&self, index: u32, width: i64) -> i64 {
+        self.at.saturating_add(i64::from(index).saturating_mul(width))
+    }
+
+    pub(crate) fn table(&self, index: u32) -> Result<Table<'b, 'a>, Fault> {
+        let at = self.buffer.indirect(self.place(index, 4))?;
+        Ok(Table { buffer: self.buffer, at })
+    }
+
+    pub(crate) fn string(&self, index: u32) -> Result<&'a str, Fault> {
+        self.buffer.string(self.place(index, 4))
+    }
+
+    pub(crate) fn u32(&self, index: u32) -> Result<u32, Fault> {
+        self.buffer.u32(self.place(index, 4))
+    }
+
+    pub(crate) fn i8(&self, index: u32) -> Result<i8, Fault> {
+        self.buffer.number(self.place(index, 1)).map(i8::from_le_bytes)
+    }
+
+    /// All strings, in their order.
+    pub(crate) fn strings(&self) -> Result<Vec<&'a str>, Fault> {
+        (0..self.length).map(|index| self.string(index)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_before_the_beginning_count_from_the_end() {
+        // A root at 4, and its fields 8 bytes before that: at -4, so four bytes before the end.
+        let bytes = [4, 0, 0, 0, 8, 0, 0, 0, 7, 1, 6, 0, 4, 0];
+        let buffer = Buffer::new(&bytes);
+        let root = buffer.root().unwrap();
+        assert_eq!(root.u16(0), Ok(0x0107));
+        assert_eq!(root.u16(1), Ok(0));
+    }
+
+    #[test]
+    fn strings_are_cut_off_at_the_end() {
+        // A table at 8 with one field, at 12: an offset of 4 to a string of 200 bytes.
+        let bytes = [8, 0, 0, 0, 6, 0, 4, 0, 4, 0, 0, 0, 4, 0, 0, 0, 200, 0, 0, 0, b'a', b'b'];
+        let buffer = Buffer::new(&bytes);
+        let root = buffer.root().unwrap();
+        assert_eq!(root.string(0), Ok(Some("ab")));
+        assert_eq!(root.needed_numbers(0, 1), Err(Fault::PastEnd { at: 20 }));
+    }
+
+    #[test]
+    fn work_is_bounded_by_the_size_of_the_file() {
+        let bytes = [0; 16];
+        let buffer = Buffer::new(&bytes);
+        let reads = (0..10_000).map_while(|_| buffer.u32(0).ok()).count();
+        assert_eq!(reads, 4096 + 64);
+        assert_eq!(buffer.u32(0), Err(Fault::TooMuch));
+    }
+}

@@ -1,0 +1,24 @@
+//! How a release reads files.
+
+use std::collections::BTreeSet;
+
+use crate::release::Deserializer;
+
+/// How to read a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits<'h> {
+    pub(crate) deserializer: Deserializer,
+    pub(crate) last_dtype: i8,
+    /// Names of types that the program has registered for trees.
+    pub(crate) custom_nodes: &'h BTreeSet<String>,
+    /// Takes what a release no longer takes, where the fields are still known: to look at a file.
+    pub(crate) is_lenient: bool,
+    /// Whether the setting is on that lets expired files through.
+    pub(crate) takes_expired: bool,
+}
+
+impl Habits<'_> {
+    pub(super) fn at_least(&self, deserializer: Deserializer) -> bool {
+        self.deserializer >= deserializer
+    }
+}

@@ -1,0 +1,327 @@
+//! Reads a file in the order of `jax.export.deserialize`.
+
+use super::{
+    avals::{Aval, Value, read_aval},
+    contents::Exported,
+    effects, field,
+    flatbuffer::{Buffer, Fault, Table, Vector},
+    habits::Habits,
+    refusal::{Refusal, Result},
+    shardings::{self, Mesh, NamedSharding, Sharding},
+    tree,
+};
+use crate::release::Deserializer;
+
+/// The tables of aval, meshes and shardings that others refer to.
+#[derive(Debug, Default)]
+struct Uniques {
+    avals: Vec<Aval>,
+    meshes: Vec<Mesh>,
+    shardings: Vec<NamedSharding>,
+}
+
+/// The modules of a file and of the derivatives in it, which are tables in the same buffer; at most
+/// `most`. Nothing for one that cannot be found.
+pub(crate) fn levels(bytes: &[u8], most: usize) -> Vec<Option<&[u8]>> {
+    let buffer = Buffer::new(bytes);
+    let mut table = buffer.root().ok();
+    let mut modules = Vec::new();
+    while let Some(level) = table.filter(|_| modules.len() < most) {
+        modules.push(level.needed_numbers(field::MODULE, 1).ok());
+        table = level.table(field::VJP).ok().flatten();
+    }
+    modules
+}
+
+/// Whether bytes look like a file of `jax.export`: a function's name, a tree, and a module.
+pub(crate) fn is_exported(bytes: &[u8]) -> bool {
+    let looks = || -> std::result::Result<bool, Fault> {
+        let buffer = Buffer::new(bytes);
+        let root = buffer.root()?;
+        let module = root.needed_numbers(field::MODULE, 1)?;
+        Ok(root.string(field::FUNCTION_NAME)?.is_some()
+            && root.table(field::IN_TREE)?.is_some()
+            && (module.is_empty() || crate::bytecode::is_artifact(module)))
+    };
+    looks().unwrap_or(false)
+}
+
+impl Exported {
+    /// Reads a file, or the derivative of that order in it, as a release does.
+    pub(crate) fn read_level(bytes: &[u8], level: usize, habits: &Habits<'_>) -> Result<Self> {
+        let buffer = Buffer::new(bytes);
+        let mut root = Refusal::at(buffer.root(), "the outermost table")?;
+        for _ in 0..level {
+            root = Refusal::at(root.needed_table(field::VJP), "a derivative")?;
+        }
+        Reader { root, habits, found: Self::default(), uniques: Uniques::default() }.read()
+    }
+}
+
+struct Reader<'h, 'b, 'a> {
+    root: Table<'b, 'a>,
+    habits: &'h Habits<'h>,
+    found: Exported,
+    uniques: Uniques,
+}
+
+impl<'b, 'a> Reader<'_, 'b, 'a> {
+    fn read(mut self) -> Result<Exported> {
+        self.note_fields();
+        if self.habits.at_least(Deserializer::Tables) {
+            self.read_uniques()?;
+        }
+        self.read_version()?;
+        self.found.function = self.at("the name", |root| root.needed_string(1))?.to_owned();
+        let is_early = !self.habits.at_least(Deserializer::Leaves);
+        if is_early {
+            self.read_tree(field::IN_TREE, None)?;
+            self.read_tree(field::OUT_TREE, None)?;
+        }
+        self.read_devices()?;
+        self.read_signature()?;
+        if !is_early {
+            let (inputs, outputs) = (self.found.inputs.len(), self.found.outputs.len());
+            self.read_tree(field::IN_TREE, Some(inputs))?;
+            self.read_tree(field::OUT_TREE, Some(outputs))?;
+        }
+        self.read_lists()?;
+        self.at("the module", |root| root.needed_numbers(field::MODULE, 1))?;
+        self.found.calling_convention =
+            self.at("the calling convention", |root| root.u16(field::CALLING_CONVENTION))?;
+        let kept =
+            self.at("the kept arguments", |root| root.needed_numbers(field::KEPT_ARGUMENTS, 2))?;
+        self.found.kept_arguments =
+            kept.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes)).collect();
+        self.at("the use of constants", |root| root.i8(field::USES_GLOBAL_CONSTANTS))?;
+        let derivative = self.at("the derivative", |root| root.table(field::VJP))?;
+        self.found.has_derivative = derivative.is_some();
+        Ok(self.found)
+    }
+
+    fn at<T>(
+        &self,
+        place: &'static str,
+        read: impl FnOnce(&Table<'b, 'a>) -> std::result::Result<T, Fault>,
+    ) -> Result<T> {
+        read(&self.root).map_err(|fault| Refusal::fault(fault, place))
+    }
+
+    fn vector(&self, number: u16, place: &'static str) -> Result<Vector<'b, 'a>> {
+        self.at(place, |root| root.vector(number))
+    }
+
+    /// Notes what tells who made the file; nothing is decided by it.
+    fn note_fields(&mut self) {
+        let root = self.root;
+        self.found.serialization = root.u16(field::SERIALIZATION_VERSION).unwrap_or_default();
+        self.found.has_short_devices =
+            root.i16(field::DEVICES_SHORT).is_ok_and(|devices| devices != 0);
+        self.found.has_wide_devices = root.u32(field::DEVICES).is_ok_and(|devices| devices != 0);
+        self.found.has_tables = root.vector(field::UNIQUE_AVALS).is_ok_and(|table| table.len() > 0)
+            || root.vector(field::IN_AVAL_INDEXES).is_ok_and(|list| list.len() > 0);
+        self.found.jax_version = root.string(field::JAX_VERSION).ok().flatten().map(str::to_owned);
+    }
+
+    fn read_version(&mut self) -> Result<()> {
+        if self.habits.deserializer > Deserializer::Numbered || self.habits.is_lenient {
+            return Ok(());
+        }
+        let version = self.at("the version of the serialization", |root| {
+            root.u16(field::SERIALIZATION_VERSION)
+        })?;
+        if matches!(version, 2 | 3) { Ok(()) } else { Err(Refusal::serialization(version)) }
+    }
+
+    fn read_tree(&mut self, number: u16, leaves: Option<usize>) -> Result<()> {
+        let (place, values) = if number == field::IN_TREE {
+            ("the tree of arguments", "arguments")
+        } else {
+            ("the tree of results", "results")
+        };
+        let root = self.at(place, |root| root.needed_table(number))?;
+        let found = tree::read(root, self.habits, &mut self.found.custom_nodes, place)?;
+        match leaves {
+            Some(leaves) if leaves != found && !self.habits.is_lenient => {
+                Err(Refusal::leaves(found, leaves, values))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read_devices(&mut self) -> Result<()> {
+        let place = "the number of devices";
+        let wide = if self.habits.at_least(Deserializer::Unnumbered) {
+            self.at(place, |root| root.u32(field::DEVICES))?
+        } else {
+            0
+        };
+        self.found.devices = wide;
+        if wide == 0 {
+            let short = self.at(place, |root| root.i16(field::DEVICES_SHORT))?;
+            let expires = self.habits.at_least(Deserializer::Expiring);
+            if expires && short > 0 && !self.habits.takes_expired && !self.habits.is_lenient {
+                return Err(Refusal::expired("a number of devices of 16 bits alone"));
+            }
+            self.found.devices = u32::try_from(short).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn read_uniques(&mut self) -> Result<()> {
+        let avals = self.vector(field::UNIQUE_AVALS, "the table of avals")?;
+        for index in 0..avals.len() {
+            let aval = Refusal::at(avals.table(index), "the table of avals")?;
+            self.uniques.avals.push(read_aval(aval, self.habits)?);
+        }
+        let meshes = self.vector(field::UNIQUE_MESHES, "the table of meshes")?;
+        for index in 0..meshes.len() {
+            let mesh = Refusal::at(meshes.table(index), "the table of meshes")?;
+            let mesh = shardings::read_mesh(mesh, self.habits)?;
+            self.found.has_device_platform |= mesh.has_device_platform;
+            self.uniques.meshes.push(mesh);
+        }
+        let shardings = self.vector(field::UNIQUE_SHARDINGS, "the table of shardings")?;
+        for index in 0..shardings.len() {
+            let sharding = Refusal::at(shardings.table(index), "the table of shardings")?;
+            let sharding = shardings::read_named(sharding, &self.uniques.meshes, self.habits)?;
+            self.uniques.shardings.push(sharding);
+        }
+        Ok(())
+    }
+
+    /// Arguments and results: their shardings, then their avals.
+    fn read_signature(&mut self) -> Result<()> {
+        let inputs = self.read_shardings(
+            field::IN_SHARDINGS,
+            field::IN_SHARDING_INDEXES,
+            "the shardings of arguments",
+        )?;
+        let outputs = self.read_shardings(
+            field::OUT_SHARDINGS,
+            field::OUT_SHARDING_INDEXES,
+            "the shardings of results",
+        )?;
+        let is_named = self.habits.at_least(Deserializer::Named)
+            && !inputs.iter().chain(&outputs).any(|sharding| *sharding == Sharding::Hlo);
+        self.found.inputs = self.read_values(
+            field::IN_AVALS,
+            field::IN_AVAL_INDEXES,
+            is_named.then_some(&inputs),
+            "the arguments",
+        )?;
+        self.found.outputs = self.read_values(
+            field::OUT_AVALS,
+            field::OUT_AVAL_INDEXES,
+            is_named.then_some(&outputs),
+            "the results",
+        )?;
+        for (values, shardings) in
+            [(&mut self.found.inputs, inputs), (&mut self.found.outputs, outputs)]
+        {
+            for (value, sharding) in values.iter_mut().zip(shardings) {
+                value.sharding = sharding.into_text();
+            }
+        }
+        Ok(())
+    }
+
+    fn read_shardings(
+        &self,
+        number: u16,
+        indexes: u16,
+        place: &'static str,
+    ) -> Result<Vec<Sharding>> {
+        if self.habits.at_least(Deserializer::Tables) {
+            let indexes = self.vector(indexes, place)?;
+            if indexes.len() > 0 {
+                return (0..indexes.len())
+                    .map(|index| {
+                        let index = Refusal::at(indexes.u32(index), place)?;
+                        let Some(index) = index.checked_sub(1) else {
+                            return Ok(Sharding::Unspecified);
+                        };
+                        let sharding = self.uniques.shardings.get(index as usize).cloned();
+                        sharding
+                            .map(Sharding::Named)
+                            .ok_or_else(|| Refusal::index(place, "shardings"))
+                    })
+                    .collect();
+            }
+        }
+        let list = self.vector(number, place)?;
+        (0..list.len())
+            .map(|index| {
+                let sharding = Refusal::at(list.table(index), place)?;
+                shardings::read(sharding, &self.uniques.meshes, self.habits, place)
+            })
+            .collect()
+    }
+
+    /// The avals of arguments or results, each with its sharding where these have names.
+    fn read_values(
+        &self,
+        number: u16,
+        indexes: u16,
+        shardings: Option<&Vec<Sharding>>,
+        place: &'static str,
+    ) -> Result<Vec<Value>> {
+        let mut avals = Vec::new();
+        let by_index = self.habits.at_least(Deserializer::Tables) && shardings.is_some();
+        let indexes = if by_index { self.vector(indexes, place)?.into() } else { None };
+        let list = match indexes.filter(|list: &Vector<'_, '_>| list.len() > 0) {
+            Some(indexes) => {
+                for index in 0..indexes.len() {
+                    let index = Refusal::at(indexes.u32(index), place)?;
+                    let aval = self.uniques.avals.get(index as usize).cloned();
+                    avals.push(aval.ok_or_else(|| Refusal::index(place, "avals"))?);
+                }
+                None
+            }
+            None => Some(self.vector(number, place)?),
+        };
+        if let Some(list) = list {
+            for index in 0..list.len() {
+                let aval = Refusal::at(list.table(index), place)?;
+                avals.push(read_aval(aval, self.habits)?);
+            }
+        }
+        if let Some(shardings) = shardings
+            && !self.habits.is_lenient
+        {
+            self.fit(&avals, shardings, place)?;
+        }
+        Ok(avals.into_iter().map(Value::from).collect())
+    }
+
+    /// Whether each aval has a sharding, and one for its dimensions.
+    fn fit(&self, avals: &[Aval], shardings: &[Sharding], place: &'static str) -> Result<()> {
+        if shardings.len() < avals.len() {
+            return Err(Refusal::shardings(shardings.len(), avals.len(), place));
+        }
+        if self.habits.at_least(Deserializer::Expiring) {
+            return Ok(());
+        }
+        for (aval, sharding) in avals.iter().zip(shardings) {
+            if let Sharding::Named(sharding) = sharding
+                && sharding.partitioned > aval.shape.len()
+            {
+                return Err(Refusal::rank(aval.shape.len(), sharding.partitioned, place));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_lists(&mut self) -> Result<()> {
+        let platforms =
+            self.at("the platforms", |root| root.vector(field::PLATFORMS)?.strings())?;
+        self.found.platforms = platforms.into_iter().map(str::to_owned).collect();
+        let ordered = self.vector(field::ORDERED_EFFECTS, "the effects")?;
+        self.found.ordered_effects = effects::read_effects(ordered, self.habits)?;
+        let unordered = self.vector(field::UNORDERED_EFFECTS, "the effects")?;
+        self.found.unordered_effects = effects::read_effects(unordered, self.habits)?;
+        let checks = self.vector(field::DISABLED_CHECKS, "the disabled checks")?;
+        self.found.disabled_checks = effects::read_checks(checks)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Why `jax.export.deserialize` refuses a file.
+
+use super::flatbuffer::Fault;
+use crate::rule::Rule;
+
+pub(super) type Result<T> = std::result::Result<T, Box<Refusal>>;
+
+/// Why a file is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) rule: Rule,
+    pub(crate) found: String,
+    pub(crate) expected: String,
+    pub(crate) message: String,
+    pub(crate) place: String,
+}
+
+impl Refusal {
+    pub(super) fn new(
+        rule: Rule,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+        message: String,
+        place: &str,
+    ) -> Box<Self> {
+        let (found, expected) = (found.into(), expected.into());
+        Box::new(Self { rule, found, expected, message, place: place.to_owned() })
+    }
+
+    /// What a read of a place gave, or the refusal that follows from its fault.
+    pub(super) fn at<T>(read: std::result::Result<T, Fault>, place: &str) -> Result<T> {
+        read.map_err(|fault| Self::fault(fault, place))
+    }
+
+    pub(super) fn fault(fault: Fault, place: &str) -> Box<Self> {
+        let (found, expected) = match fault {
+            Fault::PastEnd { at } => (format!("an offset to byte {at}"), "a place inside the file"),
+            Fault::Absent => ("nothing".to_owned(), "the field"),
+            Fault::NotText { at } => (format!("bytes that are no text at byte {at}"), "UTF-8"),
+            Fault::TooMuch => {
+                let found = "offsets to the same place, over and over".to_owned();
+                (found, "as much as a file of this size holds")
+            }
+        };
+        let message = format!("{place}: there is {found}, expected {expected}");
+        Self::new(Rule::Corrupt, found, expected, message, place)
+    }
+
+    pub(super) fn serialization(version: u16) -> Box<Self> {
+        let rule = if version > 3 { Rule::TooNew } else { Rule::TooOld };
+        let message = format!(
+            "the file says serialization version {version}, and this release takes 2 and 3"
+        );
+        Self::new(rule, version.to_string(), "2..3", message, "serialization version")
+    }
+
+    pub(super) fn expired(found: &str) -> Box<Self> {
+        let message = format!(
+            "the file has {found}, which this release no longer reads: it is older than six months"
+        );
+        Self::new(Rule::TooOld, found, "a file of jax 0.9.0 or later", message, "")
+    }
+
+    pub(super) fn leaves(found: usize, expected: usize, values: &str) -> Box<Self> {
+        let message = format!("the tree has {found} leaves, and there are {expected} {values}");
+        Self::new(Rule::Corrupt, found.to_string(), expected.to_string(), message, values)
+    }
+
+    pub(super) fn index(place: &str, table: &str) -> Box<Self> {
+        let message = format!("{place} refer to {table} that are not in the table of {table}");
+        Self::new(Rule::Corrupt, "an index", format!("one of the table of {table}"), message, place)
+    }
+
+    pub(super) fn shardings(found: usize, expected: usize, place: &str) -> Box<Self> {
+        let message = format!("there are {found} shardings for the {expected} values of {place}");
+        Self::new(Rule::Corrupt, found.to_string(), expected.to_string(), message, place)
+    }
+
+    pub(super) fn rank(found: usize, expected: usize, place: &str) -> Box<Self> {
+        let message = format!("a sharding of {place} partitions {expected} dimensions of {found}");
+        Self::new(Rule::Corrupt, found.to_string(), format!("at least {expected}"), message, place)
+    }
+}

@@ -1,0 +1,221 @@
+//! Shardings, and the meshes that their names are of.
+
+use std::collections::BTreeSet;
+
+use super::{
+    flatbuffer::{Fault, Table},
+    habits::Habits,
+    refusal::{Refusal, Result},
+};
+use crate::{release::Deserializer, rule::Rule};
+
+const PLACE: &str = "a sharding";
+const MESH: &str = "a mesh";
+
+/// Types of axes.
+const EXPLICIT: i8 = 2;
+const MANUAL: i8 = 3;
+
+/// What words of a device's kind say of its platform, where nothing else does.
+const DEVICE_KINDS: [&str; 5] = ["cpu", "tpu", "nvidia", "tesla", "amd"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Sharding {
+    Unspecified,
+    /// An `xla.OpSharding`.
+    Hlo,
+    Named(NamedSharding),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedSharding {
+    /// How many dimensions a value must have for it.
+    pub(super) partitioned: usize,
+    text: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Mesh {
+    /// Names and types.
+    axes: Vec<(String, i8)>,
+    sizes: Vec<u32>,
+    pub(super) has_device_platform: bool,
+}
+
+impl Sharding {
+    pub(super) fn into_text(self) -> Option<String> {
+        match self {
+            Self::Unspecified => None,
+            Self::Hlo => Some("an HloSharding".to_owned()),
+            Self::Named(sharding) => Some(sharding.text),
+        }
+    }
+}
+
+/// Reads the sharding of an argument or a result.
+pub(super) fn read(
+    sharding: Table<'_, '_>,
+    meshes: &[Mesh],
+    habits: &Habits<'_>,
+    place: &'static str,
+) -> Result<Sharding> {
+    if habits.deserializer < Deserializer::Named {
+        return match Refusal::at(sharding.i8(0), place)? {
+            0 => Ok(Sharding::Unspecified),
+            1 => Refusal::at(sharding.needed_numbers(1, 1), place).map(|_| Sharding::Hlo),
+            kind => {
+                let message = format!("{place} are of kind {kind}, and this release takes 0 and 1");
+                let rule = if kind > 1 { Rule::TooNew } else { Rule::Corrupt };
+                Err(Refusal::new(rule, kind.to_string(), "0..1", message, place))
+            }
+        };
+    }
+    if let Some(named) = Refusal::at(sharding.table(2), place)? {
+        return read_named(named, meshes, habits).map(Sharding::Named);
+    }
+    if Refusal::at(sharding.vector_is_there(1), place)? {
+        if habits.deserializer >= Deserializer::Expiring && !habits.is_lenient {
+            return Err(Refusal::expired("a sharding that is an HloSharding"));
+        }
+        Refusal::at(sharding.needed_numbers(1, 1), place)?;
+        return Ok(Sharding::Hlo);
+    }
+    Ok(Sharding::Unspecified)
+}
+
+pub(super) fn read_named(
+    sharding: Table<'_, '_>,
+    meshes: &[Mesh],
+    habits: &Habits<'_>,
+) -> Result<NamedSharding> {
+    let of_file;
+    let mesh = if meshes.is_empty() {
+        let mesh = Refusal::at(sharding.needed_table(0), PLACE)?;
+        of_file = read_mesh(mesh, habits)?;
+        &of_file
+    } else {
+        let index = Refusal::at(sharding.u32(3), PLACE)?;
+        let mesh = meshes.get(usize::try_from(index).unwrap_or(usize::MAX));
+        mesh.ok_or_else(|| Refusal::index(PLACE, "meshes"))?
+    };
+    let (partitions, reduced, unreduced) = Refusal::at(read_spec(sharding), PLACE)?;
+    Refusal::at(sharding.string(2), PLACE)?;
+    check(mesh, &partitions, reduced.iter().chain(&unreduced), habits)?;
+    let used = partitions.iter().rposition(|axes| !axes.is_empty());
+    let sizes: Vec<String> = mesh
+        .axes
+        .iter()
+        .zip(&mesh.sizes)
+        .map(|((name, _), size)| format!("{name}={size}"))
+        .collect();
+    let mut text = format!("{partitions:?} of [{}]", sizes.join(", "));
+    for (name, axes) in [("reduced", reduced), ("unreduced", unreduced)] {
+        if !axes.is_empty() {
+            text += &format!(", {name} {axes:?}");
+        }
+    }
+    Ok(NamedSharding { partitioned: used.map_or(0, |last| last.saturating_add(1)), text })
+}
+
+type Spec<'a> = (Vec<Vec<&'a str>>, Vec<&'a str>, Vec<&'a str>);
+
+/// The axes of each dimension, and the reduced and unreduced ones.
+fn read_spec<'a>(sharding: Table<'_, 'a>) -> std::result::Result<Spec<'a>, Fault> {
+    let spec = sharding.needed_table(1)?;
+    let list = spec.vector(0)?;
+    let mut partitions = Vec::new();
+    for index in 0..list.len() {
+        partitions.push(list.table(index)?.vector(0)?.strings()?);
+    }
+    Ok((partitions, spec.vector(1)?.strings()?, spec.vector(2)?.strings()?))
+}
+
+/// Whether a mesh has the axes that a sharding names, each at most once.
+fn check<'a>(
+    mesh: &Mesh,
+    partitions: &[Vec<&'a str>],
+    reductions: impl Iterator<Item = &'a &'a str>,
+    habits: &Habits<'_>,
+) -> Result<()> {
+    if habits.is_lenient {
+        return Ok(());
+    }
+    let mut seen = BTreeSet::new();
+    for axis in partitions.iter().flatten() {
+        let is_there = mesh.axes.iter().any(|(name, _)| name == axis);
+        if !is_there || !seen.insert(*axis) {
+            let what = if is_there { "twice" } else { "which the mesh does not have" };
+            let message = format!("a sharding names the axis {axis}, {what}");
+            let expected = "axes of the mesh, each at most once";
+            return Err(Refusal::new(Rule::Corrupt, *axis, expected, message, PLACE));
+        }
+    }
+    let takes_manual = habits.deserializer < Deserializer::Tables;
+    for axis in reductions {
+        let fits = |of: i8| of == EXPLICIT || (of == MANUAL && takes_manual);
+        if !mesh.axes.iter().any(|(name, of)| name == axis && fits(*of)) {
+            let message = format!(
+                "a sharding is reduced or unreduced along {axis}, which is no explicit axis of the mesh"
+            );
+            let expected = "explicit axes of the mesh";
+            return Err(Refusal::new(Rule::Corrupt, *axis, expected, message, PLACE));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn read_mesh(mesh: Table<'_, '_>, habits: &Habits<'_>) -> Result<Mesh> {
+    let sizes = Refusal::at(mesh.vector(0), MESH)?;
+    let sizes: std::result::Result<Vec<u32>, Fault> =
+        (0..sizes.len()).map(|index| sizes.u32(index)).collect();
+    let sizes = Refusal::at(sizes, MESH)?;
+    let names = Refusal::at(mesh.vector(1).and_then(|names| names.strings()), MESH)?;
+    let types = Refusal::at(mesh.vector(2), MESH)?;
+    let mut axes = Vec::new();
+    for (index, name) in (0..types.len()).zip(names.iter().map(Some).chain(std::iter::repeat(None)))
+    {
+        let of = Refusal::at(types.i8(index), MESH)?;
+        if !(1..=3).contains(&of) && !habits.is_lenient {
+            let message =
+                format!("an axis of a mesh is of type {of}, and this release knows 1 to 3");
+            let rule = if of > 3 { Rule::TooNew } else { Rule::Corrupt };
+            return Err(Refusal::new(rule, of.to_string(), "1..3", message, MESH));
+        }
+        axes.extend(name.map(|name| ((*name).to_owned(), of)));
+    }
+    let counts = (names.len(), types.len() as usize, sizes.len());
+    if (counts.0 != counts.1 || counts.0 != counts.2) && !habits.is_lenient {
+        let found = format!("{} names, {} types and {} sizes", counts.0, counts.1, counts.2);
+        let message = format!("a mesh has {found} of axes");
+        return Err(Refusal::new(Rule::Corrupt, found, "as many of each", message, MESH));
+    }
+    let has_device_platform = read_device(mesh, habits)?;
+    Ok(Mesh { axes, sizes, has_device_platform })
+}
+
+/// Reads the device of a mesh, which may be there; whether it says its platform.
+fn read_device(mesh: Table<'_, '_>, habits: &Habits<'_>) -> Result<bool> {
+    if habits.deserializer < Deserializer::NamedWithDevice {
+        return Ok(false);
+    }
+    let place = "the device of a mesh";
+    let Some(device) = Refusal::at(mesh.table(3), place)? else { return Ok(false) };
+    let kind = Refusal::at(device.needed_string(0), place)?;
+    Refusal::at(device.u32(1), place)?;
+    if habits.deserializer < Deserializer::Leaves {
+        return Ok(false);
+    }
+    let platform = Refusal::at(device.string(2), place)?;
+    let lower = kind.to_lowercase();
+    if platform.is_none_or(str::is_empty)
+        && !DEVICE_KINDS.iter().any(|word| lower.contains(word))
+        && !habits.is_lenient
+    {
+        let message = format!(
+            "the device of a mesh is of the kind {kind}, which says nothing of its platform"
+        );
+        let expected = "a platform, or a kind with cpu, tpu, nvidia, tesla or amd in it";
+        return Err(Refusal::new(Rule::Corrupt, kind, expected, message, place));
+    }
+    Ok(platform.is_some())
+}

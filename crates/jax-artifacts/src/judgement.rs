@@ -1,0 +1,120 @@
+//! Verdicts, with their reasons.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display, Formatter},
+};
+
+use crate::{release::Release, rule::Rule};
+
+/// What a release makes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The release reads it.
+    Acceptable,
+    /// The release refuses it, and the file is whole.
+    Unacceptable,
+    /// Nobody reads it.
+    Unreadable,
+}
+
+/// Why a release refuses a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reason {
+    /// The rule that is broken.
+    pub rule: Rule,
+    /// What is in the file.
+    pub found: String,
+    /// What the release takes.
+    pub expected: String,
+    /// A sentence for people.
+    pub message: String,
+    /// What to do, for people.
+    pub remedy: String,
+    /// Where it is; empty where it is the file as a whole.
+    pub place: String,
+}
+
+impl Display for Reason {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.rule, self.message, self.remedy)
+    }
+}
+
+/// What goes wrong later with a file that a release reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The rule that it is about.
+    pub rule: Rule,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Display for Warning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.message)
+    }
+}
+
+/// A verdict of a release, its reasons and warnings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Judgement {
+    /// Whose verdict it is.
+    pub release: &'static Release,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why the release refuses the file; none if it does not.
+    pub reasons: Vec<Reason>,
+    /// What goes wrong later.
+    pub warnings: Vec<Warning>,
+}
+
+impl Judgement {
+    /// Whether the release reads the file.
+    #[must_use]
+    pub fn is_acceptable(&self) -> bool {
+        self.verdict == Verdict::Acceptable
+    }
+}
+
+/// What a program that loads a file has of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    pub(crate) custom_nodes: BTreeSet<String>,
+    pub(crate) takes_expired: bool,
+    pub(crate) platform: Option<String>,
+}
+
+impl Options {
+    /// A program that has nothing of its own.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A program that registers these types of nodes before it deserializes, by the names under
+    /// which they are serialized.
+    #[must_use]
+    pub fn with_custom_nodes(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.custom_nodes.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// A program with `jax_export_deserialize_expired_versions` on.
+    #[must_use]
+    pub fn with_expired_versions(mut self) -> Self {
+        self.takes_expired = true;
+        self
+    }
+
+    /// A program that calls the function on this platform: `cpu`, `cuda`, `rocm` or `tpu`. A
+    /// function for other platforms is warned about.
+    #[must_use]
+    pub fn with_platform(mut self, platform: impl Into<String>) -> Self {
+        self.platform = Some(platform.into());
+        self
+    }
+}

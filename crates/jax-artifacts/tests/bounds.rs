@@ -1,0 +1,215 @@
+//! Files that are made to cost more than they are worth: memory stays below four times the file,
+//! and time linear.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use peak_alloc::PeakAlloc;
+use serdes_jax_artifacts::{Artifact, Judgement, Kind, Options, Release};
+
+#[global_allocator]
+static PEAK: PeakAlloc = PeakAlloc;
+
+/// One test at a time: the peak is that of the process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const MIB: usize = 1 << 20;
+
+fn varint(out: &mut Vec<u8>, value: usize) {
+    if value < 128 {
+        out.push((value as u8) << 1 | 1);
+    } else {
+        out.push(0);
+        out.extend((value as u64).to_le_bytes());
+    }
+}
+
+fn section(out: &mut Vec<u8>, kind: u8, contents: &[u8]) {
+    out.push(kind);
+    varint(out, contents.len());
+    out.extend(contents);
+}
+
+fn head() -> Vec<u8> {
+    b"ML\xefR\x0dStableHLO_v1.0.0\0".to_vec()
+}
+
+/// Bytecode of version 6 in the dialect builtin, with one name of an operation: `module`.
+fn module(attributes: &[&[u8]], types: &[&[u8]], operations: &[u8]) -> Vec<u8> {
+    let mut out = head();
+    // Three strings; lengths last to first.
+    let mut strings = vec![7, 5, 15, 17];
+    strings.extend(b"builtin\0module\0a\0");
+    section(&mut out, 0, &strings);
+    section(&mut out, 1, &[3, 1, 3, 1, 3, 7]);
+    section(&mut out, 2, &[attributes.concat(), types.concat()].concat());
+    let mut offsets = Vec::new();
+    varint(&mut offsets, attributes.len());
+    varint(&mut offsets, types.len());
+    for entries in [attributes, types].into_iter().filter(|entries| !entries.is_empty()) {
+        offsets.push(1);
+        varint(&mut offsets, entries.len());
+        for entry in entries {
+            varint(&mut offsets, entry.len() << 1 | 1);
+        }
+    }
+    section(&mut out, 3, &offsets);
+    section(&mut out, 4, operations);
+    section(&mut out, 8, &[1]);
+    out
+}
+
+/// An unknown location, which is attribute 0.
+const LOCATION: &[u8] = &[15 << 1 | 1];
+/// The string `a`, which is attribute 1.
+const TEXT: &[u8] = &[2 << 1 | 1, 2 << 1 | 1];
+/// A dictionary of `a` and attribute 3.
+const DICTIONARY: &[u8] = &[3, 3, 3, 7];
+/// A module that has attribute 2 as its attributes.
+const WITH_DICTIONARY: &[u8] = &[5, 1, 1, 1, 5];
+
+/// The verdict of the newest release, the most bytes beyond those before, and the time of both.
+fn cost(bytes: &[u8], kind: Kind) -> (Judgement, usize, Duration) {
+    let options = Options::new();
+    let before = PEAK.current_usage();
+    PEAK.reset_peak_usage();
+    let began = Instant::now();
+    let artifact = Artifact::with_kind(kind, bytes);
+    let judgement = artifact.judge(Release::latest(), &options);
+    drop(artifact.inspect(&options));
+    (judgement, PEAK.peak_usage().saturating_sub(before), began.elapsed())
+}
+
+fn assert_bounded(bytes: &[u8], kind: Kind) -> Judgement {
+    let (judgement, peak, time) = cost(bytes, kind);
+    assert!(peak <= 4 * bytes.len() + MIB, "{peak} bytes for {}", bytes.len());
+    assert!(time < Duration::from_secs(20), "{time:?}");
+    judgement
+}
+
+#[test]
+fn constants_are_read_where_they_are() {
+    let _alone = alone();
+    // A dense attribute of 64 MiB.
+    let mut dense = vec![18 << 1 | 1, 1];
+    varint(&mut dense, 64 * MIB);
+    dense.extend(vec![7; 64 * MIB]);
+    let bytes = module(&[LOCATION, TEXT, DICTIONARY, &dense], &[&[3]], WITH_DICTIONARY);
+    drop(dense);
+    let (judgement, peak, _) = cost(&bytes, Kind::StableHlo);
+    assert!(judgement.is_acceptable(), "{judgement:?}");
+    assert!(peak < MIB / 4, "{peak} bytes");
+    let artifact = Artifact::read(&bytes).unwrap();
+    let module = artifact.inspect(&Options::new()).module;
+    assert_eq!(module.constant_bytes, 64 * MIB as u64);
+    assert_eq!(module.operations["builtin.module"], 1);
+}
+
+#[test]
+fn attributes_of_one_byte_are_bounded() {
+    let _alone = alone();
+    let entries = vec![&[15_u8 << 1 | 1][..]; MIB];
+    let bytes = module(&entries, &[], &[5, 1, 0, 1]);
+    assert!(assert_bounded(&bytes, Kind::StableHlo).is_acceptable());
+}
+
+#[test]
+fn attributes_of_no_bytes_are_refused() {
+    let _alone = alone();
+    let bytes = module(&vec![&[][..]; MIB], &[], &[5, 1, 0, 1]);
+    assert!(!assert_bounded(&bytes, Kind::StableHlo).is_acceptable());
+}
+
+#[test]
+fn attributes_that_hold_many_are_bounded() {
+    let _alone = alone();
+    // An array of a million times the location.
+    let mut array = vec![1];
+    varint(&mut array, MIB);
+    array.extend(vec![1; MIB]);
+    let bytes = module(&[LOCATION, TEXT, DICTIONARY, &array], &[], WITH_DICTIONARY);
+    assert!(assert_bounded(&bytes, Kind::StableHlo).is_acceptable());
+}
+
+#[test]
+fn attributes_that_hold_themselves_are_refused() {
+    let _alone = alone();
+    // An array of itself, and a long chain of arrays.
+    let bytes = module(&[LOCATION, TEXT, DICTIONARY, &[1, 3, 7]], &[], WITH_DICTIONARY);
+    let judgement = assert_bounded(&bytes, Kind::StableHlo);
+    assert!(judgement.reasons[0].message.contains("hold itself"), "{judgement:?}");
+    let mut entries = vec![LOCATION.to_vec(), TEXT.to_vec(), DICTIONARY.to_vec()];
+    for at in 4..100_000 {
+        let mut array = vec![1, 3];
+        varint(&mut array, at);
+        entries.push(array);
+    }
+    entries.push(vec![1, 1]);
+    let entries: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+    let bytes = module(&entries, &[], WITH_DICTIONARY);
+    let judgement = assert_bounded(&bytes, Kind::StableHlo);
+    assert!(judgement.reasons[0].message.contains("4096"), "{judgement:?}");
+    let bytes = module(&[&entries[..999], &[&[1, 1][..]]].concat(), &[], WITH_DICTIONARY);
+    assert!(assert_bounded(&bytes, Kind::StableHlo).is_acceptable());
+}
+
+#[test]
+fn operations_in_operations_are_bounded() {
+    let _alone = alone();
+    let mut operations = vec![5];
+    for _ in 0..MIB / 7 {
+        operations.extend([1, 0x10, 1, 5, 3, 1, 5]);
+    }
+    let bytes = module(&[LOCATION], &[], &operations);
+    let judgement = assert_bounded(&bytes, Kind::StableHlo);
+    assert!(judgement.reasons[0].message.contains("4096"), "{judgement:?}");
+}
+
+#[test]
+fn strings_and_values_are_bounded() {
+    let _alone = alone();
+    let mut strings = Vec::new();
+    varint(&mut strings, MIB);
+    strings.extend(vec![3; MIB]);
+    strings.extend(vec![0; MIB]);
+    let mut file = head();
+    section(&mut file, 0, &strings);
+    for kind in [1, 2, 3, 4, 8] {
+        section(&mut file, kind, &[1, 1]);
+    }
+    assert!(!assert_bounded(&file, Kind::StableHlo).is_acceptable());
+    // A region that announces more values than can be, and uses the last of them.
+    let mut operations = vec![5, 1, 0x10, 1, 5, 3];
+    varint(&mut operations, 1 << 40);
+    operations.extend([5, 1, 4, 1, 3]);
+    varint(&mut operations, (1 << 40) - 1);
+    let bytes = module(&[LOCATION], &[], &operations);
+    assert!(!assert_bounded(&bytes, Kind::StableHlo).is_acceptable());
+}
+
+#[test]
+fn trees_that_share_their_branches_end() {
+    let _alone = alone();
+    // Field places of the outermost table (a name, a tree) at 4, of the nodes (children) at 16.
+    let mut bytes = vec![28, 0, 0, 0, 10, 0, 12, 0, 0, 0, 4, 0, 8, 0, 0, 0];
+    bytes.extend([8, 0, 8, 0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    // The outermost table at 28, the name at 40, the nodes from 48 on.
+    for number in [24_u32, 8, 12, 0, 0] {
+        bytes.extend(number.to_le_bytes());
+    }
+    // 60 levels of nodes with two children each, both the same node.
+    for level in 0..60_u32 {
+        let at = 48 + 20 * level;
+        let children = if level < 59 { 2 } else { 0 };
+        for number in [at - 16, 4, children, 8, 4] {
+            bytes.extend(number.to_le_bytes());
+        }
+    }
+    let judgement = assert_bounded(&bytes, Kind::JaxExport);
+    assert!(judgement.reasons[0].message.contains("over and over"), "{judgement:?}");
+}
