@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::document::{Field, LayoutDocument, Structure};
+use super::layout::{Field, LayoutDocument, Structure};
 
 /// How deep structs by value may lie in each other; deeper ones are not looked at.
 const DEEPEST: usize = 8;

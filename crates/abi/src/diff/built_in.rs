@@ -1,7 +1,7 @@
 //! The layouts that are built in, and their names.
 
 use super::{
-    document::{Field, LayoutDocument, Source, Structure, Zero},
+    layout::{Field, LayoutDocument, Source, Structure, Zero},
     outcome::Deprecation,
 };
 use crate::{LAYOUTS, pjrt::Minor};

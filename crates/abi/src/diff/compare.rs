@@ -6,7 +6,7 @@ use super::{
     alignment::Alignments,
     changes::Changes,
     conventions,
-    document::{Field, LayoutDocument, Source, Structure, Zero},
+    layout::{Field, LayoutDocument, Source, Structure, Zero},
     outcome::{Bump, Deprecation, Diff},
     values::compare_values,
 };

@@ -1,7 +1,7 @@
 //! What the RFC asks of structs and their names that no number of the version answers (seed 004,
 //! "Implementation Conventions").
 
-use super::document::{LayoutDocument, Structure};
+use super::layout::{LayoutDocument, Structure};
 
 /// The prefixes of structs that the core fills, and that the plug-in fills.
 const PREFIXES: [&str; 2] = ["SE_", "SP_"];

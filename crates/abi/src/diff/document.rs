@@ -1,152 +1,15 @@
 //! Layouts as they are written in JSON files; the form is described in the parent.
 
-use std::{
-    collections::HashSet,
-    path::{Path, PathBuf},
-};
+use std::{collections::HashSet, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::{built_in, outcome::Deprecation, successors};
-
-/// Layouts that cannot be compared.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LayoutFileError {
-    /// System: the file cannot be read.
-    #[error("cannot read {path}: {error}; the layouts that are built in are {}", built_in::names())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// Bytes: the file is no JSON.
-    #[error("{path} is not JSON: {error}; docs/abi.md describes the form of layouts")]
-    NotJson {
-        /// The file.
-        path: PathBuf,
-        /// Where, and what is wrong.
-        error: serde_json::Error,
-    },
-    /// Caller: the file has no such section.
-    #[error("{path} has no layout {}: {found}; name one with {path}#SECTION",
-        if section.is_empty() { "by itself".to_owned() } else { format!("`{section}`") })]
-    NoSection {
-        /// The file.
-        path: PathBuf,
-        /// The section asked for.
-        section: String,
-        /// What there is.
-        found: String,
-    },
-    /// Bytes: a struct is not of the documented form.
-    #[error("{at}: found {found}, expected {expected}")]
-    Malformed {
-        /// Where: section, struct, field.
-        at: String,
-        /// What is there.
-        found: String,
-        /// What should be.
-        expected: &'static str,
-    },
-}
-
-/// A layout that was read from a file, or is built in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LayoutDocument {
-    pub(super) structs: Vec<Structure>,
-    pub(super) version: Option<[i64; 3]>,
-    pub(super) source: Source,
-    /// Slips that do not keep the layout from being compared, for people.
-    pub(super) remarks: Vec<String>,
-}
-
-/// Where a layout comes from, which decides what it can say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    /// A layout of this crate without enumerations, whose marks are from this project's header.
-    BuiltIn,
-    /// A JSON file, or a layout of this crate that says everything that such a file can.
-    File,
-    /// A C header.
-    Header,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Structure {
-    pub(super) name: String,
-    pub(super) struct_size: u64,
-    pub(super) alignment: Option<u64>,
-    pub(super) deprecation: Option<Deprecation>,
-    /// What takes its place: a struct of the layout.
-    pub(super) replaced_by: Option<String>,
-    pub(super) fields: Vec<Field>,
-    pub(super) values: Vec<(String, i64)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) kind: String,
-    pub(super) offset: u64,
-    pub(super) size: u64,
-    pub(super) signature: Option<String>,
-    pub(super) deprecation: Option<Deprecation>,
-    /// What takes its place: a member of the struct, or `STRUCT.MEMBER`.
-    pub(super) replaced_by: Option<String>,
-    pub(super) zero: Zero,
-    /// Whether one side cannot do without it.
-    pub(super) required: bool,
-}
-
-impl Structure {
-    /// Whether it is an enumeration.
-    pub(super) fn is_enumeration(&self) -> bool {
-        self.fields.is_empty() && !self.values.is_empty()
-    }
-}
-
-/// What a layout says of 0 or NULL in a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Zero {
-    /// That it is a no-op.
-    NoOp,
-    /// That it is a value, or says that something optional is not provided.
-    Meaningful,
-    /// Nothing, which counts as meaningful.
-    Unmarked,
-}
-
-impl Zero {
-    pub(super) fn is_no_op(self) -> bool {
-        self == Self::NoOp
-    }
-
-    /// What it means, for people.
-    pub(super) fn meaning(self) -> &'static str {
-        match self {
-            Self::NoOp => "a no-op",
-            Self::Meaningful => "a value",
-            Self::Unmarked => "not marked (and so a value)",
-        }
-    }
-}
-
-impl Field {
-    pub(super) fn end(&self) -> u64 {
-        self.offset.saturating_add(self.size)
-    }
-
-    /// What two fields share of which one is the other under another name.
-    pub(super) fn position(&self) -> (u64, u64, &str) {
-        (self.offset, self.size, &self.kind)
-    }
-
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
-        self.offset < other.end() && other.offset < self.end()
-    }
-}
+use super::{
+    error::LayoutFileError,
+    layout::{Field, LayoutDocument, Source, Structure, Zero},
+    outcome::Deprecation,
+    successors,
+};
 
 /// How deep `same_as` may lead from section to section.
 const LONGEST_CHAIN: usize = 8;

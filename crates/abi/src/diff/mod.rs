@@ -59,7 +59,9 @@ mod changes;
 mod compare;
 mod conventions;
 mod document;
+mod error;
 mod header;
+mod layout;
 mod outcome;
 mod pjrt;
 mod read;
@@ -69,5 +71,6 @@ mod tests;
 mod values;
 
 pub use compare::diff;
-pub use document::{LayoutDocument, LayoutFileError};
+pub use error::LayoutFileError;
+pub use layout::LayoutDocument;
 pub use outcome::{Bump, Change, Deprecation, Diff, VersionStep};

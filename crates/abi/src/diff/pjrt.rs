@@ -1,6 +1,6 @@
 //! The PJRT C API as layouts that can be compared: every minor is built in.
 
-use super::document::{Field, LayoutDocument, Source, Structure, Zero};
+use super::layout::{Field, LayoutDocument, Source, Structure, Zero};
 use crate::pjrt::{self, Enumeration, Minor, Struct};
 
 /// The minor of which the table's pointer to extensions has its name; those of arguments got theirs

@@ -2,11 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{
-    built_in,
-    document::{LayoutDocument, LayoutFileError},
-    header,
-};
+use super::{built_in, error::LayoutFileError, header, layout::LayoutDocument};
 
 impl LayoutDocument {
     /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), what

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::document::{LayoutFileError, Structure};
+use super::{error::LayoutFileError, layout::Structure};
 
 /// What a member of a struct may be replaced by, for errors.
 pub(super) const MEMBER: &str = "another member of the struct, or STRUCT.MEMBER of the layout";

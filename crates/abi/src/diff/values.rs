@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{changes::Changes, document::Structure, outcome::Bump};
+use super::{changes::Changes, layout::Structure, outcome::Bump};
 
 /// A number of an enumeration keeps its name and its meaning.
 pub(super) fn compare_values(before: &Structure, after: &Structure, changes: &mut Changes) {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::marks::{replaced, successor};
 use crate::diff::{
-    document::Structure,
+    layout::Structure,
     outcome::Deprecation,
     successors::{MEMBER, Names, STRUCT},
 };

@@ -1,10 +1,7 @@
 //! A member of a struct beside its type: its signature, and what its comment says of it.
 
 use super::tokens::Word;
-use crate::diff::{
-    document::{Zero, without_blanks},
-    outcome::Deprecation,
-};
+use crate::diff::{document::without_blanks, layout::Zero, outcome::Deprecation};
 
 /// The name and the signature of a pointer to a function.
 pub(super) fn function(words: &[Word]) -> Option<(String, String)> {

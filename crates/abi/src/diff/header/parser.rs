@@ -9,8 +9,10 @@ use super::{
     tokens::{Macro, Macros, Token, Word, number_of, tokens},
     types::{POINTER, Type, Types},
 };
-use crate::diff::document::{
-    Field, LayoutDocument, LayoutFileError, Source, Structure, without_blanks,
+use crate::diff::{
+    document::without_blanks,
+    error::LayoutFileError,
+    layout::{Field, LayoutDocument, Source, Structure},
 };
 
 /// Sizes from here on are no sizes of structs.

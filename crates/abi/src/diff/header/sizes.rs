@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::tokens::{Macros, Word, number_of};
-use crate::diff::document::{Field, Structure};
+use crate::diff::layout::{Field, Structure};
 
 /// The struct and the member at which it ends, as a macro at the top level says it.
 #[derive(Debug)]

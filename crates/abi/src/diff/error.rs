@@ -1,0 +1,48 @@
+//! Errors of layouts that cannot be compared.
+
+use std::path::PathBuf;
+
+use super::built_in;
+
+/// Layouts that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutFileError {
+    /// System: the file cannot be read.
+    #[error("cannot read {path}: {error}; the layouts that are built in are {}", built_in::names())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Bytes: the file is no JSON.
+    #[error("{path} is not JSON: {error}; docs/abi.md describes the form of layouts")]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        error: serde_json::Error,
+    },
+    /// Caller: the file has no such section.
+    #[error("{path} has no layout {}: {found}; name one with {path}#SECTION",
+        if section.is_empty() { "by itself".to_owned() } else { format!("`{section}`") })]
+    NoSection {
+        /// The file.
+        path: PathBuf,
+        /// The section asked for.
+        section: String,
+        /// What there is.
+        found: String,
+    },
+    /// Bytes: a struct is not of the documented form.
+    #[error("{at}: found {found}, expected {expected}")]
+    Malformed {
+        /// Where: section, struct, field.
+        at: String,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: &'static str,
+    },
+}
