@@ -14,9 +14,10 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "abi",
     "cli",
+    "doctor",
     "host-memory",
     "host-pjrt",
     "host-plugin",

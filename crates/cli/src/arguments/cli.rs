@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::{
-    AbiCommand, CheckArguments, ConvertArguments, DiffArguments, ExplainArguments,
+    AbiCommand, CheckArguments, ConvertArguments, DiffArguments, DoctorArguments, ExplainArguments,
     InspectArguments, MergeArguments, NegotiateArguments, OpsArguments, PluginCommand,
     RestoreArguments, SaveArguments, ServeArguments, VersionsArguments,
 };
@@ -78,6 +78,19 @@ serdes check graph.pb --consumer graph_def=1395:21\n  serdes check exported/mode
 serdes check models --tensorflow all\n  serdes check models --exclude 'build/' --require-known\n  cat graph.pb | serdes check - --kind graph_def --json"
     )]
     Check(CheckArguments),
+    /// Check whether the packages of a Python environment fit one another.
+    ///
+    /// jax, jaxlib, their plug-ins, CUDA's libraries, torch_xla, libtpu, TensorFlow and what is built
+    /// for them: by tables of measured releases, by what the packages declare, and by their files.
+    /// Nothing of the environment is run, imported or loaded. Each remedy is checked: with it the
+    /// problem is gone, and no other one is there.
+    #[command(
+        after_help = "Examples:\n  serdes doctor                                   (VIRTUAL_ENV, CONDA_PREFIX or .venv)\n  \
+serdes doctor --env /srv/venv\n  serdes doctor --lock uv.lock --artifacts export/model\n  \
+serdes doctor --python /usr/bin/python3 --json\n\n\
+Exit status: 0 everything fits (warnings included); 1 something does not; 2 could not tell."
+    )]
+    Doctor(DoctorArguments),
     /// What a rule of a verdict means, with an example and the remedy.
     #[command(
         after_help = "Examples:\n  serdes explain min_consumer\n  serdes explain            (lists the rules)"

@@ -8,6 +8,7 @@ mod cli;
 mod convert;
 mod device;
 mod diff;
+mod doctor;
 mod explain;
 mod inspect;
 mod merge;
@@ -26,6 +27,7 @@ pub(crate) use self::{
     convert::ConvertArguments,
     device::{DeviceArguments, SyncMode},
     diff::DiffArguments,
+    doctor::{DoctorArguments, DoctorFormat},
     explain::ExplainArguments,
     inspect::InspectArguments,
     merge::MergeArguments,

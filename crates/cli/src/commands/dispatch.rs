@@ -1,8 +1,8 @@
 //! Which file of this folder does a command.
 
 use super::{
-    abi, check, completions, convert, diff, explain, inspect, merge, negotiate, ops, plugin,
-    restore, save, serve, versions,
+    abi, check, completions, convert, diff, doctor, explain, inspect, merge, negotiate, ops,
+    plugin, restore, save, serve, versions,
 };
 use crate::{arguments::Command, failure::Failure, status::Status, terminal::Terminal};
 
@@ -11,6 +11,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
     match command {
         Command::Versions(arguments) => versions::run(arguments, terminal),
         Command::Check(arguments) => check::run(arguments, terminal),
+        Command::Doctor(arguments) => doctor::run(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
         Command::Ops(arguments) => ops::run(arguments, terminal),

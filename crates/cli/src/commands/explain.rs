@@ -4,7 +4,7 @@ use serdes::check::{Rule, UnknownRule};
 
 use crate::{
     arguments::ExplainArguments,
-    commands::{nearest::nearest, plugin_suite, remedies},
+    commands::{doctor, nearest::nearest, plugin_suite, remedies},
     failure::Failure,
     status::Status,
     terminal::{NAME, Terminal},
@@ -19,6 +19,10 @@ pub(crate) fn run(
         && let Some(behaviour) = plugin_suite::demands().find(|(behaviour, _)| behaviour == name)
     {
         plugin_suite::demand(behaviour, terminal)?;
+        return Ok(Status::Yes);
+    }
+    if let Some(found) = arguments.rule.as_deref().and_then(doctor::rule) {
+        found.explain(terminal)?;
         return Ok(Status::Yes);
     }
     let rules = match &arguments.rule {

@@ -9,6 +9,7 @@ mod convert;
 mod device;
 mod diff;
 mod dispatch;
+mod doctor;
 mod explain;
 mod failures;
 mod inspect;

@@ -8,6 +8,7 @@ mod check_operations;
 mod check_releases;
 mod completions;
 mod diff;
+mod doctor;
 mod explain;
 mod help;
 mod inspect;

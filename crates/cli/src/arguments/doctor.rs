@@ -1,0 +1,40 @@
+//! Arguments of `doctor`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Environments, lock files and artifacts, told apart by what they are.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A virtual environment, a conda prefix, a folder of packages, or the root of an image.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) env: Vec<PathBuf>,
+    /// A lock file: requirements.txt, uv.lock, poetry.lock, pylock.toml, environment.yml.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock: Vec<PathBuf>,
+    /// The environment that this interpreter would have. It is not run.
+    #[arg(long, value_name = "EXE")]
+    pub(crate) python: Vec<PathBuf>,
+    /// Artifacts that the environment is to load.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) artifacts: Vec<PathBuf>,
+    /// Warnings are problems.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// The form of the report.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<DoctorFormat>,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoctorFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}

@@ -1,0 +1,286 @@
+//! The tables of releases, embedded as `data/releases.json`.
+//!
+//! One loader for all of it; the file is checked by a test, so that reading it cannot fail for a
+//! user.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    str::FromStr as _,
+    sync::OnceLock,
+};
+
+use pep440_rs::{Version, VersionSpecifiers};
+use pep508_rs::Requirement;
+use serde::Deserialize;
+
+const TEXT: &str = include_str!("../data/releases.json");
+
+/// A release of a package, as the file has it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    python: Option<String>,
+    tag: Option<String>,
+    #[serde(default)]
+    requires: Vec<String>,
+    pjrt: Option<u32>,
+    minimum_jaxlib: Option<String>,
+    libtpu: Option<String>,
+}
+
+/// What a CUDA plug-in was built with, for a range of its releases.
+#[derive(Debug, Deserialize)]
+struct BuiltRow {
+    from: String,
+    to: String,
+    cudnn: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeedRow {
+    package: String,
+    versions: String,
+    needs: String,
+    measured: bool,
+    symptom: Option<String>,
+    source: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    as_of: String,
+    driver: BTreeMap<String, String>,
+    packages: HashMap<String, BTreeMap<String, Row>>,
+    pjrt: HashMap<String, HashMap<String, u32>>,
+    built_with: HashMap<String, Vec<BuiltRow>>,
+    needs: Vec<NeedRow>,
+}
+
+/// A release of a package.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) version: Version,
+    pub(crate) python: Option<VersionSpecifiers>,
+    pub(crate) tag: Option<String>,
+    pub(crate) requires: Vec<Requirement>,
+    pub(crate) pjrt: Option<u32>,
+    pub(crate) minimum_jaxlib: Option<Version>,
+    /// The libtpu that the extra `tpu` of jax pins.
+    pub(crate) libtpu: Option<Requirement>,
+}
+
+/// A need that was measured or reported, and that no metadata declares, or declares otherwise.
+#[derive(Debug)]
+pub(crate) struct Need {
+    pub(crate) package: String,
+    pub(crate) versions: VersionSpecifiers,
+    pub(crate) needs: Requirement,
+    pub(crate) measured: bool,
+    pub(crate) symptom: Option<String>,
+    pub(crate) source: Option<String>,
+}
+
+impl Need {
+    /// Tells whether the need was measured for one release alone, so that it counts more than what
+    /// that release declares.
+    pub(crate) fn replaces_declared(&self) -> bool {
+        self.measured && self.versions.to_string().starts_with("==")
+    }
+}
+
+/// The releases that this build knows.
+#[derive(Debug)]
+pub struct Releases {
+    as_of: String,
+    packages: HashMap<String, Vec<Release>>,
+    pjrt: HashMap<String, Vec<(Version, u32)>>,
+    built_with: HashMap<String, Vec<(Version, Version, Version)>>,
+    drivers: Vec<(u64, String)>,
+    needs: Vec<Need>,
+}
+
+impl Releases {
+    /// The tables of this build.
+    #[must_use]
+    pub fn known() -> &'static Self {
+        static KNOWN: OnceLock<Releases> = OnceLock::new();
+        KNOWN.get_or_init(Self::embedded)
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "the text is part of the program and a test parses it; without tables everything would fit"
+    )]
+    fn embedded() -> Self {
+        Self::parse(TEXT).expect("the embedded tables parse")
+    }
+
+    fn nothing() -> Self {
+        Self {
+            as_of: String::new(),
+            packages: HashMap::new(),
+            pjrt: HashMap::new(),
+            built_with: HashMap::new(),
+            drivers: Vec::new(),
+            needs: Vec::new(),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        let file: File = serde_json::from_str(text)?;
+        let mut known = Self { as_of: file.as_of, ..Self::nothing() };
+        for (name, rows) in file.packages {
+            let mut releases = Vec::with_capacity(rows.len());
+            for (version, row) in rows {
+                releases.push(release(&version, &row)?);
+            }
+            releases.sort_by(|one, other| one.version.cmp(&other.version));
+            known.packages.insert(name, releases);
+        }
+        for (name, minors) in file.pjrt {
+            let minors = minors
+                .into_iter()
+                .map(|(version, minor)| Ok((Version::from_str(&version)?, minor)));
+            known.pjrt.insert(name, minors.collect::<Result<_, pep440_rs::VersionParseError>>()?);
+        }
+        for (name, rows) in file.built_with {
+            let mut ranges = Vec::new();
+            for row in rows {
+                ranges.push((row.from.parse()?, row.to.parse()?, row.cudnn.parse()?));
+            }
+            known.built_with.insert(name, ranges);
+        }
+        for (major, version) in file.driver {
+            let _: Version = version.parse()?;
+            known.drivers.push((major.parse()?, version));
+        }
+        for row in file.needs {
+            known.needs.push(Need {
+                package: row.package,
+                versions: row.versions.parse()?,
+                needs: Requirement::from_str(&row.needs).map_err(|_| "no requirement")?,
+                measured: row.measured,
+                symptom: row.symptom,
+                source: row.source,
+            });
+        }
+        Ok(known)
+    }
+
+    /// The day of the tables, `YYYY-MM-DD`.
+    #[must_use]
+    pub fn as_of(&self) -> &str {
+        &self.as_of
+    }
+
+    /// The known releases of a package, oldest first.
+    pub(crate) fn of(&self, package: &str) -> &[Release] {
+        let package =
+            if crate::names::TENSORFLOW.contains(&package) { "tensorflow" } else { package };
+        self.packages.get(package).map_or(&[], Vec::as_slice)
+    }
+
+    /// A release of a package; the local part of the version does not count.
+    pub(crate) fn release(&self, package: &str, version: &Version) -> Option<&Release> {
+        let version = version.clone().without_local();
+        self.of(package).iter().find(|release| release.version == version)
+    }
+
+    /// The newest release that satisfies a specifier; pre-releases only where nothing else does.
+    pub(crate) fn newest(&self, package: &str, specifiers: &VersionSpecifiers) -> Option<&Release> {
+        let fits = |release: &&Release| specifiers.contains(&release.version);
+        let releases = self.of(package);
+        let stable = releases.iter().rev().filter(|release| release.version.is_stable());
+        stable.clone().find(fits).or_else(|| releases.iter().rev().find(fits))
+    }
+
+    /// The minor of PJRT of a package's release.
+    pub(crate) fn pjrt_minor(&self, package: &str, version: &Version) -> Option<u32> {
+        let version = version.clone().without_local();
+        let listed = self.pjrt.get(package).and_then(|minors| {
+            minors.iter().find(|(known, _)| *known == version).map(|(_, minor)| *minor)
+        });
+        // The halves of a plug-in are built beside jaxlib, from the same sources.
+        let same_day = || {
+            let built_beside = package.starts_with("jax-cuda") && package.ends_with("-pjrt");
+            let jaxlib = (built_beside || package == "jaxlib").then_some("jaxlib")?;
+            self.release(jaxlib, &version)?.pjrt
+        };
+        listed.or_else(same_day)
+    }
+
+    /// The version of cuDNN that a CUDA plug-in was built with.
+    pub(crate) fn cudnn_of(&self, plugin: &str, version: &Version) -> Option<&Version> {
+        let version = version.clone().without_local();
+        let ranges = self.built_with.get(plugin)?;
+        // Between two ranges the older one is the least that can be said.
+        let (_, _, cudnn) = ranges.iter().rev().find(|(from, _, _)| *from <= version)?;
+        Some(cudnn)
+    }
+
+    /// The oldest driver of a major of CUDA.
+    pub(crate) fn driver_for(&self, cuda: u64) -> Option<&str> {
+        self.drivers.iter().find(|(major, _)| *major == cuda).map(|(_, version)| version.as_str())
+    }
+
+    /// The needs of a package's release.
+    pub(crate) fn needs_of<'a>(
+        &'a self,
+        package: &'a str,
+        version: &'a Version,
+    ) -> impl Iterator<Item = &'a Need> {
+        let name = if crate::names::TENSORFLOW.contains(&package) { "tensorflow" } else { package };
+        let version = version.clone().without_local();
+        self.needs
+            .iter()
+            .filter(move |need| need.package == name && need.versions.contains(&version))
+    }
+}
+
+fn release(version: &str, row: &Row) -> Result<Release, Box<dyn std::error::Error>> {
+    let requirement =
+        |text: &String| Requirement::from_str(text).map_err(|_| format!("no requirement: {text}"));
+    Ok(Release {
+        version: version.parse()?,
+        python: row.python.as_deref().map(str::parse).transpose()?,
+        tag: row.tag.clone(),
+        requires: row.requires.iter().map(requirement).collect::<Result<_, _>>()?,
+        pjrt: row.pjrt,
+        minimum_jaxlib: row.minimum_jaxlib.as_deref().map(str::parse).transpose()?,
+        libtpu: row.libtpu.as_ref().map(requirement).transpose()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_parse_and_have_the_newest_jaxlib() {
+        let known = Releases::parse(TEXT).unwrap();
+        let newest = known.of("jaxlib").last().unwrap();
+        assert_eq!(newest.version, "0.12.0.1".parse().unwrap());
+        assert_eq!(newest.pjrt, Some(116));
+        assert_eq!(known.as_of().len(), 10);
+    }
+
+    #[test]
+    fn newest_prefers_releases_to_candidates() {
+        let known = Releases::known();
+        let any = VersionSpecifiers::empty();
+        assert!(known.newest("tensorflow", &any).unwrap().version.is_stable());
+    }
+
+    #[test]
+    fn cudnn_of_a_plugin_is_that_of_its_range() {
+        let known = Releases::known();
+        let cudnn = |version: &str| {
+            known.cudnn_of("jax-cuda12-plugin", &version.parse().unwrap()).map(ToString::to_string)
+        };
+        assert_eq!(cudnn("0.6.0").as_deref(), Some("9.8.0"));
+        assert_eq!(cudnn("0.12.0").as_deref(), Some("9.10.2"));
+        assert_eq!(cudnn("0.4.20"), None);
+    }
+}

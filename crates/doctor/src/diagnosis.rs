@@ -1,0 +1,184 @@
+//! The answer about one environment.
+
+use std::{collections::BTreeSet, fmt};
+
+use pep440_rs::{Version, VersionSpecifiers};
+
+use crate::{
+    environment::Environment,
+    rule::{Rule, WarningRule},
+};
+
+/// The answer as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No problem was found.
+    Fits,
+    /// Something does not fit.
+    DoesNotFit,
+    /// No problem was found, and a component could not be judged.
+    Unknown,
+}
+
+impl Verdict {
+    /// The word, as the JSON object has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::DoesNotFit => "does_not_fit",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a package is changed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// This version.
+    Version(Version),
+    /// Any version that satisfies the specifier.
+    Specifiers(VersionSpecifiers),
+    /// No version: the package is removed.
+    Removed,
+}
+
+/// The change of one package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The package, by its normal name.
+    pub package: String,
+    /// The version that is there.
+    pub from: Option<Version>,
+    /// The version that is wanted.
+    pub to: Target,
+}
+
+/// A way to make a problem go away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// The packages that change; empty where no package heals the problem.
+    pub changes: Vec<Change>,
+    /// The command that makes the changes, for the tool of the environment.
+    pub command: Option<String>,
+    /// The remedy in words.
+    pub text: String,
+}
+
+/// Something that does not fit.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The rule.
+    pub rule: Rule,
+    /// The name of the rule where it is another crate's, such as `struct_too_short`.
+    pub rule_name: String,
+    /// The packages that it is about.
+    pub packages: Vec<String>,
+    /// What was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+    /// The sentence for people: one line, with both versions.
+    pub message: String,
+    /// What a user sees who runs the environment as it is.
+    pub symptom: Option<String>,
+    /// The file that shows it.
+    pub location: Option<String>,
+    /// Checked remedies, the one with the fewest changes first.
+    pub remedies: Vec<Remedy>,
+    /// Sets of changes that may heal it, before they are checked.
+    pub(crate) candidates: Vec<Vec<Change>>,
+    /// The remedy in words where no package heals it.
+    pub(crate) words: Option<String>,
+}
+
+impl Problem {
+    /// The rule and the packages: two problems of the same key are one.
+    pub(crate) fn key(&self) -> (String, BTreeSet<String>) {
+        (self.rule_name.clone(), self.packages.iter().cloned().collect())
+    }
+}
+
+/// Something that a user may want to know.
+#[derive(Clone, Debug)]
+pub struct Warning {
+    /// The rule.
+    pub rule: WarningRule,
+    /// The sentence for people.
+    pub message: String,
+    /// The packages that it is about.
+    pub packages: Vec<String>,
+}
+
+/// A component that could not be judged.
+#[derive(Clone, Debug)]
+pub struct Unknown {
+    /// The package.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// A component that was judged.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// The package, by its normal name.
+    pub name: String,
+    /// The version that decides.
+    pub version: Version,
+    /// The version by the metadata.
+    pub metadata_version: Option<Version>,
+    /// The folder.
+    pub path: Option<String>,
+    /// How it was found: `metadata`, `entry_point`, `module` or `lock`.
+    pub found_by: &'static str,
+    /// The minor of PJRT, where it is known.
+    pub pjrt_minor: Option<u32>,
+    /// The library of a plug-in.
+    pub library: Option<String>,
+}
+
+/// The answer about one environment.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// The environment.
+    pub environment: Environment,
+    /// The components that were judged, by name.
+    pub components: Vec<Component>,
+    /// What does not fit.
+    pub problems: Vec<Problem>,
+    /// What a user may want to know.
+    pub warnings: Vec<Warning>,
+    /// What could not be judged.
+    pub unknown: Vec<Unknown>,
+}
+
+impl Diagnosis {
+    /// The answer as a word.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        if !self.problems.is_empty() {
+            Verdict::DoesNotFit
+        } else if self.unknown.is_empty() {
+            Verdict::Fits
+        } else {
+            Verdict::Unknown
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(version) => write!(f, "{version}"),
+            Self::Specifiers(specifiers) => {
+                let parts: Vec<String> =
+                    specifiers.iter().map(|one| one.to_string().replace(' ', "")).collect();
+                f.write_str(&parts.join(","))
+            }
+            Self::Removed => f.write_str("none"),
+        }
+    }
+}

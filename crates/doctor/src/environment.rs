@@ -1,0 +1,198 @@
+//! An environment as it was read: packages, plug-ins, and the system below them.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use pep440_rs::Version;
+use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder};
+
+use crate::{names::TENSORFLOW, package::Package};
+
+/// The form of an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A virtual environment (`pyvenv.cfg`).
+    Venv,
+    /// A conda prefix (`conda-meta`).
+    Conda,
+    /// A folder of packages.
+    SitePackages,
+    /// The root of an image.
+    Root,
+    /// A lock file.
+    Lock,
+}
+
+impl Kind {
+    /// The name of the form, as the JSON object has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Venv => "venv",
+            Self::Conda => "conda",
+            Self::SitePackages => "site_packages",
+            Self::Root => "root",
+            Self::Lock => "lock",
+        }
+    }
+}
+
+/// The tool that changes the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// pip.
+    Pip,
+    /// `uv pip`, for environments that uv made.
+    UvPip,
+    /// uv, for projects with a lock of its own.
+    Uv,
+    /// Poetry.
+    Poetry,
+    /// conda and its relatives.
+    Conda,
+}
+
+/// A module that jax takes for a plug-in.
+#[derive(Clone, Debug)]
+pub struct PluginModule {
+    /// The name of the module, such as `jax_plugins.xla_cuda12`.
+    pub module: String,
+    /// The package that owns it, by the record or the entry point.
+    pub owner: Option<String>,
+    /// Tells whether an entry point names it.
+    pub entry_point: bool,
+    /// Tells whether the module is there.
+    pub exists: bool,
+    /// The library of the plug-in, where one was found below the module.
+    pub library: Option<PathBuf>,
+}
+
+impl PluginModule {
+    /// The name of the platform that the module registers, where the module's name tells it.
+    #[must_use]
+    pub fn platform(&self) -> Option<&'static str> {
+        let last = self.module.rsplit('.').next().unwrap_or_default();
+        match last {
+            "xla_cuda12" | "xla_cuda13" | "xla_cuda11" => Some("cuda"),
+            name if name.starts_with("xla_rocm") => Some("rocm"),
+            "xla_oneapi" => Some("oneapi"),
+            "metal_plugin" => Some("METAL"),
+            _ => None,
+        }
+    }
+}
+
+/// A library of a judged package, with what it asks of the system.
+#[derive(Clone, Debug)]
+pub struct SystemNeed {
+    /// The package that has the library.
+    pub package: String,
+    /// The library.
+    pub path: PathBuf,
+    /// The newest version of the C library that it needs.
+    pub glibc: Option<(u64, u64)>,
+    /// The machine that it is for, such as `x86_64`.
+    pub machine: Option<String>,
+}
+
+/// The packages of an environment and the system below them.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The path by which people know it.
+    pub label: String,
+    /// The form.
+    pub kind: Kind,
+    /// The tool that changes it.
+    pub tool: Tool,
+    /// The version of Python, at least MAJOR.MINOR.
+    pub python: Option<Version>,
+    /// `linux` or `darwin`.
+    pub system: &'static str,
+    /// The machine, such as `x86_64`.
+    pub machine: Option<String>,
+    /// MAJOR and MINOR of the C library.
+    pub glibc: Option<(u64, u64)>,
+    /// The version of NVIDIA's driver, as its library is called.
+    pub driver: Option<String>,
+    /// The number of all packages, judged or not.
+    pub count: usize,
+    /// The packages that are judged, by name.
+    pub packages: BTreeMap<String, Package>,
+    /// Packages with metadata of several versions.
+    pub duplicates: Vec<(String, Vec<Version>)>,
+    /// The plug-ins that jax would find.
+    pub plugins: Vec<PluginModule>,
+    /// The libraries that were looked at.
+    pub needs: Vec<SystemNeed>,
+    /// The libraries in `tensorflow-plugins`.
+    pub tensorflow_plugins: Vec<PathBuf>,
+}
+
+impl Environment {
+    /// An environment without packages.
+    pub(crate) fn empty(label: String, kind: Kind, tool: Tool) -> Self {
+        Self {
+            label,
+            kind,
+            tool,
+            python: None,
+            system: "linux",
+            machine: None,
+            glibc: None,
+            driver: None,
+            count: 0,
+            packages: BTreeMap::new(),
+            duplicates: Vec::new(),
+            plugins: Vec::new(),
+            needs: Vec::new(),
+            tensorflow_plugins: Vec::new(),
+        }
+    }
+
+    /// A package by its normal name.
+    #[must_use]
+    pub fn package(&self, name: &str) -> Option<&Package> {
+        self.packages.get(name)
+    }
+
+    /// The package that is named, or for `tensorflow` any of its builds.
+    pub(crate) fn provider(&self, name: &str) -> Option<&Package> {
+        if name == "tensorflow" {
+            return TENSORFLOW.iter().find_map(|name| self.packages.get(*name));
+        }
+        self.packages.get(name)
+    }
+
+    /// Tells whether there are files, and not only names and versions.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        self.kind != Kind::Lock
+    }
+
+    /// The values of markers; those of Python 3.12 on Linux where nothing says otherwise.
+    pub(crate) fn markers(&self) -> Option<MarkerEnvironment> {
+        let python = self.python.as_ref().map_or_else(|| "3.12".to_owned(), ToString::to_string);
+        let (major, minor) = self.python.as_ref().map_or((3, 12), crate::package::minor);
+        let short = format!("{major}.{minor}");
+        let linux = self.system == "linux";
+        MarkerEnvironment::try_from(MarkerEnvironmentBuilder {
+            implementation_name: "cpython",
+            implementation_version: &python,
+            os_name: "posix",
+            platform_machine: self.machine.as_deref().unwrap_or("x86_64"),
+            platform_python_implementation: "CPython",
+            platform_release: "",
+            platform_system: if linux { "Linux" } else { "Darwin" },
+            platform_version: "",
+            python_full_version: &python,
+            python_version: &short,
+            sys_platform: self.system,
+        })
+        .ok()
+    }
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.label)
+    }
+}

@@ -1,0 +1,282 @@
+//! CUDA's libraries from packages, and NVIDIA's driver, for the CUDA plug-ins of jax.
+
+use pep440_rs::{Version, VersionSpecifiers};
+
+use super::{
+    declared,
+    findings::{Findings, View, problem, removal, to_specifiers, to_version, told},
+};
+use crate::{
+    environment::Kind,
+    package::{Package, minor},
+    rule::{Rule, WarningRule},
+};
+
+/// The libraries that jax looks for when it starts, by the middle of their names.
+const NEEDED: [&str; 7] =
+    ["cublas", "cudnn", "cufft", "cusolver", "cusparse", "cuda-runtime", "cuda-cupti"];
+
+pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
+    for cuda in [12, 13] {
+        let pjrt = format!("jax-cuda{cuda}-pjrt");
+        let plugin = format!("jax-cuda{cuda}-plugin");
+        let Some(package) = view.package(&plugin).or_else(|| view.package(&pjrt)) else { continue };
+        for library in NEEDED {
+            findings.explain(&plugin, &name_of(library, cuda));
+        }
+        libraries(view, package, &plugin, cuda, findings);
+        driver(view, package, cuda, findings);
+    }
+}
+
+/// The package of a library for a major of CUDA.
+fn name_of(library: &str, cuda: u64) -> String {
+    match (library, cuda) {
+        (library, 12) => format!("nvidia-{library}-cu12"),
+        ("cudnn", _) => format!("nvidia-{library}-cu{cuda}"),
+        (library, _) => format!("nvidia-{library}"),
+    }
+}
+
+fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findings: &mut Findings) {
+    let environment = view.environment;
+    let from_packages = environment.packages.keys().any(|name| name.starts_with("nvidia-"));
+    if !from_packages || environment.kind == Kind::Conda {
+        let message = format!(
+            "the CUDA {cuda} libraries of {} are not installed as packages; the loader's path decides which are taken",
+            told(package)
+        );
+        return findings.warn(WarningRule::LibrariesElsewhere, &[&package.name], message);
+    }
+    let present = |library: &str| {
+        let name = name_of(library, cuda);
+        environment
+            .package(&name)
+            .filter(|found| found.version.release().iter().any(|part| *part > 1))
+    };
+    let missing: Vec<&str> =
+        NEEDED.into_iter().filter(|library| present(library).is_none()).collect();
+    if !missing.is_empty() {
+        return missing_libraries(view, package, cuda, &missing, findings);
+    }
+    let built = view.known.cudnn_of(plugin, &package.version);
+    if let (Some(cudnn), Some(built)) = (present("cudnn"), built) {
+        old_cudnn(view, package, cudnn, built, findings);
+    }
+    let requires = declared::requires(view.known, package);
+    for library in NEEDED.into_iter().filter(|library| *library != "cudnn") {
+        let Some(found) = present(library) else { continue };
+        let Some(wanted) = requires.iter().find(|one| one.name.as_ref() == found.name) else {
+            continue;
+        };
+        let Some(wanted) =
+            declared::specifiers(wanted).filter(|wanted| !wanted.contains(&found.public()))
+        else {
+            continue;
+        };
+        too_old(view, package, found, wanted.clone(), findings);
+    }
+}
+
+fn missing_libraries(
+    view: &View<'_>,
+    package: &Package,
+    cuda: u64,
+    missing: &[&str],
+    findings: &mut Findings,
+) {
+    let names: Vec<String> = missing.iter().map(|library| name_of(library, cuda)).collect();
+    let mut packages = vec![package.name.as_str()];
+    packages.extend(names.iter().map(String::as_str));
+    let mut found = problem(
+        Rule::CudaLibraryMissing,
+        &packages,
+        "none".to_owned(),
+        names.join(", "),
+        format!(
+            "{} needs {}, which {} not installed",
+            told(package),
+            names.join(", "),
+            if names.len() == 1 { "is" } else { "are" }
+        ),
+    );
+    found.symptom = Some("Unable to load a CUDA library. Is it installed?".to_owned());
+    let plugin = format!("jax-cuda{cuda}-plugin");
+    let requires = view.package(&plugin).map(|plugin| declared::requires(view.known, plugin));
+    let change = |name: &String| {
+        let requires = requires.as_ref()?;
+        let wanted = requires.iter().find(|one| one.name.as_ref() == name)?;
+        let any: VersionSpecifiers =
+            declared::specifiers(wanted).cloned().unwrap_or_else(VersionSpecifiers::empty);
+        Some(to_specifiers(view.environment, name, any))
+    };
+    if let Some(changes) = names.iter().map(change).collect() {
+        found.candidates.push(changes);
+    }
+    findings.problem(found);
+}
+
+/// cuDNN has to be of the same major as the one that the plug-in was built with, and of its minor or
+/// a newer one; patches are free.
+fn old_cudnn(
+    view: &View<'_>,
+    package: &Package,
+    cudnn: &Package,
+    built: &Version,
+    findings: &mut Findings,
+) {
+    let ((has_major, has_minor), (major, least)) = (cudnn.minor(), minor(built));
+    if has_major == major && has_minor >= least {
+        return;
+    }
+    let Ok(wanted) = format!(">={major}.{least},<{}", major.saturating_add(1)).parse() else {
+        return;
+    };
+    let mut found = too_old_problem(view, package, cudnn, &wanted);
+    found.message = format!(
+        "{} is older than cuDNN {built}, with which {} was built",
+        told(cudnn),
+        told(package)
+    );
+    if has_major != major {
+        found.message = format!(
+            "{} is of another major than cuDNN {built}, with which {} was built",
+            told(cudnn),
+            told(package)
+        );
+    }
+    found.symptom = Some(format!(
+        "Loaded runtime CuDNN library: {} but source was compiled with: {built}; FAILED_PRECONDITION: DNN library initialization failed",
+        cudnn.version
+    ));
+    older_plugins(view, package, cudnn, &mut found.candidates);
+    findings.problem(found);
+}
+
+fn too_old(
+    view: &View<'_>,
+    package: &Package,
+    library: &Package,
+    wanted: VersionSpecifiers,
+    findings: &mut Findings,
+) {
+    let mut found = too_old_problem(view, package, library, &wanted);
+    found.symptom = Some("Outdated CUDA installation found.".to_owned());
+    findings.problem(found);
+}
+
+fn too_old_problem(
+    view: &View<'_>,
+    package: &Package,
+    library: &Package,
+    wanted: &VersionSpecifiers,
+) -> crate::diagnosis::Problem {
+    let expected = crate::diagnosis::Target::Specifiers(wanted.clone()).to_string();
+    let mut found = problem(
+        Rule::CudaLibraryTooOld,
+        &[&library.name, &package.name],
+        library.version.to_string(),
+        expected.clone(),
+        format!(
+            "{} wants {} {expected}, and it is {}",
+            told(package),
+            library.name,
+            library.version
+        ),
+    );
+    found.candidates.push(vec![to_specifiers(view.environment, &library.name, wanted.clone())]);
+    found.candidates.extend(movers(view, library, wanted));
+    found
+}
+
+/// Packages that pin the library, moved to the oldest known release that pins a fitting one.
+fn movers(
+    view: &View<'_>,
+    library: &Package,
+    wanted: &VersionSpecifiers,
+) -> Vec<Vec<crate::diagnosis::Change>> {
+    let mut candidates = Vec::new();
+    for package in view.environment.packages.values() {
+        let pins = |requires: &[pep508_rs::Requirement]| {
+            requires.iter().find(|one| one.name.as_ref() == library.name).and_then(declared::pinned)
+        };
+        if pins(&declared::requires(view.known, package)).is_none() {
+            continue;
+        }
+        let fits = |release: &&crate::data::Release| {
+            release.version > package.public()
+                && pins(&release.requires).is_some_and(|version| wanted.contains(&version))
+        };
+        if let Some(release) = view.known.of(&package.name).iter().find(fits) {
+            candidates.push(vec![to_version(view.environment, &package.name, &release.version)]);
+        }
+    }
+    candidates
+}
+
+/// jax and its plug-in of a release that was built with an older cuDNN.
+fn older_plugins(
+    view: &View<'_>,
+    package: &Package,
+    cudnn: &Package,
+    candidates: &mut Vec<Vec<crate::diagnosis::Change>>,
+) {
+    let (major, minor_of_cudnn) = cudnn.minor();
+    let name = package.name.replace("-pjrt", "-plugin");
+    let fits = |release: &&crate::data::Release| {
+        let built = view.known.cudnn_of(&name, &release.version).map(minor);
+        release.version < package.public()
+            && built.is_some_and(|(of, least)| of == major && least <= minor_of_cudnn)
+    };
+    let Some(release) = view.known.of(&name).iter().rev().find(fits) else { return };
+    let names = ["jax", "jaxlib", &name, &name.replace("-plugin", "-pjrt")].map(str::to_owned);
+    let there = names.iter().filter(|name| view.package(name).is_some());
+    candidates
+        .push(there.map(|name| to_version(view.environment, name, &release.version)).collect());
+}
+
+/// Compares drivers by their numbers; their texts have zeros in front, as in `525.60.13`.
+fn is_driver_at_least(driver: &str, wanted: &str) -> bool {
+    let number = |text: &str| text.parse::<Version>().ok();
+    number(driver) >= number(wanted)
+}
+
+fn driver(view: &View<'_>, package: &Package, cuda: u64, findings: &mut Findings) {
+    let environment = view.environment;
+    let Some(wanted) = view.known.driver_for(cuda).filter(|_| environment.has_files()) else {
+        return;
+    };
+    let Some(driver) = &environment.driver else {
+        let message = format!(
+            "the NVIDIA driver is not visible from here; CUDA {cuda} wants {wanted} or newer"
+        );
+        return findings.warn(WarningRule::DriverUnknown, &[&package.name], message);
+    };
+    if is_driver_at_least(driver, wanted) {
+        return;
+    }
+    let pjrt = format!("jax-cuda{cuda}-pjrt");
+    let mut found = problem(
+        Rule::DriverTooOld,
+        &[&pjrt],
+        driver.to_string(),
+        format!(">={wanted}"),
+        format!("the NVIDIA driver is {driver}, and CUDA {cuda} wants {wanted} or newer"),
+    );
+    found.symptom = Some("CUDA driver version is insufficient for CUDA runtime version".to_owned());
+    found.words = Some(format!("update the NVIDIA driver to {wanted} or newer"));
+    let older = cuda.saturating_sub(1);
+    if view.known.driver_for(older).is_some_and(|wanted| is_driver_at_least(driver, wanted)) {
+        let mut changes = Vec::new();
+        for half in ["plugin", "pjrt"] {
+            changes.push(removal(environment, &format!("jax-cuda{cuda}-{half}")));
+            changes.push(to_version(
+                environment,
+                &format!("jax-cuda{older}-{half}"),
+                &package.version,
+            ));
+        }
+        found.candidates.push(changes);
+    }
+    findings.problem(found);
+}

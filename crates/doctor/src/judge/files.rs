@@ -1,0 +1,156 @@
+//! The files of packages: two owners of one, missing ones, changed ones; version files that
+//! disagree with the metadata.
+
+use std::collections::HashMap;
+
+use super::findings::{Findings, View, problem, removal, to_version, told};
+use crate::{
+    package::Package,
+    rule::{Rule, WarningRule},
+};
+
+pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
+    owners(view, findings);
+    for package in view.environment.packages.values() {
+        lost(view, package, findings);
+        changed(view, package, findings);
+        metadata(view, package, findings);
+    }
+}
+
+/// Files that two packages own. Empty files, such as those that mark a folder as a package, are no
+/// quarrel, and neither are those of folders that several packages share.
+fn owners(view: &View<'_>, findings: &mut Findings) {
+    let mut owners: HashMap<&str, &Package> = HashMap::new();
+    let mut pairs: Vec<(&Package, &Package, &str)> = Vec::new();
+    for package in view.environment.packages.values() {
+        for (name, size) in &package.files {
+            let shared = *size == Some(0)
+                || name.contains("__pycache__")
+                || name.starts_with("../")
+                || name.starts_with("nvidia/__init__")
+                || name.starts_with("jax_plugins/__init__")
+                || name.contains(".dist-info/");
+            if shared {
+                continue;
+            }
+            match owners.get(name.as_str()) {
+                Some(first) if first.name != package.name => {
+                    if !pairs
+                        .iter()
+                        .any(|(one, other, _)| one.name == first.name && other.name == package.name)
+                    {
+                        pairs.push((first, package, name));
+                    }
+                }
+                Some(_) => {}
+                None => drop(owners.insert(name, package)),
+            }
+        }
+    }
+    let both = ("libtpu", "libtpu-nightly");
+    if let (Some(one), Some(other)) = (view.package(both.0), view.package(both.1))
+        && other.version.release().iter().any(|part| *part > 0)
+        && pairs.is_empty()
+        && !view.environment.has_files()
+    {
+        pairs.push((one, other, "libtpu"));
+    }
+    for (one, other, name) in pairs {
+        let mut found = problem(
+            Rule::SameFiles,
+            &[&one.name, &other.name],
+            format!("{}, {}", told(one), told(other)),
+            "one of them".to_owned(),
+            format!("{} and {} own the same files, such as {name}", told(one), told(other)),
+        );
+        for package in [other, one] {
+            found.candidates.push(vec![removal(view.environment, &package.name)]);
+        }
+        // Two builds of TensorFlow are said by their own rule.
+        if !findings.problems.iter().any(|known| known.key() == found.key()) {
+            findings.problem(found);
+        }
+    }
+}
+
+fn lost(view: &View<'_>, package: &Package, findings: &mut Findings) {
+    let Some(first) = package.missing.first() else { return };
+    let said = findings.problems.iter().any(|known| {
+        matches!(
+            known.rule,
+            Rule::PluginModuleMissing | Rule::PluginLibraryMissing | Rule::SameFiles
+        ) && known.packages.contains(&package.name)
+    });
+    if said {
+        return;
+    }
+    let message = format!(
+        "{} of {} files of {} are not there, such as {first}",
+        package.missing.len(),
+        package.files.len(),
+        told(package)
+    );
+    let mut found =
+        problem(Rule::FilesMissing, &[&package.name], first.clone(), "a file".to_owned(), message);
+    found.location = package.path.as_ref().map(|path| path.join("RECORD").display().to_string());
+    found.candidates.push(vec![to_version(view.environment, &package.name, &package.version)]);
+    findings.problem(found);
+}
+
+fn changed(view: &View<'_>, package: &Package, findings: &mut Findings) {
+    let Some(first) = package.changed.first() else { return };
+    let said = findings
+        .problems
+        .iter()
+        .any(|known| known.rule == Rule::SameFiles && known.packages.contains(&package.name));
+    if said {
+        return;
+    }
+    let message = format!(
+        "{} of {} files of {} have another size than its record says, such as {first}",
+        package.changed.len(),
+        package.files.len(),
+        told(package)
+    );
+    let mut found = problem(
+        Rule::FilesChanged,
+        &[&package.name],
+        first.clone(),
+        "the size in RECORD".to_owned(),
+        message,
+    );
+    found.location = package.path.as_ref().map(|path| path.join("RECORD").display().to_string());
+    found.candidates.push(vec![to_version(view.environment, &package.name, &package.version)]);
+    findings.problem(found);
+}
+
+/// A version file that disagrees with the metadata: a problem where another rule rests on it.
+fn metadata(view: &View<'_>, package: &Package, findings: &mut Findings) {
+    let Some(said) =
+        package.metadata_version.as_ref().map(|version| version.clone().without_local())
+    else {
+        return;
+    };
+    if said == package.public() {
+        return;
+    }
+    let message = format!(
+        "the metadata of {} says {said}, and its version file {}",
+        package.name, package.version
+    );
+    let decides = findings.problems.iter().any(|known| known.packages.contains(&package.name));
+    if !decides {
+        return findings.warn(WarningRule::MetadataDiffers, &[&package.name], message);
+    }
+    let mut found = problem(
+        Rule::MetadataDiffers,
+        &[&package.name],
+        package.version.to_string(),
+        said.to_string(),
+        message,
+    );
+    found.location = package.path.as_ref().map(|path| path.join("METADATA").display().to_string());
+    found.candidates.push(vec![to_version(view.environment, &package.name, &said)]);
+    findings.problem(found);
+}

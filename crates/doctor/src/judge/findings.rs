@@ -1,0 +1,114 @@
+//! What rules read and what they find.
+
+use std::collections::HashSet;
+
+use pep440_rs::{Version, VersionSpecifiers};
+
+use crate::{
+    data::Releases,
+    diagnosis::{Change, Problem, Target, Unknown, Warning},
+    environment::Environment,
+    libraries::Libraries,
+    package::Package,
+    rule::{Rule, WarningRule},
+};
+
+/// What the rules found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) unknown: Vec<Unknown>,
+    /// Pairs of packages of which a rule has spoken, so that their declared requirements are not
+    /// judged as well.
+    pub(super) explained: HashSet<(String, String)>,
+}
+
+impl Findings {
+    pub(super) fn problem(&mut self, problem: Problem) {
+        if !self.problems.iter().any(|known| known.key() == problem.key()) {
+            self.problems.push(problem);
+        }
+    }
+
+    pub(super) fn warn(&mut self, rule: WarningRule, packages: &[&str], message: String) {
+        let packages = packages.iter().map(|&name| name.to_owned()).collect();
+        self.warnings.push(Warning { rule, message, packages });
+    }
+
+    pub(super) fn explain(&mut self, requirer: &str, required: &str) {
+        self.explained.insert((requirer.to_owned(), required.to_owned()));
+    }
+}
+
+/// Everything that a rule reads.
+pub(crate) struct View<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) known: &'static Releases,
+    pub(crate) libraries: &'a dyn Libraries,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn package(&self, name: &str) -> Option<&'a Package> {
+        self.environment.package(name)
+    }
+}
+
+/// A problem without remedies.
+pub(super) fn problem(
+    rule: Rule,
+    packages: &[&str],
+    found: String,
+    expected: String,
+    message: String,
+) -> Problem {
+    Problem {
+        rule,
+        rule_name: rule.id().to_owned(),
+        packages: packages.iter().map(|&name| name.to_owned()).collect(),
+        found,
+        expected,
+        message,
+        symptom: None,
+        location: None,
+        remedies: Vec::new(),
+        candidates: Vec::new(),
+        words: None,
+    }
+}
+
+/// The change of a package to a version.
+pub(super) fn to_version(environment: &Environment, package: &str, version: &Version) -> Change {
+    let from = environment.package(package).map(|package| package.version.clone());
+    Change {
+        package: package.to_owned(),
+        from,
+        to: Target::Version(version.clone().without_local()),
+    }
+}
+
+/// The change of a package to any version that satisfies a specifier.
+pub(super) fn to_specifiers(
+    environment: &Environment,
+    package: &str,
+    specifiers: VersionSpecifiers,
+) -> Change {
+    let from = environment.package(package).map(|package| package.version.clone());
+    Change { package: package.to_owned(), from, to: Target::Specifiers(specifiers) }
+}
+
+/// The removal of a package.
+pub(super) fn removal(environment: &Environment, package: &str) -> Change {
+    let from = environment.package(package).map(|package| package.version.clone());
+    Change { package: package.to_owned(), from, to: Target::Removed }
+}
+
+/// The specifier of one MAJOR.MINOR: `>=2.21,<2.22`.
+pub(super) fn of_minor((major, minor): (u64, u64)) -> Option<VersionSpecifiers> {
+    format!(">={major}.{minor},<{major}.{}", minor.saturating_add(1)).parse().ok()
+}
+
+/// The version of a package with its name: `jax 0.9.2`.
+pub(super) fn told(package: &Package) -> String {
+    format!("{} {}", package.name, package.version)
+}

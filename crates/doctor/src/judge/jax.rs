@@ -1,0 +1,149 @@
+//! jax and jaxlib: jax compares the numbers of both version files at import.
+
+use pep440_rs::Version;
+
+use super::findings::{Findings, View, problem, to_version, told};
+use crate::{
+    diagnosis::Unknown,
+    package::Package,
+    rule::{Rule, WarningRule},
+};
+
+pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
+    let Some(jax) = view.package("jax") else { return newer_than_known(view, findings) };
+    findings.explain("jax", "jaxlib");
+    let Some(jaxlib) = view.package("jaxlib") else {
+        let message = format!("{} is installed, and jaxlib is not", told(jax));
+        let mut found = problem(
+            Rule::JaxlibMissing,
+            &["jax", "jaxlib"],
+            "none".to_owned(),
+            format!("=={}", jax.public()),
+            message,
+        );
+        found.symptom = Some("ModuleNotFoundError: jax requires jaxlib to be installed".to_owned());
+        found.candidates.push(vec![to_version(view.environment, "jaxlib", &jax.version)]);
+        return findings.problem(found);
+    };
+    newer_than_known(view, findings);
+    let (has, wants) = (numbers(&jaxlib.version), numbers(&jax.version));
+    if has > wants {
+        too_new(view, jax, jaxlib, findings);
+    } else if let Some(minimum) = minimum(view, jax)
+        && has < numbers(&minimum)
+    {
+        too_old(view, jax, jaxlib, &minimum, findings);
+    }
+}
+
+/// The numbers that jax compares, without trailing zeros: suffixes do not count.
+fn numbers(version: &Version) -> Vec<u64> {
+    let mut numbers = version.release().to_vec();
+    while numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    numbers
+}
+
+/// The oldest jaxlib that a jax takes: by its version file, the table, or what it declares.
+fn minimum(view: &View<'_>, jax: &Package) -> Option<Version> {
+    let declared = || {
+        let requires = jax.requires.as_ref()?;
+        let jaxlib = requires.iter().find(|one| one.name.as_ref() == "jaxlib")?;
+        super::declared::specifiers(jaxlib)?
+            .iter()
+            .find(|one| *one.operator() == pep440_rs::Operator::GreaterThanEqual)
+            .map(|one| one.version().clone())
+    };
+    let known = || view.known.release("jax", &jax.version)?.minimum_jaxlib.clone();
+    jax.minimum_jaxlib.clone().or_else(known).or_else(declared)
+}
+
+fn too_new(view: &View<'_>, jax: &Package, jaxlib: &Package, findings: &mut Findings) {
+    let mut found = problem(
+        Rule::JaxlibTooNew,
+        &["jax", "jaxlib"],
+        jaxlib.version.to_string(),
+        format!("<={}", jax.version),
+        format!("jaxlib {} is newer than jax {}, which refuses it", jaxlib.version, jax.version),
+    );
+    found.symptom = Some(format!(
+        "RuntimeError: jaxlib version {} is newer than and incompatible with jax version {}",
+        jaxlib.version, jax.version
+    ));
+    both_ways(view, jax, jaxlib, &mut found.candidates);
+    findings.problem(found);
+}
+
+fn too_old(
+    view: &View<'_>,
+    jax: &Package,
+    jaxlib: &Package,
+    minimum: &Version,
+    findings: &mut Findings,
+) {
+    let mut found = problem(
+        Rule::JaxlibTooOld,
+        &["jax", "jaxlib"],
+        jaxlib.version.to_string(),
+        format!(">={minimum},<={}", jax.version),
+        format!(
+            "jaxlib {} is older than {minimum}, the oldest that jax {} takes",
+            jaxlib.version, jax.version
+        ),
+    );
+    found.symptom = Some(format!(
+        "RuntimeError: jaxlib is version {}, but this version of jax requires version >= {minimum}",
+        jaxlib.version
+    ));
+    both_ways(view, jax, jaxlib, &mut found.candidates);
+    findings.problem(found);
+}
+
+/// jaxlib to the version of jax, or jax to that of jaxlib, with the plug-ins where there are some.
+fn both_ways(
+    view: &View<'_>,
+    jax: &Package,
+    jaxlib: &Package,
+    candidates: &mut Vec<Vec<crate::diagnosis::Change>>,
+) {
+    for (package, version) in [("jaxlib", &jax.version), ("jax", &jaxlib.version)] {
+        let change = to_version(view.environment, package, version);
+        candidates.push(vec![change.clone()]);
+        let mut with_plugins = vec![change];
+        for name in super::plugins::compared(view.environment) {
+            with_plugins.push(to_version(view.environment, name, version));
+        }
+        if with_plugins.len() > 1 {
+            candidates.push(with_plugins);
+        }
+    }
+}
+
+/// A jax or jaxlib that the tables do not know yet: its files are judged, and a lock has none.
+fn newer_than_known(view: &View<'_>, findings: &mut Findings) {
+    for name in ["jax", "jaxlib", "tensorflow"] {
+        let Some(package) = view.environment.provider(name) else { continue };
+        let newest = view.known.of(name).last();
+        if newest.is_none_or(|newest| package.public() <= newest.version) {
+            continue;
+        }
+        if view.environment.has_files() {
+            let message = format!(
+                "{} is newer than the tables of this build ({})",
+                told(package),
+                view.known.as_of()
+            );
+            findings.warn(WarningRule::NewerThanKnown, &[&package.name], message);
+        } else {
+            findings.unknown.push(Unknown {
+                name: package.name.clone(),
+                version: package.version.to_string(),
+                why: format!(
+                    "newer than the tables of this build ({}), and a lock has no files to judge",
+                    view.known.as_of()
+                ),
+            });
+        }
+    }
+}

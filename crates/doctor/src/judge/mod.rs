@@ -1,0 +1,38 @@
+//! The rules, applied to an environment that was read.
+//!
+//! Rules see packages, plug-ins and the system as data, so that a changed environment can be judged
+//! again: that is how remedies are checked.
+
+mod cuda;
+mod declared;
+mod files;
+mod findings;
+mod jax;
+mod needs;
+mod plugins;
+mod system;
+mod tensorflow;
+mod torch_xla;
+
+use self::findings::View;
+pub(crate) use self::{
+    declared::{extras, requires, specifiers},
+    findings::Findings,
+};
+use crate::{data::Releases, environment::Environment, libraries::Libraries};
+
+/// Applies every rule.
+pub(crate) fn judge(environment: &Environment, libraries: &dyn Libraries) -> Findings {
+    let view = View { environment, known: Releases::known(), libraries };
+    let mut findings = Findings::default();
+    jax::judge(&view, &mut findings);
+    plugins::judge(&view, &mut findings);
+    cuda::judge(&view, &mut findings);
+    torch_xla::judge(&view, &mut findings);
+    tensorflow::judge(&view, &mut findings);
+    needs::judge(&view, &mut findings);
+    system::judge(&view, &mut findings);
+    files::judge(&view, &mut findings);
+    declared::judge(&view, &mut findings);
+    findings
+}

@@ -1,0 +1,326 @@
+//! jaxlib and the plug-ins that jax finds.
+
+use std::collections::BTreeMap;
+
+use pep440_rs::Version;
+
+use super::findings::{Findings, View, problem, removal, to_version, told};
+use crate::{
+    diagnosis::Change,
+    environment::{Environment, PluginModule},
+    package::Package,
+    rule::Rule,
+};
+
+/// The release of jaxlib from which on it compares versions of plug-ins.
+const COMPARES_SINCE: [u64; 3] = [0, 5, 3];
+/// The last release that was measured to compare the version of ROCm's plug-in.
+const COMPARES_ROCM_UNTIL: [u64; 3] = [0, 8, 0];
+/// The last release that takes plug-ins of its own PJRT minor alone.
+const TAKES_ITS_MINOR_UNTIL: [u64; 3] = [0, 4, 31];
+
+pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
+    for name in names(view.environment) {
+        halves(view, &name, findings);
+        compare(view, &name, findings);
+    }
+    for plugin in &view.environment.plugins {
+        module(view, plugin, findings);
+        table(view, plugin, findings);
+    }
+    if !view.environment.has_files() {
+        minors_in_lock(view, findings);
+    }
+    same_platform(view, findings);
+}
+
+/// The names of plug-ins with two packages: `cuda12` of `jax-cuda12-plugin` and `jax-cuda12-pjrt`.
+fn names(environment: &Environment) -> Vec<String> {
+    let name = |package: &String| {
+        let rest = package.strip_prefix("jax-")?;
+        let name = rest.strip_suffix("-plugin").or_else(|| rest.strip_suffix("-pjrt"))?;
+        let has_halves = ["cuda", "rocm", "oneapi"].iter().any(|kind| name.starts_with(kind));
+        has_halves.then(|| name.to_owned())
+    };
+    let mut names: Vec<String> = environment.packages.keys().filter_map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The packages of plug-ins that go with one jaxlib alone.
+pub(super) fn compared(environment: &Environment) -> Vec<&str> {
+    let is_compared = |name: &&String| {
+        (name.starts_with("jax-cuda") || name.starts_with("jax-oneapi"))
+            && (name.ends_with("-plugin") || name.ends_with("-pjrt"))
+    };
+    environment.packages.keys().filter(is_compared).map(String::as_str).collect()
+}
+
+fn halves(view: &View<'_>, name: &str, findings: &mut Findings) {
+    let (kernels, pjrt) = (format!("jax-{name}-plugin"), format!("jax-{name}-pjrt"));
+    findings.explain(&kernels, &pjrt);
+    findings.explain("jax", &kernels);
+    findings.explain("jax", &pjrt);
+    match (view.package(&kernels), view.package(&pjrt)) {
+        (Some(kernels), Some(pjrt)) if kernels.public() != pjrt.public() => {
+            let mut found = problem(
+                Rule::PluginHalvesDiffer,
+                &[&kernels.name, &pjrt.name],
+                pjrt.version.to_string(),
+                format!("=={}", kernels.version),
+                format!(
+                    "{} and {} are halves of one plug-in, and of two versions",
+                    told(kernels),
+                    told(pjrt)
+                ),
+            );
+            let environment = view.environment;
+            found.candidates.push(vec![to_version(environment, &pjrt.name, &kernels.version)]);
+            found.candidates.push(vec![to_version(environment, &kernels.name, &pjrt.version)]);
+            if let Some(jaxlib) = view.package("jaxlib") {
+                found.candidates.push(pair(environment, name, &jaxlib.version));
+            }
+            findings.problem(found);
+        }
+        (Some(one), None) => half(view, one, &pjrt, findings),
+        (None, Some(one)) => half(view, one, &kernels, findings),
+        _ => {}
+    }
+}
+
+fn half(view: &View<'_>, one: &Package, other: &str, findings: &mut Findings) {
+    let mut found = problem(
+        Rule::PluginHalfInstalled,
+        &[&one.name, other],
+        "none".to_owned(),
+        format!("=={}", one.version),
+        format!("{} is half of a plug-in, and {other} is not installed", told(one)),
+    );
+    let environment = view.environment;
+    found.candidates.push(vec![to_version(environment, other, &one.version)]);
+    if let Some(jaxlib) = view.package("jaxlib").filter(|jaxlib| jaxlib.public() != one.public()) {
+        found.candidates.push(vec![
+            to_version(environment, &one.name, &jaxlib.version),
+            to_version(environment, other, &jaxlib.version),
+        ]);
+    }
+    found.candidates.push(vec![removal(environment, &one.name)]);
+    findings.problem(found);
+}
+
+fn pair(environment: &Environment, name: &str, version: &Version) -> Vec<Change> {
+    vec![
+        to_version(environment, &format!("jax-{name}-plugin"), version),
+        to_version(environment, &format!("jax-{name}-pjrt"), version),
+    ]
+}
+
+/// The version of the kernels against that of jaxlib, as jaxlib compares them.
+fn compare(view: &View<'_>, name: &str, findings: &mut Findings) {
+    let kernels = format!("jax-{name}-plugin");
+    let (Some(kernels), Some(jaxlib)) = (view.package(&kernels), view.package("jaxlib")) else {
+        return;
+    };
+    let since = Version::new(COMPARES_SINCE);
+    let is_compared = if name.starts_with("rocm") {
+        jaxlib.public() <= Version::new(COMPARES_ROCM_UNTIL)
+    } else {
+        true
+    };
+    if !is_compared || jaxlib.public() < since || kernels.public() == jaxlib.public() {
+        return;
+    }
+    let mut found = problem(
+        Rule::PluginJaxlibDiffer,
+        &[&kernels.name, "jaxlib"],
+        kernels.version.to_string(),
+        format!("=={}", jaxlib.version),
+        format!(
+            "{} goes with jaxlib {} alone, and jaxlib is {}",
+            told(kernels),
+            kernels.version,
+            jaxlib.version
+        ),
+    );
+    let kernel = if name.starts_with("cuda") { "cusolver_potrf_ffi" } else { "its kernels" };
+    found.symptom = Some(format!("No FFI handler registered for {kernel}"));
+    found.location = kernels.path.as_ref().map(|path| path.display().to_string());
+    let environment = view.environment;
+    found.candidates.push(pair(environment, name, &jaxlib.version));
+    let mut all = vec![
+        to_version(environment, "jax", &kernels.version),
+        to_version(environment, "jaxlib", &kernels.version),
+    ];
+    if environment.package("jax").is_none() {
+        all.remove(0);
+    }
+    found.candidates.push(all);
+    findings.problem(found);
+}
+
+fn module(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
+    let owner = plugin.owner.as_deref().unwrap_or(&plugin.module);
+    let again = |found: &mut crate::diagnosis::Problem| {
+        if let Some(package) = view.package(owner) {
+            found.candidates.push(vec![to_version(view.environment, owner, &package.version)]);
+            found.candidates.push(vec![removal(view.environment, owner)]);
+        }
+    };
+    if !plugin.exists {
+        let mut found = problem(
+            Rule::PluginModuleMissing,
+            &[owner],
+            "none".to_owned(),
+            plugin.module.clone(),
+            format!("{owner} names the module {}, which is not there", plugin.module),
+        );
+        found.symptom = Some(format!(
+            "Jax plugin configuration error: Plugin module {} does not exist",
+            plugin.module
+        ));
+        again(&mut found);
+        findings.problem(found);
+    } else if plugin.library.is_none() && matches!(plugin.platform(), Some("cuda" | "rocm")) {
+        let mut found = problem(
+            Rule::PluginLibraryMissing,
+            &[owner],
+            "none".to_owned(),
+            "a library".to_owned(),
+            format!("the module {} of {owner} has no library", plugin.module),
+        );
+        again(&mut found);
+        findings.problem(found);
+    }
+}
+
+/// The table of functions of a plug-in against jaxlib: by the library itself, else by the releases.
+fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
+    let Some(jaxlib) = view.package("jaxlib").filter(|_| plugin.exists) else { return };
+    let owner = plugin.owner.as_deref().unwrap_or(&plugin.module);
+    let misfits = plugin
+        .library
+        .as_deref()
+        .and_then(|library| view.libraries.misfits(library, &jaxlib.version));
+    let Some(misfits) = misfits else {
+        let package = view.package(owner);
+        let read = plugin.library.as_deref().and_then(|library| view.libraries.pjrt_minor(library));
+        let minor = read
+            .or_else(|| package.and_then(|package| view.known.pjrt_minor(owner, &package.version)));
+        if let Some(minor) = minor {
+            minors(view, owner, minor, jaxlib, findings);
+        }
+        return;
+    };
+    for misfit in misfits {
+        let rule =
+            if misfit.rule == "minors_differ" { Rule::MinorsDiffer } else { Rule::PluginMisfit };
+        let mut found =
+            problem(rule, &[owner, "jaxlib"], misfit.found, misfit.expected, misfit.message);
+        found.rule_name = misfit.rule;
+        found.candidates = candidates_of_table(view, owner, jaxlib);
+        findings.problem(found);
+    }
+}
+
+/// Old releases of jaxlib take plug-ins of their own minor alone.
+fn minors(view: &View<'_>, owner: &str, minor: u32, jaxlib: &Package, findings: &mut Findings) {
+    if jaxlib.public() > Version::new(TAKES_ITS_MINOR_UNTIL) {
+        return;
+    }
+    let Some(own) = view.known.pjrt_minor("jaxlib", &jaxlib.version).filter(|own| *own != minor)
+    else {
+        return;
+    };
+    let mut found = problem(
+        Rule::MinorsDiffer,
+        &[owner, "jaxlib"],
+        format!("0.{minor}"),
+        format!("0.{own}"),
+        format!("{owner} is of PJRT 0.{minor}, and {} takes 0.{own} alone", told(jaxlib)),
+    );
+    found.symptom = Some(format!(
+        "INVALID_ARGUMENT: Mismatched PJRT plugin PJRT API version (0.{minor}) and framework PJRT API version 0.{own})"
+    ));
+    found.candidates = candidates_of_table(view, owner, jaxlib);
+    findings.problem(found);
+}
+
+fn minors_in_lock(view: &View<'_>, findings: &mut Findings) {
+    let Some(jaxlib) = view.package("jaxlib") else { return };
+    for package in view.environment.packages.values() {
+        let is_plugin = package.name.ends_with("-pjrt") || package.name == "jax-metal";
+        let Some(minor) =
+            view.known.pjrt_minor(&package.name, &package.version).filter(|_| is_plugin)
+        else {
+            continue;
+        };
+        minors(view, &package.name, minor, jaxlib, findings);
+    }
+}
+
+fn candidates_of_table(view: &View<'_>, owner: &str, jaxlib: &Package) -> Vec<Vec<Change>> {
+    let environment = view.environment;
+    let halves = owner.strip_prefix("jax-").and_then(|rest| rest.strip_suffix("-pjrt"));
+    let mut candidates = Vec::new();
+    if let Some(name) =
+        halves.filter(|name| environment.package(&format!("jax-{name}-plugin")).is_some())
+    {
+        candidates.push(pair(environment, name, &jaxlib.version));
+    }
+    let jax = environment.package("jax");
+    if let Some(package) = environment.package(owner) {
+        let mut both = vec![to_version(environment, "jaxlib", &package.version)];
+        if jax.is_some() {
+            both.insert(0, to_version(environment, "jax", &package.version));
+        }
+        candidates.push(both);
+        candidates.push(vec![removal(environment, owner)]);
+    }
+    candidates
+}
+
+/// Two plug-ins that register one platform.
+fn same_platform(view: &View<'_>, findings: &mut Findings) {
+    let environment = view.environment;
+    let mut by_platform: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    if environment.has_files() {
+        for plugin in environment.plugins.iter().filter(|plugin| plugin.exists) {
+            let Some(platform) = plugin.platform() else { continue };
+            let owner = plugin.owner.clone().unwrap_or_else(|| plugin.module.clone());
+            by_platform.entry(platform).or_default().push(owner);
+        }
+    } else {
+        for name in environment.packages.keys() {
+            let Some(rest) = name.strip_prefix("jax-").and_then(|rest| rest.strip_suffix("-pjrt"))
+            else {
+                continue;
+            };
+            let platform =
+                ["cuda", "rocm", "oneapi"].into_iter().find(|kind| rest.starts_with(kind));
+            if let Some(platform) = platform {
+                by_platform.entry(platform).or_default().push(name.clone());
+            }
+        }
+    }
+    for (platform, owners) in by_platform {
+        let [first, second, ..] = &owners[..] else { continue };
+        let mut found = problem(
+            Rule::PluginsSamePlatform,
+            &[first, second],
+            format!("{first}, {second}"),
+            "one of them".to_owned(),
+            format!("{first} and {second} both register the platform `{platform}`"),
+        );
+        found.symptom = Some(format!(
+            "ALREADY_EXISTS: PJRT_Api already exists for device type {platform} (which of the two is taken changes from run to run)"
+        ));
+        for owner in [first, second] {
+            let kernels = owner.replace("-pjrt", "-plugin");
+            let installed = [kernels, owner.clone()];
+            let changes = installed.iter().filter(|name| environment.package(name).is_some());
+            found.candidates.push(changes.map(|name| removal(environment, name)).collect());
+        }
+        findings.problem(found);
+    }
+}

@@ -1,0 +1,66 @@
+//! Says whether the packages of a Python environment for machine learning fit one another, before
+//! any of them is imported.
+//!
+//! An environment is a virtual environment, a conda prefix, a folder of packages, the root of an
+//! image, or a lock file. Nothing in it is run, imported or loaded: versions come from metadata,
+//! version files and the headers of libraries. What fits is decided by tables of measured releases
+//! ([`Releases`]), by what the packages declare, and by the files themselves.
+//!
+//! ```no_run
+//! use serdes_doctor::{Environment, TablesOnly, diagnose};
+//!
+//! for environment in Environment::read(".venv")? {
+//!     let diagnosis = diagnose(&environment, &TablesOnly);
+//!     for problem in &diagnosis.problems {
+//!         println!("{}: {}", problem.rule, problem.message);
+//!         for remedy in &problem.remedies {
+//!             println!("  {}", remedy.command.as_deref().unwrap_or(&remedy.text));
+//!         }
+//!     }
+//! }
+//! # Ok::<(), serdes_doctor::ReadError>(())
+//! ```
+//!
+//! A remedy is printed only if the changed environment, judged by the same rules, no longer has the
+//! problem and has no new one.
+
+#![forbid(unsafe_code)]
+// No file of an environment makes the crate panic: what could is an exception with its reason.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+mod artifacts;
+mod data;
+mod diagnose;
+mod diagnosis;
+mod environment;
+mod judge;
+mod libraries;
+mod names;
+mod package;
+mod read;
+mod remedy;
+mod report;
+mod rule;
+
+pub use artifacts::{ArtifactProblem, judge_safetensors};
+pub use data::Releases;
+pub use diagnose::diagnose;
+pub use diagnosis::{
+    Change, Component, Diagnosis, Problem, Remedy, Target, Unknown, Verdict, Warning,
+};
+pub use environment::{Environment, Kind, PluginModule, Tool};
+pub use libraries::{Libraries, Misfit, TablesOnly};
+pub use package::Package;
+pub use read::ReadError;
+pub use rule::{Rule, WarningRule};

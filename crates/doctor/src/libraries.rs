@@ -1,0 +1,51 @@
+//! What only the bytes of a library tell, asked through a trait: reading them takes readers of
+//! machine code and tables of symbols, which this crate does not have.
+
+use std::path::Path;
+
+use pep440_rs::Version;
+
+/// A reason for which a PJRT plug-in and a jaxlib do not go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The rule, by the name that `serdes plugin check --for` gives it.
+    pub rule: String,
+    /// What was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+    /// The sentence for people.
+    pub message: String,
+}
+
+/// Readers of plug-in libraries.
+pub trait Libraries {
+    /// The minor of the PJRT version that a library has; `None` where it cannot be read.
+    fn pjrt_minor(&self, library: &Path) -> Option<u32>;
+
+    /// The reasons for which a library and a release of jaxlib do not go together; `None` where
+    /// either is not known.
+    fn misfits(&self, library: &Path, jaxlib: &Version) -> Option<Vec<Misfit>>;
+
+    /// The functions that a library needs and a release of TensorFlow does not export; `None` where
+    /// either is not known.
+    fn missing_symbols(&self, library: &Path, tensorflow: &Version) -> Option<Vec<String>>;
+}
+
+/// No reader: only the tables of releases decide.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TablesOnly;
+
+impl Libraries for TablesOnly {
+    fn pjrt_minor(&self, _: &Path) -> Option<u32> {
+        None
+    }
+
+    fn misfits(&self, _: &Path, _: &Version) -> Option<Vec<Misfit>> {
+        None
+    }
+
+    fn missing_symbols(&self, _: &Path, _: &Version) -> Option<Vec<String>> {
+        None
+    }
+}

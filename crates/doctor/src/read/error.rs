@@ -1,0 +1,31 @@
+//! Errors of reading.
+
+use std::{io, path::PathBuf};
+
+/// The reason for which an environment cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The system cannot read it.
+    #[error("cannot read {}: {source}", path.display())]
+    System {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It is not of any form that is known.
+    #[error("{} is no environment: expected a virtual environment (pyvenv.cfg), a conda prefix (conda-meta), a folder of packages (*.dist-info), the root of an image (etc/os-release), or a lock file", path.display())]
+    NoEnvironment {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A lock file is damaged.
+    #[error("{} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The path.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+}

@@ -1,0 +1,76 @@
+//! Files below a root: no link is followed out of it, and none is read beyond a limit.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::{Component, Path, PathBuf},
+};
+
+/// Bytes of one file of metadata.
+pub(super) const METADATA_LIMIT: u64 = 1 << 20;
+/// Entries of one folder.
+const ENTRIES: usize = 200_000;
+
+/// A folder, and everything below it.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    /// The folder without links; `None` where links may lead anywhere.
+    base: PathBuf,
+}
+
+impl Guard {
+    /// Guards a folder.
+    pub(super) fn new(base: &Path) -> Option<Self> {
+        Some(Self { base: fs::canonicalize(base).ok()? })
+    }
+
+    /// The path without links, if it is below the folder.
+    pub(super) fn inside(&self, path: &Path) -> Option<PathBuf> {
+        fs::canonicalize(path).ok().filter(|path| path.starts_with(&self.base))
+    }
+
+    /// The text of a regular file of at most `limit` bytes; wrong UTF-8 is replaced.
+    pub(super) fn text(&self, path: &Path, limit: u64) -> Option<String> {
+        let path = self.inside(path)?;
+        let metadata = fs::metadata(&path).ok()?;
+        if !metadata.is_file() || metadata.len() > limit {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The names of the entries of a folder, sorted.
+    pub(super) fn names(&self, folder: &Path) -> Vec<String> {
+        let Some(folder) = self.inside(folder) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+        let names = entries
+            .flatten()
+            .take(ENTRIES)
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Tells whether a relative path stays below the guarded folder, by its text.
+    pub(super) fn stays(&self, folder: &Path, relative: &str) -> bool {
+        let depth = fs::canonicalize(folder).ok().and_then(|folder| {
+            folder.strip_prefix(&self.base).ok().map(|inside| inside.components().count())
+        });
+        let mut depth = depth.unwrap_or_default();
+        for component in Path::new(relative).components() {
+            match component {
+                Component::ParentDir => match depth.checked_sub(1) {
+                    Some(less) => depth = less,
+                    None => return false,
+                },
+                Component::Normal(_) => depth += 1,
+                Component::CurDir => {}
+                Component::RootDir | Component::Prefix(_) => return false,
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,155 @@
+//! The files of a `*.dist-info` folder: METADATA, WHEEL, RECORD, entry points; and version files.
+
+use std::str::FromStr as _;
+
+use pep440_rs::{Version, VersionSpecifiers};
+use pep508_rs::{ExtraName, Requirement};
+
+use crate::{names::normal, package::Package};
+
+/// A requirement that is longer is not read: the markers of a real one are far shorter, and those of
+/// a hostile one cost more than their length.
+const REQUIREMENT_LIMIT: usize = 600;
+/// Requirements of one package.
+const REQUIREMENTS: usize = 2_000;
+
+/// Reads METADATA or PKG-INFO. `None` where name or version is missing or none.
+pub(super) fn package(text: &str) -> Option<Package> {
+    let (mut name, mut version) = (None, None);
+    let (mut requires, mut extras, mut python) = (Vec::new(), Vec::new(), None);
+    for line in text.lines().take_while(|line| !line.is_empty()) {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let value = value.trim();
+        match key {
+            "Name" => name = name.or_else(|| normal(value)),
+            "Version" => version = version.or_else(|| Version::from_str(value).ok()),
+            "Requires-Python" => python = VersionSpecifiers::from_str(value).ok(),
+            "Provides-Extra" => extras.extend(ExtraName::new(value.to_owned()).ok()),
+            "Requires-Dist"
+                if value.len() <= REQUIREMENT_LIMIT && requires.len() < REQUIREMENTS =>
+            {
+                requires.extend(Requirement::from_str(value).ok());
+            }
+            _ => {}
+        }
+    }
+    let version = version?;
+    let mut package = Package::named(name?, version.clone());
+    package.metadata_version = Some(version);
+    package.requires = Some(requires);
+    package.extras = extras;
+    package.requires_python = python;
+    Some(package)
+}
+
+/// The tags of a WHEEL file.
+pub(super) fn tags(text: &str) -> Vec<String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("Tag:"))
+        .map(|tag| tag.trim().to_owned())
+        .take(1_000)
+        .collect()
+}
+
+/// The entries of a RECORD file: paths, and sizes in bytes where they are given.
+pub(super) fn record(text: &str) -> Vec<(String, Option<u64>)> {
+    let entry = |line: &str| {
+        let mut parts = line.rsplitn(3, ',');
+        let (size, _, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let path = match path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) {
+            Some(quoted) => quoted.replace("\"\"", "\""),
+            None => path.to_owned(),
+        };
+        Some((path, size.trim().parse().ok()))
+    };
+    text.lines().filter_map(entry).collect()
+}
+
+/// The modules that entry points of the group `jax_plugins` name.
+pub(super) fn jax_plugins(text: &str) -> Vec<String> {
+    let mut modules = Vec::new();
+    let mut inside = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            inside = group.trim() == "jax_plugins";
+        } else if inside && let Some((_, value)) = line.split_once('=') {
+            let module = value.split([':', '[']).next().unwrap_or_default().trim();
+            let is_module = !module.is_empty()
+                && module.len() < 256
+                && module.split('.').all(|part| {
+                    !part.is_empty()
+                        && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+                });
+            if is_module && modules.len() < 100 {
+                modules.push(module.to_owned());
+            }
+        }
+    }
+    modules
+}
+
+/// A text that a version file assigns to a name: `_minimum_jaxlib_version = '0.9.2'`.
+pub(super) fn assigned(text: &str, name: &str) -> Option<Version> {
+    let value = |line: &str| {
+        let rest = line.trim_start().strip_prefix(name)?.trim_start();
+        // An annotation may stand before the value.
+        let rest = rest
+            .strip_prefix('=')
+            .or_else(|| rest.strip_prefix(':')?.split_once('=').map(|(_, rest)| rest))?;
+        let rest = rest.trim();
+        let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+        let inside = rest.strip_prefix(quote)?.split(quote).next()?;
+        Version::from_str(inside).ok()
+    };
+    text.lines().find_map(value)
+}
+
+/// The version that a version file gives.
+pub(super) fn version(text: &str) -> Option<Version> {
+    ["__version__", "_release_version", "_version", "full_version", "version"]
+        .iter()
+        .find_map(|name| assigned(text, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn package_reads_old_and_new_forms_of_requirements() {
+        let text = "Metadata-Version: 2.1\nName: Torch\nVersion: 2.6.0+cpu\nRequires-Python: >=3.9\n\
+                    Requires-Dist: nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system == \"Linux\"\n\
+                    Requires-Dist: sympy==1.13.1\nRequires-Dist: (\n\nRequires-Dist: after\n";
+        let package = package(text).unwrap();
+        assert_eq!(package.name, "torch");
+        assert_eq!(package.public().to_string(), "2.6.0");
+        assert_eq!(package.requires.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn package_without_a_version_is_none() {
+        assert!(package("Name: x\n").is_none());
+        assert!(package("Name: x\nVersion: not one\n").is_none());
+        assert!(package("").is_none());
+    }
+
+    #[test]
+    fn record_takes_quoted_paths_and_missing_sizes() {
+        let entries = record("a/b.py,sha256=x,12\n\"a,\"\"c.py\",,\nno commas\n");
+        assert_eq!(entries, [("a/b.py".to_owned(), Some(12)), ("a,\"c.py".to_owned(), None)]);
+    }
+
+    #[test]
+    fn jax_plugins_are_modules_of_one_group() {
+        let text = "[console_scripts]\nx = y:z\n[jax_plugins]\nxla = jax_plugins.xla_cuda12\nbad = ../../x\n";
+        assert_eq!(jax_plugins(text), ["jax_plugins.xla_cuda12"]);
+    }
+
+    #[test]
+    fn version_files_are_read_and_not_run() {
+        let text = "_version = '0.9.0.1'\n_release_version: str = '0.9.0.1'\n__version__ = '0.9.1'\n_minimum_jaxlib_version = \"0.9.0\"";
+        assert_eq!(version(text), Some("0.9.1".parse().unwrap()));
+        assert_eq!(assigned(text, "_minimum_jaxlib_version"), Some("0.9.0".parse().unwrap()));
+        assert_eq!(version("__version__ = f()"), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Reads environments: folders of packages and lock files. Nothing is run or imported.
+
+mod conda_export;
+mod elf;
+mod error;
+mod guard;
+mod installed;
+mod lock;
+mod locked;
+mod metadata;
+mod python;
+mod requirements;
+mod roots;
+
+use std::path::Path;
+
+pub use self::error::ReadError;
+use crate::environment::Environment;
+
+impl Environment {
+    /// Reads what is at a path: a folder or a lock file. A root with several Pythons, and a lock with
+    /// several forks, are several environments.
+    ///
+    /// # Errors
+    /// [`ReadError`] for what is no environment, cannot be read, or is damaged.
+    pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>, ReadError> {
+        let path = path.as_ref();
+        let system = |source| ReadError::System { path: path.to_owned(), source };
+        if std::fs::metadata(path).map_err(system)?.is_dir() {
+            roots::read(path)
+        } else {
+            lock::read(path)
+        }
+    }
+
+    /// Reads the environment that an interpreter would have, by its path and the files beside it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn of_python(executable: impl AsRef<Path>) -> Result<Vec<Self>, ReadError> {
+        let executable = executable.as_ref();
+        let prefix = python::prefix(executable)
+            .ok_or_else(|| ReadError::NoEnvironment { path: executable.to_owned() })?;
+        Self::read(prefix)
+    }
+
+    /// Tells whether a path is an environment, by its form.
+    #[must_use]
+    pub fn is_at(path: impl AsRef<Path>) -> bool {
+        let path = path.as_ref();
+        if path.is_dir() { roots::is_environment(path) } else { lock::is_lock(path) }
+    }
+}
