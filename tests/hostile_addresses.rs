@@ -138,3 +138,82 @@ fn what_a_server_says_does_nothing_to_a_terminal() {
     let said = refused(|_| answer("200 OK", "content-encoding: \u{9b}2Jevil\r\n", b"x"));
     assert!(said.contains("compressed") && !said.contains(char::is_control), "{said:?}");
 }
+
+/// Opens a file of a server that says this of it with each answer, and reads all of it; the last is
+/// said for ever.
+fn read_all(said: &'static [&'static str]) -> io::Result<Vec<u8>> {
+    let file: Vec<u8> = (0..300_u32 << 10).map(|number| number as u8).collect();
+    let (copy, asked) = (file.clone(), std::sync::atomic::AtomicUsize::new(0));
+    let address = server(move |head| {
+        let number = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let headers = said[number.min(said.len() - 1)];
+        let (begin, end) = range(head);
+        let end = end.min(copy.len());
+        let range = format!("content-range: bytes {begin}-{}/{}\r\n{headers}", end - 1, copy.len());
+        answer("206 Partial Content", &range, &copy[begin..end])
+    });
+    let opened = open(&address)?;
+    let mut bytes = vec![0; file.len()];
+    for (number, step) in bytes.chunks_mut(10_000).enumerate() {
+        opened.read_exact_at(step, number as u64 * 10_000)?;
+    }
+    assert!(bytes == file);
+    Ok(bytes)
+}
+
+#[test]
+fn what_the_first_answer_says_of_a_file_holds_for_all_of_them() {
+    const TIME: &str = "last-modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
+    for same in [&[""][..], &["etag: \"a\"\r\n"], &["etag: W/\"a\"\r\n"], &[TIME]] {
+        assert!(read_all(same).is_ok(), "{same:?}");
+    }
+    for changing in [
+        &["etag: \"a\"\r\n", "etag: \"b\"\r\n"][..],
+        &["etag: \"a\"\r\n", "etag: \"a\"\r\n", "etag: \"b\"\r\n"],
+        &["etag: W/\"a\"\r\n", "etag: W/\"b\"\r\n"],
+        &["etag: W/\"a\"\r\n", "etag: \"a\"\r\n"],
+        &["etag: \"a\"\r\n", ""],
+        &["", "etag: \"a\"\r\n"],
+        &[TIME, "last-modified: Wed, 21 Oct 2015 07:28:01 GMT\r\n"],
+        &[TIME, ""],
+    ] {
+        let error = read_all(changing).unwrap_err().to_string();
+        assert!(error.contains("changed while it was read"), "{changing:?}: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_is_refused_or_gone_later_on_has_changed() {
+    for status in ["412 Precondition Failed", "404 Not Found", "200 OK"] {
+        let file = vec![7; 200 << 10];
+        let address = server(move |head| match range(head) {
+            (0, _) => part(head, &file, 200 << 10),
+            _ => answer(status, "etag: \"b\u{9b}\"\r\n", b"other"),
+        });
+        let opened = open(&address).unwrap();
+        let error = opened.read_exact_at(&mut [0; 16], 150 << 10).unwrap_err().to_string();
+        assert!(error.contains("changed while it was read"), "{error}");
+        assert!(error.contains(status) && !error.contains(char::is_control), "{error:?}");
+    }
+}
+
+#[test]
+fn later_requests_make_the_condition_that_the_file_is_the_same() {
+    for (said, condition) in [
+        ("etag: \"a\"\r\n", "if-match: \"a\""),
+        ("last-modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n", "if-unmodified-since: wed, 21"),
+    ] {
+        let heads = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+        let log = std::sync::Arc::clone(&heads);
+        let file = vec![7; 200 << 10];
+        let address = server(move |head| {
+            log.lock().unwrap().push(head.to_ascii_lowercase());
+            let (begin, end) = range(head);
+            let range = format!("content-range: bytes {begin}-{}/{}\r\n{said}", end - 1, 200 << 10);
+            answer("206 Partial Content", &range, &file[begin..end])
+        });
+        open(&address).unwrap().read_exact_at(&mut [0; 16], 150 << 10).unwrap();
+        let heads = heads.lock().unwrap();
+        assert!(!heads[0].contains(condition) && heads[1].contains(condition), "{heads:?}");
+    }
+}

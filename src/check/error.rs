@@ -3,6 +3,14 @@
 use std::io;
 
 use super::{Reason, Remedy, Rule, rule::messages};
+#[cfg(feature = "object_store")]
+use crate::files::is_changed;
+
+/// Files of the system are read as they were when they were opened.
+#[cfg(not(feature = "object_store"))]
+fn is_changed(_: &io::Error) -> bool {
+    false
+}
 
 /// Why nothing can be said about a path.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +88,7 @@ pub(super) fn rule_of_io(error: &io::Error) -> Rule {
 pub(super) fn reason_of_io(error: &io::Error, message: String) -> Reason {
     let reason = Reason::new(rule_of_io(error), message);
     match reason.rule {
+        Rule::Unsupported if is_changed(error) => reason.with_remedy(Remedy::CheckOnceWritten),
         Rule::Unsupported => reason.with_remedy(Remedy::MakeReadable),
         _ => reason,
     }

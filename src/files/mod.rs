@@ -11,6 +11,8 @@
 //! files of others that have a partial file's name stay as they are.
 
 mod attributes;
+#[cfg(feature = "object_store")]
+mod changed;
 mod crc32c;
 #[cfg(feature = "device")]
 mod direct;
@@ -26,12 +28,17 @@ mod place;
 mod previous;
 pub(crate) mod read_at;
 mod replacement;
+mod stamp;
 mod system_status;
 #[cfg(all(test, feature = "device"))]
 pub(crate) mod tests;
 mod tree;
 mod watch;
 
+#[cfg(all(feature = "artifact", feature = "object_store"))]
+pub(crate) use changed::is_changed;
+#[cfg(feature = "object_store")]
+pub(crate) use changed::{changed, said};
 #[cfg(feature = "artifact")]
 pub(crate) use crc32c::combine;
 pub(crate) use crc32c::{Crc32c, crc32c};
@@ -54,6 +61,7 @@ pub use read_at::ReadAt;
 #[cfg(feature = "device")]
 pub use read_at::{LONGEST_STREAM, spool};
 pub(crate) use replacement::Replacement;
+pub use stamp::Stamp;
 pub(crate) use system_status::status_of;
 pub use tree::{EntryKind, FileSystem, Files, Tree};
 pub use watch::{Cancelled, Phase, Progress, Watch};

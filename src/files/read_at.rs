@@ -20,6 +20,7 @@ use bytes::Bytes;
 pub(crate) use self::spool::{IN_MEMORY, spill};
 #[cfg(feature = "device")]
 pub use self::spool::{LONGEST_STREAM, spool};
+use super::Stamp;
 
 /// A sequence of bytes of known length that can be read from any position.
 pub trait ReadAt: Send + Sync {
@@ -67,6 +68,12 @@ pub trait ReadAt: Send + Sync {
     /// early what will be read.
     fn answers_late(&self) -> bool {
         false
+    }
+
+    /// What tells the source from another one of its name, as it was when it was opened. `None`,
+    /// which is so by default, if nothing does.
+    fn stamp(&self) -> Option<Stamp> {
+        None
     }
 }
 
@@ -167,6 +174,10 @@ impl ReadAt for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         std::os::windows::fs::FileExt::seek_read(self, buffer, offset)
     }
+
+    fn stamp(&self) -> Option<Stamp> {
+        Stamp::of_file(self)
+    }
 }
 
 impl ReadAt for [u8] {
@@ -213,6 +224,10 @@ macro_rules! pointers {
 
             fn answers_late(&self) -> bool {
                 (**self).answers_late()
+            }
+
+            fn stamp(&self) -> Option<Stamp> {
+                (**self).stamp()
             }
         }
     )*};

@@ -18,6 +18,15 @@ pub trait Files: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if it is not there, or what the system says.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
+
+    /// As [`open`](Self::open), of the file that is at a path now, whatever was seen of it before.
+    /// As `open` by default, for files of which nothing is remembered.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    fn open_anew(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        self.open(path)
+    }
 }
 
 /// What a path leads to.
@@ -77,6 +86,10 @@ pub trait Tree: Files {
 impl<T: Files + ?Sized> Files for Arc<T> {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
         (**self).open(path)
+    }
+
+    fn open_anew(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        (**self).open_anew(path)
     }
 }
 

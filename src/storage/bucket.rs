@@ -77,6 +77,8 @@ impl Listing {
 /// What lies at a key.
 enum Found {
     Object(ObjectMeta),
+    /// An object, as a list describes it.
+    Listed(ObjectMeta),
     Prefix,
 }
 
@@ -91,7 +93,7 @@ impl Bucket {
     /// [`io::ErrorKind::NotFound`] if nothing does, or what the store says.
     pub(super) fn look(&self, key: &Key) -> io::Result<EntryKind> {
         Ok(match self.find(key)? {
-            Found::Object(_) => EntryKind::File,
+            Found::Object(_) | Found::Listed(_) => EntryKind::File,
             Found::Prefix => EntryKind::Directory,
         })
     }
@@ -101,11 +103,30 @@ impl Bucket {
     /// # Errors
     /// As [`look`](Self::look), and for a prefix.
     pub(super) fn open(&self, key: &Key) -> io::Result<Arc<dyn ReadAt>> {
-        let Found::Object(meta) = self.find(key)? else {
-            return Err(io::ErrorKind::IsADirectory.into());
+        let (driver, store) = (Arc::clone(&self.driver), self.store());
+        let object = match self.find(key)? {
+            Found::Listed(meta) => Object::listed(driver, store, meta),
+            Found::Object(meta) => Object::described(driver, store, meta),
+            Found::Prefix => return Err(io::ErrorKind::IsADirectory.into()),
         };
-        let object = Object::described(Arc::clone(&self.driver), self.store(), meta);
         Ok(Arc::new(RangeCache::new(object)?))
+    }
+
+    /// The object that is at a key now. Where it is another one than was seen there, all that was
+    /// seen is forgotten.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(super) fn open_anew(&self, key: &Key) -> io::Result<Arc<dyn ReadAt>> {
+        let (driver, store) = (Arc::clone(&self.driver), self.store());
+        let opened = Object::open(driver, store, key.clone());
+        let (parent, name) = key.as_ref().rsplit_once('/').unwrap_or(("", key.as_ref()));
+        let listing = self.listings().get(parent).cloned();
+        let seen = listing.and_then(|listing| Some(Object::stamp_of(listing.objects.get(name)?)));
+        if seen != opened.as_ref().ok().and_then(ReadAt::stamp) {
+            self.listings().clear();
+        }
+        Ok(Arc::new(RangeCache::new(opened?)?))
     }
 
     /// The names under a prefix.
@@ -116,7 +137,7 @@ impl Bucket {
         let listing = self.listing(prefix)?;
         if listing.is_empty() && !prefix.is_root() {
             return Err(match self.find(prefix)? {
-                Found::Object(_) => io::ErrorKind::NotADirectory.into(),
+                Found::Object(_) | Found::Listed(_) => io::ErrorKind::NotADirectory.into(),
                 Found::Prefix => io::ErrorKind::NotFound.into(),
             });
         }
@@ -215,7 +236,7 @@ impl Bucket {
         let (parent, name) = key.as_ref().rsplit_once('/').unwrap_or(("", key.as_ref()));
         if let Some(listing) = kept(parent) {
             return match listing.objects.get(name) {
-                Some(meta) => Ok(Found::Object(meta.clone())),
+                Some(meta) => Ok(Found::Listed(meta.clone())),
                 None if listing.prefixes.contains(name) => Ok(Found::Prefix),
                 None => Err(not_found()),
             };

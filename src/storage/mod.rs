@@ -18,6 +18,8 @@ mod address;
 mod bucket;
 #[cfg(feature = "addresses")]
 mod client;
+#[cfg(feature = "addresses")]
+mod held;
 mod places;
 #[cfg(feature = "addresses")]
 mod profiles;

@@ -377,6 +377,19 @@ impl Files for Storage {
             Place::Web(web, uri) => web.open(&uri),
         }
     }
+
+    fn open_anew(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
+        match self.place(path)? {
+            Place::System(path) => FileSystem.open(&path),
+            #[cfg(feature = "addresses")]
+            Place::Object(bucket, key) => bucket.open_anew(&key),
+            #[cfg(feature = "addresses")]
+            Place::Web(web, uri) => {
+                web.forget();
+                web.open(&uri)
+            }
+        }
+    }
 }
 
 impl Tree for Storage {

@@ -19,11 +19,11 @@ use hyper::body::Incoming;
 use object_store::client::{HttpError, HttpRequest, HttpRequestBody};
 use tokio::time::{sleep, timeout};
 
-use super::{address::shown, client::Client};
+use super::{address::shown, client::Client, held::Held};
 use crate::files::{
-    LONGEST_STREAM, ReadAt, Watch,
+    LONGEST_STREAM, ReadAt, Stamp, Watch, changed,
     object::{Driver, RangeCache},
-    spool,
+    said, spool,
 };
 
 /// Bytes of the first request, which are mostly all that a file is asked for besides its end.
@@ -73,12 +73,17 @@ impl Web {
         Ok(file)
     }
 
+    /// Forgets what was opened: what is opened next is what is there by then.
+    pub(super) fn forget(&self) {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn open_anew(&self, uri: &Uri) -> io::Result<Arc<dyn ReadAt>> {
         let (client, asked) = (self.client.clone(), uri.clone());
         let first = self.driver.run_io(async move { first(&client, asked).await })?;
         match first {
-            First::Part { uri, size, tag, head } => {
-                let remote = Remote { client: self.client.clone(), uri, size, tag };
+            First::Part { uri, size, held, head } => {
+                let remote = Remote { client: self.client.clone(), uri, size, held };
                 let file = WebFile { driver: Arc::clone(&self.driver), remote, head };
                 Ok(Arc::new(RangeCache::new(file)?))
             }
@@ -101,7 +106,7 @@ enum First {
         /// Where the file is in the end.
         uri: Uri,
         size: u64,
-        tag: Option<header::HeaderValue>,
+        held: Held,
         head: Bytes,
     },
     /// All of it.
@@ -109,7 +114,7 @@ enum First {
 }
 
 async fn first(client: &Client, uri: Uri) -> io::Result<First> {
-    let (uri, answer) = get(client, uri, &(0..FIRST), None).await?;
+    let (uri, answer) = get(client, uri, &(0..FIRST), &Held::default()).await?;
     let headers = answer.headers();
     check_encoding(headers)?;
     match answer.status() {
@@ -117,16 +122,16 @@ async fn first(client: &Client, uri: Uri) -> io::Result<First> {
             let Some((0, size)) = part_of(headers) else {
                 return Err(io::Error::other("the server answered another range than was asked"));
             };
-            let tag = strong_tag(headers);
+            let held = Held::of(headers);
             let head = body_of(answer, FIRST).await?;
             if head.len() as u64 != size.min(FIRST) {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            Ok(First::Part { uri, size, tag, head })
+            Ok(First::Part { uri, size, held, head })
         }
         // There is no byte in the range: the file is empty.
         StatusCode::RANGE_NOT_SATISFIABLE => {
-            Ok(First::Part { uri, size: 0, tag: None, head: Bytes::new() })
+            Ok(First::Part { uri, size: 0, held: Held::default(), head: Bytes::new() })
         }
         StatusCode::OK => Ok(First::Whole(answer.into_body())),
         status => Err(refused(status)),
@@ -157,11 +162,6 @@ fn part_of(headers: &HeaderMap) -> Option<(u64, u64)> {
     Some((begin.trim().parse().ok()?, size.trim().parse().ok()?))
 }
 
-/// What tells this file from another one at its address, byte for byte.
-fn strong_tag(headers: &HeaderMap) -> Option<header::HeaderValue> {
-    headers.get(header::ETAG).filter(|tag| tag.as_bytes().starts_with(b"\"")).cloned()
-}
-
 fn refused(status: StatusCode) -> io::Error {
     let kind = match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => io::ErrorKind::NotFound,
@@ -176,10 +176,10 @@ async fn get(
     client: &Client,
     mut uri: Uri,
     range: &Range<u64>,
-    tag: Option<&header::HeaderValue>,
+    held: &Held,
 ) -> io::Result<(Uri, Response<Incoming>)> {
     for _ in 0..=REDIRECTS {
-        let answer = get_from(client, &uri, range, tag).await?;
+        let answer = get_from(client, &uri, range, held).await?;
         if !answer.status().is_redirection() {
             return Ok((uri, answer));
         }
@@ -223,7 +223,7 @@ async fn get_from(
     client: &Client,
     uri: &Uri,
     range: &Range<u64>,
-    tag: Option<&header::HeaderValue>,
+    held: &Held,
 ) -> io::Result<Response<Incoming>> {
     let mut attempt = 0;
     loop {
@@ -237,9 +237,7 @@ async fn get_from(
         headers.insert(header::ACCEPT_ENCODING, header::HeaderValue::from_static("identity"));
         let agent = concat!("serdes/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, header::HeaderValue::from_static(agent));
-        if let Some(tag) = tag {
-            headers.insert(header::IF_MATCH, tag.clone());
-        }
+        headers.extend(held.condition());
         let answer = timeout(LONGEST_SILENCE, client.send(request)).await;
         let answer = answer.map_err(|_| silent())?;
         let is_last = attempt == RETRIES;
@@ -371,27 +369,33 @@ struct Remote {
     client: Client,
     uri: Uri,
     size: u64,
-    tag: Option<header::HeaderValue>,
+    held: Held,
 }
 
 impl Remote {
     async fn read(self, range: Range<u64>) -> io::Result<Bytes> {
         let length = range.end - range.start;
-        let (_, answer) = get(&self.client, self.uri, &range, self.tag.as_ref()).await?;
-        let replaced =
-            || io::Error::other("the file was replaced while it was read; open it again");
+        let (_, answer) = get(&self.client, self.uri, &range, &self.held).await?;
+        let part = format!("bytes {}-{}", range.start, range.end.saturating_sub(1));
+        let expected = || format!("{part} of {}, {}", self.size, self.held);
         match answer.status() {
             StatusCode::PARTIAL_CONTENT => {}
-            StatusCode::OK
+            status @ (StatusCode::OK
             | StatusCode::PRECONDITION_FAILED
-            | StatusCode::RANGE_NOT_SATISFIABLE => {
-                return Err(replaced());
+            | StatusCode::RANGE_NOT_SATISFIABLE
+            | StatusCode::NOT_FOUND
+            | StatusCode::GONE) => {
+                let found = format!("{status}, {}", Held::of(answer.headers()));
+                return Err(changed(found, expected()));
             }
             status => return Err(refused(status)),
         }
         if part_of(answer.headers()) != Some((range.start, self.size)) {
-            return Err(replaced());
+            let found = answer.headers().get(header::CONTENT_RANGE);
+            let found = said("Content-Range", found.map(header::HeaderValue::as_bytes));
+            return Err(changed(found, expected()));
         }
+        self.held.check(answer.headers())?;
         check_encoding(answer.headers())?;
         let body = body_of(answer, length).await?;
         if body.len() as u64 == length {
@@ -436,6 +440,10 @@ impl ReadAt for WebFile {
 
     fn answers_late(&self) -> bool {
         true
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        Some(Stamp::new(format!("{} {}", self.remote.held, self.remote.size)))
     }
 }
 

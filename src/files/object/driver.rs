@@ -97,7 +97,6 @@ impl Driver {
     }
 
     /// Does any request and waits for its outcome.
-    #[cfg(feature = "addresses")]
     pub(crate) fn run_io<T: Send + 'static>(
         &self,
         request: impl Future<Output = io::Result<T>> + Send + 'static,
@@ -161,7 +160,7 @@ pub(crate) fn system_error(error: StoreError) -> io::Error {
         }
         StoreError::InvalidPath { .. } => io::ErrorKind::InvalidInput,
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
-            return io::Error::other("the object was replaced while it was read; open it again");
+            return io::Error::other("the object was replaced meanwhile; open it again");
         }
         _ => io::ErrorKind::Other,
     };

@@ -5,6 +5,7 @@
 //! This part knows stores only through the crate `object_store`, never one of them by name.
 
 mod driver;
+mod held;
 #[cfg(feature = "addresses")]
 mod ranges;
 mod source;

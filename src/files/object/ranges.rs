@@ -17,7 +17,7 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::files::ReadAt;
+use crate::files::{ReadAt, Stamp};
 
 /// Bytes of the first range somewhere.
 const FIRST: u64 = 64 << 10;
@@ -154,6 +154,10 @@ impl<S: ReadAt> ReadAt for RangeCache<S> {
 
     fn answers_late(&self) -> bool {
         self.source.answers_late()
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        self.source.stamp()
     }
 }
 

@@ -12,14 +12,15 @@ use object_store::{
     UpdateVersion, path::Path,
 };
 
-use super::Driver;
-use crate::files::ReadAt;
+use super::{Driver, held::Held, system_error};
+use crate::files::{ReadAt, Stamp, changed, said};
 
 /// An object that is read by ranges; one that is replaced meanwhile is an error.
 pub(crate) struct Object {
     driver: Arc<Driver>,
     store: Arc<dyn ObjectStore>,
     meta: ObjectMeta,
+    held: Arc<Held>,
 }
 
 impl Object {
@@ -34,7 +35,8 @@ impl Object {
     ) -> io::Result<Self> {
         let asked = Arc::clone(&store);
         let meta = driver.run(async move { asked.head(&location).await })?;
-        Ok(Self { driver, store, meta })
+        let held = Arc::new(Held::new(&meta));
+        Ok(Self { driver, store, meta, held })
     }
 
     /// An object of which the store has told already what it is.
@@ -44,7 +46,25 @@ impl Object {
         store: Arc<dyn ObjectStore>,
         meta: ObjectMeta,
     ) -> Self {
-        Self { driver, store, meta }
+        let held = Arc::new(Held::new(&meta));
+        Self { driver, store, meta, held }
+    }
+
+    /// An object of which a list of the store has told what it is.
+    #[cfg(feature = "addresses")]
+    pub(crate) fn listed(
+        driver: Arc<Driver>,
+        store: Arc<dyn ObjectStore>,
+        meta: ObjectMeta,
+    ) -> Self {
+        let held = Arc::new(Held::listed(&meta));
+        Self { driver, store, meta, held }
+    }
+
+    /// The stamp of an object of which the store says this.
+    #[cfg(feature = "addresses")]
+    pub(crate) fn stamp_of(meta: &ObjectMeta) -> Stamp {
+        Held::stamp(meta)
     }
 
     /// Which of the objects that the location had or will have.
@@ -52,14 +72,35 @@ impl Object {
         UpdateVersion { e_tag: self.meta.e_tag.clone(), version: self.meta.version.clone() }
     }
 
-    fn get(&self, range: Range<u64>) -> impl Future<Output = Result<Bytes, StoreError>> + use<> {
+    /// Bytes of the object that was opened, and of no other.
+    fn get(&self, range: Range<u64>) -> impl Future<Output = io::Result<Bytes>> + use<> {
+        // A weak tag fulfils no condition.
+        let strong = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let length = range.end.saturating_sub(range.start);
         let options = GetOptions {
             range: Some(GetRange::Bounded(range)),
-            if_match: self.meta.e_tag.clone(),
+            version: self.meta.version.clone().filter(|_| strong.is_none()),
+            if_match: strong,
             ..GetOptions::default()
         };
         let (store, location) = (Arc::clone(&self.store), self.meta.location.clone());
-        async move { store.get_opts(&location, options).await?.bytes().await }
+        let (held, tag) = (Arc::clone(&self.held), self.meta.e_tag.clone());
+        async move {
+            let expected = || said("ETag", tag.as_deref().map(str::as_bytes));
+            let answer = store.get_opts(&location, options).await.map_err(|error| match error {
+                StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
+                    changed("another object (412 Precondition Failed)", expected())
+                }
+                StoreError::NotFound { .. } => changed("no object any more", expected()),
+                error => system_error(error),
+            })?;
+            held.check(&answer.meta)?;
+            let bytes = answer.bytes().await.map_err(system_error)?;
+            if bytes.len() as u64 != length {
+                return Err(changed(format_args!("{} bytes", bytes.len()), length));
+            }
+            Ok(bytes)
+        }
     }
 }
 
@@ -73,7 +114,7 @@ impl ReadAt for Object {
         if end <= offset {
             return Ok(0);
         }
-        let bytes = self.driver.run(self.get(offset..end))?;
+        let bytes = self.driver.run_io(self.get(offset..end))?;
         let count = bytes.len().min(buffer.len());
         if let (Some(to), Some(from)) = (buffer.get_mut(..count), bytes.get(..count)) {
             to.copy_from_slice(from);
@@ -85,10 +126,14 @@ impl ReadAt for Object {
         if range.is_empty() || range.end > self.meta.size {
             return None;
         }
-        Some(self.driver.start(self.get(range)))
+        Some(self.driver.start_io(self.get(range)))
     }
 
     fn answers_late(&self) -> bool {
         true
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        Some(Held::stamp(&self.meta))
     }
 }

@@ -2,6 +2,7 @@
 
 mod abi;
 mod addresses;
+mod changing_files;
 mod check;
 mod check_kinds;
 mod check_operations;

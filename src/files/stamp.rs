@@ -1,0 +1,38 @@
+//! What tells a file from the one that took its place.
+
+use std::{fmt, sync::Arc};
+
+/// What tells a file from another one that had, or gets, its name: of two files with the same stamp
+/// the bytes are the same, as far as the place where they lie can tell.
+///
+/// Stamps of the file system are compared while the files are open: the number of a file that is
+/// closed and gone may be given again.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Stamp(Arc<str>);
+
+impl Stamp {
+    /// A stamp of these words.
+    pub fn new(words: impl Into<Arc<str>>) -> Self {
+        Self(words.into())
+    }
+
+    /// That of an open file of the system.
+    pub(super) fn of_file(file: &std::fs::File) -> Option<Self> {
+        let metadata = file.metadata().ok()?;
+        let (length, modified) = (metadata.len(), metadata.modified().ok());
+        #[cfg(unix)]
+        let id = {
+            use std::os::unix::fs::MetadataExt as _;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let id = metadata.created().ok();
+        Some(Self::new(format!("{id:?} {length} {modified:?}")))
+    }
+}
+
+impl fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stamp").field(&self.0).finish()
+    }
+}
