@@ -32,7 +32,9 @@ mod stamp;
 mod system_status;
 #[cfg(all(test, feature = "device"))]
 pub(crate) mod tests;
+mod together;
 mod tree;
+mod turn;
 mod watch;
 
 #[cfg(all(feature = "artifact", feature = "object_store"))]
@@ -54,7 +56,7 @@ pub(crate) use file_sink::FileSink;
 #[cfg(feature = "device")]
 pub use partial::remove_leftovers_of;
 #[cfg(feature = "device")]
-pub(crate) use partial::{remove_if_dead, target_of};
+pub(crate) use partial::{dead_partials, remove_if_dead, target_of};
 #[cfg(feature = "device")]
 pub(crate) use place::resolve;
 pub use read_at::ReadAt;
@@ -63,5 +65,7 @@ pub use read_at::{LONGEST_STREAM, spool};
 pub(crate) use replacement::Replacement;
 pub use stamp::Stamp;
 pub(crate) use system_status::status_of;
+pub(crate) use together::open_together;
 pub use tree::{EntryKind, FileSystem, Files, Tree};
+pub(crate) use turn::Turn;
 pub use watch::{Cancelled, Phase, Progress, Watch};

@@ -106,29 +106,69 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 
 /// Removes partial files of a target whose owner is dead. Failures are no concern of the save.
 pub(super) fn remove_leftovers(place: &TargetPlace) {
-    let names = names_in_partials(&place.name);
-    remove_dead(&place.directory, |of| names.iter().any(|name| name.as_encoded_bytes() == of));
+    dead_partials(&place.directory, &place.name).for_each(DeadPartial::remove);
 }
 
 /// Removes the partial files that dead savers of `target` left beside it, and those of the files
 /// that belong to it, whose names begin as its own does. Those of live savers stay. Failures are of
 /// no concern: the next save of the same target tries again.
+///
+/// The notes of a set of shards stay: by them the next save of the set finds the complete files that
+/// a dead one left.
 #[cfg(feature = "device")]
 pub fn remove_leftovers_of(target: &Path) {
     let Ok(place) = TargetPlace::of(target) else { return };
     remove_leftovers(&place);
     let stem = Path::new(&place.name).file_stem().unwrap_or(&place.name).as_encoded_bytes();
-    remove_dead(&place.directory, |of| of.starts_with(stem));
-}
-
-/// Removes the partial files in a directory whose owner is dead and whose target `is_meant`.
-fn remove_dead(directory: &Path, is_meant: impl Fn(&[u8]) -> bool) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
+    let Ok(entries) = fs::read_dir(&place.directory) else { return };
     for entry in entries.flatten() {
-        if named_in(entry.file_name().as_encoded_bytes()).is_some_and(&is_meant) {
+        let found = entry.file_name();
+        let of = named_in(found.as_encoded_bytes());
+        if of.is_some_and(|of| of.starts_with(stem) && !of.ends_with(b".index.json")) {
             remove_if_dead(&entry.path());
         }
     }
+}
+
+/// A partial file whose owner is dead; it is locked while this lives.
+#[derive(Debug)]
+pub(crate) struct DeadPartial {
+    pub(crate) file: File,
+    path: PathBuf,
+}
+
+impl DeadPartial {
+    /// A partial file, if its owner is dead. A path that leads to no regular file is none: no saver
+    /// made it.
+    fn at(path: PathBuf) -> Option<Self> {
+        let file = open_existing(&path).ok()?;
+        file.try_lock().is_ok().then_some(Self { file, path })
+    }
+
+    /// Removes it. It is locked until it is gone: its owner may be about to lock it, and would take
+    /// it for its own.
+    pub(crate) fn remove(self) {
+        let Self { file, path } = self;
+        // Failures are no concern of the save.
+        let _ = fs::remove_file(path);
+        drop(file);
+    }
+}
+
+/// The partial files of the target of this name in a directory whose owners are dead, one open at a
+/// time. What cannot be listed has none.
+pub(crate) fn dead_partials(
+    directory: &Path,
+    target: &OsStr,
+) -> impl Iterator<Item = DeadPartial> + use<> {
+    let names = names_in_partials(target);
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(move |entry| {
+        let found = entry.file_name();
+        let of = named_in(found.as_encoded_bytes())?;
+        let is_of_target = names.iter().any(|name| name.as_encoded_bytes() == of);
+        if is_of_target { DeadPartial::at(entry.path()) } else { None }
+    })
 }
 
 /// What the target of a partial file is called; `None` if the name is none of a partial file.
@@ -146,16 +186,12 @@ fn named_in(partial: &[u8]) -> Option<&[u8]> {
 
 /// Removes a partial file whose owner is dead; answers whether it is dead. A path that leads to no
 /// regular file stays as it is: no saver made it.
+#[cfg(feature = "device")]
 pub(crate) fn remove_if_dead(partial: &Path) -> bool {
-    let Ok(file) = open_existing(partial) else { return false };
-    let dead = file.try_lock().is_ok();
-    if dead {
-        // Locked until it is gone: its owner may be about to lock it, and would take it for its
-        // own.
-        let _ = fs::remove_file(partial);
-    }
-    drop(file);
-    dead
+    let dead = DeadPartial::at(partial.to_owned());
+    let is_dead = dead.is_some();
+    dead.into_iter().for_each(DeadPartial::remove);
+    is_dead
 }
 
 /// Opens a file that may be anybody's: no link is followed, nothing is waited for.

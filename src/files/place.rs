@@ -49,7 +49,6 @@ impl TargetPlace {
     }
 
     /// The place where `target` itself stands, also if it is a link.
-    #[cfg(feature = "artifact")]
     pub(super) fn beside(target: &Path) -> Result<Self, Error> {
         Self::at(target, target)
     }

@@ -41,7 +41,6 @@ enum Links {
     #[cfg(feature = "device")]
     Followed,
     /// It is replaced.
-    #[cfg(feature = "artifact")]
     Replaced,
 }
 
@@ -50,7 +49,6 @@ impl Links {
         match self {
             #[cfg(feature = "device")]
             Self::Followed => false,
-            #[cfg(feature = "artifact")]
             Self::Replaced => true,
         }
     }
@@ -62,19 +60,31 @@ impl Replacement {
     /// A link is replaced where it points. The working directory may change afterwards.
     #[cfg(feature = "device")]
     pub(crate) fn create(target: &Path) -> Result<Self, Error> {
-        Self::begin(target, TargetPlace::of(target)?, Links::Followed)
+        let place = TargetPlace::of(target)?;
+        check_kind(&place, target, Links::Followed)?;
+        partial::remove_leftovers(&place);
+        Self::begin(target, place, Links::Followed)
     }
 
     /// The same for one of several files that belong together by their names: a link is replaced
     /// where it stands.
-    #[cfg(feature = "artifact")]
     pub(crate) fn create_beside(target: &Path) -> Result<Self, Error> {
-        Self::begin(target, TargetPlace::beside(target)?, Links::Replaced)
+        let place = TargetPlace::beside(target)?;
+        check_kind(&place, target, Links::Replaced)?;
+        partial::remove_leftovers(&place);
+        Self::begin(target, place, Links::Replaced)
+    }
+
+    /// As [`create_beside`](Self::create_beside), for a target of which dead savers may have left
+    /// what the caller [looks at](super::dead_partials) before it is removed.
+    #[cfg(feature = "device")]
+    pub(crate) fn create_beside_leftovers(target: &Path) -> Result<Self, Error> {
+        let place = TargetPlace::beside(target)?;
+        check_kind(&place, target, Links::Replaced)?;
+        Self::begin(target, place, Links::Replaced)
     }
 
     fn begin(target: &Path, place: TargetPlace, links: Links) -> Result<Self, Error> {
-        check_kind(&place, target, links)?;
-        partial::remove_leftovers(&place);
         let if_new = attributes_if_new(&place, target)?;
         let partial = Partial::create(&place, target)?;
         Ok(Self {
@@ -90,7 +100,6 @@ impl Replacement {
     }
 
     /// Another file for the same target: one of several that belong together.
-    #[cfg(feature = "artifact")]
     pub(crate) fn another(&self) -> Result<Self, Error> {
         Ok(Self {
             partial: Partial::create(&self.place, &self.target)?,
@@ -152,7 +161,6 @@ impl Replacement {
     }
 
     /// Another name for the target, in the same directory.
-    #[cfg(feature = "artifact")]
     pub(crate) fn named(mut self, name: &std::ffi::OsStr) -> Self {
         self.place.name = name.to_owned();
         self.target.set_file_name(name);
@@ -167,6 +175,12 @@ impl Replacement {
             .map_err(|error| Error::new("rename", &self.target, error))?;
         self.finished = true;
         Ok(())
+    }
+
+    /// Leaves the file where it is, under its partial name, for the next save to look at.
+    #[cfg(feature = "device")]
+    pub(crate) fn leave(mut self) {
+        self.finished = true;
     }
 
     /// Takes the bytes to the disk as `durability` says and gives them the target's name; answers

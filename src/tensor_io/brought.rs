@@ -11,7 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{Error, Metadata, Target, TensorInfo, TensorSink};
+use super::{Error, Metadata, Target, TensorInfo, TensorSink, sharded::SetElsewhere};
 use crate::{
     device_state::{Durability, PendingPart, WriteOptions},
     files::{Files, Tree, Watch, read_at::read_arriving},
@@ -35,6 +35,8 @@ struct Journey {
     storage: Storage,
     /// The address of the file, or of the files' prefix.
     to: PathBuf,
+    /// The set of shards that is there, where it is one that is brought.
+    set: Option<SetElsewhere>,
     watch: Watch,
 }
 
@@ -45,13 +47,34 @@ impl BroughtTarget {
         options: &WriteOptions,
         make: impl FnOnce(PathBuf, &WriteOptions) -> Result<Box<dyn Target>, Error>,
     ) -> Result<Self, Error> {
+        Self::begin(storage, to, options, None, make)
+    }
+
+    /// A place for a set of shards, which takes the place of this one.
+    pub(super) fn create_set(
+        storage: &Storage,
+        to: &Path,
+        options: &WriteOptions,
+        set: SetElsewhere,
+        make: impl FnOnce(PathBuf, &WriteOptions) -> Result<Box<dyn Target>, Error>,
+    ) -> Result<Self, Error> {
+        Self::begin(storage, to, options, Some(set), make)
+    }
+
+    fn begin(
+        storage: &Storage,
+        to: &Path,
+        options: &WriteOptions,
+        set: Option<SetElsewhere>,
+        make: impl FnOnce(PathBuf, &WriteOptions) -> Result<Box<dyn Target>, Error>,
+    ) -> Result<Self, Error> {
         let failed = |error| Error::io("create", Path::new("a temporary directory"), error);
         let folder = tempfile::tempdir().map_err(failed)?;
         let Some(name) = to.file_name() else {
             return Err(Error::io("create", to, io::ErrorKind::InvalidInput.into()));
         };
-        let journey =
-            Journey { storage: storage.clone(), to: to.to_owned(), watch: options.watch(), folder };
+        let (storage, to, watch) = (storage.clone(), to.to_owned(), options.watch());
+        let journey = Journey { storage, to, watch, folder, set };
         journey.fetch_index()?;
         // What is in the directory is gone with it: nothing is gained by taking it to the disk.
         let local = options.clone().with_durability(Durability::None);
@@ -105,6 +128,13 @@ impl Journey {
     /// Puts the index that is there beside the new files, so that these get other names than the
     /// files that it names: up to the last moment the old checkpoint can be read.
     fn fetch_index(&self) -> Result<(), Error> {
+        let put = |path: &Path, bytes: &[u8]| {
+            let copy = self.folder.path().join(path.file_name().unwrap_or_default());
+            fs::write(&copy, bytes).map_err(|error| Error::io("write", &copy, error))
+        };
+        if let Some(set) = &self.set {
+            return set.index.iter().try_for_each(|bytes| put(&set.index_path(), bytes));
+        }
         let index = self.beside(".index");
         if !self.storage.has_file(&index) {
             return Ok(());
@@ -116,8 +146,7 @@ impl Journey {
             return Err(failed(io::ErrorKind::FileTooLarge.into()));
         }
         let bytes = read_arriving(&*source, 0, size).map_err(failed)?;
-        let copy = self.folder.path().join(index.file_name().unwrap_or_default());
-        fs::write(&copy, bytes).map_err(|error| Error::io("write", &copy, error))
+        put(&index, &bytes)
     }
 
     fn bring(&self) -> Result<Duration, Error> {
@@ -137,7 +166,13 @@ impl Journey {
             drop(sink);
             time += commit.commit(Durability::Data)?;
         }
-        self.remove_superseded(&names);
+        match &self.set {
+            Some(set) => {
+                let names = names.iter().map(|name| name.to_string_lossy().into_owned());
+                set.remove_superseded(&names.collect())?;
+            }
+            None => self.remove_superseded(&names),
+        }
         Ok(time)
     }
 

@@ -330,7 +330,11 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
 /// Begins safetensors files of at most `shard_bytes` bytes of tensors each (a larger tensor has one
 /// for itself), and their index: for `model.safetensors` these are
 /// `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. What fits one
-/// file is one file, without an index. They appear at the end, the index last.
+/// file is one file, without an index.
+///
+/// They appear at the end, the index last. Where a set is there already, the new files have names
+/// that no other file has (`model-1f2e3d4c-00001-of-00003.safetensors`), so that at every moment the
+/// index names all files of one set; the old ones go afterwards.
 ///
 /// # Errors
 /// [`Error::UnknownForm`] if the path does not end in `.safetensors`, or no file can be made there.
@@ -339,14 +343,21 @@ pub fn create_sharded(
     shard_bytes: u64,
     options: &WriteOptions,
 ) -> Result<Box<dyn Target>, Error> {
-    let path = path.as_ref();
+    Ok(Box::new(sharded_target(path.as_ref(), shard_bytes, options)?))
+}
+
+fn sharded_target(
+    path: &Path,
+    shard_bytes: u64,
+    options: &WriteOptions,
+) -> Result<sharded::ShardedTarget, Error> {
     if Form::of_name(path) != Form::Safetensors {
         return Err(unknown(
             path,
             "only safetensors are written as shards; name a .safetensors file",
         ));
     }
-    Ok(Box::new(sharded::ShardedTarget::new(path, shard_bytes, options.durability())))
+    Ok(sharded::ShardedTarget::new(path, shard_bytes, options.durability()))
 }
 
 /// As [`create_sharded`], at a path of any storage. At an address the files are made in a temporary
@@ -366,8 +377,14 @@ pub fn create_sharded_in(
     if let Some(path) = system {
         return create_sharded(path, shard_bytes, options);
     }
-    let make = |path: PathBuf, options: &WriteOptions| create_sharded(path, shard_bytes, options);
-    Ok(Box::new(brought::BroughtTarget::create(storage, path, options, make)?))
+    // Before the store is asked for anything.
+    sharded_target(path, shard_bytes, options)?;
+    let set = sharded::SetElsewhere::look(storage, path)?;
+    let is_taken = set.is_taken;
+    let make = |path: PathBuf, options: &WriteOptions| -> Result<Box<dyn Target>, Error> {
+        Ok(Box::new(sharded_target(&path, shard_bytes, options)?.taken(is_taken)))
+    };
+    Ok(Box::new(brought::BroughtTarget::create_set(storage, path, options, set, make)?))
 }
 
 /// As [`create`], at a path of any storage. At an address, an archive and a checkpoint are made in

@@ -33,7 +33,15 @@ enum Ending {
 impl Output {
     /// A file that appears when it is finished.
     pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
-        let replacement = Replacement::create(path)?;
+        Self::file(Replacement::create(path)?, path, durability)
+    }
+
+    /// A file that was begun, and is called so in messages.
+    pub(super) fn file(
+        replacement: Replacement,
+        path: &Path,
+        durability: Durability,
+    ) -> Result<Self, Error> {
         let file =
             replacement.file().try_clone().map_err(|error| Error::io("create", path, error))?;
         Ok(Self {

@@ -128,6 +128,46 @@ class Checkpoint(Trip):
         return len(data) == 1 and tools.call(["check", "ck", "--verify-data"], folder).returncode == 0
 
 
+class ShardSet(Trip):
+    """Shards with their index, or one file, in place of others. What shards over others are called differs from run to run."""
+
+    INDEX = "o.safetensors.index.json"
+    # Files of others, whose names are nearly the same.
+    OTHERS = ("o-00001-of-00009.safetensors", "o2-00001-of-00002.safetensors", "o-x-00001-of-00002.safetensors")
+
+    def __init__(self, name, new, old=None, share=1):
+        part = ["convert", "in.safetensors", "o.safetensors", "--only", "dense_1/*", "--shard-bytes", str(old)]
+        super().__init__(name, ["convert", "in.safetensors", "o.safetensors", "--shard-bytes", str(new)], [source], [part] if old else [], share=share)
+
+    def prepare(self, tools, folder):
+        super().prepare(tools, folder)
+        tools.call(["convert", "in.safetensors", "old.safetensors", "--only", "dense_1/*"], folder)
+        for name in self.OTHERS if self.old else ():
+            (folder / name).write_text(name)
+
+    def places(self, folder):
+        return [name for name in (self.INDEX, "o.safetensors") if (folder / name).exists()]
+
+    def untouched(self, before):
+        return {name: before[name] for name in ("in.safetensors", "old.safetensors", *self.OTHERS) if name in before}
+
+    def is_whole(self, tools, folder, before, after):
+        def is_one_of_them(place):
+            return any(tools.call(["diff", place, other], folder).returncode == 0 for other in ("in.safetensors", "old.safetensors"))
+
+        places, left = self.places(folder), tree(folder)
+        stays = all(left.get(name) == found for name, found in self.untouched(before).items())
+        return stays and (bool(places) or not self.old) and all(map(is_one_of_them, places))
+
+    def more(self, folder, left, before):
+        """What is there besides the files of one set and those that it has nothing to do with."""
+        places = self.places(folder)
+        known = {*self.untouched(before), *places}
+        if self.INDEX in places:
+            known.update(json.loads((folder / self.INDEX).read_text())["weight_map"].values())
+        return [path for path in left if path not in known] + places[1:]
+
+
 class Serve(Trip):
     """A server with a state, stopped as a service manager stops it: it saves what it has."""
 
@@ -222,6 +262,10 @@ def trips():
     old = ["restore", "t.sds", "--to", "o.safetensors"]
     yield Trip("salvage of a cut state", ["restore", "s.sds", "--salvage", "--to", "o.safetensors", "--json"], [cut_state, other_state], [old])
     yield Trip("salvage of a damaged state", ["restore", "s.sds", "--salvage", "--to", "o.safetensors", "--json"], [damaged_state, other_state], [old])
+    yield ShardSet("shards over shards", 10_000, 100)
+    yield ShardSet("shards over a file", 10_000, 1 << 20, share=2)
+    yield ShardSet("a file over shards", 1 << 20, 100, share=2)
+    yield ShardSet("shards, new", 10_000, share=2)
     yield Trip("check", ["check", "s.sds", "--verify-data", "--json"], [state], reads_only=True)
     yield Trip("check of a checkpoint", ["check", "in", "--verify-data", "--json"], [checkpoint], reads_only=True)
     yield Trip("diff", ["diff", "s.sds", "t.sds", "--json"], [state, other_state], reads_only=True)
@@ -383,10 +427,16 @@ class Course:
         if done.returncode != self.normal.returncode and new and not old and fault.kind not in {*AFTER_THE_RENAME, "any"}:
             return "a failure, and the new is there"
         if fault.kind != "remove":
-            return self.leftovers(left)
+            return self.leftovers(fault, done, folder, left)
         return self.judge_next(folder)
 
-    def leftovers(self, left):
+    def leftovers(self, fault, done, folder, left):
+        if isinstance(self.trip, ShardSet):
+            more = self.trip.more(folder, left, self.before)
+            # Files of the old set stay while it is not known that nobody needs them; the next save knows.
+            if more and (fault.kind in AFTER_THE_RENAME or done.returncode == self.normal.returncode):
+                return self.judge_next(folder)
+            return f"left behind: {more}" if more else None
         more = [path for path in left if path not in self.before and path not in self.after]
         if isinstance(self.trip, Parts):
             more = [path for path in more if ".partial" in path]
@@ -407,6 +457,8 @@ class Course:
             return f"the next one fails: {again.stderr.decode(errors='replace')[-300:]}"
         left = tree(folder)
         partial = [path for path in left if ".partial" in path]
+        if isinstance(self.trip, ShardSet):
+            partial += self.trip.more(folder, left, self.before)
         if partial:
             return f"the next one leaves {partial}"
         if not (self.is_there(self.after, left) or self.trip.is_whole(self.tools, folder, self.before, self.after)):

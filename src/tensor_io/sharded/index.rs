@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     cell::Cell,
     collections::{BTreeMap, HashMap},
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -68,6 +68,11 @@ pub(crate) fn begins_like_index(head: &[u8]) -> bool {
     found.get()
 }
 
+/// Tells whether a name is that of an index, also of a variant of a model.
+pub(super) fn names_files(name: &str) -> bool {
+    is_index(Path::new(name))
+}
+
 /// Which tensor is in which file.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -79,19 +84,15 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads the index at a path of the tree.
-    pub(super) fn read(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
-        let file = tree.open(path);
-        let shown = tree.name(path);
-        let path = Path::new(&shown);
+    /// Reads an index, which is called so in messages.
+    pub(super) fn read(file: &dyn ReadAt, path: &Path) -> Result<Self, Error> {
         let corrupt = |found: String, expected| Error::corrupt(path, KIND, found, expected);
-        let file = file.map_err(|error| Error::io("open", path, error))?;
         let read = |error| Error::io("read", path, error);
         let size = file.size().map_err(read)?;
         if size > LONGEST {
             return Err(corrupt(format!("more than {LONGEST} bytes"), "an index"));
         }
-        let text = read_arriving(&*file, 0, size).map_err(read)?;
+        let text = read_arriving(file, 0, size).map_err(read)?;
         let object: Object = serde_json::from_slice(&text)
             .map_err(|error| corrupt(format!("an index with {error}"), "a weight_map in JSON"))?;
         let Object { weight_map: Ordered(weights), total_size } = object;
@@ -125,7 +126,9 @@ impl Index {
 /// The paths of the files that the index at a path names; none where it cannot be read.
 #[cfg(feature = "artifact")]
 pub(crate) fn files_of_index(tree: &dyn Tree, path: &Path) -> Vec<PathBuf> {
-    let Ok(index) = Index::read(tree, path) else { return Vec::new() };
+    let shown = tree.name(path);
+    let index = tree.open(path).ok().and_then(|file| Index::read(&*file, Path::new(&shown)).ok());
+    let Some(index) = index else { return Vec::new() };
     index.files().iter().map(|(file, _)| path.with_file_name(file)).collect()
 }
 
@@ -135,7 +138,7 @@ fn is_plain(file: &str) -> bool {
 }
 
 /// The text of an index.
-pub(super) fn encode(weights: &BTreeMap<&str, String>, bytes: u64) -> Vec<u8> {
+pub(super) fn encode(weights: &BTreeMap<&str, &String>, bytes: u64) -> Vec<u8> {
     let object = serde_json::json!({ "metadata": { "total_size": bytes }, "weight_map": weights });
     let mut text = format!("{object:#}").into_bytes();
     text.push(b'\n');
@@ -184,15 +187,5 @@ impl<'de> Deserialize<'de> for Object {
         }
 
         deserializer.deserialize_map(Entries)
-    }
-}
-
-/// Takes an index away that would say of other files what these hold.
-pub(super) fn remove(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", path, error))
-        }
-        _ => Ok(()),
     }
 }

@@ -4,14 +4,21 @@
 //! The index is JSON: under `weight_map` the name of each tensor with that of its file, which lies
 //! beside the index; under `metadata` the size of all tensors. This room must never look for a file
 //! anywhere else.
+//!
+//! A set takes the place of another one by the rename of its index alone: its files have names that
+//! no other file has, and those of the old one go afterwards.
 
+mod elsewhere;
 mod index;
+mod names;
 mod read;
 mod set;
+mod switch;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub(super) use elsewhere::SetElsewhere;
 #[cfg(feature = "artifact")]
 pub(crate) use index::files_of_index;
 pub(crate) use index::{begins_like_index, is_index};

@@ -3,14 +3,19 @@
 use std::{
     io::Read,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
     super::{Error, Listing, Source},
     KIND,
+    index::Index,
     set::ShardSet,
 };
-use crate::files::Tree;
+use crate::{
+    files::{Files as _, ReadAt, Tree as _, open_together},
+    storage::Storage,
+};
 
 /// The files of an index as one source.
 pub(in super::super) struct ShardedSource {
@@ -25,12 +30,24 @@ pub(in super::super) struct ShardedSource {
 }
 
 impl ShardedSource {
-    /// Opens all files of the index at a path of the tree.
+    /// Opens all files of the index at a path, in the files and addresses of a storage. If the set is
+    /// replaced meanwhile, it is the new one that is opened.
     ///
     /// # Errors
     /// If a file is not there or cannot be read, or tensors are missing, or doubled: they are named.
-    pub(in super::super) fn open(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
-        let mut set = ShardSet::open(tree, path)?;
+    pub(in super::super) fn open(storage: &Storage, path: &Path) -> Result<Self, Error> {
+        let shown = PathBuf::from(storage.name(path));
+        let index = |anew| {
+            let opened = if anew { storage.open_anew(path) } else { storage.open(path) };
+            opened.map_err(|error| Error::io("open", &shown, error))
+        };
+        let open = |index: Arc<dyn ReadAt>| {
+            Self::of(path, ShardSet::of(storage, path, &Index::read(&*index, &shown)?))
+        };
+        open_together(index, open, |_| false)
+    }
+
+    fn of(path: &Path, mut set: ShardSet) -> Result<Self, Error> {
         if !set.faults.is_empty() {
             return Err(set.faults.swap_remove(0));
         }

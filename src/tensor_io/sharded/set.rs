@@ -53,7 +53,13 @@ impl ShardSet {
     /// If the index cannot be read. What is wrong with its files is among the
     /// [`faults`](Self::faults).
     pub(crate) fn open(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
-        let index = Index::read(tree, path)?;
+        let shown = PathBuf::from(tree.name(path));
+        let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
+        Ok(Self::of(tree, path, &Index::read(&*file, &shown)?))
+    }
+
+    /// Opens the files that an index at a path names.
+    pub(super) fn of(tree: &dyn Tree, path: &Path, index: &Index) -> Self {
         let shown = PathBuf::from(tree.name(path));
         let (mut files, mut faults) = (Vec::new(), Vec::new());
         for (name, named) in index.files() {
@@ -69,8 +75,8 @@ impl ShardSet {
         let places = index.weights.iter().filter_map(place).collect();
         let mut set =
             Self { files, faults, besides: Vec::new(), total_size: index.total_size, places };
-        set.compare(&index, &shown);
-        Ok(set)
+        set.compare(index, &shown);
+        set
     }
 
     /// Whether a tensor of a file is the one that a reader of the set is given.

@@ -1,9 +1,13 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
-use super::super::{Error, TensorInfo, create_sharded, open};
+use super::{
+    super::{Error, TensorInfo, create_sharded, open},
+    names::SetNames,
+    switch::Switch,
+};
 use crate::{
     device_state::{Versions, WriteOptions},
-    files::Durability,
+    files::{Durability, Replacement},
     ifrt::{DType, Shape},
 };
 
@@ -177,4 +181,273 @@ fn a_tensor_beside_the_index_that_two_files_have_is_refused() {
 fn an_index_that_names_itself_is_no_circle() {
     let error = with_index(r#"{"weight_map":{"a":"model.safetensors.index.json"}}"#).unwrap_err();
     assert!(error.contains("index.json"), "{error}");
+}
+
+/// The tensors of the set or file at a path, by their names.
+fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    let source = open(path)?;
+    let mut found = BTreeMap::new();
+    for (position, info) in source.tensors().iter().enumerate() {
+        let mut bytes = Vec::new();
+        let read = source.read(position)?.read_to_end(&mut bytes);
+        read.map_err(|error| Error::io("read", path, error))?;
+        found.insert(info.name.clone(), bytes);
+    }
+    Ok(found)
+}
+
+/// Writes two tensors of this byte as shards, or as one file.
+fn save(path: &Path, byte: u8, shards: bool) -> Result<(), Error> {
+    let info = |name| TensorInfo::new(name, DType::U8, Shape::new([100]).unwrap()).unwrap();
+    let target = create_sharded(path, if shards { 100 } else { 1000 }, &options())?;
+    let mut sink = target.begin(vec![info("a"), info("b")], &None)?;
+    for position in sink.order().to_vec() {
+        sink.write(position, &mut std::io::repeat(byte))?;
+    }
+    sink.finish().map(drop)
+}
+
+/// The byte that all tensors are of.
+fn byte_of(path: &Path) -> u8 {
+    let tensors = read(path).unwrap();
+    assert_eq!(tensors.len(), 2);
+    let byte = tensors["a"][0];
+    assert!(tensors.values().all(|bytes| bytes == &[byte; 100]), "a mix of two sets");
+    byte
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn target(&self) -> std::path::PathBuf {
+        self.path("m.safetensors")
+    }
+
+    fn index(&self) -> std::path::PathBuf {
+        self.path("m.safetensors.index.json")
+    }
+
+    fn names(&self) -> Vec<String> {
+        names(self.0.path())
+    }
+
+    fn put(&self, name: &str) {
+        fs::write(self.path(name), name).unwrap();
+    }
+}
+
+#[test]
+fn set_over_a_set_has_names_of_its_own_and_the_old_goes() {
+    let folder = Folder::new();
+    let others = [
+        "m-00001-of-00003.bin",
+        "m-00001-of-00007.safetensors",
+        "m-extra-00001-of-00002.safetensors",
+        "m2-00001-of-00002.safetensors",
+        "notes.json",
+    ];
+    save(&folder.target(), 1, true).unwrap();
+    others.iter().for_each(|name| folder.put(name));
+    let first = ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"];
+    assert!(first.iter().all(|name| folder.path(name).is_file()));
+    for byte in 2..5 {
+        save(&folder.target(), byte, true).unwrap();
+        assert_eq!(byte_of(&folder.index()), byte);
+        let left = folder.names();
+        assert_eq!(left.len(), others.len() + 3, "{left:?}");
+        assert!(others.iter().all(|name| folder.path(name).is_file()), "{left:?}");
+        assert!(first.iter().all(|name| !folder.path(name).exists()), "{left:?}");
+    }
+}
+
+#[test]
+fn shards_that_another_index_names_stay() {
+    let folder = Folder::new();
+    save(&folder.target(), 1, true).unwrap();
+    fs::copy(folder.index(), folder.path("copy.safetensors.index.json")).unwrap();
+    save(&folder.target(), 2, true).unwrap();
+    assert_eq!(byte_of(&folder.index()), 2);
+    assert_eq!(byte_of(&folder.path("copy.safetensors.index.json")), 1);
+}
+
+#[test]
+fn an_index_that_names_files_of_others_takes_none_away() {
+    let folder = Folder::new();
+    save(&folder.path("other.safetensors"), 1, false).unwrap();
+    folder.put("config.json");
+    let index =
+        r#"{"weight_map":{"a":"other.safetensors","b":"config.json","c":"m-1-of-2.safetensors"}}"#;
+    fs::write(folder.index(), index).unwrap();
+    folder.put("m-1-of-2.safetensors");
+    save(&folder.target(), 2, true).unwrap();
+    assert_eq!(byte_of(&folder.index()), 2);
+    assert_eq!(byte_of(&folder.path("other.safetensors")), 1);
+    assert!(folder.path("config.json").is_file() && folder.path("m-1-of-2.safetensors").is_file());
+}
+
+#[test]
+fn the_files_of_an_index_that_is_damaged_stay() {
+    let folder = Folder::new();
+    save(&folder.target(), 1, true).unwrap();
+    fs::write(folder.index(), "{").unwrap();
+    save(&folder.target(), 2, true).unwrap();
+    assert_eq!(byte_of(&folder.index()), 2);
+    assert_eq!(folder.names().len(), 5);
+}
+
+#[test]
+fn set_over_a_single_file_and_the_reverse_leave_one_of_them() {
+    let folder = Folder::new();
+    for byte in 1..4 {
+        save(&folder.target(), byte, false).unwrap();
+        assert_eq!(folder.names(), ["m.safetensors"]);
+        assert_eq!(byte_of(&folder.target()), byte);
+        save(&folder.target(), byte, true).unwrap();
+        let expected = [
+            "m-00001-of-00002.safetensors",
+            "m-00002-of-00002.safetensors",
+            "m.safetensors.index.json",
+        ];
+        assert_eq!(folder.names(), expected);
+        assert_eq!(byte_of(&folder.index()), byte);
+    }
+}
+
+#[test]
+fn until_the_index_is_renamed_the_old_set_is_read() {
+    let folder = Folder::new();
+    save(&folder.target(), 1, true).unwrap();
+    let before = folder.names();
+    let names = SetNames::of(&folder.target());
+    let index = Replacement::create_beside_leftovers(&folder.index()).unwrap();
+    let mut switch = Switch::begin(index.directory(), names, Durability::None).unwrap();
+    let shards = switch.free_names(2, false).unwrap();
+    switch.note(index, Some(b"{\"weight_map\":{}}")).unwrap();
+    for name in &shards {
+        let file = Replacement::create_beside(&folder.target()).unwrap();
+        switch.put(file, name).unwrap();
+        assert_eq!(byte_of(&folder.index()), 1);
+    }
+    assert!(shards.iter().all(|name| folder.path(name).is_file()));
+    drop(switch);
+    assert_eq!(folder.names(), before);
+}
+
+/// The text of an index of these files.
+fn index_of(files: &[&str]) -> String {
+    let weights: BTreeMap<String, &str> =
+        files.iter().enumerate().map(|(number, file)| (number.to_string(), *file)).collect();
+    serde_json::json!({ "weight_map": weights }).to_string()
+}
+
+#[test]
+fn what_a_dead_saver_left_goes_with_the_next_save() {
+    let folder = Folder::new();
+    // Killed before the index of a first set, when one of two files had its name.
+    fs::write(
+        folder.path(".m.safetensors.index.json.0123456789abcdef.partial"),
+        index_of(&["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors", "mine"]),
+    )
+    .unwrap();
+    for name in [
+        "m-00001-of-00002.safetensors",
+        ".m.safetensors.0123456789abcdef.partial",
+        ".m-00004-of-00006.safetensors.fedcba9876543210.partial",
+        "mine",
+    ] {
+        folder.put(name);
+    }
+    save(&folder.target(), 1, true).unwrap();
+    let expected = [
+        "m-00001-of-00002.safetensors",
+        "m-00002-of-00002.safetensors",
+        "m.safetensors.index.json",
+        "mine",
+    ];
+    assert_eq!(folder.names(), expected);
+    // Killed behind the index, before the old files went: the note is the old index.
+    let old = "m-0123abcd-00001-of-00002.safetensors";
+    fs::write(
+        folder.path(".m.safetensors.index.json.0123456789abcdef.partial"),
+        index_of(&[old, expected[0]]),
+    )
+    .unwrap();
+    folder.put(old);
+    drop(create_sharded(folder.target(), 1, &options()).unwrap().begin(Vec::new(), &None).unwrap());
+    assert_eq!(folder.names(), expected);
+    assert_eq!(byte_of(&folder.index()), 1);
+    // Killed while an index was written down.
+    fs::write(folder.path(".m.safetensors.index.json.0123456789abcdef.partial"), "{").unwrap();
+    save(&folder.target(), 2, false).unwrap();
+    assert_eq!(folder.names(), ["m.safetensors", "mine"]);
+}
+
+#[test]
+fn what_a_living_saver_writes_stays() {
+    let folder = Folder::new();
+    save(&folder.target(), 1, true).unwrap();
+    let infos = ["a", "b"]
+        .map(|name| TensorInfo::new(name, DType::U8, Shape::new([100]).unwrap()).unwrap());
+    let target = create_sharded(folder.target(), 100, &options()).unwrap();
+    let mut sink = target.begin(infos.to_vec(), &None).unwrap();
+    sink.write(0, &mut std::io::repeat(3)).unwrap();
+    save(&folder.target(), 2, true).unwrap();
+    assert_eq!(byte_of(&folder.index()), 2);
+    sink.write(1, &mut std::io::repeat(3)).unwrap();
+    sink.finish().unwrap();
+    assert_eq!(byte_of(&folder.index()), 3);
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn savers_at_one_time_leave_one_whole_set_and_every_look_finds_one() {
+    let folder = Folder::new();
+    save(&folder.target(), 0, true).unwrap();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let savers: Vec<_> = (1..5)
+            .map(|byte| {
+                let target = folder.target();
+                scope.spawn(move || (0..20).for_each(|_| save(&target, byte, true).unwrap()))
+            })
+            .collect();
+        let reader = scope.spawn(|| {
+            let mut looks = 0;
+            while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                byte_of(&folder.index());
+                looks += 1;
+            }
+            looks
+        });
+        savers.into_iter().for_each(|saver| saver.join().unwrap());
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+    assert!((1..5).contains(&byte_of(&folder.index())));
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_modes_of_a_set_are_kept() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    save(&folder.target(), 1, false).unwrap();
+    fs::set_permissions(folder.target(), fs::Permissions::from_mode(0o600)).unwrap();
+    for shards in [true, true, false] {
+        save(&folder.target(), 2, shards).unwrap();
+        for name in folder.names().iter().filter(|name| !name.ends_with(".json")) {
+            let mode = fs::metadata(folder.path(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    }
 }

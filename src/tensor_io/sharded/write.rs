@@ -13,8 +13,10 @@ use super::{
         safetensors::{SafetensorsPlan, put_tensor},
     },
     index,
+    names::SetNames,
+    switch::Switch,
 };
-use crate::files::{Durability, Replacement, sync_directory};
+use crate::files::{Durability, Replacement};
 
 /// The most files: each is open until all appear.
 const MOST_SHARDS: usize = 500;
@@ -24,26 +26,25 @@ pub(in super::super) struct ShardedTarget {
     path: PathBuf,
     shard_bytes: u64,
     durability: Durability,
+    /// Whether files that cannot be seen from here have the plain names.
+    is_taken: bool,
 }
 
 impl ShardedTarget {
     pub(in super::super) fn new(path: &Path, shard_bytes: u64, durability: Durability) -> Self {
-        Self { path: path.to_owned(), shard_bytes, durability }
+        Self { path: path.to_owned(), shard_bytes, durability, is_taken: false }
     }
 
-    /// The path of a shard; of the only one, that of the target.
-    fn shard(&self, number: usize, count: usize) -> PathBuf {
-        if count <= 1 {
-            return self.path.clone();
-        }
-        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!("{stem}-{:05}-of-{count:05}.safetensors", number + 1))
+    /// The same where the plain names are taken at the place to which the files are brought.
+    pub(in super::super) fn taken(self, is_taken: bool) -> Self {
+        Self { is_taken, ..self }
     }
+}
 
-    fn index(&self) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!("{name}.index.json"))
-    }
+/// The directory that a path is in.
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Positions of tensors, in their order, in groups of at most so many bytes.
@@ -66,23 +67,28 @@ fn groups(tensors: &[TensorInfo], most: u64) -> Vec<Vec<usize>> {
     groups
 }
 
-/// A file in the making, and those that come after it.
+/// A file of the set that is to be written.
 struct Shard {
-    path: PathBuf,
     header: Vec<u8>,
     /// How many of its tensors are left to write.
     left: usize,
 }
 
 struct ShardedSink {
+    path: PathBuf,
     tensors: Announced,
     durability: Durability,
+    is_taken: bool,
     /// Those that were not begun, the next one last.
     waiting: Vec<Shard>,
     open: Option<(Shard, Output)>,
     written: Vec<Replacement>,
-    /// Where the index goes, and its text.
-    index: Option<(PathBuf, Vec<u8>)>,
+    /// The index in the making.
+    index: Replacement,
+    /// The number of the file that each tensor is in.
+    weights: BTreeMap<String, usize>,
+    bytes: u64,
+    count: usize,
 }
 
 impl Target for ShardedTarget {
@@ -102,29 +108,31 @@ impl Target for ShardedTarget {
         }
         let (mut waiting, mut order, mut weights) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (number, group) in groups.iter().enumerate() {
-            let path = self.shard(number, count);
             let infos: Vec<TensorInfo> =
                 group.iter().filter_map(|position| tensors.get(*position).cloned()).collect();
-            let plan = SafetensorsPlan::new(&infos, metadata, &path)?;
+            let plan = SafetensorsPlan::new(&infos, metadata, &self.path)?;
             order.extend(plan.order.iter().filter_map(|place| group.get(*place).copied()));
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            for position in group {
-                if let Some(info) = tensors.get(*position) {
-                    weights.insert(&*info.name, file.clone());
-                }
-            }
-            waiting.push(Shard { path, header: plan.header, left: group.len() });
+            weights.extend(infos.into_iter().map(|info| (info.name, number)));
+            waiting.push(Shard { header: plan.header, left: group.len() });
         }
-        let bytes = tensors.iter().map(|info| info.bytes).sum();
-        let index = (count > 1).then(|| (self.index(), index::encode(&weights, bytes)));
         waiting.reverse();
+        let names = SetNames::of(&self.path);
+        let index = self.path.with_file_name(names.index());
+        // What dead savers left goes before room is needed for more.
+        Switch::begin(folder_of(&self.path), names, self.durability)?.remove_leftovers();
+        let index = Replacement::create_beside_leftovers(&index)?;
         let mut sink = ShardedSink {
+            path: self.path,
+            bytes: tensors.iter().map(|info| info.bytes).sum(),
             tensors: Announced::ordered(tensors, order),
             durability: self.durability,
+            is_taken: self.is_taken,
             waiting,
             open: None,
             written: Vec::new(),
             index,
+            weights,
+            count,
         };
         sink.go_on()?;
         Ok(Box::new(sink))
@@ -139,11 +147,50 @@ impl ShardedSink {
                 self.written.extend(output.seal()?.map(|(replacement, _)| replacement));
             }
             let Some(mut shard) = self.waiting.pop() else { return Ok(()) };
-            let mut output = Output::create(&shard.path, self.durability)?;
+            let mut output = Output::file(self.new_file()?, &self.path, self.durability)?;
             output.put(&std::mem::take(&mut shard.header))?;
             self.open = Some((shard, output));
         }
         Ok(())
+    }
+
+    /// A file in the making; all files of a set are partial files of its target.
+    fn new_file(&self) -> Result<Replacement, Error> {
+        Ok(match self.written.first() {
+            Some(first) => first.another()?,
+            // A link is replaced where it points by the file that it stands for alone.
+            None if self.count > 1 => Replacement::create_beside(&self.path)?,
+            None => Replacement::create(&self.path)?,
+        })
+    }
+
+    /// Takes the place of the set that is there.
+    fn switch(mut self) -> Result<(), Error> {
+        if self.durability == Durability::Data {
+            for file in &self.written {
+                // The bulk of the work, before others have to wait.
+                let synced = file.file().sync_data();
+                synced.map_err(|error| Error::io("sync", &self.path, error))?;
+            }
+        }
+        let directory = self.index.directory().to_owned();
+        let mut switch = Switch::begin(&directory, SetNames::of(&self.path), self.durability)?;
+        if self.count <= 1 {
+            switch.note(self.index, None)?;
+            return match self.written.pop() {
+                Some(file) => switch.finish_single(file),
+                None => Ok(()),
+            };
+        }
+        let names = switch.free_names(self.count, self.is_taken)?;
+        let weights = self.weights.iter();
+        let weights = weights.filter_map(|(name, number)| Some((&**name, names.get(*number)?)));
+        let text = index::encode(&weights.collect(), self.bytes);
+        switch.note(self.index, Some(&text))?;
+        for (file, name) in self.written.into_iter().zip(&names) {
+            switch.put(file, name)?;
+        }
+        switch.finish()
     }
 }
 
@@ -166,30 +213,9 @@ impl TensorSink for ShardedSink {
         Err(self.tensors.refuse_strings(position, "safetensors hold no strings".to_owned()))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Duration, Error> {
+    fn finish(self: Box<Self>) -> Result<Duration, Error> {
         let begin = Instant::now();
-        let mut old_index = None;
-        if let Some((path, text)) = self.index.take() {
-            let mut output = Output::create(&path, self.durability)?;
-            output.put(&text)?;
-            self.written.extend(output.seal()?.map(|(replacement, _)| replacement));
-            old_index = Some(path);
-        }
-        for replacement in &self.written {
-            replacement.settle(self.durability)?;
-        }
-        // An old index would say of the new files what was in the old ones.
-        if let Some(path) = &old_index {
-            index::remove(path)?;
-        }
-        for replacement in &mut self.written {
-            replacement.appear()?;
-        }
-        if self.durability == Durability::Data
-            && let Some(replacement) = self.written.first()
-        {
-            sync_directory(replacement.directory())?;
-        }
+        self.switch()?;
         Ok(begin.elapsed())
     }
 }
