@@ -19,7 +19,7 @@ use crate::{
         table::{TableDefect, TableError},
         tensor_bundle::{Bundle, BundleError, BundleReport, Files, TensorEntry},
     },
-    files::ReadAt,
+    files::{ReadAt, Tree},
 };
 
 /// Defects that are listed before they are only counted.
@@ -48,12 +48,15 @@ fn prefix_of(index: &Path) -> Option<PathBuf> {
     if index.extension()? == "index" { Some(index.with_extension("")) } else { None }
 }
 
-fn open(files: &CheckpointFiles) -> Result<Bundle, Box<Reason>> {
+/// How a bundle is opened: for its data or without.
+type Open = fn(Arc<dyn Tree>, &Path) -> Result<Bundle, BundleError>;
+
+fn open(files: &CheckpointFiles, open: Open) -> Result<Bundle, Box<Reason>> {
     let bundle = match files {
-        CheckpointFiles::Named(Located { tree, path }) => Bundle::open_any(Arc::clone(tree), path),
+        CheckpointFiles::Named(Located { tree, path }) => open(Arc::clone(tree), path),
         CheckpointFiles::One(Bytes { source, label, path, tree }) => {
             match path.as_deref().and_then(prefix_of) {
-                Some(prefix) => Bundle::open_any(Arc::clone(tree), prefix),
+                Some(prefix) => open(Arc::clone(tree), &prefix),
                 None => {
                     let prefix = PathBuf::from(label);
                     let path = with_suffix(&prefix, ".index");
@@ -137,7 +140,7 @@ fn reason(error: &BundleError) -> Reason {
 
 /// The verdict on a V2 checkpoint.
 pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
-    match open(files) {
+    match open(files, |tree, path| Bundle::open_for_data(tree, path)) {
         Ok(bundle) => {
             let mut findings = Findings::of_versions(bundle.versions());
             findings.add(judge(&bundle, options, None));
@@ -152,7 +155,7 @@ const VARIABLES: &str = "variables/variables.index";
 
 /// The same for the checkpoint of a SavedModel.
 pub(super) fn check_variables(variables: &Located, options: &Options) -> Findings {
-    match Bundle::open_any(Arc::clone(&variables.tree), &variables.path) {
+    match Bundle::open_for_data(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
         Err(error) => {
             let mut reason = reason(&error);
@@ -199,7 +202,7 @@ pub(super) fn inspect(
     files: &CheckpointFiles,
     inspection: Inspection,
 ) -> Result<Inspection, Box<Reason>> {
-    let bundle = open(files)?;
+    let bundle = open(files, |tree, path| Bundle::open_any(tree, path))?;
     Ok(Inspection { versions: Some(bundle.versions().into()), ..tensors(&bundle, inspection) })
 }
 

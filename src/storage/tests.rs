@@ -173,6 +173,92 @@ fn the_parts_of_a_save_that_failed_go_and_those_of_a_state_stay() {
     }
 }
 
+/// Files among which the state at a path is saved again when one of its parts is opened, as often as
+/// is said.
+#[derive(Debug)]
+struct Restless {
+    path: PathBuf,
+    left: std::sync::atomic::AtomicU32,
+}
+
+impl Files for Restless {
+    fn open(&self, path: &Path) -> std::io::Result<Arc<dyn crate::files::ReadAt>> {
+        use std::sync::atomic::Ordering;
+        let left = self.left.load(Ordering::Relaxed);
+        if left > 0 && path.to_string_lossy().ends_with(".part") {
+            self.left.store(left - 1, Ordering::Relaxed);
+            let save = SaveId::of_text(&left.to_string());
+            save_parts(&Storage::system(), &self.path, save, None);
+        }
+        Storage::system().open(path)
+    }
+}
+
+#[test]
+fn a_state_that_is_replaced_while_it_is_opened_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.sds");
+    save_parts(&Storage::system(), &path, SaveId::of_text("first"), None);
+    for left in [0, 1, 4] {
+        let source = Storage::system().open(&path).unwrap();
+        let files = Restless { path: path.clone(), left: left.into() };
+        let state = crate::device_state::Reader::from_source_among(source, &path, Arc::new(files));
+        assert!(state.unwrap().verify(&Watch::new()).unwrap().is_empty());
+    }
+    // A part that is missing, and of a state that nobody replaced, is missing.
+    let part = files(folder.path()).into_iter().find(|name| name.ends_with(".part")).unwrap();
+    std::fs::remove_file(folder.path().join(part)).unwrap();
+    let error = Storage::system().open_state(&path).unwrap_err();
+    assert!(matches!(error, Error::MissingPart { .. }), "{error}");
+}
+
+#[test]
+fn a_set_of_shards_takes_the_place_of_another_at_an_address() {
+    use crate::tensor_io::{self, TensorInfo};
+    let (store, storage) = bucket();
+    let path = Path::new("s3://bucket/out/m.safetensors");
+    let save = |byte: u8, shard_bytes: u64| {
+        let storage = storage.clone().with_watch(&Watch::new());
+        let info = |name| TensorInfo::new(name, DType::U8, Shape::new([4]).unwrap()).unwrap();
+        let target = tensor_io::create_sharded_in(&storage, path, shard_bytes, &options()).unwrap();
+        let mut sink = target.begin(vec![info("a"), info("b")], &None).unwrap();
+        for position in sink.order().to_vec() {
+            sink.write(position, &mut std::io::repeat(byte)).unwrap();
+        }
+        sink.finish().unwrap();
+    };
+    let read = |path: &str| {
+        let storage = storage.clone().with_watch(&Watch::new());
+        let source = tensor_io::open_in(&storage, path).unwrap();
+        let mut bytes = Vec::new();
+        for position in 0..2 {
+            source.read(position).unwrap().read_to_end(&mut bytes).unwrap();
+        }
+        assert!(bytes.iter().all(|byte| *byte == bytes[0]), "{bytes:?}");
+        bytes[0]
+    };
+    put(&store, "out/m-00001-of-00002.bin", Vec::new());
+    let index = "s3://bucket/out/m.safetensors.index.json";
+    save(1, 4);
+    let plain = "out/m-00001-of-00002.safetensors".to_owned();
+    assert!(keys(&store).contains(&plain));
+    save(2, 4);
+    assert_eq!((read(index), keys(&store).len()), (2, 4));
+    assert!(!keys(&store).contains(&plain), "the old files are gone: {:?}", keys(&store));
+    save(3, 100);
+    assert_eq!(read("s3://bucket/out/m.safetensors"), 3);
+    assert_eq!(keys(&store), ["out/m-00001-of-00002.bin", "out/m.safetensors"]);
+    save(4, 4);
+    assert_eq!((read(index), keys(&store).len()), (4, 4));
+    assert!(!keys(&store).contains(&"out/m.safetensors".to_owned()));
+    assert!(keys(&store).contains(&plain));
+    // Files of nobody's are not replaced.
+    let storage = storage.clone().with_watch(&Watch::new());
+    storage.remove(Path::new(index)).unwrap();
+    save(5, 4);
+    assert_eq!((read(index), keys(&store).len()), (5, 6));
+}
+
 #[test]
 fn entries_are_visited_by_their_names() {
     let folder = tempfile::tempdir().unwrap();

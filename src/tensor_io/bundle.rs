@@ -12,7 +12,7 @@ use super::{
 use crate::{
     artifact::{
         data_type::DataType,
-        tensor_bundle::{Bundle, BundleOptions, BundleWriter, TensorEntry},
+        tensor_bundle::{Bundle, BundleOptions, BundleWriter, TensorEntry, default_consumer},
     },
     files::Durability,
     ifrt::{DType, Shape},
@@ -32,7 +32,8 @@ pub(super) struct BundleSource {
 impl BundleSource {
     /// Opens the checkpoint with this prefix.
     pub(super) fn open(storage: &Storage, prefix: &Path) -> Result<Self, Error> {
-        let bundle = Bundle::open_in(storage.clone(), prefix)?;
+        let bundle = Bundle::open_for_data(storage.clone(), prefix)?;
+        bundle.check_versions(&default_consumer())?;
         let listing = bundle.tensors();
         // What TensorFlow would restore in silence without a part of itself is not moved at all.
         if let Some(defect) = listing.defects.into_iter().next() {

@@ -1,7 +1,7 @@
 //! Opening a bundle, listing its tensors, finding one.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -18,29 +18,30 @@ use crate::{
         slice::is_slice_key,
         table::{Cursor, Table, TableDefect},
     },
-    files::ReadAt,
+    files::{ReadAt, open_together},
     version::{Consumer, VersionDef},
 };
 
 /// Open data files that are kept at hand.
-const OPEN_SHARDS: usize = 32;
+const OPEN_SHARDS: usize = 128;
 
-/// A bundle (V2 checkpoint) that is open for reading. Data files are opened when a tensor in them
-/// is read.
+/// A bundle (V2 checkpoint) that is open for reading, with the first 128 of its data files; those
+/// of a place that answers late, and others, are opened when a tensor in them is read.
 #[derive(Debug)]
 pub struct Bundle {
     files: Arc<dyn Files>,
     prefix: PathBuf,
+    /// The file that the table is in.
+    index: Arc<dyn ReadAt>,
     table: Table<Arc<dyn ReadAt>>,
     header: Header,
     /// Key of the entry that was taken for the header; empty for a real one.
     header_key: Box<[u8]>,
-    shards: Mutex<Vec<Arc<Shard>>>,
+    shards: Mutex<HashMap<i32, Arc<Shard>>>,
 }
 
 /// An open data file.
 pub(super) struct Shard {
-    pub(super) number: i32,
     pub(super) path: PathBuf,
     pub(super) source: Arc<dyn ReadAt>,
     pub(super) len: u64,
@@ -97,12 +98,54 @@ impl Bundle {
         files: impl Files + 'static,
         prefix: impl AsRef<Path>,
     ) -> Result<Self, BundleError> {
-        let prefix = prefix.as_ref().to_owned();
+        Self::open_holding(Arc::new(files), prefix.as_ref(), |index| !index.answers_late())
+    }
+
+    /// As [`open_any`](Self::open_any), where the data are going to be read: those of the bundle
+    /// that is opened, also if another one takes its place meanwhile.
+    ///
+    /// # Errors
+    /// As [`open_any`](Self::open_any).
+    #[cfg(feature = "device")]
+    pub(crate) fn open_for_data(
+        files: impl Files + 'static,
+        prefix: impl AsRef<Path>,
+    ) -> Result<Self, BundleError> {
+        Self::open_holding(Arc::new(files), prefix.as_ref(), |_| true)
+    }
+
+    /// Opens a bundle, and its data files with it where `holds` says so of the index: what is open
+    /// can be read to its end, whoever replaces it.
+    fn open_holding(
+        files: Arc<dyn Files>,
+        prefix: &Path,
+        holds: impl Fn(&dyn ReadAt) -> bool,
+    ) -> Result<Self, BundleError> {
+        let path = index_path(prefix);
+        let index = |anew| {
+            let opened = if anew { files.open_anew(&path) } else { files.open(&path) };
+            opened.map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound => BundleError::IndexMissing { path: path.clone() },
+                _ => BundleError::Io { path: path.clone(), source },
+            })
+        };
+        let open = |source: Arc<dyn ReadAt>| {
+            let bundle = Self::open_index(Arc::clone(&files), prefix.to_owned(), source)?;
+            if holds(&*bundle.index) {
+                bundle.hold_data();
+            }
+            Ok(bundle)
+        };
+        open_together(index, open, |bundle| !holds(&*bundle.index))
+    }
+
+    fn open_index(
+        files: Arc<dyn Files>,
+        prefix: PathBuf,
+        source: Arc<dyn ReadAt>,
+    ) -> Result<Self, BundleError> {
         let path = index_path(&prefix);
-        let source = files.open(&path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => BundleError::IndexMissing { path: path.clone() },
-            _ => BundleError::Io { path: path.clone(), source },
-        })?;
+        let index = Arc::clone(&source);
         let table = match Table::open(source) {
             Ok(table) => table,
             Err(source) => return Err(BundleError::Index { path, source }),
@@ -120,14 +163,19 @@ impl Bundle {
             Header::parse(cursor.value()).map_err(|source| BundleError::Header { path, source })?;
         let header_key = cursor.key().into();
         drop(cursor);
-        Ok(Self {
-            files: Arc::new(files),
-            prefix,
-            table,
-            header,
-            header_key,
-            shards: Mutex::default(),
-        })
+        Ok(Self { files, prefix, index, table, header, header_key, shards: Mutex::default() })
+    }
+
+    /// Opens the data files, as many as are kept at hand. What is missing is found when it is read.
+    fn hold_data(&self) {
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = i32::try_from(OPEN_SHARDS).unwrap_or(i32::MAX);
+        for number in 0..self.header.num_shards.min(most) {
+            let path = data_path(&self.prefix, number, self.header.num_shards);
+            let Ok(source) = self.files.open(&path) else { continue };
+            let Ok(len) = source.size() else { continue };
+            shards.insert(number, Arc::new(Shard { path, source, len }));
+        }
     }
 
     /// Whether `consumer` may read this bundle.
@@ -263,23 +311,36 @@ impl Bundle {
     pub(super) fn shard(&self, entry: &TensorEntry) -> Result<Arc<Shard>, BundleError> {
         let number = entry.raw.shard;
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shard) = shards.iter().find(|shard| shard.number == number) {
+        if let Some(shard) = shards.get(&number) {
             return Ok(Arc::clone(shard));
         }
         let path = data_path(&self.prefix, number, self.header.num_shards);
         let source = self.files.open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound if self.is_replaced() => {
+                let reason = "another checkpoint took the place of this one while it was read; read it again";
+                BundleError::Io { path: path.clone(), source: io::Error::other(reason) }
+            }
             io::ErrorKind::NotFound => {
                 BundleError::ShardMissing { name: entry.display(), path: path.clone() }
             }
             _ => BundleError::Io { path: path.clone(), source },
         })?;
         let len = source.size().map_err(|source| BundleError::Io { path: path.clone(), source })?;
-        let shard = Arc::new(Shard { number, path, source, len });
-        if shards.len() >= OPEN_SHARDS {
-            shards.remove(0);
+        let shard = Arc::new(Shard { path, source, len });
+        if shards.len() >= OPEN_SHARDS
+            && let Some(other) = shards.keys().next().copied()
+        {
+            shards.remove(&other);
         }
-        shards.push(Arc::clone(&shard));
+        shards.insert(number, Arc::clone(&shard));
         Ok(shard)
+    }
+
+    /// Whether the index at the prefix is another one by now.
+    fn is_replaced(&self) -> bool {
+        let now = self.files.open_anew(&index_path(&self.prefix));
+        let (now, then) = (now.ok().and_then(|index| index.stamp()), self.index.stamp());
+        now.zip(then).is_some_and(|(now, then)| now != then)
     }
 }
 

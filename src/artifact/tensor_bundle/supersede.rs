@@ -11,11 +11,8 @@
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
-    fs::{self, File, TryLockError},
-    io,
+    fs, io,
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
 };
 
 use super::{
@@ -23,10 +20,7 @@ use super::{
     files::{FileSystem, data_path},
     reader::Bundle,
 };
-use crate::files::{self, Durability, Replacement};
-
-/// Nobody who switches bundles takes so long.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+use crate::files::{self, Durability, Replacement, Turn};
 
 /// What stands under a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,15 +45,15 @@ pub(super) struct Switch {
     /// Data files that have their names already; removed unless the index follows.
     appeared: Vec<PathBuf>,
     switched: bool,
-    /// Locked until the switch is done; `None` where the file system has no locks.
-    _lock: Option<File>,
+    /// Held until the switch is done.
+    _turn: Turn,
 }
 
 impl Switch {
     /// Waits for its turn and looks at what is there. `directory` has no links; `wanted` is how
     /// many data files the new bundle has at least.
     pub(super) fn begin(directory: &Path, name: &OsStr, wanted: i32) -> Result<Self, BundleError> {
-        let lock = lock(directory).map_err(|source| io_error(directory, source))?;
+        let turn = Turn::take(directory).map_err(|source| io_error(directory, source))?;
         let prefix = directory.join(name);
         let before = match Bundle::open_any(FileSystem, &prefix) {
             Ok(bundle) => Before::Bundle(bundle.header().num_shards),
@@ -80,7 +74,7 @@ impl Switch {
             }
         }
         let name = name.to_owned();
-        Ok(Self { prefix, name, before, count, appeared: Vec::new(), switched: false, _lock: lock })
+        Ok(Self { prefix, name, before, count, appeared: Vec::new(), switched: false, _turn: turn })
     }
 
     /// How many data files the new bundle has: as many as were wanted, or one more.
@@ -162,26 +156,6 @@ impl From<files::Error> for BundleError {
 
 fn io_error(path: &Path, source: io::Error) -> BundleError {
     BundleError::Io { path: path.to_owned(), source }
-}
-
-/// Locks a directory, which the end of the process undoes.
-fn lock(directory: &Path) -> io::Result<Option<File>> {
-    if !cfg!(unix) {
-        return Ok(None);
-    }
-    let file = File::open(directory)?;
-    let begin = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::Error(_)) => return Ok(None),
-            Err(TryLockError::WouldBlock) if begin.elapsed() > LONGEST_WAIT => {
-                let reason = "somebody else has locked the directory for too long; expected that another save is done soon";
-                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
-            }
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
-        }
-    }
 }
 
 /// The data files of a prefix, of whatever bundle, and the count in the name of each.
@@ -275,6 +249,53 @@ mod tests {
         assert_eq!(names(directory.path()), before);
     }
 
+    /// Files of a bundle in whose place others are saved as often as is said, each time when a data
+    /// file is opened; two at once, so that the second has the names of the one that is read.
+    #[derive(Debug)]
+    struct Restless {
+        prefix: PathBuf,
+        left: std::sync::atomic::AtomicU8,
+    }
+
+    impl super::super::Files for Restless {
+        fn open(&self, path: &Path) -> io::Result<std::sync::Arc<dyn crate::files::ReadAt>> {
+            let left = self.left.load(std::sync::atomic::Ordering::Relaxed);
+            if left > 0 && path.to_string_lossy().contains(".data-") {
+                self.left.store(left - 1, std::sync::atomic::Ordering::Relaxed);
+                begin(&self.prefix, 1, 100 + left).finish().unwrap();
+                if left.is_multiple_of(2) {
+                    begin(&self.prefix, 1, left).finish().unwrap();
+                }
+            }
+            FileSystem.open(path)
+        }
+    }
+
+    #[test]
+    fn a_bundle_that_is_replaced_while_it_is_opened_is_opened_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let prefix = directory.path().join("ckpt");
+        for left in [1, 2, 5] {
+            begin(&prefix, 1, 50).finish().unwrap();
+            let files = Restless { prefix: prefix.clone(), left: left.into() };
+            let bundle = Bundle::open_in(files, &prefix).unwrap();
+            let report = bundle.verify(&super::super::VerifyOptions::default().with_data(true));
+            assert!(report.errors.is_empty(), "{:?}", report.errors);
+            assert_eq!(bundle.read(&bundle.tensor("w").unwrap()).unwrap(), [101]);
+        }
+    }
+
+    #[test]
+    fn a_bundle_that_is_open_is_read_though_another_takes_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let prefix = directory.path().join("ckpt");
+        begin(&prefix, 1, 1).finish().unwrap();
+        let bundle = Bundle::open(&prefix).unwrap();
+        begin(&prefix, 1, 2).finish().unwrap();
+        assert_eq!(bundle.read(&bundle.tensor("w").unwrap()).unwrap(), [1]);
+        assert_eq!(read(&prefix), 2);
+    }
+
     #[test]
     fn what_a_dead_saver_left_goes_with_the_next_save() {
         let directory = tempfile::tempdir().unwrap();
@@ -344,7 +365,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let prefix = directory.path().join("ckpt");
         for round in 0..10 {
-            thread::scope(|scope| {
+            std::thread::scope(|scope| {
                 for value in 0..4 {
                     let prefix = &prefix;
                     scope.spawn(move || begin(prefix, 1, 4 * round + value).finish().unwrap());

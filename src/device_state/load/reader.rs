@@ -19,7 +19,7 @@ use crate::{
         },
         store::{Parts, ReadOnlyParts, Spread},
     },
-    files::{Files, ReadAt, read_at},
+    files::{FileSystem, Files, ReadAt, open_together, read_at},
     version::{UnknownVersion, VersionDef},
 };
 
@@ -48,8 +48,21 @@ impl Reader {
     /// [`Error::Corrupt`] if nobody can.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
-        Self::from_source(file, path)
+        let index = |_| FileSystem.open(path).map_err(|error| Error::io("open", path, error));
+        Self::open_with_parts(index, path, None)
+    }
+
+    /// Opens a state and its parts, if it has some, all of one save: if another one takes its place
+    /// meanwhile, it is that one which is opened. `index` opens the state, told `true` as it is now.
+    fn open_with_parts(
+        index: impl FnMut(bool) -> Result<Arc<dyn ReadAt>, Error>,
+        path: &Path,
+        store: Option<&Arc<dyn PartStore>>,
+    ) -> Result<Self, Error> {
+        let open = |source| {
+            Self::from_index(Box::new(source), path.to_owned(), store.cloned(), Parts::open)
+        };
+        open_together(index, open, |reader| reader.parts() == 0)
     }
 
     /// Opens a state in any source of bytes; `path` is for messages, and where the parts are that
@@ -75,8 +88,14 @@ impl Reader {
         files: Arc<dyn Files>,
     ) -> Result<Self, Error> {
         let path = path.into();
-        let parts = Arc::new(ReadOnlyParts::new(files, path.clone()));
-        Self::from_index(Box::new(source), path, Some(parts), Parts::open)
+        let parts = ReadOnlyParts::new(Arc::clone(&files), path.clone());
+        let parts: Arc<dyn PartStore> = Arc::new(parts);
+        let source: Arc<dyn ReadAt> = Arc::new(source);
+        let index = |anew| match anew {
+            false => Ok(Arc::clone(&source)),
+            true => files.open_anew(&path).map_err(|error| Error::io("open", &path, error)),
+        };
+        Self::open_with_parts(index, &path, Some(&parts))
     }
 
     /// Opens the state of a store.
@@ -84,8 +103,8 @@ impl Reader {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_in(store: Arc<dyn PartStore>) -> Result<Self, Error> {
-        let source = store.open_index()?;
-        Self::from_index(source, store.place(), Some(store), Parts::open)
+        let index = |_| store.open_index().map(Arc::from);
+        Self::open_with_parts(index, &store.place(), Some(&store))
     }
 
     /// Opens a state, and its parts, if it has some, by `open_parts`.

@@ -94,7 +94,8 @@ impl Parts {
                 Ok(source)
             });
             let open = match checked {
-                Ok(source) => (spans.len() < KEPT_OPEN).then_some(source),
+                // What answers late is no open file of this process.
+                Ok(source) => (spans.len() < KEPT_OPEN || source.answers_late()).then_some(source),
                 Err(error) => {
                     // What is damaged is opened when it is read.
                     lost.push(Lost { part, error });
