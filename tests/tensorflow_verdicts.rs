@@ -60,8 +60,7 @@ fn every_graph_of_the_corpus_gets_tensorflows_verdict() {
             (_, "parse" | "parse_text") => (Outcome::Unreadable, Some("corrupt")),
             (_, "graph_structure") => (Outcome::Unreadable, Some("corrupt")),
             (_, "tags") => (Outcome::Unreadable, Some("not_found")),
-            // The C++ loader takes a SavedModel without variables.
-            (_, "missing_file") => (Outcome::Acceptable, None),
+            (_, "missing_file") => (Outcome::Unreadable, Some("not_found")),
             // Whether an operation exists, and which attributes it has, is known to TensorFlow's
             // registry alone.
             (_, "op_unknown" | "node_attr") => continue,

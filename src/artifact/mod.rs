@@ -8,6 +8,8 @@ mod checksum;
 pub mod data_type;
 pub mod graph;
 pub mod ops;
+#[cfg(feature = "device")]
+pub(crate) mod restore;
 mod schema;
 pub mod slice;
 pub mod table;

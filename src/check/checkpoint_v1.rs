@@ -97,7 +97,7 @@ fn tensor_of(error: &CheckpointV1Error) -> Option<&str> {
     }
 }
 
-fn reason(error: &CheckpointV1Error) -> Reason {
+pub(super) fn reason(error: &CheckpointV1Error) -> Reason {
     if let CheckpointV1Error::Version { source, .. } = error {
         return Reason::of_rejection(source);
     }

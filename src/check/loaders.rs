@@ -2,7 +2,7 @@
 //!
 //! Knows the loaders and their names. It must never know what they look at.
 
-use super::{Loader, Outcome, Reason, Warning, rule::messages};
+use super::{Loader, Outcome, Reason, Rule, Warning, rule::messages};
 
 /// The verdicts of TensorFlow's loaders on a SavedModel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +56,22 @@ pub(super) fn differs(loader: Loader, decides: &[Reason], other: &[Reason]) -> O
             let why = format!("{}: {}", reason.rule, reason.message);
             Some(messages::loader_refuses(name, place.unwrap_or_default(), why).into())
         }
-        (Some(_), None) => Some(messages::loader_takes(name, why_it_takes(loader)).into()),
+        (Some(_), None) => Some(messages::loader_takes(name, why_it_takes(loader, decides)).into()),
         _ => None,
     }
 }
 
-/// What a loader does not look at.
-const fn why_it_takes(loader: Loader) -> &'static str {
+/// Why a loader takes what is refused for these reasons.
+fn why_it_takes(loader: Loader, reasons: &[Reason]) -> &'static str {
+    let is_of_files = |reason: &Reason| {
+        matches!(reason.rule, Rule::VariableMismatch | Rule::NotFound | Rule::Corrupt)
+    };
     match loader {
-        Loader::Load => {
+        Loader::Load if !reasons.iter().all(is_of_files) => {
             ": it looks neither at the versions nor at the nodes outside of functions of a model in the TF2 format"
         }
-        Loader::Import | Loader::LoadV1 | Loader::Cpp => ", because it does not look at that",
+        Loader::Import | Loader::LoadV1 | Loader::Load | Loader::Cpp => {
+            ", because it does not look at that"
+        }
     }
 }

@@ -53,6 +53,7 @@ mod reading;
 mod reason;
 mod releases;
 mod remedy;
+mod restoring;
 mod rule;
 mod saved_model;
 mod shards;

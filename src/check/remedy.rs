@@ -33,6 +33,8 @@ pub enum Remedy {
     FetchSetAgain,
     /// The model is in a form that is not read.
     SaveUnchunked,
+    /// Files of a SavedModel are missing or damaged.
+    CopyWholeModel,
     /// The caller names the meta graph of a SavedModel by its tags.
     ChooseTags,
     /// No release loads the graph.
@@ -119,6 +121,7 @@ impl fmt::Display for Remedy {
                 "fetch what is missing again, or the index and its files anew, all of one revision"
             }
             Self::SaveUnchunked => "save it again without chunks",
+            Self::CopyWholeModel => "copy the model again, with all of its files",
             Self::ChooseTags => "name the tags of the meta graph to load",
             Self::ExportAgain => "export the graph again; no release loads it",
             Self::ReplaceOperation { replacement: Some(replacement) } => {

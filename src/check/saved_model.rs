@@ -3,7 +3,7 @@
 //! One loader decides, `tf.compat.v1.saved_model.load` unless another is asked for; what the others
 //! would do is said beside it.
 
-use std::{ffi::OsStr, path::Path, sync::Arc};
+use std::{cell::RefCell, ffi::OsStr, path::Path, rc::Rc, sync::Arc};
 
 use super::{
     CheckError, Consumer, Findings, Inspection, Kind, Loader, Loaders, Options, Reason, Remedy,
@@ -12,10 +12,11 @@ use super::{
     each::{Each, check_beside_graphs},
     graph::{self, Asked, LISTED, name_of, show_tags},
     loaders::{LOADERS, differs},
-    opened::{Bytes, Located, ModelFiles, with_suffix},
+    opened::{Located, ModelFiles},
     operations, other_kind,
     reading::{Reading, read_each},
     releases::say_which_load,
+    restoring::{Beside, has_index, variables_of},
     rule::messages,
     tensor_bundle,
 };
@@ -107,10 +108,11 @@ pub(super) fn check(
     consumers: &Each<&Consumer>,
     options: &Options,
 ) -> Each<Findings> {
+    let files = FilesBeside { model, known: RefCell::default() };
     let judged = |consumers: &Each<&Consumer>| {
         let read = read_for(model, consumers, options);
         consumers.map(|consumer| *consumer).zip(read).map_into(|(consumer, reading)| {
-            let judged = reading.and_then(|reading| judge(&reading, model, consumer, options));
+            let judged = reading.and_then(|reading| judge(&reading, &files, consumer, options));
             judged.unwrap_or_else(Into::into)
         })
     };
@@ -120,10 +122,37 @@ pub(super) fn check(
         // Without a graph nobody knows whether the variables belong to it.
         if let Some(loaders) = &mut findings.loaders {
             loaders.add(variables.outcome());
-            findings.add(variables);
+            findings.add_new(variables);
         }
         findings
     })
+}
+
+/// What lies beside a model, by the graphs that were read: consumers that read alike share it.
+struct FilesBeside<'m> {
+    model: &'m ModelFiles,
+    known: RefCell<Vec<Rc<Beside<'m>>>>,
+}
+
+impl<'m> FilesBeside<'m> {
+    /// The files for the meta graph with this number, which this consumer has read.
+    fn of(
+        &self,
+        reading: &Reading,
+        number: usize,
+        consumer: &Consumer,
+    ) -> Result<Rc<Beside<'m>>, Box<Reason>> {
+        let known =
+            self.known.borrow().iter().find(|one| one.is_of(&reading.graphs, number)).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let release = consumer.line(ArtifactLine::GraphDef).version;
+        let message = locate(self.model)?;
+        let beside = Rc::new(Beside::new(self.model, message, &reading.graphs, number, release));
+        self.known.borrow_mut().push(Rc::clone(&beside));
+        Ok(beside)
+    }
 }
 
 /// Reads the model for each consumer, in the form in which it is there.
@@ -143,7 +172,7 @@ fn read_for(
 /// What one consumer makes of the graphs of a model.
 fn judge(
     reading: &Reading,
-    model: &ModelFiles,
+    files: &FilesBeside<'_>,
     consumer: &Consumer,
     options: &Options,
 ) -> Result<Findings, Box<Reason>> {
@@ -154,17 +183,12 @@ fn judge(
     for (position, meta_graph) in meta_graphs.iter().enumerate() {
         let place = name_of(meta_graph);
         if position == chosen {
-            let judged =
-                judge_chosen(meta_graph, meta_graphs.len() == 1, reading, consumer, options);
+            let beside = files.of(reading, chosen, consumer)?;
+            let is_only = meta_graphs.len() == 1;
+            let judged = judge_chosen(meta_graph, is_only, reading, &beside, consumer, options);
             findings.versions = Some((&meta_graph.graph.versions).into());
             findings.loaders = judged.loaders;
             findings.add(judged);
-            if meta_graph.has_saver
-                && variables_of(model).is_some_and(|variables| !has_index(&variables))
-            {
-                let warning = Warning::from(messages::index_of_variables_missing());
-                findings.warn(warning.at("variables/variables.index"));
-            }
         } else if let Err(rejection) = numbers.check(&meta_graph.graph.versions) {
             let message = format!("{rejection}; this meta graph is not the one that is loaded");
             let rule = Reason::of_rejection(&rejection).rule;
@@ -180,6 +204,7 @@ fn judge_chosen(
     meta_graph: &MetaGraph,
     is_only: bool,
     reading: &Reading,
+    beside: &Beside<'_>,
     consumer: &Consumer,
     options: &Options,
 ) -> Findings {
@@ -188,11 +213,19 @@ fn judge_chosen(
     let is_object_graph = meta_graph.has_object_graph && is_only;
     let by = |loader| {
         let is_object_graph = is_object_graph && loader == Loader::Load;
-        if is_object_graph && judgement.is_none() {
-            return by_functions_alone(&meta_graph.graph, consumer);
+        let mut findings = if is_object_graph && judgement.is_none() {
+            by_functions_alone(&meta_graph.graph, consumer)
+        } else {
+            let asked = Asked { consumer, judgement, loader, is_object_graph };
+            graph::judge(meta_graph, &asked, Some(&place))
+        };
+        // A loader restores what it has built.
+        if findings.reasons().is_empty() {
+            let reasons = beside.reasons(loader, is_object_graph);
+            reasons.into_iter().for_each(|reason| findings.refuse(reason));
+            beside.warnings(loader).into_iter().for_each(|warning| findings.warn(warning));
         }
-        let asked = Asked { consumer, judgement, loader, is_object_graph };
-        graph::judge(meta_graph, &asked, Some(&place))
+        findings
     };
     let each = LOADERS.map(by);
     let mut findings = by(options.loader());
@@ -221,20 +254,6 @@ fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
         )),
         None => Findings::default(),
     }
-}
-
-/// The checkpoint that belongs to a SavedModel, by its prefix.
-fn variables_of(model: &ModelFiles) -> Option<Located> {
-    let (tree, directory) = match model {
-        ModelFiles::Directory(Located { tree, path }) => (tree, path.as_path()),
-        ModelFiles::Message(Bytes { tree, path, .. }) => (tree, path.as_deref()?.parent()?),
-    };
-    let path = directory.join("variables").join("variables");
-    Some(Located { tree: Arc::clone(tree), path })
-}
-
-fn has_index(checkpoint: &Located) -> bool {
-    checkpoint.tree.has_file(&with_suffix(&checkpoint.path, ".index"))
 }
 
 /// The variables of a model, where they are.

@@ -118,7 +118,7 @@ fn rule(error: &BundleError) -> Rule {
     }
 }
 
-fn reason(error: &BundleError) -> Reason {
+pub(super) fn reason(error: &BundleError) -> Reason {
     if let BundleError::Version { source, .. } = error {
         return Reason::of_rejection(source);
     }
@@ -158,9 +158,10 @@ pub(super) fn check_variables(variables: &Located, options: &Options) -> Finding
     match Bundle::open_for_data(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
         Err(error) => {
-            let mut reason = reason(&error);
-            reason.place.get_or_insert_with(|| VARIABLES.to_owned());
-            Findings::default().refused(reason)
+            // Whoever reads the checkpoint refuses the model for it.
+            let mut findings = Findings::default();
+            findings.warn(Warning::new(rule(&error), error.to_string()).at(VARIABLES));
+            findings
         }
     }
 }

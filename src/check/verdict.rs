@@ -96,6 +96,22 @@ impl Findings {
         self.warnings.extend(part.warnings);
     }
 
+    /// The same, without what is among the reasons already: of a tensor or file that the artifact is
+    /// refused for, nothing more is said.
+    pub(super) fn add_new(&mut self, part: Self) {
+        let known = |place: &Option<String>, message: &str| {
+            let is_about = |own: &Reason| place.is_some() && own.place == *place;
+            self.reasons.iter().any(|own| own.message == message || is_about(own))
+        };
+        let Self { reasons, warnings, .. } = part;
+        let is_new = |one: &Reason| !known(&one.place, &one.message);
+        let reasons: Vec<Reason> = reasons.into_iter().filter(is_new).collect();
+        let is_new = |one: &Warning| !known(&one.place, &one.message);
+        let warnings: Vec<Warning> = warnings.into_iter().filter(is_new).collect();
+        self.reasons.extend(reasons);
+        self.warnings.extend(warnings);
+    }
+
     pub(super) fn reasons(&self) -> &[Reason] {
         &self.reasons
     }

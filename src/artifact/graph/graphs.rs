@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    DeprecatedOperation, Judgement, StructureFault, StructureFaultKind, references::References,
+    DeprecatedOperation, Judgement, StructureFault, StructureFaultKind, objects::ObjectGraph,
+    references::References,
 };
 use crate::{artifact::schema::fields::saver_def, version::VersionDef, wire::scan::Piece};
 
@@ -43,6 +44,8 @@ pub struct MetaGraph {
     pub(super) saver: SaverNames,
     /// What in it names nodes of the graph.
     pub(super) references: References,
+    /// Where its object graph is.
+    pub(super) objects: ObjectGraph,
 }
 
 /// What the saver of a meta graph names.

@@ -41,11 +41,18 @@ mod node_rules;
 mod objects;
 mod read;
 mod references;
+#[cfg(feature = "device")]
+mod restored;
 mod rules;
 mod shapes;
 mod source;
 mod whole_text;
 
+#[cfg(feature = "device")]
+pub(crate) use self::restored::{
+    Fit, Name, ObjectValue, Restored, RestoredObjects, RestoredTable, RestoredTensor,
+    RestoredTensors, TableShape, restored,
+};
 pub use self::{
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
     fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},

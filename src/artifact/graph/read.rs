@@ -168,6 +168,7 @@ pub fn read(
             let (registries, release) = (options.registries, options.release);
             objects.judge(source, functions, registries, release, meta_graph)?;
         }
+        scanned.meta_graph.objects = scanned.objects;
         meta_graphs.push(scanned.meta_graph);
     }
     Ok(Graphs { meta_graphs, overflow })

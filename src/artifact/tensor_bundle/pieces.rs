@@ -7,6 +7,8 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
+#[cfg(feature = "device")]
+use super::verify::JOINED_BY_TENSORFLOW;
 use super::{
     Bundle, data::PlainStream, entry::TensorEntry, error::BundleError, messages::element_count,
 };
@@ -222,25 +224,7 @@ impl Bundle {
         let element = entry.checked_type()?.element_size();
         let element =
             element.ok_or_else(|| unsupported("parts are read only of elements of fixed size"))?;
-        self.boxes(entry)?;
-        let mut touched = Vec::new();
-        let mut covered = 0u64;
-        for piece in self.pieces(entry)? {
-            if let Some(common) = intersection(&piece.bounds, &wanted) {
-                covered = covered.saturating_add(elements_in(&common));
-                touched.push((piece, common));
-            }
-        }
-        if covered < needed {
-            let (wanted, pieces) = (slice.clone(), entry.raw.slices.len());
-            return Err(BundleError::SlicesMissing {
-                name: name(),
-                wanted,
-                pieces,
-                covered,
-                needed,
-            });
-        }
+        let touched = self.touched(entry, slice, &wanted, needed)?;
         // The pieces hold at least as many bytes as are wanted, and their files were compared with
         // their entries.
         let stored = touched.iter().try_fold(0u64, |sum, (piece, _)| {
@@ -254,6 +238,61 @@ impl Bundle {
             self.scatter(piece, &common, &wanted, &lengths, element, &mut out)?;
         }
         Ok(out)
+    }
+
+    /// The pieces of a tensor that a part of it of `needed` elements lies in, each with what they
+    /// have in common.
+    fn touched(
+        &self,
+        entry: &TensorEntry,
+        slice: &TensorSlice,
+        wanted: &[(i64, i64)],
+        needed: u64,
+    ) -> Result<Vec<(Piece, Vec<(i64, i64)>)>, BundleError> {
+        self.boxes(entry)?;
+        let mut touched = Vec::new();
+        let mut covered = 0u64;
+        for piece in self.pieces(entry)? {
+            if let Some(common) = intersection(&piece.bounds, wanted) {
+                covered = covered.saturating_add(elements_in(&common));
+                touched.push((piece, common));
+            }
+        }
+        if covered < needed {
+            let (name, wanted) = (entry.display(), slice.clone());
+            let pieces = entry.raw.slices.len();
+            return Err(BundleError::SlicesMissing { name, wanted, pieces, covered, needed });
+        }
+        Ok(touched)
+    }
+
+    /// Checks, without reading data, that RestoreV2 can give a tensor or a part of it: that it is
+    /// covered by what is stored, and that the files are as long as the index says.
+    #[cfg(feature = "device")]
+    pub(crate) fn check_restorable(
+        &self,
+        entry: &TensorEntry,
+        part: Option<&TensorSlice>,
+    ) -> Result<(), BundleError> {
+        if !entry.is_partitioned() {
+            return self.place(entry).map(|_| ());
+        }
+        let (name, pieces) = (|| entry.display(), entry.raw.slices.len());
+        if pieces > 1 && !JOINED_BY_TENSORFLOW.contains(&entry.checked_type()?) {
+            let found = describe(entry.raw.dtype);
+            return Err(BundleError::NotJoined { name: name(), found, pieces });
+        }
+        let touched = match part {
+            None => self.covering_pieces(entry)?,
+            Some(part) => {
+                let wanted = part
+                    .bounds(entry.shape())
+                    .map_err(|source| BundleError::Slice { name: name(), source })?;
+                let touched = self.touched(entry, part, &wanted, elements_in(&wanted))?;
+                touched.into_iter().map(|(piece, _)| piece).collect()
+            }
+        };
+        touched.iter().try_for_each(|piece| self.place(&piece.entry).map(|_| ()))
     }
 
     /// Reads a piece and copies what it has in `common` into `out`, which is the box `wanted` of

@@ -287,8 +287,16 @@ impl Bundle {
         self.find(&mut self.table.cursor(), name.as_ref())
     }
 
+    /// Whether some tensor has a name that begins like this.
+    #[cfg(feature = "device")]
+    pub(crate) fn has_prefix(&self, prefix: &[u8]) -> bool {
+        let mut cursor = self.table.cursor();
+        cursor.seek(prefix);
+        cursor.valid() && cursor.key().starts_with(prefix)
+    }
+
     /// The same with a cursor that keeps its block from one search to the next.
-    pub(super) fn find(
+    pub(in crate::artifact) fn find(
         &self,
         cursor: &mut Cursor<'_, Arc<dyn ReadAt>>,
         key: &[u8],

@@ -25,7 +25,7 @@ const STEP: usize = 128 << 10;
 const BATCH: usize = 64;
 
 /// The types whose pieces TensorFlow 2.21 joins.
-const JOINED_BY_TENSORFLOW: [DataType; 17] = [
+pub(super) const JOINED_BY_TENSORFLOW: [DataType; 17] = [
     DataType::Float32,
     DataType::Float64,
     DataType::Int32,

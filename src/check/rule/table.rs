@@ -189,9 +189,8 @@ rules! {
     /// Bytes that no version explains: a checksum, truncation, a message that no parser takes.
     Corrupt = "corrupt", Unreadable {
         meaning: "The bytes are not what any version of the format can mean: a checksum does not match, the file ends too early, or no \
-                  parser takes it. So are the objects of a model in the TF2 format that `tf.saved_model.load` cannot make of any release; \
-                  what it asks of the checkpoint for them, and of functions that it runs meanwhile, is left to TensorFlow: 1 in 20 of the \
-                  random changes to the objects of real models that it refuses.",
+                  parser takes it. So are the objects of a model in the TF2 format that `tf.saved_model.load` cannot make of any release, \
+                  and those that its checkpoint describes; what functions do that run meanwhile is left to TensorFlow.",
         example: "A checkpoint whose index ends in the middle of a block.",
         remedy: "Fetch the artifact again from where it came from, and compare the sizes and checksums.",
         messages {
@@ -199,6 +198,7 @@ rules! {
             nodes_do_not_fit(fault): "the nodes of the graph do not fit together: {fault}";
             objects_do_not_fit(found): "the object graph of the model does not fit together: there is {found}";
             names_do_not_fit(found): "the model names a node or tensor that is not as it says: {found}";
+            asset_is_empty(): "an asset is empty, and a table is made of its lines while the model is loaded";
             more_tensors_lost(count): "{count} more tensors cannot be restored";
             more_defects(count): "{count} more defects";
             no_meta_graph_in_zero_bytes(): "the file has zero bytes, and there is no meta graph in it";
@@ -211,16 +211,30 @@ rules! {
 
     /// A file, tensor or meta graph that is not there.
     NotFound = "not_found", Unreadable {
-        meaning: "Something that is asked for is not there: the file itself, a shard of a checkpoint, or a meta graph with the tags.",
+        meaning: "Something that is asked for is not there: the file itself, a shard of a checkpoint, the variables or an asset of a \
+                  model, or a meta graph with the tags.",
         example: "A SavedModel with the tags [train], where no tags are asked for: the default is `serve`, or the only meta graph.",
         remedy: "Check the path and the tags against what is there.",
         messages {
             no_message_of_model(binary, text): "the directory has neither {binary} nor {text}";
             no_such_tags(tags, there): "no meta graph has the tags {tags}; there is {there}";
-            index_of_variables_missing():
-                "the model has variables, and their index is missing; the C++ loader leaves them uninitialised, and the Python \
-                 loaders refuse the model";
+            variables_are_missing(): "the model restores variables, and there is no checkpoint to restore them from";
+            index_of_variables_missing(): "the variables of the model are not there; the C++ loader leaves them uninitialised";
+            asset_is_missing(): "an asset is not there, and it is read while the model is loaded";
+            asset_is_not_there(): "an asset is not there; nothing reads it while the model is loaded";
             no_artifact_in_directory(): "there is no artifact in this directory";
+        }
+    }
+
+    /// The checkpoint beside a model is that of another one.
+    VariableMismatch = "variable_mismatch", Unacceptable {
+        meaning: "The checkpoint beside a SavedModel is whole, and it is not that of the model: it lacks a variable that a loader \
+                  restores, or has it with another type or shape. `tf.saved_model.load` compares shapes, the other loaders only those of \
+                  variables that are no resources.",
+        example: "A SavedModel whose folder `variables` was taken from another model.",
+        remedy: "Put the checkpoint beside the model that it was saved with, or export the model again.",
+        messages {
+            more_variables_differ(count): "{count} more variables are not in the checkpoint as the model restores them";
         }
     }
 

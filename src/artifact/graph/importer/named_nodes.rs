@@ -21,8 +21,8 @@ use crate::artifact::{
         GraphError, ImportFault, ImportFaultKind, MetaGraph, node_at,
         node_rules::{NodeRules, Strictness},
         references::{
-            Asked, CollectionKind, Named, Names, NoObject, Referring, Signature, TensorReference,
-            names_in, node_in_cpp, nodes_named,
+            Asked, CollectionKind, INIT_COLLECTIONS, INIT_SIGNATURE, Named, Names, NoObject,
+            Referring, Signature, TensorReference, names_in, node_in_cpp, nodes_named,
         },
         rules::shown,
         source::Extent,
@@ -30,11 +30,6 @@ use crate::artifact::{
     ops::{Operation, Registry},
     schema::SAVED_MODEL,
 };
-
-/// The signature of the operation that is run at the end, which is also the key of its output.
-const INIT_SIGNATURE: &str = "__saved_model_init_op";
-/// The collections that such an operation was in before.
-const INIT_COLLECTIONS: [&str; 2] = ["saved_model_main_op", "legacy_init_op"];
 
 /// The collection of what a part of a graph needs of the rest.
 const UNBOUND: &str = "unbound_inputs";

@@ -17,6 +17,8 @@ mod structures;
 mod together;
 mod values;
 
+use std::fmt;
+
 use self::{
     facts::Facts,
     faults::{ObjectFault, ObjectFaults, Whose},
@@ -33,11 +35,22 @@ use crate::artifact::{ops::Registry, schema::SAVED_OBJECT_GRAPH};
 const MOST_PARTS: usize = 16;
 
 /// Where the object graph of a meta graph is: a message may come in parts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct ObjectGraph {
     parts: Vec<Extent>,
     /// Whether there are more parts than are looked at.
     is_oversized: bool,
+}
+
+/// Without the places: the same graph has others in its text form.
+impl fmt::Debug for ObjectGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { parts, is_oversized } = self;
+        f.debug_struct("ObjectGraph")
+            .field("parts", &parts.len())
+            .field("is_oversized", is_oversized)
+            .finish()
+    }
 }
 
 impl ObjectGraph {
@@ -47,6 +60,12 @@ impl ObjectGraph {
         if !self.is_oversized {
             self.parts.push(part);
         }
+    }
+
+    /// Its parts, unless there are none or more than are looked at.
+    pub(super) fn parts(&self) -> Option<&[Extent]> {
+        let is_looked_at = !self.parts.is_empty() && !self.is_oversized;
+        is_looked_at.then_some(self.parts.as_slice())
     }
 
     /// Says of each release that has found nothing yet what `tf.saved_model.load` finds here.

@@ -4,12 +4,16 @@
 //! Knows how these are written, how Python reads the name of a node or tensor, and where in the
 //! file a node of some name is. It must never know what such a node is, nor which loader asks.
 
+mod init;
 mod messages;
 mod name;
 mod nodes;
 mod reader;
 
+#[cfg(feature = "device")]
+pub(super) use self::{init::init_name, reader::ASSETS};
 pub(super) use self::{
+    init::{INIT_COLLECTIONS, INIT_SIGNATURE},
     messages::{NoObject, names_in},
     name::{Asked, Named, node_in_cpp},
     nodes::{Names, nodes_named},

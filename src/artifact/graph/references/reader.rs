@@ -10,13 +10,15 @@ use crate::{
             whole_text::WholeText,
         },
         schema::{
-            ASSET_FILE_DEF, COLLECTION_DEF, COLLECTION_DEF_BYTES_LIST, COLLECTION_DEF_NODE_LIST,
-            Field, META_GRAPH_DEF_COLLECTION_DEF_ENTRY, META_GRAPH_DEF_SIGNATURE_DEF_ENTRY,
-            MessageId, SAVER_DEF, SIGNATURE_DEF, SIGNATURE_DEF_INPUTS_ENTRY,
-            SIGNATURE_DEF_OUTPUTS_ENTRY, TENSOR_INFO, TENSOR_INFO_COO_SPARSE,
+            ANY, ASSET_FILE_DEF, COLLECTION_DEF, COLLECTION_DEF_ANY_LIST,
+            COLLECTION_DEF_BYTES_LIST, COLLECTION_DEF_NODE_LIST, Field,
+            META_GRAPH_DEF_COLLECTION_DEF_ENTRY, META_GRAPH_DEF_SIGNATURE_DEF_ENTRY, MessageId,
+            SAVER_DEF, SIGNATURE_DEF, SIGNATURE_DEF_INPUTS_ENTRY, SIGNATURE_DEF_OUTPUTS_ENTRY,
+            TENSOR_INFO, TENSOR_INFO_COO_SPARSE,
             fields::{
-                collection_def, meta_graph_def_collection_def_entry, saver_def, signature_def,
-                signature_def_inputs_entry, tensor_info, tensor_info_coo_sparse,
+                any, asset_file_def, collection_def, meta_graph_def_collection_def_entry,
+                saver_def, signature_def, signature_def_inputs_entry, tensor_info,
+                tensor_info_coo_sparse,
             },
         },
     },
@@ -27,6 +29,9 @@ use crate::{
 const MOST_TEXT: usize = 4 << 20;
 const EACH_TEXT: usize = 32;
 
+/// The collection of assets, each a message of any type, in models of `tf.compat.v1`.
+pub(in super::super) const ASSETS: &str = "saved_model_assets";
+
 /// What a meta graph says that refers to nodes.
 #[derive(Debug, Default)]
 pub(in super::super) struct Referring {
@@ -35,6 +40,8 @@ pub(in super::super) struct Referring {
     pub(in super::super) saver: Option<SaverReferences>,
     /// What takes the paths of assets.
     pub(in super::super) assets: Vec<TensorReference>,
+    /// The file of each of these, in the folder of assets.
+    pub(in super::super) asset_files: Vec<String>,
 }
 
 /// A collection by its name.
@@ -115,6 +122,8 @@ struct ReferenceReader {
     /// The name of the input or output.
     tensor_key: String,
     tensor: TensorReference,
+    /// The file of the asset.
+    file: String,
     found: Referring,
 }
 
@@ -128,7 +137,10 @@ impl ReferenceReader {
             META_GRAPH_DEF_SIGNATURE_DEF_ENTRY => {
                 self.found.signatures.insert(key, std::mem::take(&mut self.signature));
             }
-            ASSET_FILE_DEF => self.found.assets.push(std::mem::take(&mut self.tensor)),
+            ASSET_FILE_DEF => {
+                self.found.assets.push(std::mem::take(&mut self.tensor));
+                self.found.asset_files.push(std::mem::take(&mut self.file));
+            }
             _ => {
                 self.found.saver.get_or_insert_default();
             }
@@ -181,7 +193,8 @@ impl Visitor for ReferenceReader {
                     _ => CollectionKind::Other,
                 };
                 self.begin_list(kind);
-                if kind == CollectionKind::Other {
+                let are_assets = number == collection_def::ANY_LIST && self.key == ASSETS;
+                if kind == CollectionKind::Other && !are_assets {
                     return Step::Over;
                 }
             }
@@ -203,6 +216,7 @@ impl Visitor for ReferenceReader {
                 | META_GRAPH_DEF_SIGNATURE_DEF_ENTRY
                 | SIGNATURE_DEF_INPUTS_ENTRY
                 | SIGNATURE_DEF_OUTPUTS_ENTRY
+                | COLLECTION_DEF_ANY_LIST
                 | ASSET_FILE_DEF,
                 _,
             ) => {}
@@ -236,7 +250,8 @@ impl Visitor for ReferenceReader {
                 SIGNATURE_DEF_INPUTS_ENTRY | SIGNATURE_DEF_OUTPUTS_ENTRY,
                 signature_def_inputs_entry::KEY,
             ) => self.tensor_key = name(),
-            (COLLECTION_DEF_NODE_LIST | COLLECTION_DEF_BYTES_LIST, _) => {
+            (ASSET_FILE_DEF, asset_file_def::FILENAME) => self.file = name(),
+            (COLLECTION_DEF_NODE_LIST | COLLECTION_DEF_BYTES_LIST, _) | (ANY, any::VALUE) => {
                 let value = text.to_vec();
                 self.collection.values.push(value);
             }
@@ -248,7 +263,7 @@ impl Visitor for ReferenceReader {
     }
 
     fn wants_bytes(&self, message: MessageId, _field: &'static Field) -> bool {
-        message == COLLECTION_DEF_BYTES_LIST
+        message == COLLECTION_DEF_BYTES_LIST || message == ANY
     }
 
     fn release(&self) -> i32 {

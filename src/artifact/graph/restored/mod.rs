@@ -1,0 +1,192 @@
+//! What loaders restore of a SavedModel from the checkpoint beside it: the tensors that the saver
+//! of its meta graph reads, the objects that its variables are, and the assets that are read while
+//! it is loaded.
+//!
+//! The nodes that a loader runs are found by their names, in a few walks over the file. What runs
+//! otherwise than exporters have it (texts that are computed, operations of the first releases) is
+//! not told: nobody judges it then.
+//!
+//! Knows the graph and the object graph. It must never know a checkpoint.
+
+mod assets;
+mod body;
+mod find;
+mod input;
+mod node;
+mod objects;
+mod program;
+mod saver;
+
+use std::collections::HashSet;
+
+use prost::Message as _;
+
+pub(crate) use self::objects::{Name, ObjectValue, RestoredObjects};
+use self::{input::node_name, program::Program};
+use super::{
+    Form, GraphError, Message, MetaGraph,
+    references::{ASSETS, Referring, TensorReference, init_name},
+    source::Source,
+};
+use crate::files::ReadAt;
+
+/// What a loader demands of the shape of a tensor that it restores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// Nothing.
+    #[default]
+    Any,
+    /// These sizes.
+    Shape(Vec<i64>),
+    /// So many elements.
+    Elements(i64),
+}
+
+/// A tensor that is read from a checkpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct RestoredTensor {
+    pub(crate) name: Vec<u8>,
+    /// The part of it, as RestoreV2 takes it: nothing for all of it.
+    pub(crate) slice: Vec<u8>,
+    /// The number of the element type.
+    pub(crate) data_type: i32,
+    pub(crate) fit: Fit,
+}
+
+/// How the keys of a table lie to its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TableShape {
+    /// A value for each key.
+    Scalars,
+    /// A tensor for each key, of these sizes where they are known.
+    Values(Option<Vec<i64>>),
+    /// A row for each row.
+    Rows,
+    /// It is not known; as many of both.
+    Unknown,
+}
+
+/// A table that is filled from two tensors, by their positions.
+#[derive(Clone, Debug)]
+pub(crate) struct RestoredTable {
+    pub(crate) keys: usize,
+    pub(crate) values: usize,
+    pub(crate) shape: TableShape,
+}
+
+/// All tensors that a saver reads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RestoredTensors {
+    pub(crate) tensors: Vec<RestoredTensor>,
+    pub(crate) tables: Vec<RestoredTable>,
+}
+
+/// What loaders restore.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Restored {
+    /// What the saver reads; `None` where that cannot be told.
+    pub(crate) by_saver: Option<RestoredTensors>,
+    /// The objects of a model in the TF2 format, where they can be told.
+    pub(crate) objects: Option<RestoredObjects>,
+    /// Whether the graph has its variables in a collection, where Python finds them.
+    pub(crate) collects_variables: bool,
+    /// The files of the assets.
+    pub(crate) assets: Vec<RestoredAsset>,
+}
+
+/// A file of a model that its graph names.
+#[derive(Clone, Debug)]
+pub(crate) struct RestoredAsset {
+    /// Its path in the folder of assets.
+    pub(crate) file: String,
+    /// Whether it is read while the model is loaded.
+    pub(crate) is_read: bool,
+}
+
+/// Reads what loaders restore of the meta graph with this number, which has no fault.
+///
+/// # Errors
+/// [`GraphError`], if the system cannot read the file.
+pub(crate) fn restored(
+    bytes: &dyn ReadAt,
+    form: Form,
+    number: usize,
+    meta_graph: &MetaGraph,
+    release: i32,
+) -> Result<Restored, GraphError> {
+    let source = Source::new(bytes, Message::SavedModel, form);
+    let referring = meta_graph.references.read(source, release)?;
+    let mut program = Program::new(source, number, release)?;
+    let by_saver = match &referring.saver {
+        Some(saver) => {
+            let fed = node_name(saver.filename.as_bytes());
+            let run = program.gather(node_name(saver.restore.as_bytes()), fed)?;
+            let known = !program.is_unclear;
+            known.then(|| saver::restored(&program, &run)).flatten()
+        }
+        None => None,
+    };
+    let assets = assets_of(&mut program, &referring)?;
+    let objects = match meta_graph.objects.parts() {
+        Some(parts) => objects::read(source, parts, release)?,
+        None => None,
+    };
+    let variables = referring.collections.get("variables");
+    let collects_variables = variables.is_some_and(|variables| !variables.values.is_empty());
+    Ok(Restored { by_saver, objects, collects_variables, assets })
+}
+
+/// The assets of a model, and whether what is run once variables are restored reads them.
+fn assets_of(
+    program: &mut Program<'_>,
+    referring: &Referring,
+) -> Result<Vec<RestoredAsset>, GraphError> {
+    let named = named_assets(referring);
+    let names: HashSet<&[u8]> = named.iter().map(|(name, _)| name.as_slice()).collect();
+    let read = match init_name(referring).filter(|_| !names.is_empty()) {
+        Some(init) => {
+            let run = program.gather(node_name(init.as_bytes()), b"")?;
+            assets::read_while_loaded(program, &run, &names)
+        }
+        None => HashSet::new(),
+    };
+    let asset = |(name, file): &(Vec<u8>, String)| RestoredAsset {
+        file: file.clone(),
+        is_read: read.contains(name),
+    };
+    Ok(named.iter().map(asset).collect())
+}
+
+/// The nodes that take the paths of assets, each with the file in the folder of assets. They are
+/// written in the meta graph, or before that in a collection.
+fn named_assets(referring: &Referring) -> Vec<(Vec<u8>, String)> {
+    let name = |asset: &TensorReference| match asset {
+        TensorReference::Name(text) => node_name(text.as_bytes()).to_vec(),
+        _ => Vec::new(),
+    };
+    let in_graph = referring.assets.iter().map(name).zip(referring.asset_files.iter().cloned());
+    let collected = referring.collections.get(ASSETS).filter(|_| referring.assets.is_empty());
+    let collected = collected.into_iter().flat_map(|one| &one.values);
+    let collected = collected.filter_map(|bytes| AssetFileDef::decode(bytes.as_slice()).ok());
+    let collected = collected.map(|asset| {
+        let tensor = asset.tensor_info.unwrap_or_default();
+        (node_name(tensor.name.as_bytes()).to_vec(), asset.filename)
+    });
+    in_graph.chain(collected).collect()
+}
+
+/// `tensorflow.AssetFileDef`, as far as it counts.
+#[derive(Clone, PartialEq, prost::Message)]
+struct AssetFileDef {
+    #[prost(message, optional, tag = "1")]
+    tensor_info: Option<TensorInfo>,
+    #[prost(string, tag = "2")]
+    filename: String,
+}
+
+/// `tensorflow.TensorInfo`, the same.
+#[derive(Clone, PartialEq, prost::Message)]
+struct TensorInfo {
+    #[prost(string, tag = "1")]
+    name: String,
+}
