@@ -201,14 +201,15 @@ impl Terminal {
 
     /// Prints one result as a JSON line; only with `--json`.
     pub(crate) fn object(&mut self, value: &Value) -> Result<(), Failure> {
-        let line = format!("{value}\n");
-        self.print(line.as_bytes())
+        let line = escaped(value.to_string(), |c| format!("\\u{:04x}", u32::from(c)));
+        self.print(format!("{line}\n").as_bytes())
     }
 
     /// Prints a line for people; not with `--json`.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         if !self.json {
-            self.print(format!("{text}\n").as_bytes())?;
+            let line = escaped(text.to_string(), |c| c.escape_default().to_string());
+            self.print(format!("{line}\n").as_bytes())?;
         }
         Ok(())
     }
@@ -238,8 +239,9 @@ impl Terminal {
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         if !self.quiet {
             let Self { bars, stderr, .. } = self;
+            let line = escaped(text.to_string(), |c| c.escape_default().to_string());
             // Nobody can be told that standard error is gone.
-            let _ = bars.aside(|| writeln!(stderr, "{text}"));
+            let _ = bars.aside(|| writeln!(stderr, "{line}"));
         }
     }
 
@@ -360,7 +362,26 @@ pub(crate) fn json_of_path(path: &Path) -> Value {
 
 /// Whether a character turns the direction of text: such are no control characters.
 fn turns(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character beyond the control characters of ASCII does something to a terminal: U+007F,
+/// those of C1 (U+009B begins a sequence as an escape does), and what turns text. No words of the
+/// command have one.
+fn acts(c: char) -> bool {
+    matches!(c, '\u{7f}'..='\u{9f}') || turns(c)
+}
+
+/// A line in which each such character is escaped: all that is printed goes through here.
+fn escaped(line: String, escape: impl Fn(char) -> String) -> String {
+    if !line.contains(acts) {
+        return line;
+    }
+    let mut shown = String::with_capacity(line.len() + 16);
+    for c in line.chars() {
+        if acts(c) { shown.push_str(&escape(c)) } else { shown.push(c) }
+    }
+    shown
 }
 
 /// A message in which words of files, of servers and of plug-ins may stand: escaped where they

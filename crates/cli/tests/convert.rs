@@ -189,3 +189,30 @@ fn a_folder_of_orbax_is_told_with_who_reads_it() {
     // The paths are in quotes inside of the shell's.
     assert!(said.contains(r#"python -c 'import serdes_ml; serdes_ml.convert(""#), "{said}");
 }
+
+#[test]
+fn convert_takes_options_anywhere_between_its_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, out] = ["a.safetensors", "b.npy", "o.sds"].map(|name| folder.path().join(name));
+    fs::copy(root().join("tests/data/kinds/model.safetensors"), &a).unwrap();
+    fs::copy(root().join("tests/data/kinds/array.npy"), &b).unwrap();
+    let (a, b, out) = (text(&a), text(&b), text(&out));
+    for arguments in [
+        vec!["convert", a, "--quiet", out],
+        vec!["convert", a, "--only", "*", out],
+        vec!["convert", a, "--skip-unsupported", b, "--sync", "none", out],
+        vec!["convert", "--json", a, "-q", b, "--only", "*", out],
+        vec!["convert", a, b, out, "--quiet"],
+        vec!["diff", a, "--quiet", a],
+        vec!["diff", "--rtol", "0", a, "--atol", "0", a],
+        vec!["check", a, "--quiet", b, "--strict"],
+        vec!["save", "--from", a, "--quiet", "--from", b, "-o", out],
+        vec!["ops", "2.16", "--quiet", "MatMul"],
+        vec!["explain", "--quiet", "corrupt"],
+    ] {
+        done(&arguments);
+    }
+    for too_few in [vec!["convert"], vec!["convert", a], vec!["convert", a, "--quiet"]] {
+        assert_eq!(serdes(&too_few).status.code(), Some(2), "{too_few:?}");
+    }
+}

@@ -9,10 +9,10 @@ use crate::arguments::SyncMode;
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
-    /// What is read: .pt, .pth, .safetensors, .safetensors.index.json, .npz, .npy, .sds, the prefix
+    /// First what is read, one or several: .pt, .pth, .safetensors, .safetensors.index.json, .npz, .npy, .sds, the prefix
     /// of a TensorFlow V2 checkpoint, or `-` for standard input; and last, what is written:
     /// .sds, .safetensors, .npz, .npy, the prefix of a checkpoint, or `-` for standard output.
-    #[arg(required = true, num_args = 2.., value_names = ["SOURCE", "TARGET"])]
+    #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// What standard input is, where its first bytes do not say: torch, safetensors, npy, npz or
     /// device_state.

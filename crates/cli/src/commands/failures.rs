@@ -24,6 +24,9 @@ pub(crate) fn tensor_io(error: tensor_io::Error) -> Failure {
         error @ tensor_io::Error::CannotSave { .. } => {
             Failure::of(error).with_hint("leave such tensors out with --skip-unsupported")
         }
+        error @ tensor_io::Error::Corrupt { .. } => {
+            Failure::of(error).with_hint("fetch or write the file again")
+        }
         error => Failure::of(error),
     }
 }

@@ -38,6 +38,7 @@ mod small_file;
 mod streams;
 #[cfg(target_os = "linux")]
 mod supervised;
+mod unread;
 mod verdicts;
 pub(crate) mod versions;
 mod watch;

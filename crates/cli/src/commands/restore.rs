@@ -19,7 +19,7 @@ use crate::{
         device::{self, OpenDevice},
         failures,
         moved::Moved,
-        places, save, streams, watch,
+        places, save, streams, unread, watch,
     },
     failure::Failure,
     status::Status,
@@ -125,8 +125,14 @@ fn open(
         Some(input) => Reader::from_source(input, streams::INPUT),
         None if arguments.direct => Reader::open_in(files.clone()),
         None => storage.open_state(file),
-    }
-    .map_err(failures::device_state)?;
+    };
+    let state = state.map_err(|error| {
+        let failure = failures::device_state(error);
+        if streams::is_input(&arguments.file) || failure.status() == Status::No {
+            return failure;
+        }
+        unread::no_state(failure, storage, file)
+    })?;
     let tensors = trips::select(&state, &arguments.only).map_err(failures::device_state)?;
     Ok(Found { state, tensors, lost: Vec::new(), lost_parts: Vec::new(), incomplete: false })
 }

@@ -16,7 +16,11 @@ use serdes::{
     tensor_io::{self, Form, Source},
 };
 
-use crate::{commands::failures, failure::Failure, startup};
+use crate::{
+    commands::{failures, unread},
+    failure::Failure,
+    startup,
+};
 
 /// What standard input is called in messages; a tensor that has no name of its own gets it too.
 pub(crate) const INPUT: &str = "stdin";
@@ -73,11 +77,18 @@ pub(crate) fn open(
     input: Option<&Arc<dyn ReadAt>>,
     form: Option<Form>,
 ) -> Result<Box<dyn Source>, Failure> {
-    let opened = match input.filter(|_| is_input(path)) {
-        Some(input) => tensor_io::open_at(Arc::clone(input), INPUT, form),
-        None => tensor_io::open_in(storage, path),
-    };
-    opened.map_err(failures::tensor_io)
+    if let Some(input) = input.filter(|_| is_input(path)) {
+        let opened = tensor_io::open_at(Arc::clone(input), INPUT, form);
+        return opened.map_err(failures::tensor_io);
+    }
+    match tensor_io::open_in(storage, path) {
+        // An archive without arrays may be one of another kind.
+        Ok(source) if source.tensors().is_empty() => {
+            unread::foreign(storage, path).map_or(Ok(source), Err)
+        }
+        Ok(source) => Ok(source),
+        Err(error) => Err(unread::explained(failures::tensor_io(error), storage, path)),
+    }
 }
 
 /// All of standard input, to be read from any place: the file itself where it is one, else what was

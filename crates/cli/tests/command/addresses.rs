@@ -197,3 +197,28 @@ fn an_inspection_says_what_each_device_of_a_state_holds() {
     let words = String::from_utf8_lossy(&words.stdout).into_owned();
     assert!(words.contains("device") && words.contains("sharding"), "{words}");
 }
+
+#[test]
+fn an_index_of_the_web_is_followed_to_the_files_beside_it() {
+    let index = |file: &str| {
+        let map = serde_json::json!({ "weight_map": { "ones": "tiny.safetensors", "x": file } });
+        map.to_string().into_bytes()
+    };
+    let web = Web::of([
+        ("m/tiny.safetensors", fs::read(tiny()).unwrap()),
+        ("m/good.safetensors.index.json", index("tiny.safetensors")),
+        ("m/lost.safetensors.index.json", index("lost.safetensors")),
+    ]);
+    let check = |name: &str| {
+        let output = serdes(&["check", &web.at(name), "--json"]);
+        let object = objects(&output).remove(0);
+        (status(&output), object["kind"].clone(), object["reasons"].to_string())
+    };
+    let (code, kind, reasons) = check("m/good.safetensors.index.json");
+    assert_eq!((code, kind), (2, "shard_index".into()), "{reasons}");
+    assert!(reasons.contains("x in tiny.safetensors"), "{reasons}");
+    let (_, _, reasons) = check("m/lost.safetensors.index.json");
+    assert!(reasons.contains("not_found") && reasons.contains("lost.safetensors"), "{reasons}");
+    let inspected = serdes(&["inspect", &web.at("m/good.safetensors.index.json"), "--json"]);
+    assert!(objects(&inspected)[0]["tensors"].as_array().unwrap().len() > 3);
+}

@@ -138,3 +138,29 @@ fn a_type_that_nobody_serializes_is_named_for_programs() {
     assert_eq!(reason["rule"], "missing_type");
     assert_eq!(reason["found"], "xla::ifrt::Something");
 }
+
+#[test]
+fn a_damaged_file_of_tensors_says_how_and_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = fs::read(data("kinds/model.safetensors")).unwrap();
+    let longer = [&good[..], &[0; 17]].concat();
+    for (name, bytes, said, helps) in [
+        ("cut", &good[..good.len() - 5], "cut off, 5 bytes short", "fetch or write the file again"),
+        ("longer", &longer, "17 bytes too many", "fetch or write the file again"),
+        ("zeros", &[0; 4096], "never filled", "fetch or write the file again"),
+        ("text", b"Entry not found", "Entry not found", "fetch or write the file again"),
+        ("page", b"<!DOCTYPE html><p>", "HTML", "log in"),
+        ("pointer", b"version https://git-lfs.github.com/spec/v1\n", "git-lfs", "git lfs pull"),
+    ] {
+        let path = folder.path().join(format!("{name}.safetensors"));
+        fs::write(&path, bytes).unwrap();
+        let output = serdes(&["check", text(&path)]);
+        let shown = printed(&output);
+        assert_eq!(status(&output), 2, "{name}: {shown}");
+        assert!(shown.contains(said) && shown.contains("help: "), "{name}: {shown}");
+        assert!(shown.contains(helps), "{name}: {shown}");
+        let output = serdes(&["convert", text(&path), text(&folder.path().join("o.sds"))]);
+        let shown = String::from_utf8(output.stderr).unwrap();
+        assert!(shown.contains(said) && shown.contains("fetch or write"), "{name}: {shown}");
+    }
+}

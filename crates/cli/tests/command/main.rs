@@ -14,6 +14,7 @@ mod explain;
 mod help;
 mod inspect;
 mod json;
+mod kinds;
 mod merge;
 mod negotiate;
 mod ops;
@@ -37,5 +38,6 @@ mod shards;
 #[cfg(target_os = "linux")]
 mod signals;
 mod streams;
+mod terminals;
 mod testkit;
 mod versions;
