@@ -66,4 +66,5 @@ pub use health::Health;
 pub use ranges::Ranges;
 pub use server::{
     Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, StateHolder, Tokens,
+    TrialCompiler, TrialFailure,
 };

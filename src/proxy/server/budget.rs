@@ -1,10 +1,16 @@
 //! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given
 //! back on drop.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use smallvec::{SmallVec, smallvec};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use super::limits::Limits;
 use crate::{codec::Status, proxy::status::status};
@@ -213,6 +219,12 @@ impl Account {
         }
     }
 
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is never `amount`.
+    pub(crate) fn can_hold(&self, amount: u64) -> Result<(), Status> {
+        self.levels.iter().try_for_each(|level| level.pages_of(amount).map(drop))
+    }
+
     /// The limit that a wait for `amount` waits for.
     fn in_the_way(&self, amount: u64) -> Status {
         let missing = |level: &&Budget| {
@@ -263,6 +275,62 @@ pub(crate) struct Share {
     pub(crate) _arrays: Holding,
     /// For one in pinned memory.
     pub(crate) _pinned: Option<Holding>,
+}
+
+/// Room that programs take for themselves while they run.
+#[derive(Debug, Default)]
+pub(crate) struct Insides {
+    /// How many programs have some.
+    taken: AtomicUsize,
+    given_back: Notify,
+}
+
+/// What a program has taken for itself, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    held: Option<Holding>,
+    of: Arc<Insides>,
+}
+
+impl Insides {
+    /// Takes room, and waits for it no longer than that, and only as long as a program runs that
+    /// gives its own back: arrays are freed by clients, who would not know that they are waited
+    /// for.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        limit: Duration,
+        take: impl Fn() -> Result<Holding, Status>,
+    ) -> Result<Inside, Status> {
+        let found = tokio::time::timeout(limit, async {
+            loop {
+                let mut given_back = std::pin::pin!(self.given_back.notified());
+                given_back.as_mut().enable();
+                let is_alone = self.taken.load(Ordering::Acquire) == 0;
+                match take() {
+                    Err(_) if !is_alone => given_back.await,
+                    found => return found,
+                }
+            }
+        });
+        let held = match found.await {
+            Ok(found) => found?,
+            Err(_) => take()?,
+        };
+        self.taken.fetch_add(1, Ordering::AcqRel);
+        Ok(Inside { held: Some(held), of: Arc::clone(self) })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // First the room, then the word of it.
+        drop(self.held.take());
+        self.of.taken.fetch_sub(1, Ordering::AcqRel);
+        self.of.given_back.notify_waiters();
+    }
 }
 
 /// Room for a number of things that changes often: it is taken and given back in steps.
@@ -346,6 +414,28 @@ mod tests {
         assert!(!next.is_finished());
         drop(all);
         next.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn insides_wait_for_programs_that_run_and_for_nobody_else() {
+        let (account, insides) = (account(8192), Arc::new(Insides::default()));
+        let limit = Duration::from_secs(60);
+        let array = account.take_now(4096).unwrap();
+        let error = insides.take(limit, || account.take_now(8192)).await.unwrap_err();
+        assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+        let first = insides.take(limit, || account.take_now(4096)).await.unwrap();
+        let next = tokio::spawn({
+            let (account, insides) = (account.clone(), Arc::clone(&insides));
+            async move { insides.take(limit, || account.take_now(4096)).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!next.is_finished());
+        drop(first);
+        next.await.unwrap().unwrap();
+        // Nobody is left who could give the rest back.
+        assert!(insides.take(limit, || account.take_now(8192)).await.is_err());
+        drop(array);
+        assert!(insides.take(limit, || account.take_now(8192)).await.is_ok());
     }
 
     #[test]

@@ -7,8 +7,9 @@ use super::{
     access::{Acceptor, Access, Encryption, Tokens},
     arrays::{Devices, ServedDevices},
     budget::Budgets,
-    context::Context,
+    context::{Compilation, Context},
     limits::Limits,
+    programs::{OptionRules, TrialCompiler, Trials},
     registry::Registry,
     state::{Room, State, StateOptions},
 };
@@ -36,6 +37,9 @@ impl Server {
             previous_states: 1,
             state_versions: Versions::current(),
             program_bridge: None,
+            trial_compiler: None,
+            compile_options: Vec::new(),
+            portable_programs_only: false,
         }
     }
 }
@@ -55,6 +59,9 @@ pub struct ServerBuilder {
     previous_states: u32,
     state_versions: Versions,
     program_bridge: Option<Arc<dyn ProgramBridge>>,
+    trial_compiler: Option<Arc<dyn TrialCompiler>>,
+    compile_options: Vec<String>,
+    portable_programs_only: bool,
 }
 
 impl fmt::Debug for ServerBuilder {
@@ -176,11 +183,39 @@ impl ServerBuilder {
         self
     }
 
+    /// Has programs compiled by `compiler` first, in a process of its own, so that a program which
+    /// ends the compiler ends nothing else. Without it the compiler runs in this process alone, and
+    /// a client can end that.
+    #[must_use]
+    pub fn trial_compiler(mut self, compiler: Arc<dyn TrialCompiler>) -> Self {
+        self.trial_compiler = Some(compiler);
+        self
+    }
+
+    /// Takes programs only as portable artifacts of StableHLO, which is what clients of JAX send, and
+    /// reads the structure of each before the plug-in does. Without this a plug-in gets whatever a
+    /// client calls a program, the text of MLIR too, whose parser some texts end.
+    #[must_use]
+    pub fn portable_programs_only(mut self) -> Self {
+        self.portable_programs_only = true;
+        self
+    }
+
+    /// Takes this option of XLA's compiler from clients, whatever its value: by its name
+    /// (`xla_dump_to`), or by its number in `xla.DebugOptions`. Without this a list of options and
+    /// values passes that are known to do no harm, and everything else is refused by its name. May
+    /// be called for several.
+    #[must_use]
+    pub fn allow_compile_option(mut self, name: impl Into<String>) -> Self {
+        self.compile_options.push(name.into());
+        self
+    }
+
     /// The server; it does nothing yet.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for ranges that this build does not speak, a name that no
-    /// platform has, a certificate or a key that cannot be used, a place where no state can be
+    /// platform has, a compile option that no client gets, a certificate or a key that cannot be used, a place where no state can be
     /// written or another server has its state, and a plug-in without devices;
     /// [`ProxyError::State`] for a state that cannot be restored; [`ProxyError::Device`] if a
     /// device cannot be used.
@@ -189,6 +224,7 @@ impl ServerBuilder {
         if let Some(name) = &self.platform {
             check_platform(name)?;
         }
+        let rules = OptionRules::new(self.compile_options)?;
         let devices = Devices::of(&self.devices)?.on_platform(self.platform);
         // Said now, not when the first client comes.
         let tls = Acceptor::new(&self.encryption)?;
@@ -200,7 +236,10 @@ impl ServerBuilder {
         let budgets = Budgets::of_all(&limits);
         let room = Room::new(budgets.arrays.clone(), budgets.pinned.clone());
         let state = State::open(state, &devices, &gauges, &room)?;
-        let context = Context::new(limits, devices, gauges, budgets, self.program_bridge);
+        let trials = Trials::new(self.trial_compiler);
+        let portable_only = self.portable_programs_only;
+        let compilation = Compilation { bridge: self.program_bridge, trials, rules, portable_only };
+        let context = Context::new(limits, devices, gauges, budgets, compilation);
         let access = Access::new(self.tokens, self.session_tokens);
         let (state, directory) = (Arc::new(state), self.transfer_directory);
         Ok(Server::new(Registry::new(context, ranges, access, state, directory), tls))

@@ -16,11 +16,12 @@ use tokio::{
 
 use super::{
     arrays::Devices,
-    budget::Budgets,
+    budget::{Budgets, Insides},
     launches::Launches,
     limits::Limits,
     metrics::Gauges,
     pace::{Pace, Passing},
+    programs::{OptionRules, Trials},
     turns::{Turn, Turns},
 };
 use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
@@ -48,8 +49,22 @@ pub(crate) struct Context {
     passing: Passing,
     /// The order in which programs on several devices are launched.
     pub(crate) launches: Launches,
+    /// What programs that run have taken for themselves.
+    pub(crate) insides: Arc<Insides>,
+    pub(crate) compilation: Compilation,
+}
+
+/// How programs are compiled.
+#[derive(Debug, Default)]
+pub(crate) struct Compilation {
     /// Who writes programs for the plug-in where that is not done here.
     pub(crate) bridge: Option<Arc<dyn ProgramBridge>>,
+    /// Who compiles them first.
+    pub(crate) trials: Trials,
+    /// Which options of clients are taken.
+    pub(crate) rules: OptionRules,
+    /// Whether programs are portable artifacts of StableHLO and nothing else.
+    pub(crate) portable_only: bool,
 }
 
 /// Programs that call functions of their clients and are being launched, at a time.
@@ -62,7 +77,7 @@ impl Context {
         devices: Devices,
         gauges: Arc<Gauges>,
         budgets: Budgets,
-        bridge: Option<Arc<dyn ProgramBridge>>,
+        compilation: Compilation,
     ) -> Arc<Self> {
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         let compilers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
@@ -80,7 +95,8 @@ impl Context {
             transfers: Pace::default(),
             passing: Passing::default(),
             launches,
-            bridge,
+            insides: Arc::default(),
+            compilation,
         })
     }
 
@@ -222,7 +238,7 @@ mod tests {
         let devices = Devices::of(&(&plugin).into()).unwrap();
         let limits = Limits::default().resolved(devices.memory());
         let budgets = Budgets::of_all(&limits);
-        Context::new(limits, devices, Arc::default(), budgets, None)
+        Context::new(limits, devices, Arc::default(), budgets, Compilation::default())
     }
 
     const fn turn(session: u64) -> Turn {

@@ -85,8 +85,9 @@ pub struct Limits {
     pub peer_executions: usize,
     /// The same of a session.
     pub executions_per_session: usize,
-    /// How long a client waits for a program to be compiled. The compiler itself cannot be stopped:
-    /// it keeps its place among those that compile until it ends.
+    /// How long a client waits for a program to be compiled. A compiler in a process of its own
+    /// ([`ServerBuilder::trial_compiler`](super::ServerBuilder::trial_compiler)) is stopped then;
+    /// one in this process keeps its place among those that compile until it ends.
     pub compilation_timeout: Duration,
     /// How long a client waits for a program that it runs. The program itself cannot be stopped: it
     /// keeps its place among those that run until it ends.

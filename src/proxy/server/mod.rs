@@ -35,6 +35,13 @@ mod turns;
 mod tests;
 
 pub use self::{
-    access::Tokens, arrays::ServedDevices, builder::ServerBuilder, limits::Limits,
-    local::LocalSession, metrics::Metrics, serve::Server, state::StateHolder,
+    access::Tokens,
+    arrays::ServedDevices,
+    builder::ServerBuilder,
+    limits::Limits,
+    local::LocalSession,
+    metrics::Metrics,
+    programs::{TrialCompiler, TrialFailure},
+    serve::Server,
+    state::StateHolder,
 };

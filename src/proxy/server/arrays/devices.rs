@@ -188,6 +188,11 @@ impl Devices {
             .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
     }
 
+    /// What clients call the devices, in the order of the list.
+    pub(crate) fn ids(&self) -> Vec<i32> {
+        self.ids.iter().map(|id| id.0).collect()
+    }
+
     /// What clients call the device of a place in the list.
     pub(crate) fn id(&self, place: usize) -> DeviceId {
         // A place is one of a device that was found by its id.

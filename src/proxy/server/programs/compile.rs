@@ -11,9 +11,11 @@ use super::{
     describe::{self, Described},
     host_callbacks::HostCallbacks,
     module::Module,
-    options,
+    options::{self, OptionRules, Target},
+    parameter::Parameter,
     program::{Output, Program},
     readable,
+    trial::{Deadline, Trials},
 };
 use crate::{
     codec::{DeserializeOptions, FromProto as _, Registered as _, Status, StatusCode},
@@ -23,7 +25,7 @@ use crate::{
         Shape, XlaCompileOptions,
         xla::{OpSharding, OpShardingType},
     },
-    pjrt::{self, Client, CompileOptions, LoadedExecutable, Minor, ProgramFormat},
+    pjrt::{self, Client, CompileOptions, Executable, LoadedExecutable, ProgramFormat},
     proto::xla::{self, ifrt::Serialized},
     proxy::{
         server::{
@@ -44,21 +46,24 @@ const HOST_MEMORY_SPACE: i64 = 5;
 pub(crate) struct Source {
     artifact: Bytes,
     options: CompileOptions,
+    /// The same, serialized.
+    option_bytes: Vec<u8>,
     callbacks: Arc<HostCallbacks>,
 }
 
 impl Source {
-    /// Reads what a request says of a program, for a plug-in of that minor.
+    /// Reads what a request says of a program.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for what is missing or cannot be, UNIMPLEMENTED for a program or options of
-    /// another kind than XLA's; PERMISSION_DENIED for options that use files; those of options of a
+    /// INVALID_ARGUMENT for what is missing or cannot be, and for options that are not taken;
+    /// UNIMPLEMENTED for a program or options of another kind than XLA's; those of options of a
     /// newer version.
     pub(crate) fn read(
         program: Option<&Serialized>,
         options: Option<&Serialized>,
         callbacks: Arc<HostCallbacks>,
-        plugin: Minor,
+        rules: &OptionRules,
+        target: Target<'_>,
     ) -> Result<Self, Status> {
         let program = of_type(program, "program", HloProgram::TYPE_NAME)?;
         let options = of_type(options, "compile options", XlaCompileOptions::TYPE_NAME)?;
@@ -67,10 +72,10 @@ impl Source {
         }
         let options = XlaCompileOptions::from_bytes(options, &DeserializeOptions::new())
             .map_err(|error| error.to_status())?;
-        options::check(options.compile_options())?;
-        let options = options::for_plugin(options.compile_options().to_vec(), plugin);
-        let options = CompileOptions::of_bytes(options).map_err(|error| of_pjrt(&error))?;
-        Ok(Self { artifact: program, options, callbacks })
+        let option_bytes = options::for_plugin(options.compile_options(), rules, target)?;
+        let options = CompileOptions::of_bytes(option_bytes.clone());
+        let options = options.map_err(|error| of_pjrt(&error))?;
+        Ok(Self { artifact: program, options, option_bytes, callbacks })
     }
 }
 
@@ -87,26 +92,41 @@ fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Byt
     ))
 }
 
+/// Who helps to compile, and until when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compiler<'a> {
+    pub(crate) bridge: Option<&'a dyn ProgramBridge>,
+    pub(crate) trials: &'a Trials,
+    pub(crate) deadline: Deadline,
+    /// Whether programs are portable artifacts of StableHLO and nothing else.
+    pub(crate) portable_only: bool,
+}
+
 /// Compiles a program. Waits for the plug-in, which may take minutes.
 ///
 /// # Errors
-/// The compiler's words; UNIMPLEMENTED for what this server cannot give on; INTERNAL for a plug-in
-/// that contradicts itself.
+/// The compiler's words; INVALID_ARGUMENT for what is no portable artifact; UNAVAILABLE and
+/// DEADLINE_EXCEEDED of a trial; UNIMPLEMENTED for what this server cannot give on; INTERNAL for a
+/// plug-in that contradicts itself.
 pub(crate) fn compile(
     devices: &Devices,
     client: &Client,
     source: &Source,
     held: Holding,
     gauges: &Arc<Gauges>,
-    bridge: Option<&dyn ProgramBridge>,
+    compiler: Compiler<'_>,
 ) -> Result<Program, Status> {
-    let artifact = readable::readable(&source.artifact, client, bridge)?;
+    let artifact =
+        readable::readable(&source.artifact, client, compiler.bridge, compiler.portable_only)?;
+    let refused = |status| match source.callbacks.list().len() {
+        0 => readable::refused(status, &artifact, client),
+        callbacks => of_callbacks(status, callbacks, client),
+    };
+    let tried = compiler.trials.run(&artifact, &source.option_bytes, compiler.deadline)?;
+    tried.map_err(refused)?;
     let program = pjrt::Program::new(&artifact, ProgramFormat::Mlir);
     let loaded = client.compile(&program, &source.options);
-    let loaded = loaded.map_err(|error| match source.callbacks.list().len() {
-        0 => readable::refused(of_pjrt(&error), &artifact, client),
-        callbacks => of_callbacks(of_pjrt(&error), callbacks, client),
-    })?;
+    let loaded = loaded.map_err(|error| refused(of_pjrt(&error)))?;
     let executable = loaded.executable();
     let module = executable.optimized_program().map_err(|error| of_pjrt(&error));
     let module = module.and_then(|program| {
@@ -131,8 +151,9 @@ pub(crate) fn compile(
     };
     let (answer, metadata) = (describe::answer(&described)?, describe::metadata(&described));
     Ok(Program {
+        inside: inside(executable, places.len()),
         devices: places,
-        parameters: Some(module.parameters.len()),
+        parameters: module.parameters.iter().map(Parameter::of).collect(),
         donated: donated(&module),
         outputs,
         callbacks: Arc::clone(&source.callbacks),
@@ -144,6 +165,21 @@ pub(crate) fn compile(
         _counted: gauges.hold(|gauges| &gauges.programs, 1),
         loaded,
     })
+}
+
+/// Bytes that it needs for itself while it runs, on all of its devices together: what it computes on
+/// the way, and its code. None, where the plug-in does not say it.
+fn inside(executable: &Executable, devices: usize) -> u64 {
+    let Ok(memory) = executable.memory() else { return 0 };
+    let parts = [
+        memory.temporary,
+        memory.generated_code,
+        memory.host_temporary.unwrap_or_default(),
+        memory.host_generated_code.unwrap_or_default(),
+    ];
+    // Plug-ins that do not count something say a negative number.
+    let parts = parts.into_iter().map(|bytes| u64::try_from(bytes).unwrap_or(0));
+    parts.fold(0, u64::saturating_add).saturating_mul(devices as u64)
 }
 
 /// What a client is told of a program that calls functions of it and is not compiled: that may be
@@ -290,7 +326,7 @@ fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ifrt::xla::TileAssignment;
+    use crate::{ifrt::xla::TileAssignment, pjrt::Minor};
 
     #[test]
     fn an_array_is_as_many_shards_as_there_are_tiles() {
@@ -316,6 +352,8 @@ mod tests {
             data: Bytes::from_static(b"x"),
         };
         let program = value("xla::ifrt::XlaProgram");
+        let rules = OptionRules::default();
+        let target = Target { minor: Minor::NEWEST, devices: &[0] };
         for (program, options, code, part) in [
             (None, None, StatusCode::InvalidArgument, "has no program"),
             (
@@ -334,7 +372,7 @@ mod tests {
             (Some(program), Some(value("xla::ifrt::XlaCompileOptions")), StatusCode::DataLoss, ""),
         ] {
             let error =
-                Source::read(program.as_ref(), options.as_ref(), Arc::default(), Minor::NEWEST)
+                Source::read(program.as_ref(), options.as_ref(), Arc::default(), &rules, target)
                     .unwrap_err();
             assert_eq!(error.code(), code, "{}", error.message());
             assert!(error.message().contains(part), "{}", error.message());

@@ -10,7 +10,7 @@ use crate::{
     proxy::{
         server::{
             arrays::{Array, Buffer, Memory, Place},
-            budget::{Holding, Share},
+            budget::{Holding, Inside, Share},
             metrics::{Counted, Gauges},
             promise::{Promise, Promised},
         },
@@ -32,7 +32,8 @@ impl Argument {
     /// The array as that argument of a program, which takes it if it `may`.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if a device of the program has no shard of it.
+    /// INVALID_ARGUMENT if a device of the program has no shard of it, or one of another type or
+    /// shape than the program's parameter.
     pub(crate) fn new(
         program: &Program,
         number: usize,
@@ -54,6 +55,11 @@ impl Argument {
                     array.spec
                 )
             })?);
+        }
+        if let Some(parameter) = program.parameters.get(number) {
+            for shard in shards.iter().filter_map(|at| array.shards.get(*at)) {
+                parameter.check(number, array.dtype(), &shard.shape)?;
+            }
         }
         Ok(Self { array, shards, is_taken: may && program.takes(number) })
     }
@@ -109,14 +115,22 @@ pub(crate) struct Running {
     _held: Holding,
     /// Room on the host for what it says to its client.
     _said: Option<Holding>,
+    /// Room for what it needs for itself.
+    _inside: Inside,
     _counted: Counted,
 }
 
 impl Running {
     /// One more, for which there is room.
-    pub(crate) fn new(held: Holding, said: Option<Holding>, gauges: &Arc<Gauges>) -> Self {
+    pub(crate) fn new(
+        held: Holding,
+        said: Option<Holding>,
+        inside: Inside,
+        gauges: &Arc<Gauges>,
+    ) -> Self {
         gauges.executions_begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Self { _held: held, _said: said, _counted: gauges.hold(|gauges| &gauges.executions, 1) }
+        let counted = gauges.hold(|gauges| &gauges.executions, 1);
+        Self { _held: held, _said: said, _inside: inside, _counted: counted }
     }
 }
 

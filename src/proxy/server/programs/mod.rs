@@ -1,7 +1,7 @@
 //! Programs on the devices of a PJRT client: compiled, described to a client, run.
 //!
 //! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a
-//! client has sent, with `options` that reach for no file of the server, `describe` says of it what
+//! client has sent, with `options` that do no harm, after a `trial` elsewhere; `describe` says of it what
 //! a client asks, `launch` runs it, and `callback`, `exchange` and `host_callbacks` carry what it
 //! sends to functions of its client and receives from them. This part must never know a handle, a
 //! session or a request.
@@ -14,13 +14,18 @@ mod host_callbacks;
 mod launch;
 mod module;
 mod options;
+mod parameter;
 mod program;
 mod readable;
+mod trial;
 
+pub use self::trial::{TrialCompiler, TrialFailure};
 pub(crate) use self::{
     callback::{Call, HostCallback},
-    compile::{Source, compile},
+    compile::{Compiler, Source, compile},
     host_callbacks::HostCallbacks,
     launch::{Argument, Completion, Launch, Launched, Running},
+    options::{OptionRules, Target},
     program::Program,
+    trial::{Deadline, Trials},
 };

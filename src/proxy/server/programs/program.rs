@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use super::host_callbacks::HostCallbacks;
+use super::{host_callbacks::HostCallbacks, parameter::Parameter};
 use crate::{
     codec::Status,
     device_state::Contents,
@@ -32,8 +32,10 @@ pub(crate) struct Program {
     pub(super) loaded: LoadedExecutable,
     /// The places of the devices that it runs on, in the order of its arguments and shards.
     pub(super) devices: Vec<usize>,
-    /// How many arrays it is run with; nothing, where the plug-in does not say it.
-    pub(super) parameters: Option<usize>,
+    /// What it is run with, in the order of its arguments.
+    pub(super) parameters: Vec<Parameter>,
+    /// Bytes that it needs for itself while it runs.
+    pub(super) inside: u64,
     /// Those of them whose memory it takes.
     pub(super) donated: BTreeSet<usize>,
     pub(super) outputs: Vec<Output>,
@@ -109,14 +111,34 @@ impl Program {
                 self.answer.name
             ));
         }
-        match self.parameters {
-            Some(expected) if expected != arguments => Err(status!(
-                InvalidArgument,
-                "the executable `{}` is run with {arguments} arrays; expected {expected}, one for each parameter",
-                self.answer.name
-            )),
-            _ => Ok(()),
+        let expected = self.parameters.len();
+        if expected == arguments {
+            return Ok(());
         }
+        Err(status!(
+            InvalidArgument,
+            "the executable `{}` is run with {arguments} arrays; expected {expected}, one for each parameter",
+            self.answer.name
+        ))
+    }
+
+    /// Bytes that it needs for itself while it runs, on all of its devices together.
+    pub(crate) fn inside(&self) -> u64 {
+        self.inside
+    }
+
+    /// Bytes without which it cannot run at all: what it needs for itself, and outputs that do not
+    /// lie in its arguments.
+    pub(crate) fn least(&self) -> u64 {
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|output| output.contents.bytes().saturating_mul(output.spaces.len() as u64));
+        let outputs = match self.donated.is_empty() {
+            true => outputs.fold(0, u64::saturating_add),
+            false => 0,
+        };
+        self.inside.saturating_add(outputs)
     }
 
     /// What a client is told when it is compiled, without handles.

@@ -11,14 +11,25 @@ use crate::{
 
 /// The program as it came, or written for the plug-in, where that says what it reads.
 ///
+/// Where only portable artifacts are taken, their structure is read here first: the text of MLIR and
+/// other bytecode go through parsers that were made for bytes of friends.
+///
 /// # Errors
-/// UNIMPLEMENTED with the versions of the program and of the plug-in, and with what the plug-in
-/// does not know.
+/// INVALID_ARGUMENT for what is no such artifact; UNIMPLEMENTED with the versions of the program and
+/// of the plug-in, and with what the plug-in does not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
     artifact: &'a [u8],
     client: &Client,
     bridge: Option<&dyn ProgramBridge>,
+    portable_only: bool,
 ) -> Result<Cow<'a, [u8]>, Status> {
+    if portable_only && let Err(error) = Program::read(artifact) {
+        let code = match error {
+            StableHloError::UnknownEncoding { .. } => StatusCode::Unimplemented,
+            _ => StatusCode::InvalidArgument,
+        };
+        return Err(Status::new(code, format!("the program cannot be taken: {error}")));
+    }
     let Some(reader) = newest(client) else { return Ok(Cow::Borrowed(artifact)) };
     let readable = Program::for_reader(artifact, reader, bridge);
     if let Ok(Cow::Owned(written)) = &readable {

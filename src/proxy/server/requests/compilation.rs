@@ -25,7 +25,9 @@ use crate::{
             arrays::attribute,
             budget::Holding,
             context::Context,
-            programs::{HostCallback, HostCallbacks, Program, Source, compile},
+            programs::{
+                Compiler, Deadline, HostCallback, HostCallbacks, Program, Source, Target, compile,
+            },
             promise::Promised,
             sessions::{Session, short},
         },
@@ -43,9 +45,13 @@ impl Request for CompileRequest {
             self.host_callbacks.iter().map(|bytes| HostCallback::read(bytes.clone(), limit));
         let callbacks = HostCallbacks::new(callbacks.collect::<Result<_, _>>()?);
         let (program, options) = (self.program.as_ref(), self.compile_options.as_ref());
-        let source = Source::read(program, options, Arc::clone(&callbacks), client.minor())?;
+        let devices = context.devices.ids();
+        let target = Target { minor: client.minor(), devices: &devices };
+        let rules = &context.compilation.rules;
+        let source = Source::read(program, options, Arc::clone(&callbacks), rules, target)?;
         let held = session.accounts.programs.take_now(1)?;
-        Ok(Job::Work(Compiling { client, source, callbacks, held }))
+        let deadline = Deadline::after(context.limits.compilation_timeout);
+        Ok(Job::Work(Compiling { client, source, callbacks, held, deadline }))
     }
 }
 
@@ -68,16 +74,25 @@ pub(super) struct Compiling {
     source: Source,
     callbacks: Arc<HostCallbacks>,
     held: Holding,
+    deadline: Deadline,
 }
 
 impl Work for Compiling {
     async fn run(self, session: Arc<Session>) -> Reply {
-        let Self { client, source, callbacks, held } = self;
-        let context = Arc::clone(&session.context);
+        let Self { client, source, callbacks, held, deadline } = self;
+        let own = Arc::clone(&session);
         let program = session
             .compiling(move || {
-                let bridge = context.bridge.as_deref();
-                compile(&context.devices, &client, &source, held, &context.gauges, bridge)
+                let context = &own.context;
+                let compilation = &context.compilation;
+                let (bridge, trials) = (compilation.bridge.as_deref(), &compilation.trials);
+                let portable_only = compilation.portable_only;
+                let compiler = Compiler { bridge, trials, deadline, portable_only };
+                let program =
+                    compile(&context.devices, &client, &source, held, &context.gauges, compiler)?;
+                // One that finds no room however much is given back is of no use.
+                own.accounts.can_hold(program.least())?;
+                Ok(program)
             })
             .await?;
         let mut answer = program.answer();

@@ -199,7 +199,8 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Statu
         0 => None,
         bytes => Some(session.said(bytes).await?),
     };
-    let running = Running::new(running, said, &context.gauges);
+    let inside = session.inside(launch.program.inside()).await?;
+    let running = Running::new(running, said, inside, &context.gauges);
     let in_order = context.launches.take(launch.program.devices()).await;
     let own = Arc::clone(session);
     let (calls_back, pace) = (launch.program.calls_back(), Arc::clone(&launch.program.pace));

@@ -6,7 +6,7 @@ use crate::{
     codec::Status,
     proxy::server::{
         arrays::Kind,
-        budget::{Account, Budget, HostBudgets, Share},
+        budget::{Account, Budget, Holding, HostBudgets, Share},
         context::Context,
         peers::Caller,
     },
@@ -72,5 +72,19 @@ impl Accounts {
             Kind::Device => None,
         };
         Ok(Share { _arrays: self.arrays.take_now(bytes)?, _pinned: pinned })
+    }
+
+    /// Takes room for what a program needs for itself while it runs.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    pub(crate) fn inside(&self, bytes: u64) -> Result<Holding, Status> {
+        self.arrays.take_now(bytes)
+    }
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there will never be room for so many bytes on devices.
+    pub(crate) fn can_hold(&self, bytes: u64) -> Result<(), Status> {
+        self.arrays.can_hold(bytes)
     }
 }

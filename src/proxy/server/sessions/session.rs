@@ -16,7 +16,7 @@ use crate::{
         Agreement,
         server::{
             arrays::{Array, Composition, Memory, MemorySpace, MemoryWriter, Next, Pieces, STEP},
-            budget::Holding,
+            budget::{Holding, Inside},
             context::Context,
             deadline::within,
             metrics::Counted,
@@ -283,6 +283,16 @@ impl Session {
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
     pub(crate) async fn said(&self, bytes: u64) -> Result<Holding, Status> {
         self.accounts.results.take_within(bytes, self.room_timeout()).await
+    }
+
+    /// Takes room for what a program needs for itself while it runs, and waits for some as long as
+    /// programs run that give theirs back.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none, or it took too long.
+    pub(crate) async fn inside(&self, bytes: u64) -> Result<Inside, Status> {
+        let take = || self.accounts.inside(bytes);
+        self.context.insides.take(self.room_timeout(), take).await
     }
 
     /// Memory for a shard. May wait for the device.
