@@ -94,6 +94,18 @@ pub(crate) struct ServeArguments {
     /// too new for it, where that cannot be done here.
     #[arg(long, value_name = "PYTHON")]
     pub(crate) stablehlo_bridge: Option<PathBuf>,
+    /// Take this option of XLA's compiler from clients whatever its value: its name, such as
+    /// xla_dump_to, or its number in xla.DebugOptions; may be given for several. Without it options
+    /// pass that are known to do no harm, and others are refused by their names.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_compile_option: Vec<String>,
+    /// Compile programs in this process alone, for a plug-in whose devices two processes cannot
+    /// have: a program that ends the compiler then ends the server.
+    #[arg(long)]
+    pub(crate) no_compile_worker: bool,
+    /// Set by the command for the process that compiles programs for a server.
+    #[arg(long, hide = true)]
+    pub(crate) compile_worker: bool,
     /// Where the metrics can be read, at /metrics, in the text format of Prometheus: HOST:PORT, or
     /// PORT on this machine alone; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS")]

@@ -3,6 +3,8 @@
 
 mod abi;
 mod check;
+#[cfg(unix)]
+mod compile_worker;
 mod completions;
 mod consumers;
 mod convert;

@@ -9,17 +9,20 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::proxy::{Limits, ServedDevices, Server};
+use serdes::proxy::{Limits, ServedDevices, Server, ServerBuilder};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{self, UnboundedReceiver},
 };
 
+#[cfg(unix)]
+use super::compile_worker;
 use super::{device, negotiate, plugin_opening, save, serve_access, serve_log, serve_manager};
 use crate::{
     arguments::{AccessArguments, ServeArguments},
     bridge::PythonBridge,
     failure::Failure,
+    invocation,
     plugin_argument::PluginArgument,
     requests,
     signals::{self, Hangup, Request},
@@ -29,6 +32,10 @@ use crate::{
 
 /// Serves until the user or the system says stop.
 pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    #[cfg(unix)]
+    if arguments.compile_worker {
+        return compile_worker::run(arguments, terminal);
+    }
     let Some(mut limits) = serve_access::limits(&arguments.access, terminal)? else {
         return Ok(Status::Yes);
     };
@@ -89,7 +96,9 @@ fn server(
     let state = arguments.state.as_ref().map(lasting).transpose()?;
     let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
     let versions = save::versions(&arguments.serdes_version, terminal)?;
-    let builder = Server::builder(devices(arguments)?).ranges(ranges);
+    let devices = devices(arguments)?;
+    let has_programs = matches!(devices, ServedDevices::Client(_));
+    let builder = Server::builder(devices).ranges(ranges);
     let mut builder = serve_access::apply(builder, &arguments.access, limits)?;
     if let Some(directory) = &transfer_directory {
         builder = builder.transfer_directory(directory);
@@ -102,6 +111,14 @@ fn server(
     }
     if let Some(interpreter) = &arguments.stablehlo_bridge {
         builder = builder.program_bridge(bridge(interpreter)?);
+    }
+    for name in &arguments.allow_compile_option {
+        builder = builder.allow_compile_option(name);
+    }
+    builder = builder.portable_programs_only();
+    #[cfg(unix)]
+    if has_programs && !arguments.no_compile_worker {
+        builder = with_compile_workers(builder, arguments);
     }
     builder.build().map_err(|error| negotiate::failure(&error))
 }
@@ -151,6 +168,30 @@ fn devices(arguments: &ServeArguments) -> Result<ServedDevices, Failure> {
             (&device::open_client(&path, options, layout)?).into()
         }
     })
+}
+
+/// Has programs compiled in other processes first, where there can be any: some plug-ins give their
+/// devices to one process alone.
+#[cfg(unix)]
+fn with_compile_workers(builder: ServerBuilder, arguments: &ServeArguments) -> ServerBuilder {
+    let (plugin, layout) = (arguments.plugin.clone(), arguments.layout.clone());
+    let workers = compile_worker::CompileWorkers::new(move || {
+        let mut command = invocation::again()?;
+        command.args(["serve", "--compile-worker", "--plugin", &plugin]);
+        if let Some(layout) = &layout {
+            command.args(["--layout", layout]);
+        }
+        Ok(command)
+    });
+    match workers {
+        Ok(workers) => builder.trial_compiler(workers),
+        Err(failure) => {
+            tracing::warn!(
+                "programs are compiled in the server's own process, which a program that ends the compiler ends: {failure}"
+            );
+            builder
+        }
+    }
 }
 
 /// A bridge for programs, which runs: a mistake in it is told before anyone connects.

@@ -34,6 +34,8 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
         Command::Restore(arguments) => {
             (&arguments.device.plugin, Hangup::Stops, arguments.to.as_ref())
         }
+        // Watched by the server that has started it.
+        Command::Serve(arguments) if arguments.compile_worker => return Ok(None),
         Command::Serve(arguments) => (&arguments.plugin, Hangup::Asks, arguments.state.as_ref()),
         _ => return Ok(None),
     };

@@ -1,0 +1,67 @@
+//! The process that compiles: it reads programs from standard input, says on standard output
+//! what became of them, and ends with the server.
+
+use std::io;
+
+use serdes::{
+    codec::StatusCode,
+    pjrt::{Client, CompileOptions, PjrtError, Program, ProgramFormat},
+};
+
+use super::frames::{self, Answer};
+use crate::{
+    arguments::ServeArguments, commands::device::open_client, failure::Failure,
+    plugin_argument::PluginArgument, status::Status, terminal::Terminal,
+};
+
+/// Compiles what it is given until there is no more. What the plug-in prints meanwhile does not get
+/// among the answers: standard output is the terminal's alone.
+pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    #[cfg(target_os = "linux")]
+    settle();
+    let client = match &PluginArgument::parse(&arguments.plugin)? {
+        PluginArgument::Pjrt { path, options } => {
+            open_client(path, options.clone(), arguments.layout.as_deref())?
+        }
+        PluginArgument::StreamExecutor(name) => {
+            return Err(Failure::new(format_args!("{name} compiles no programs")));
+        }
+    };
+    // That there is a client, and programs are waited for.
+    terminal.raw(&frames::answer(&Ok(())))?;
+    let mut programs = io::stdin().lock();
+    let failed = |error: io::Error| Failure::new(format_args!("cannot read programs: {error}"));
+    while let Some((program, options)) = frames::read_request(&mut programs).map_err(failed)? {
+        terminal.raw(&frames::answer(&compile(&client, &program, options)))?;
+    }
+    Ok(Status::Yes)
+}
+
+fn compile(client: &Client, program: &[u8], options: Vec<u8>) -> Answer {
+    let said = |error: PjrtError| {
+        let code = match &error {
+            PjrtError::Status { code, .. } => code
+                .canonical()
+                .filter(|code| *code != StatusCode::Ok)
+                .unwrap_or(StatusCode::Internal),
+            PjrtError::InvalidArgument { .. } => StatusCode::InvalidArgument,
+            _ => StatusCode::Internal,
+        };
+        (code, error.to_string())
+    };
+    let options = CompileOptions::of_bytes(options).map_err(said)?;
+    let program = Program::new(program, ProgramFormat::Mlir);
+    client.compile(&program, &options).map(drop).map_err(said)
+}
+
+/// Has the process end with the server; and has the system, where it is out of memory, take this
+/// process rather than the server. What it cannot set does no harm.
+#[cfg(target_os = "linux")]
+fn settle() {
+    use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // A core would be a file of the server's.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+}

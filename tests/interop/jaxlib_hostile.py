@@ -1,0 +1,250 @@
+"""Programs and compile options that mean harm, sent to `serdes serve` over a PJRT plug-in of PyPI: none writes a file, starts a process, prints
+into the log or ends the server, and a client that means well is served after each of them.
+
+PYTHON tests/interop/jaxlib_hostile.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME]
+
+Requests are made by hand, as no client would let them be sent; the program and the options that they start from are those of the jaxlib that
+runs this. With SERDES_FULL every option of `xla.DebugOptions` has more values, and every plug-in is tried. Ends with `N passed, N failed`; status 0
+if nothing failed.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import signal
+import string
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+from jaxlib.mlir import ir  # noqa: E402
+from jaxlib.mlir.dialects import stablehlo  # noqa: E402
+
+from checks import Checks  # noqa: E402
+from pjrt_plugins import PLUGINS, download  # noqa: E402
+from strangers import DATA, Connection, field, frame, message, varint  # noqa: E402
+
+OK, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 0, 3, 4, 8, 12, 13, 14
+STABLEHLO = "1.10.9"
+DEBUG_OPTIONS = 600
+# Of LLVM's command line: programs that are run, files that are written and read, texts that are printed, ends of the process.
+LLVM = """
+-exec-on-ir-change=touch -print-after-all -print-before-all -print-changed -print-module-scope -ir-dump-directory=dumped -help -help-hidden -help-list
+-version -mcpu=help -mattr=help -nonsense=1 -opt-bisect-limit=1 -opt-bisect-print-ir-path=bisected -time-passes -stats -stats-json -info-output-file=info
+-debug-pass=Executions -debug-pass=Details -debug-pass-manager -print-pipeline-passes -pass-remarks=.* -pass-remarks-missed=.* -pass-remarks-analysis=.*
+-pass-remarks-output=remarks -lto-pass-remarks-output=remarks -profile-sample-use=/etc/passwd -pgo-test-profile-file=/etc/passwd -load=/lib/libc.so.6
+-load-pass-plugin=/lib/libc.so.6 -view-dag-combine1-dags -dot-cfg -cfg-dot-filename-prefix=cfg -cfg-func-name=x -print-options -print-all-options
+-track-memory -rng-seed=1 -verify-machineinstrs -stop-after=greedy -start-before=greedy -stop-before=x -run-pass=none -filetype=obj -o=out -as-secure-log-file-name=log
+-print-machine-instrs -print-lsr-output -disable-symbolication -crash-diagnostics-dir=crash -x86-asm-syntax=intel -gcov-out=x -memprof-runtime-default-options=x
+-inline-remark-attribute -summary-file=x -thinlto-index-stats -save-temps -dump-input=help -write-bitcode -debug -debug-only=x -debug-counter=x @/etc/passwd @response
+""".split()
+
+
+def part(number, value):
+    """A field of a message: bytes, or a number of up to 64 bits."""
+    if isinstance(value, bytes):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    return varint(number << 3) + varint(value % (1 << 64))
+
+
+def named(name, value):
+    """An option by its name."""
+    return part(7, part(1, name.encode()) + part(2, value))
+
+
+def options(debug=b"", build=b"", around=b"", replicas=1, partitions=1):
+    """Options of a compilation; of the debug options the last value of a number counts."""
+    debug = part(3, DEFAULTS + debug) if debug is not None else b""
+    return part(3, part(4, replicas) + part(5, partitions) + build + debug) + around
+
+
+def defaults():
+    """The debug options that this jaxlib sends unasked."""
+    from jax._src import compiler
+    found = compiler.get_compile_options(num_replicas=1, num_partitions=1).SerializeAsString()
+    return field(field(found, 3), 3)
+
+
+def artifact(function, *arguments):
+    return stablehlo.serialize_portable_artifact_str(jax.jit(function).lower(*arguments).as_text(), STABLEHLO)
+
+
+class Client:
+    """A session that asks for nothing but compilations."""
+
+    def __init__(self, address):
+        self.connection = Connection(address, "127.0.0.1", timeout=120)
+        self.stream = self.connection.next
+        self.connection.session()
+        self.asked = 0
+
+    def compile(self, program, options):
+        """The status code and the words of a compilation."""
+        self.asked += 1
+        serialized = lambda kind, data: part(1, b"xla::ifrt::" + kind) + part(2, data)  # noqa: E731
+        request = part(1, serialized(b"XlaProgram", program)) + part(2, serialized(b"XlaCompileOptions", part(1, options)))
+        request = part(1, varint(1 << 3 | 1) + self.asked.to_bytes(8, "little")) + part(13, request)
+        sent = message(request)
+        for at in range(0, len(sent), 16384):
+            self.connection.stream.sendall(frame(DATA, 0, self.stream, sent[at:at + 16384]))
+        answer = self.connection.answer(self.stream)
+        metadata = field(answer, 1) or b""
+        status = field(metadata, 2) or b""
+        return field(status, 1) or OK, (field(status, 2) or b"").decode()
+
+
+class Run(Checks):
+    def __init__(self, serdes, plugin):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.log = tempfile.TemporaryFile("w+")
+        limits = ["--limit", "session-array-bytes=100M", "--limit", "compilation-seconds=20"]
+        command = [serdes, "serve", "--plugin", f"{plugin}:cpu_device_count=4", "--listen", "127.0.0.1:0", *limits]
+        self.server = subprocess.Popen(command, cwd=self.folder.name, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        line = self.server.stdout.readline()
+        host, port = line.split()[-1].split(":")
+        self.address = host, int(port)
+        self.client = Client(self.address)
+        # What a plug-in says of the options that this jaxlib sends unasked is no news.
+        self.known = set()
+        self.lives("before all others")
+        self.known = {self.words(line) for line in self.printed()}
+
+    @staticmethod
+    def words(line):
+        return line.rpartition("] ")[2]
+
+    def printed(self):
+        self.log.seek(0)
+        return [line for line in self.log.read().splitlines() if self.words(line) not in self.known]
+
+    def refused(self, name, program, options, code=INVALID_ARGUMENT, words=""):
+        found = self.client.compile(program, options)
+        self.check(name, found[0] == code and words in found[1], found)
+
+    def lives(self, name):
+        """An honest client, in the session of before, is served."""
+        found = self.client.compile(HONEST, options())
+        self.check(f"{name}: an honest program is compiled afterwards", found[0] == OK, found)
+
+    def clean(self, name, lines=lambda line: False):
+        """Nothing was written or printed but what may be."""
+        written = os.listdir(self.folder.name)
+        self.check(f"{name}: no file", not written, written)
+        printed = [line for line in self.printed() if not lines(line)]
+        self.check(f"{name}: no line in the log", not printed, printed[:3])
+        self.check(f"{name}: the server lives", self.server.poll() is None, self.server.poll())
+
+    def end(self):
+        self.server.send_signal(signal.SIGTERM)
+        try:
+            self.server.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+        self.check("the server stops by itself", self.server.wait() == 0, self.server.returncode)
+        return super().end()
+
+
+def compile_options(run, full):
+    generator = random.Random(7)
+    made = ["-" + "".join(generator.choices(string.ascii_lowercase + "-", k=generator.randint(2, 24))) for _ in range(1000 if full else 200)]
+    for flag in LLVM + made:
+        name, _, value = flag.partition("=")
+        entry = part(1, name.encode()) + part(2, value.encode())
+        run.refused(f"{flag} to LLVM", HONEST, options(part(500, entry)), words="xla_backend_extra_options")
+    run.refused("the same by name", HONEST, options(around=named("xla_backend_extra_options", part(1, b"-help"))), words="xla_backend_extra_options")
+    run.clean("options of LLVM")
+    passed = 0
+    values = [1, -1, (1 << 31) - 1, b"file", b"/tmp/file", b"@file"] if full else [1, -1, b"file"]
+    for number in range(1, DEBUG_OPTIONS):
+        for value in values:
+            code, words = run.client.compile(HONEST, options(part(number, value)))
+            passed += code == OK
+            run.check(f"debug option {number} = {value}", code in (OK, INVALID_ARGUMENT, UNIMPLEMENTED), (code, words))
+    run.check("debug options that clients send pass", 100 < passed < 600, passed)
+    run.clean("every debug option")
+    for name in ["xla_dump_to", "xla_dump_hlo_as_text", "xla_unsupported_crash_on_hlo_pass_noop_change", "xla_cpu_nonsense", "xla_gpu_ptx_file"]:
+        run.refused(f"{name} by name", HONEST, options(around=named(name, part(1, b"true"))), words=name)
+    for count in (-1, (1 << 31) - 1):
+        run.refused(f"{count} parts of code", HONEST, options(around=named("xla_cpu_parallel_codegen_split_count", part(3, count))), words="split_count")
+    for ordinal in (-5, 4, 1 << 31):
+        run.refused(f"the device {ordinal}", HONEST, options(build=part(1, ordinal)), words="device_ordinal")
+    for replicas, partitions in ((0, 1), (1 << 31, 1), (3, 2), (-1, -1), (1 << 62, 4)):
+        run.refused(f"{replicas} x {partitions}", HONEST, options(replicas=replicas, partitions=partitions), words="num_replicas")
+    run.lives("options")
+    run.clean("options")
+
+
+def programs(run, full):
+    text = b"module { func.func @main() { return } }"
+    for name, program in [
+        ("text", text), ("nested text", b"module {" * 8_000), ("nested types", b"func.func @main(%a: " + b"tuple<" * 8_000), ("nothing but noise", os.urandom(4096)),
+        ("bytecode of another producer", HONEST.replace(b"StableHLO_v", b"NotStable_v")), ("half a program", HONEST[: len(HONEST) // 2]),
+    ]:
+        run.refused(f"a program: {name}", program, options())
+    # The section of strings begins with how many there are; 2^62 of them are nine bytes with a mark before.
+    head = HONEST.index(b"\0", 5) + 1
+    huge = HONEST[: head] + b"\x00\x15" + b"\x00" + (1 << 62).to_bytes(8, "little") + HONEST[head:]
+    run.refused("a program: 2^62 strings", huge, options())
+    with ir.Context() as context:
+        stablehlo.register_dialect(context)
+        recursive = """func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { %0 = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }
+            func.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> { %0 = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }"""
+        recursive = stablehlo.serialize_portable_artifact_str(recursive, STABLEHLO)
+    code, words = run.client.compile(recursive, options())
+    run.check("a program that calls itself is not compiled", code != OK, (code, words))
+    run.lives("a program that calls itself")
+    generator = random.Random(11)
+    ended = 0
+    for trial in range(1000 if full else 150):
+        mutated = bytearray(LARGER)
+        for _ in range(generator.randint(1, 3)):
+            mutated[generator.randrange(5, len(mutated))] = generator.randrange(256)
+        code, words = run.client.compile(bytes(mutated), options())
+        ended += code == UNAVAILABLE
+        if code == UNAVAILABLE:
+            run.check(f"mutation {trial} is told why", "the compiler did not survive it" in words, words)
+    print(f"{ended} programs ended their compiler", flush=True)
+    run.lives("mutated programs")
+    # Intermediate values of 512 MiB, of a program of some hundred bytes.
+    big = artifact(lambda x: jnp.sort(jnp.sin(jnp.arange(1 << 27, dtype=jnp.float32) * x))[:4], jnp.float32(1))
+    run.refused("a program that needs 512 MiB", big, options(), code=RESOURCE_EXHAUSTED, words="session-array-bytes")
+    run.lives("a program that needs 512 MiB")
+    run.clean("programs", lambda line: "the compiler's process ended" in line)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--serdes", required=True)
+    parser.add_argument("--host-plugin")
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path.home() / ".cache/serdes-ci/pjrt")
+    parser.add_argument("--plugin")
+    arguments = parser.parse_args()
+    full = bool(os.environ.get("SERDES_FULL"))
+    failed = 0
+    chosen = [plugin for plugin in PLUGINS if arguments.plugin in (None, plugin[0])]
+    for package, version, *_ in chosen if full or arguments.plugin else chosen[-1:]:
+        plugin = download(arguments.cache / f"{package}-{version}", package, version)
+        run = Run(arguments.serdes, plugin)
+        begun = time.monotonic()
+        try:
+            compile_options(run, full)
+            programs(run, full)
+        except (ConnectionError, TimeoutError) as error:
+            run.check("the server answers", False, repr(error))
+        print(f"{package}: {time.monotonic() - begun:.0f} s", flush=True)
+        failed |= run.end()
+    return failed
+
+
+if __name__ == "__main__":
+    DEFAULTS = defaults()
+    HONEST = artifact(lambda x: x + 1, jnp.zeros(4, jnp.float32))
+    LARGER = artifact(lambda x, y: (jnp.sort(x @ y, axis=0), jax.nn.softmax(x)), jnp.zeros((8, 8)), jnp.zeros((8, 8)))
+    sys.exit(main())
