@@ -33,6 +33,9 @@ class Conversion(NamedTuple):
     """Their bytes."""
     skipped: dict[str, str]
     """What was left out, and why."""
+    left_out: dict[str, str]
+    """What belongs to something that was written and was not kept with it, and why: attributes of
+    tensors, keys that are no texts, values that have no place in the target."""
 
 
 def convert(
@@ -50,9 +53,10 @@ def convert(
 
     Read are files of ``torch.save`` (of which nothing is run), safetensors, their index
     (``model.safetensors.index.json``), npz, npy, checkpoints of TensorFlow by their prefix, states,
-    and folders of Orbax, where tensorstore is installed (``serdes-ml[orbax]``). Written are, by
-    their names, ``.sds``, ``.safetensors``, ``.npz``, ``.npy``, and prefixes of checkpoints; with
-    ``shard_bytes`` several safetensors files and their index.
+    checkpoints of ``torch.distributed`` by their folder, and folders of Orbax, where tensorstore is
+    installed (``serdes-ml[orbax]``). Written are, by their names, ``.sds``, ``.safetensors``,
+    ``.npz``, ``.npy``, and prefixes of checkpoints; with ``shard_bytes`` several safetensors files
+    and their index.
 
     Nested dicts and lists become names: ``model/layer.weight``, ``optimizer/state/0/exp_avg``.
     Numbers and texts between the tensors go into the metadata, where `serdes_ml.jax.load` finds
@@ -64,7 +68,7 @@ def convert(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> np.savez(folder / "a.npz", w=np.arange(3.0))
     >>> sd.convert(folder / "a.npz", folder / "a.sds")
-    Conversion(tensors=1, bytes=24, skipped={})
+    Conversion(tensors=1, bytes=24, skipped={}, left_out={})
     >>> sd.load_file(folder / "a.sds")["w"]
     array([0., 1., 2.])
 
@@ -82,7 +86,7 @@ def convert(
     patterns = [only] if isinstance(only, str) else list(only or ())
     if shard_bytes is not None and shard_bytes < 1:
         raise ValueError(f"shard_bytes: expected 1 or more, found {shard_bytes}")
-    tensors, size, skipped = _native.convert(
+    tensors, size, skipped, left_out = _native.convert(
         sources,
         place(target),
         patterns,
@@ -92,7 +96,10 @@ def convert(
         skip_unsupported,
         listener(progress),
     )
-    return Conversion(tensors, size, dict(skipped))
+    reasons: dict[str, str] = {}
+    for name, reason in left_out:
+        reasons[name] = f"{reasons[name]}; {reason}" if name in reasons else reason
+    return Conversion(tensors, size, dict(skipped), reasons)
 
 
 _METADATA = "_METADATA"

@@ -24,7 +24,10 @@ use super::{
     spool::spool,
     tensor_bundle, tensors,
 };
-use crate::files::{EntryKind, FileSystem, ReadAt, Tree};
+use crate::{
+    files::{EntryKind, FileSystem, ReadAt, Tree},
+    tensor_io::is_distributed,
+};
 
 /// An artifact of a known kind.
 #[derive(Clone)]
@@ -159,6 +162,8 @@ pub(super) fn open(
 pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kind> {
     if saved_model::is_saved_model(tree, directory) {
         Some(Kind::SavedModel)
+    } else if is_distributed(tree, directory) {
+        Some(Kind::TorchDistributed)
     } else {
         orbax::is_orbax(tree, directory).then_some(Kind::Orbax)
     }
@@ -294,6 +299,9 @@ impl Artifact {
             Opened::Tensors(file, form) => {
                 beside_graphs(&|options| tensors::check(file, *form, options))
             }
+            Opened::TensorFolder(files) => {
+                beside_graphs(&|options| tensors::check_folder(files, options))
+            }
             Opened::Shards(index) => beside_graphs(&|options| shards::check(index, options)),
             Opened::Recognised(kind, file) => beside_graphs(&|_| other_kind::check(*kind, file)),
             Opened::RecognisedDirectory(kind, directory) => {
@@ -317,6 +325,7 @@ impl Artifact {
             Opened::Ifrt(file) => ifrt::inspect(file, nothing),
             Opened::Plugin(file) => plugin::inspect(file, nothing),
             Opened::Tensors(file, form) => tensors::inspect(file, *form, nothing),
+            Opened::TensorFolder(files) => tensors::inspect_folder(files, nothing),
             Opened::Shards(index) => shards::inspect(index, nothing),
             Opened::Recognised(Kind::Torch, file) => {
                 Ok(tensors::inspect_torch(file, other_kind::inspect(Kind::Torch, file, nothing)))

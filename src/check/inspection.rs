@@ -46,7 +46,8 @@ pub struct TensorSummary {
     /// The number of its sharding among those of a device state; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub sharding: Option<u64>,
-    /// The number of its pieces in a device state; `None` for other kinds.
+    /// The number of its pieces in a device state or a checkpoint of torch.distributed; `None` for
+    /// other kinds.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub pieces: Option<u64>,
 }

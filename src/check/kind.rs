@@ -28,6 +28,8 @@ pub enum Kind {
     IfrtSerialized,
     /// A GraphDef.
     GraphDef,
+    /// A checkpoint of torch.distributed: a folder with `.metadata` and `.distcp` files.
+    TorchDistributed,
     /// Tensors in a safetensors file.
     Safetensors,
     /// An array of NumPy's (`.npy`).
@@ -83,7 +85,7 @@ pub struct UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
@@ -93,6 +95,7 @@ impl Kind {
         Self::GraphDefText,
         Self::IfrtSerialized,
         Self::GraphDef,
+        Self::TorchDistributed,
         Self::Safetensors,
         Self::Npy,
         Self::Npz,
@@ -129,6 +132,7 @@ impl Kind {
             Self::GraphDefText => "graph_def_text",
             Self::IfrtSerialized => "ifrt_serialized",
             Self::GraphDef => "graph_def",
+            Self::TorchDistributed => "torch_distributed",
             Self::Safetensors => "safetensors",
             Self::Npy => "npy",
             Self::Npz => "npz",
@@ -166,6 +170,7 @@ impl Kind {
             Self::GraphDefText => "a GraphDef in text form",
             Self::IfrtSerialized => "a serialized value of IFRT",
             Self::GraphDef => "a GraphDef",
+            Self::TorchDistributed => "a checkpoint of torch.distributed",
             Self::Safetensors => "a safetensors file",
             Self::Npy => "an array of NumPy's",
             Self::Npz => "an archive of NumPy's arrays",
@@ -219,6 +224,7 @@ impl Kind {
             | Self::GraphDefText
             | Self::IfrtSerialized
             | Self::GraphDef
+            | Self::TorchDistributed
             | Self::Safetensors
             | Self::Npy
             | Self::Npz

@@ -79,6 +79,8 @@ pub(super) enum Opened {
     Tensors(Bytes, TensorForm),
     /// An index of files that hold tensors together.
     Shards(Bytes),
+    /// A folder of files that hold tensors together.
+    TensorFolder(Located),
     /// A file of a kind that is recognised and not judged.
     Recognised(Kind, Bytes),
     /// A directory of such a kind.
@@ -120,7 +122,9 @@ impl Opened {
             Kind::Npy => Self::Tensors(bytes, TensorForm::Npy),
             Kind::Npz => Self::Tensors(bytes, TensorForm::Npz),
             Kind::ShardIndex => Self::Shards(bytes),
-            Kind::StableHlo
+            // A folder, which is not one file.
+            Kind::TorchDistributed
+            | Kind::StableHlo
             | Kind::JaxExport
             | Kind::Orbax
             | Kind::Onnx
@@ -157,6 +161,7 @@ impl Opened {
         let located = || Located { tree: Arc::clone(tree), path: path.to_owned() };
         match kind {
             Kind::SavedModel => Some(Self::SavedModel(ModelFiles::Directory(located()))),
+            Kind::TorchDistributed => Some(Self::TensorFolder(located())),
             Kind::Orbax => Some(Self::RecognisedDirectory(kind, located())),
             _ => None,
         }
@@ -177,6 +182,7 @@ impl Opened {
             Self::Tensors(_, TensorForm::Safetensors) => Kind::Safetensors,
             Self::Tensors(_, TensorForm::Npy) => Kind::Npy,
             Self::Tensors(_, TensorForm::Npz) => Kind::Npz,
+            Self::TensorFolder(_) => Kind::TorchDistributed,
             Self::Shards(_) => Kind::ShardIndex,
             Self::Recognised(kind, _) | Self::RecognisedDirectory(kind, _) => *kind,
         }

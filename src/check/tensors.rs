@@ -6,7 +6,7 @@ use std::{collections::HashSet, io, path::Path, sync::Arc};
 use super::{
     CheckError, Findings, Inspection, Options, Reason, Remedy, Rule, TensorSummary, Warning,
     error::became_shorter,
-    opened::{Bytes, TensorForm},
+    opened::{Bytes, Located, TensorForm},
     rule::messages,
 };
 use crate::{
@@ -57,15 +57,54 @@ pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findin
         Ok(tensors) => tensors,
         Err(reason) => return reason.into(),
     };
+    let mut findings = of_listing(&*tensors);
+    if options.verifies_data() {
+        verify(&[(file, &*tensors)], options, &mut findings);
+    }
+    findings
+}
+
+/// The verdict on a folder of files that hold tensors together: all of them are there, and as they
+/// are described.
+pub(super) fn check_folder(folder: &Located, options: &Options) -> Findings {
+    match open_folder(folder) {
+        Ok(tensors) => {
+            let mut findings = of_listing(&*tensors);
+            if options.verifies_data() {
+                compare_checksums(&*tensors, options, &mut findings);
+            }
+            findings
+        }
+        Err(reason) => reason.into(),
+    }
+}
+
+/// What is in such a folder.
+pub(super) fn inspect_folder(
+    folder: &Located,
+    mut inspection: Inspection,
+) -> Result<Inspection, Box<Reason>> {
+    let tensors = open_folder(folder)?;
+    list(&*tensors, &mut inspection);
+    show_values(&*tensors, &mut inspection);
+    Ok(inspection)
+}
+
+fn open_folder(folder: &Located) -> Result<Box<dyn Source>, Box<Reason>> {
+    let tensors = tensor_io::open_folder(Arc::clone(&folder.tree), &folder.path);
+    let tensors = tensors.map_err(|error| Box::new(reason(&error)))?;
+    tensors.compare_size().map_err(|error| Box::new(reason(&error)))?;
+    Ok(tensors)
+}
+
+/// The findings about what a source lists: refused tensors, and Python objects.
+fn of_listing(tensors: &dyn Source) -> Findings {
     let mut findings = Findings::default();
     for name in tensors.listing().pickled.iter().take(LISTED) {
         let reason = Reason::from(messages::array_is_pickled(format_args!("{name:?}")));
         findings.refuse(reason.at(&**name).with_remedy(Remedy::SaveWithoutObjects));
     }
-    warn_of_refused(&*tensors, &mut findings);
-    if options.verifies_data() {
-        verify(&[(file, &*tensors)], options, &mut findings);
-    }
+    warn_of_refused(tensors, &mut findings);
     findings
 }
 
@@ -85,16 +124,21 @@ pub(super) fn warn_of_refused(tensors: &dyn Source, findings: &mut Findings) {
 
 /// Compares the checksums of files of tensors, and reads every byte of them.
 pub(super) fn verify(files: &[(&Bytes, &dyn Source)], options: &Options, findings: &mut Findings) {
-    let watch = options.watch();
     for (_, tensors) in files {
-        let errors = tensors.compare_checksums(&mut |_| !watch.is_cancelled());
-        errors.iter().take(LISTED).for_each(|error| findings.refuse(reason(error)));
+        compare_checksums(*tensors, options, findings);
     }
     if findings.reasons().is_empty()
         && let Err(error) = read_all(files, options)
     {
         findings.refuse(*error);
     }
+}
+
+/// Compares the checksums that the files of a source have.
+fn compare_checksums(tensors: &dyn Source, options: &Options, findings: &mut Findings) {
+    let watch = options.watch();
+    let errors = tensors.compare_checksums(&mut |_| !watch.is_cancelled());
+    errors.iter().take(LISTED).for_each(|error| findings.refuse(reason(error)));
 }
 
 /// Reads every byte, which is all that can be done for what has no checksum.
@@ -151,13 +195,7 @@ pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspect
     match tensor_io::open_at(source, Path::new(&file.label), Some(Form::Torch)) {
         Ok(tensors) => {
             list(&*tensors, &mut inspection);
-            for (_, values) in tensors.metadata().iter().flatten() {
-                let mut shown: String = values.chars().take(SHOWN_VALUES).collect();
-                if shown.len() < values.len() {
-                    shown.push('\u{2026}');
-                }
-                inspection.details.insert("values".to_owned(), shown);
-            }
+            show_values(&*tensors, &mut inspection);
         }
         Err(error) => {
             inspection.details.insert("not read".to_owned(), error.to_string());
@@ -166,17 +204,40 @@ pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspect
     inspection
 }
 
+/// Shows the plain values between the tensors.
+fn show_values(tensors: &dyn Source, inspection: &mut Inspection) {
+    for (_, values) in tensors.metadata().iter().flatten() {
+        let mut shown: String = values.chars().take(SHOWN_VALUES).collect();
+        if shown.len() < values.len() {
+            shown.push('\u{2026}');
+        }
+        inspection.details.insert("values".to_owned(), shown);
+    }
+}
+
 /// Lists the tensors of a source.
 pub(super) fn list(tensors: &dyn Source, inspection: &mut Inspection) {
     inspection.tensors = tensors
         .tensors()
         .iter()
-        .map(|info| {
+        .enumerate()
+        .map(|(position, info)| {
             let shape = info.shape.dims().to_vec();
-            TensorSummary::new(&info.name, info.dtype.name(), Some(shape), Some(info.bytes))
+            let pieces = tensors.pieces(position);
+            let bytes = Some(info.bytes);
+            let summary = TensorSummary::new(&info.name, info.dtype.name(), Some(shape), bytes);
+            TensorSummary { pieces, ..summary }
         })
         .collect();
     for refused in tensors.refused().iter().take(LISTED) {
         inspection.details.insert(format!("not read {}", refused.name), refused.reason.clone());
+    }
+    for left_out in tensors.left_out().iter().take(LISTED) {
+        let key = format!("not kept {}", left_out.name);
+        let reasons = inspection.details.entry(key).or_default();
+        if !reasons.is_empty() {
+            reasons.push_str("; ");
+        }
+        reasons.push_str(&left_out.reason);
     }
 }

@@ -12,7 +12,6 @@ use super::{Metadata, json::Ordered};
 const ALIASES: &str = "serdes_ml.aliases";
 
 /// The key under which leaves stand that are no tensors: a JSON object, each name with its value.
-#[cfg(feature = "torch")]
 pub(super) const LEAVES: &str = "serdes_ml.leaves";
 
 /// Takes the other names of tensors out of metadata: each with the position of the tensor among
@@ -36,6 +35,43 @@ pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usi
         *metadata = None;
     }
     aliases
+}
+
+/// The names of what metadata tell: of each leaf, and the keys of everything else.
+pub(crate) fn names_of(metadata: &Metadata) -> Vec<String> {
+    let mut names = Vec::new();
+    for (key, text) in metadata.iter().flatten() {
+        match key.as_str() {
+            LEAVES => names.extend(names_of_leaves(text)),
+            ALIASES => {}
+            key => names.push(key.to_owned()),
+        }
+    }
+    names
+}
+
+/// The keys of an object of plain values. They may be words that JSON has not, as Python writes
+/// them: `NaN`, `Infinity`.
+fn names_of_leaves(text: &str) -> Vec<String> {
+    let quoted = |text: &str| -> Option<(String, usize)> {
+        let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
+        let found = texts.next()?.ok()?;
+        Some((found, texts.byte_offset()))
+    };
+    let mut names = Vec::new();
+    let mut rest = text.trim_start().strip_prefix('{').unwrap_or_default();
+    while let Some((name, end)) = quoted(rest) {
+        names.push(name);
+        let value = rest.get(end..).unwrap_or_default().trim_start();
+        let value = value.strip_prefix(':').unwrap_or_default().trim_start();
+        let end = match quoted(value) {
+            Some((_, end)) => end,
+            None => value.find([',', '}']).unwrap_or(value.len()),
+        };
+        let next = value.get(end..).unwrap_or_default().trim_start();
+        rest = next.strip_prefix(',').unwrap_or_default();
+    }
+    names
 }
 
 /// Metadata with other names of tensors, each with the name under which it is stored.
@@ -71,6 +107,19 @@ mod tests {
         let mut metadata = put(None, &[("head", "w")]);
         take(&mut metadata, &["w"]);
         assert_eq!(metadata, None);
+    }
+
+    #[test]
+    fn names_of_tells_leaves_and_other_keys() {
+        let pairs = [
+            (LEAVES, r#"{"step": 7, "a/\"b\"": "x, \"y\": 1", "best": Infinity, "on": true}"#),
+            ("format", "pt"),
+            (ALIASES, r#"{"head": "w"}"#),
+        ];
+        let metadata = Some(pairs.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec());
+        assert_eq!(names_of(&metadata), ["step", "a/\"b\"", "best", "on", "format"]);
+        assert_eq!(names_of(&Some(vec![(LEAVES.to_owned(), "[1, 2".to_owned())])), [""; 0]);
+        assert_eq!(names_of(&None), [""; 0]);
     }
 
     #[test]

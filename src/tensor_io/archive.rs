@@ -16,6 +16,12 @@ use crate::files::ReadAt;
 /// An entry of an archive.
 pub(super) struct Member {
     pub(super) name: String,
+    /// Where it begins, with a header of its own.
+    #[cfg(feature = "torch")]
+    pub(super) begin: u64,
+    /// Where its bytes end.
+    #[cfg(feature = "torch")]
+    pub(super) end: u64,
     /// How its bytes are kept, in words.
     #[cfg(feature = "npz")]
     pub(super) method: String,
@@ -73,6 +79,10 @@ pub(super) fn members(
         });
         members.push(Member {
             name,
+            #[cfg(feature = "torch")]
+            begin: found.header_start(),
+            #[cfg(feature = "torch")]
+            end: found.data_start().unwrap_or_default().saturating_add(found.compressed_size()),
             #[cfg(feature = "npz")]
             method: format!("{:?}", found.compression()),
             content,

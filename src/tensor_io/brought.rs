@@ -84,6 +84,10 @@ impl BroughtTarget {
 }
 
 impl Target for BroughtTarget {
+    fn keeps_metadata(&self) -> bool {
+        self.inner.keeps_metadata()
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

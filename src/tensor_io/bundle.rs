@@ -119,6 +119,10 @@ fn data_type(info: &TensorInfo) -> Result<DataType, Error> {
 }
 
 impl Target for BundleTarget {
+    fn keeps_metadata(&self) -> bool {
+        false
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

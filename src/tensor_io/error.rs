@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Refused;
 #[cfg(feature = "artifact")]
 use crate::artifact::tensor_bundle::BundleError;
 use crate::{device_state, files};
@@ -42,6 +43,20 @@ fn quoted(name: &str) -> impl fmt::Display {
     format!("{:?}", shortened(name))
 }
 
+/// Names beside the first that a message lists.
+const LISTED: usize = 20;
+
+/// What else is refused, in a sentence.
+fn and_others(others: &[Refused]) -> String {
+    let shown = others.iter().take(LISTED);
+    let mut text: String =
+        shown.map(|other| format!("; {}: {}", quoted(&other.name), cut(&other.reason))).collect();
+    if let Some(more) = others.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        text.push_str(&format!("; and {more} more"));
+    }
+    text
+}
+
 /// Why tensors could not be read from a file or written to one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -71,14 +86,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A source has a tensor that no state can hold.
-    #[error("{}: {reason}", quoted(name))]
+    /// A source has tensors or values that no state can hold.
+    #[error("{}: {reason}{}", quoted(name), and_others(others))]
     #[non_exhaustive]
     CannotSave {
-        /// The tensor.
+        /// The first of them.
         name: String,
         /// Why.
         reason: String,
+        /// The others.
+        others: Vec<Refused>,
     },
     /// No kind of file fits the path.
     #[error("{}: {reason}", path.display())]

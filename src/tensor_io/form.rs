@@ -14,7 +14,7 @@ use super::bundle;
 use super::npz;
 #[cfg(feature = "torch")]
 use super::torch;
-use super::{Error, Output, Source, Target, brought, npy, safetensors, sharded, state};
+use super::{Error, Output, Source, Target, brought, folder, npy, safetensors, sharded, state};
 use crate::{
     device_state::{MAGIC, Reader, WriteOptions},
     files::{
@@ -160,6 +160,12 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
 /// As [`open`].
 pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     let path = path.as_ref();
+    // An address that says what it leads to is not asked whether it is a folder.
+    let may_be = Form::of_name(path) == Form::TensorBundle
+        || storage.system_path(path).is_ok_and(|system| system.is_some());
+    if let Some(folder) = folder::of_distributed(storage, path, may_be) {
+        return folder::open_folder(Arc::new(storage.clone()), &folder);
+    }
     let form = Form::of_name(path);
     if form == Form::TensorBundle {
         if path.extension().is_some_and(|extension| extension == "index") {

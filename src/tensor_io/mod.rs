@@ -17,6 +17,7 @@ mod bundle;
 mod diff;
 mod elements;
 mod error;
+mod folder;
 mod form;
 mod info;
 mod json;
@@ -25,6 +26,7 @@ mod npy;
 mod npz;
 mod number;
 mod output;
+mod refused;
 mod safetensors;
 mod section;
 mod sharded;
@@ -37,6 +39,7 @@ mod torch;
 
 pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
+pub(crate) use folder::{is_distributed, open_folder};
 pub use form::{
     Form, create, create_in, create_sharded, create_sharded_in, create_stream, open, open_at,
     open_in, open_stream,
@@ -44,6 +47,7 @@ pub use form::{
 pub use info::{Metadata, TensorInfo, element_bytes};
 pub use number::Tolerance;
 use output::Output;
+pub use refused::Refused;
 #[cfg(feature = "artifact")]
 pub(crate) use safetensors::LONGEST_HEADER as LONGEST_SAFETENSORS_HEADER;
 #[cfg(feature = "artifact")]
@@ -51,6 +55,6 @@ pub(crate) use sharded::{
     ShardFile, ShardSet, begins_like_index, count as count_of_tensors, files_of_index, is_index,
     listed as listed_names,
 };
-pub use source::{Listing, Refused, Source};
+pub use source::{Listing, Source};
 use target::{Announced, pass_on};
 pub use target::{Target, TensorSink};

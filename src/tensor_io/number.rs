@@ -129,7 +129,7 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 /// The value of an integer or a truth value.
-fn integer(dtype: DType, bytes: &[u8]) -> Option<i128> {
+pub(super) fn integer(dtype: DType, bytes: &[u8]) -> Option<i128> {
     let byte = array::<1>(bytes, 0)[0];
     // A narrow signed element: its low bits, with the sign spread.
     let narrow = |bits: u32| i128::from((byte << (8 - bits)).cast_signed() >> (8 - bits));
@@ -185,7 +185,7 @@ fn format(dtype: DType) -> Option<(u32, u32, i32, Special)> {
 }
 
 /// The value of a floating-point element.
-fn float(dtype: DType, bytes: &[u8]) -> Option<f64> {
+pub(super) fn float(dtype: DType, bytes: &[u8]) -> Option<f64> {
     match dtype {
         DType::F32 => return Some(f32::from_le_bytes(array(bytes, 0)).into()),
         DType::F64 => return Some(f64::from_le_bytes(array(bytes, 0))),

@@ -2,24 +2,7 @@
 
 use std::io::Read;
 
-use super::{Error, Metadata, TensorInfo};
-
-/// A tensor of a source that no device state can hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Refused {
-    /// Its name.
-    pub name: String,
-    /// Why, with the type as the file calls it.
-    pub reason: String,
-}
-
-impl Refused {
-    /// The tensor of that name, and why no state can hold it.
-    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { name: name.into(), reason: reason.into() }
-    }
-}
+use super::{Error, Metadata, Refused, TensorInfo};
 
 /// What a file says of its tensors before their bytes are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,11 +10,14 @@ impl Refused {
 pub struct Listing {
     /// The tensors, in the order in which the file holds their data.
     pub tensors: Vec<TensorInfo>,
-    /// Tensors that are in the file and cannot be read from it.
+    /// Tensors and values that are in the file and cannot be read from it.
     pub refused: Vec<Refused>,
     /// Names of those among them that are Python objects as a pickle, which their own reader loads
     /// only if it is told to run what is in it.
     pub pickled: Vec<String>,
+    /// What belongs to a tensor, a value or a name that is read, and is not kept with it: the
+    /// attributes of a tensor, a key that is no text.
+    pub left_out: Vec<Refused>,
     /// Words of the file about itself.
     pub metadata: Metadata,
 }
@@ -64,6 +50,11 @@ pub trait Source: Send {
         &self.listing().refused
     }
 
+    /// What belongs to a tensor, a value or a name that is read, and is not kept with it.
+    fn left_out(&self) -> &[Refused] {
+        &self.listing().left_out
+    }
+
     /// Words of the file about itself.
     fn metadata(&self) -> &Metadata {
         &self.listing().metadata
@@ -72,6 +63,12 @@ pub trait Source: Send {
     /// The position of the tensor of which the one at a position is another name: the same bytes,
     /// type and shape. None, unless the kind of file tells that.
     fn alias_of(&self, _position: usize) -> Option<usize> {
+        None
+    }
+
+    /// The number of pieces that the tensor at a position is stored in. None, unless the kind of file
+    /// has such.
+    fn pieces(&self, _position: usize) -> Option<u64> {
         None
     }
 

@@ -12,6 +12,11 @@ pub trait Target: Send {
         false
     }
 
+    /// Whether it has a place for metadata. It has, unless the kind of file has none.
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     /// Begins the file, which holds these tensors. It appears when it is
     /// [finished](TensorSink::finish), or not at all.
     ///

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     files::{Cancelled, Phase, Watch},
     ifrt::DType,
-    tensor_io::{Error, Refused, Source, Target},
+    tensor_io::{Error, Refused, Source, Target, aliases},
 };
 
 /// How tensors are converted.
@@ -51,6 +51,9 @@ pub struct ConvertReport {
     pub moved: Moved,
     /// What was left out.
     pub skipped: Vec<Refused>,
+    /// What belongs to something that was moved and was not kept with it, or has no place in the
+    /// target: attributes, keys that are no texts, values.
+    pub left_out: Vec<Refused>,
 }
 
 /// Streams the tensors of `sources` into `target`, a step of a megabyte at a time.
@@ -59,9 +62,9 @@ pub struct ConvertReport {
 /// elsewhere under each of them. The metadata is that of the first source that has some.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for the first value that cannot be moved, unless it may be left out; two
-/// tensors of one name; what the target cannot hold; what the sources or the target report. No file
-/// is left behind then, and an old one stays.
+/// [`Error::CannotSave`] for what cannot be moved, unless it may be left out; two tensors of one
+/// name; what the target cannot hold; what the sources or the target report. No file is left behind
+/// then, and an old one stays.
 pub fn convert(
     sources: &[Box<dyn Source>],
     target: Box<dyn Target>,
@@ -73,7 +76,12 @@ pub fn convert(
         skip_unsupported: options.skip_unsupported,
         keep_aliases: target.keeps_aliases(),
     };
-    let Plan { tensors, metadata, skipped } = plan(sources, choice)?;
+    let Plan { tensors, metadata, skipped, mut left_out } = plan(sources, choice)?;
+    if !target.keeps_metadata() {
+        let reason = "is a value, for which the target has no place; a state (.sds) and safetensors have one";
+        let names = aliases::names_of(&metadata).into_iter();
+        left_out.extend(names.map(|name| Refused::new(name, reason)));
+    }
     let bytes = tensors.iter().map(|tensor| tensor.info.bytes).sum();
     let infos = tensors.iter().map(|tensor| tensor.info.clone()).collect();
     let mut sink = target.begin(infos, &metadata)?;
@@ -99,7 +107,7 @@ pub fn convert(
     watch.check()?;
     moved.time = begin.elapsed();
     moved.sync_time = sink.finish()?;
-    Ok(ConvertReport { moved, skipped })
+    Ok(ConvertReport { moved, skipped, left_out })
 }
 
 /// Bytes that a watch hears of as they are read.

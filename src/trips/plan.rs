@@ -23,6 +23,8 @@ pub(super) struct Plan<'a> {
     pub(super) metadata: Metadata,
     /// What is left out because it cannot be moved.
     pub(super) skipped: Vec<Refused>,
+    /// What belongs to something that is moved, and is not kept with it.
+    pub(super) left_out: Vec<Refused>,
 }
 
 /// How what is moved is chosen.
@@ -71,9 +73,8 @@ fn stored(sources: &[Box<dyn Source>]) -> u64 {
 /// Plans a trip of the tensors of `sources`.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for the first tensor that cannot be moved, unless that may be left out; two
-/// tensors of one name; a pattern that no name matches; names that would be far more than is
-/// stored.
+/// [`Error::CannotSave`] for what cannot be moved, unless that may be left out; two tensors of one
+/// name; a pattern that no name matches; names that would be far more than is stored.
 pub(super) fn plan<'a>(
     sources: &'a [Box<dyn Source>],
     choice: Choice<'_>,
@@ -92,10 +93,13 @@ pub(super) fn plan<'a>(
         }
     }
     let refused = sources.iter().flat_map(|source| source.refused());
-    let skipped: Vec<Refused> = refused.filter(|one| is_chosen(&one.name)).cloned().collect();
-    if let Some(Refused { name, reason }) = skipped.first().filter(|_| !skip_unsupported) {
-        return Err(Error::CannotSave { name: name.clone(), reason: reason.clone() });
+    let mut skipped: Vec<Refused> = refused.filter(|one| is_chosen(&one.name)).cloned().collect();
+    if !skip_unsupported && !skipped.is_empty() {
+        let Refused { name, reason } = skipped.remove(0);
+        return Err(Error::CannotSave { name, reason, others: skipped });
     }
+    let left_out = sources.iter().flat_map(|source| source.left_out());
+    let mut left_out: Vec<Refused> = left_out.filter(|one| is_chosen(&one.name)).cloned().collect();
     let (mut tensors, mut other_names) = (Vec::new(), Vec::new());
     for source in sources {
         let source = &**source;
@@ -118,6 +122,11 @@ pub(super) fn plan<'a>(
         let written = total(tensors.iter().map(|planned| planned.info));
         check_growth(stored(sources), written, &last.info.name)?;
     }
-    let metadata = sources.iter().find_map(|source| source.metadata().clone());
-    Ok(Plan { tensors, metadata: aliases::put(metadata, &other_names), skipped })
+    let mut told = sources.iter().map(|source| source.metadata()).filter(|told| told.is_some());
+    let metadata = told.next().cloned().flatten();
+    for name in told.flat_map(aliases::names_of) {
+        let reason = "is a value of another source than the first one that has some";
+        left_out.push(Refused::new(name, reason));
+    }
+    Ok(Plan { tensors, metadata: aliases::put(metadata, &other_names), skipped, left_out })
 }

@@ -30,8 +30,11 @@ pub struct SaveReport {
     /// Whether the data went to the disk past the system's page cache; see
     /// [`WriteOptions::with_direct`].
     pub direct: bool,
-    /// Tensors that were left out.
+    /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
+    /// What belongs to something that was saved and was not kept with it: attributes, keys that are
+    /// no texts.
+    pub left_out: Vec<Refused>,
 }
 
 /// A tensor between its source and its state.
@@ -50,9 +53,9 @@ enum Loaded<M> {
 /// gives back is compared with what the sources gave, by checksums.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for the first tensor that no state can hold, unless `skip_unsupported`;
-/// two tensors of one name; a tensor that the device does not give back as it was; or whatever the
-/// sources, the device or the file report. No file is left behind then, and an old one stays.
+/// [`Error::CannotSave`] for what no state can hold, unless `skip_unsupported`; two tensors of one
+/// name; a tensor that the device does not give back as it was; or whatever the sources, the device
+/// or the file report. No file is left behind then, and an old one stays.
 pub fn save<D: HostedDevice>(
     sources: &[Box<dyn Source>],
     output: &Path,
@@ -96,8 +99,8 @@ pub fn save_into<D: HostedDevice>(
     watch: &Watch,
 ) -> Result<SaveReport, Error> {
     let choice = Choice { only: &[], skip_unsupported, keep_aliases: true };
-    let Plan { tensors, metadata, skipped } = plan(sources, choice)?;
-    let mut report = SaveReport { skipped, ..SaveReport::default() };
+    let Plan { tensors, metadata, skipped, left_out } = plan(sources, choice)?;
+    let mut report = SaveReport { skipped, left_out, ..SaveReport::default() };
     // The output is begun before the work, so that a place where no file can be made is found out
     // at once.
     let options = options.clone().with_metadata(metadata).with_watch(watch.clone());
@@ -161,5 +164,6 @@ fn contents_of(info: &TensorInfo) -> Result<Contents, Error> {
     contents.filter(|contents| contents.bytes() == info.bytes).ok_or_else(|| Error::CannotSave {
         name: info.name.clone(),
         reason: format!("{}{} does not take {} bytes", info.dtype, info.shape, info.bytes),
+        others: Vec::new(),
     })
 }

@@ -45,6 +45,37 @@ def test_every_type_of_torch_has_a_place(path: pathlib.Path, data: pathlib.Path)
             assert array.reshape(-1).astype(np.complex128).tolist() == wanted
 
 
+def test_numpy_values_in_files_of_torch_are_data(path: pathlib.Path, data: pathlib.Path) -> None:
+    source = torch_file(data, "values.pt")
+    with pytest.raises(sd.Unsupported, match="bytes"):
+        sd.convert(source, path)
+    converted = sd.convert(source, path, skip_unsupported=True)
+    assert list(converted.skipped) == ["bytes"]
+    assert sorted(converted.left_out) == ["(1, 'x')", "1.5", "buffer", "parameter"]
+    assert "persistent" in converted.left_out["buffer"]
+    loaded = sd.load_file(path)
+    assert loaded["mean"].tolist() == [0, 1, 2, 3]
+    assert loaded["turned"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert loaded["big"].dtype == np.int32
+    assert loaded["rng/1"].shape == (624,)
+    npz = path.with_suffix(".npz")
+    assert "lr" in sd.convert(source, npz, skip_unsupported=True, only=["w"]).left_out
+
+
+@pytest.mark.parametrize("release", ["2.2.2", "2.15.0"])
+def test_checkpoints_of_torch_distributed_need_no_torch(
+    path: pathlib.Path, data: pathlib.Path, release: str
+) -> None:
+    folder = data / "torch_distributed" / release
+    assert sd.check(folder / "checkpoint", verify_data=True)
+    sd.convert(folder / "checkpoint", path)
+    expected = json.loads((folder / "expected.json").read_text())
+    loaded = sd.load_file(path)
+    assert sorted(loaded) == sorted(expected)
+    for name, tensor in expected.items():
+        assert loaded[name].tobytes().hex() == tensor["bytes"], name
+
+
 def test_what_is_no_tensor_is_named(path: pathlib.Path, data: pathlib.Path) -> None:
     source = torch_file(data, "others.pt")
     with pytest.raises(sd.Unsupported, match="sparse"):

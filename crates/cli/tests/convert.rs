@@ -216,3 +216,69 @@ fn convert_takes_options_anywhere_between_its_paths() {
         assert_eq!(serdes(&too_few).status.code(), Some(2), "{too_few:?}");
     }
 }
+
+#[test]
+fn convert_lists_what_is_not_kept_with_a_tensor() {
+    let folder = tempfile::tempdir().unwrap();
+    let [state, npz] = ["a.sds", "a.npz"].map(|name| folder.path().join(name));
+    let source = torch("values.pt");
+    let said = refused(&["convert", text(&source), text(&state)], &state);
+    assert!(said.contains("bytes") && said.contains("leave such values out"), "{said}");
+    let skip = "--skip-unsupported";
+    let output = done(&["convert", text(&source), text(&state), skip, "--json"]);
+    let report = object(&output);
+    assert_eq!(report["skipped"], serde_json::json!(["bytes"]));
+    let left_out = report["left_out"].as_array().unwrap();
+    assert_eq!(left_out.len(), 5, "{left_out:?}");
+    assert!(left_out.iter().any(|one| one["name"] == "parameter"), "{left_out:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("\"tag\", a str, is not kept"), "{said}");
+    // Values have no place among arrays.
+    let output = done(&["convert", text(&source), text(&npz), "--only", "w", skip, "--json"]);
+    let left_out = object(&output)["left_out"].as_array().unwrap().clone();
+    for value in ["lr", "count", "word", "rng/0"] {
+        assert!(left_out.iter().any(|one| one["name"] == value), "{value}: {left_out:?}");
+    }
+}
+
+#[test]
+fn convert_names_all_that_it_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("a.sds");
+    let said = refused(&["convert", text(&torch("others.pt")), text(&state)], &state);
+    for name in ["sparse", "conjugate", "quantized"] {
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[test]
+fn checkpoints_of_torch_distributed_are_judged_shown_and_converted() {
+    for release in ["2.2.2", "2.15.0"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = root().join("tests/data/torch_distributed").join(release).join("checkpoint");
+        for arguments in [&["check", "--json"][..], &["check", "--json", "--verify-data"]] {
+            let verdict = object(&done(&[arguments, &[text(&source)]].concat()));
+            assert_eq!(verdict["kind"], "torch_distributed", "{verdict}");
+            assert_eq!(verdict["verdict"], "acceptable", "{verdict}");
+        }
+        let found = inspect(&source);
+        let tensors = found["tensors"].as_array().unwrap();
+        let grid = tensors.iter().find(|tensor| tensor["name"] == "model/grid").unwrap();
+        assert_eq!(grid["shape"], serde_json::json!([5, 7, 2]));
+        assert_eq!(grid["pieces"], 4);
+        let state = folder.path().join("a.sds");
+        assert_eq!(
+            object(&done(&["convert", text(&source), text(&state), "--json"]))["tensors"],
+            5
+        );
+        done(&["diff", text(&source), text(&state)]);
+        let saved = folder.path().join("b.sds");
+        done(&["save", "--from", text(&source), "-o", text(&saved)]);
+        done(&["diff", text(&state), text(&saved)]);
+        // A part alone does not say what its tensors are called.
+        let part = source.join("__0_0.distcp");
+        let target = folder.path().join("none.sds");
+        let said = refused(&["convert", text(&part), text(&target)], &target);
+        assert!(said.contains("name the folder"), "{said}");
+    }
+}

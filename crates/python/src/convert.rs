@@ -148,7 +148,7 @@ impl Read for Pieces {
 }
 
 /// Reads the tensors of sources and writes them to a path; answers how many there are, their bytes,
-/// and what was left out, with why.
+/// what was left out, and what was not kept with what was read, each with why.
 #[pyfunction]
 #[pyo3(signature = (sources, target, only, shard_bytes, version, sync, skip_unsupported, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are those of a function of Python")]
@@ -162,7 +162,7 @@ pub(crate) fn convert(
     sync: bool,
     skip_unsupported: bool,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(u64, u64, Words)> {
+) -> PyResult<(u64, u64, Words, Words)> {
     let durability = if sync { Durability::Data } else { Durability::None };
     let options = WriteOptions::new(version.versions()?).with_durability(durability);
     let choice = ConvertOptions::new().with_only(only).with_skip_unsupported(skip_unsupported);
@@ -182,8 +182,11 @@ pub(crate) fn convert(
     })?;
     match (converted, raised.take()) {
         (Ok(report), _) => {
-            let skipped = report.skipped.into_iter().map(|skipped| (skipped.name, skipped.reason));
-            Ok((report.moved.tensors, report.moved.bytes, skipped.collect()))
+            let words = |refused: Vec<Refused>| -> Words {
+                refused.into_iter().map(|refused| (refused.name, refused.reason)).collect()
+            };
+            let (skipped, left_out) = (words(report.skipped), words(report.left_out));
+            Ok((report.moved.tensors, report.moved.bytes, skipped, left_out))
         }
         (Err(_), Some(error)) => Err(error),
         (Err(error), None) => Err(failures::of_tensors(py, &error)),

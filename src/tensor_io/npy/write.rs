@@ -72,6 +72,10 @@ pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Erro
 }
 
 impl Target for NpyTarget {
+    fn keeps_metadata(&self) -> bool {
+        false
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

@@ -50,7 +50,7 @@ impl NpzSource {
             members: Vec::new(),
         };
         let mut seen = HashSet::new();
-        for Member { name, method, content, is_inside } in members {
+        for Member { name, method, content, is_inside, .. } in members {
             source.members.extend(content.map(|content| (name.clone(), content)));
             let Some(name) = name.strip_suffix(".npy") else {
                 let reason = "is no npy file".to_owned();

@@ -171,6 +171,10 @@ fn fault(name: &str) -> Option<&'static str> {
 }
 
 impl Target for NpzTarget {
+    fn keeps_metadata(&self) -> bool {
+        false
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

@@ -6,11 +6,15 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{
     super::{Error, element_bytes},
+    budget::Budget,
     error::TorchError,
+    globals::Elements,
     input::Input,
     machine,
+    names::name_of,
     parsed::{Parsed, Stored},
-    value::{Elements, Value, ValueId, Values},
+    rebuild,
+    value::{Value, ValueId, Values},
 };
 use crate::files::ReadAt;
 
@@ -33,36 +37,59 @@ pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error
 
 fn parse_bytes(file: &dyn ReadAt, size: u64) -> Result<Parsed, TorchError> {
     let mut position = 0;
-    let mut next = || -> Result<(Values, ValueId, u64), TorchError> {
+    let mut next = |budget: Budget| -> Result<(Values, ValueId, u64), TorchError> {
         let mut input = Input::new(file, position, size);
-        let (values, root) = machine::read(&mut input)?;
+        let (values, root) = machine::read(&mut input, budget)?;
         position = input.position();
         Ok((values, root, input.read()))
     };
-    let (values, magic, _) = next()?;
-    if !matches!(values.get(magic), Value::Long(bytes) if **bytes == MAGIC) {
+    let (values, magic, _) = next(Budget::of_file(size))?;
+    if !matches!(values.get(magic), Value::Long(bytes) if *bytes == MAGIC) {
         let reason = "is a pickle, and none of torch.save; save tensors with torch.save";
         return Err(TorchError::unsupported(reason));
     }
-    let (values, version, _) = next()?;
-    if *values.get(version) != Value::Integer(VERSION) {
+    drop(values);
+    let (values, version, _) = next(Budget::of_file(size))?;
+    if !matches!(values.get(version), Value::Integer(VERSION)) {
         let reason =
             "is of another version of torch.save than 1001; save it with a PyTorch of today";
         return Err(TorchError::unsupported(reason));
     }
-    let (values, machine, _) = next()?;
+    drop(values);
+    let (values, machine, _) = next(Budget::of_file(size))?;
     check_byte_order(&values, machine)?;
-    let (values, root, pickle_bytes) = next()?;
-    let (key_values, keys, _) = next()?;
+    drop(values);
+    let (mut values, root, pickle_bytes) = next(Budget::of_file(size))?;
+    let (mut key_values, keys, _) = next(values.take_budget())?;
+    let (storages, end) = storages(file, position, size, &values, &key_values, keys)?;
+    if end < size {
+        return Err(TorchError::unsupported(format!(
+            "{} bytes behind its last storage belong to nothing: several files of torch.save in one; load each with torch and save it by itself",
+            size - end
+        )));
+    }
+    values.budget = key_values.take_budget();
+    Ok(Parsed { values, root, pickle_bytes, storages })
+}
+
+/// Where the storages of the keys lie, one behind the other from `position` on, and where they end.
+fn storages(
+    file: &dyn ReadAt,
+    mut position: u64,
+    size: u64,
+    values: &Values,
+    key_values: &Values,
+    keys: ValueId,
+) -> Result<(HashMap<String, Stored>, u64), TorchError> {
     let keys = key_values
         .items(keys)
         .ok_or_else(|| TorchError::damaged("no list of storages", "the keys of all storages"))?;
-    let sizes = element_sizes(&values);
+    let sizes = element_sizes(values)?;
     let mut storages = HashMap::new();
     for key in keys {
-        let Value::Text(key) = key_values.get(*key) else {
-            return Err(TorchError::damaged("a key that is no text", "the keys of all storages"));
-        };
+        let key = key_values.text_of(key).ok_or_else(|| {
+            TorchError::damaged("a key that is no text", "the keys of all storages")
+        })?;
         let size_of = sizes.get(key).copied().ok_or_else(|| {
             let found = format!("the storage {key}, which nothing names");
             TorchError::damaged(found, "storages that the object names")
@@ -76,23 +103,24 @@ fn parse_bytes(file: &dyn ReadAt, size: u64) -> Result<Parsed, TorchError> {
             let found = format!("the storage {key}, which ends beyond the file");
             return Err(TorchError::damaged(found, "storages inside the file"));
         };
-        storages.insert(Arc::clone(key), Stored { begin, bytes, checked: None });
+        storages.insert(key.to_owned(), Stored { begin, bytes, checked: None });
         position = end;
     }
-    Ok(Parsed { values, root, pickle_bytes, storages })
+    Ok((storages, position))
 }
 
 /// Bytes of an element of each storage.
-fn element_sizes(values: &Values) -> HashMap<Arc<str>, u64> {
-    let sizes = values.storages().map(|storage| {
-        let size = match &storage.elements {
-            Elements::Typed(dtype) => element_bytes(*dtype).unwrap_or(1),
-            Elements::Bytes => 1,
-            Elements::Unknown(name) => bytes_of_unknown(name),
-        };
-        (Arc::clone(&storage.key), size)
-    });
-    sizes.collect()
+fn element_sizes(values: &Values) -> Result<HashMap<&str, u64>, TorchError> {
+    let mut sizes = HashMap::new();
+    for id in values.outside_ids() {
+        let Some(storage) = rebuild::storage(values, id)? else { continue };
+        sizes.entry(storage.key).or_insert_with(|| match storage.elements {
+            Elements::Typed(dtype) => element_bytes(dtype).unwrap_or(1),
+            Elements::Unknown => bytes_of_unknown(&name_of(values, storage.class)),
+            Elements::Bytes | Elements::Pairs(_) => 1,
+        });
+    }
+    Ok(sizes)
 }
 
 /// Bytes of an element that has no counterpart: those of quantized tensors.
@@ -105,13 +133,11 @@ fn bytes_of_unknown(name: &str) -> u64 {
 
 /// An error unless the numbers of the machine that wrote it are little endian.
 fn check_byte_order(values: &Values, machine: ValueId) -> Result<(), TorchError> {
-    let Value::Dict(pairs) = values.get(machine) else {
+    if !matches!(values.get(machine), Value::Dict(_)) {
         return Err(TorchError::damaged("no words of the machine", "its byte order"));
-    };
-    let is =
-        |key: ValueId, name: &str| matches!(values.get(key), Value::Text(text) if &**text == name);
-    let order = pairs.iter().rev().find(|(key, _)| is(*key, "little_endian"));
-    match order.map(|(_, order)| values.get(*order)) {
+    }
+    let order = values.entry(machine, "little_endian");
+    match order.map(|order| values.get(order)) {
         Some(Value::Bool(true)) => Ok(()),
         Some(Value::Bool(false)) => Err(TorchError::unsupported(
             "its numbers are big endian; load it with torch and save it on a machine that is little endian",

@@ -1,44 +1,47 @@
 //! The machine that reads a pickle: a stack, a memo, and values. It runs nothing.
 //!
 //! Source of the operations: Python's `pickletools.py`, protocols 0 to 5. Each costs a byte of the
-//! file at least and keeps one value at most, so that what is kept is a small multiple of the
-//! pickle's length; strings are as long as the file has bytes for them.
+//! file at least and keeps a few words at most; strings are as long as the file has bytes for them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use super::{
-    super::error::cut,
+    budget::Budget,
     error::TorchError,
+    globals::Known,
     input::Input,
-    rebuild::{self, Outcome},
-    value::{Global, Value, ValueId, Values},
+    value::{Value, ValueId, Values},
+    words::Words,
 };
-
-/// The most values that are kept, and items that are copied: some hundred megabytes of them.
-const MOST_VALUES: usize = 1 << 24;
 
 /// Bytes of the longest integer that is kept.
 const LONGEST_INTEGER: u64 = 1 << 10;
 
-/// Reads one pickle, up to its end; what it describes, and all values.
+/// Numbers of the memo that may be left out before they are kept one by one.
+const MOST_LEFT_OUT: u64 = 16;
+
+/// Bytes that a number of the memo takes that is kept by itself.
+const HASHED: usize = 80;
+
+/// Reads one pickle, up to its end; what it describes, and all values, which keep the budget.
 ///
 /// # Errors
-/// If the bytes are no pickle, or too long to be one of tensors.
-pub(super) fn read(input: &mut Input<'_>) -> Result<(Values, ValueId), TorchError> {
+/// If the bytes are no pickle, or what they describe takes more memory than there is.
+pub(super) fn read(input: &mut Input<'_>, budget: Budget) -> Result<(Values, ValueId), TorchError> {
     let mut machine = Machine {
         input,
-        values: Values::default(),
-        copied: 0,
-        stack: Vec::new(),
-        marks: Vec::new(),
-        memo: HashMap::new(),
+        values: Values::new(budget),
+        stack: Words::default(),
+        marks: Words::default(),
+        memo: Words::default(),
+        far_memo: HashMap::new(),
     };
     loop {
         let at = machine.input.position();
         let operation = machine.input.byte()?;
         if operation == b'.' {
             let root = machine.pop()?;
-            return Ok((machine.values, root));
+            return Ok((machine.into_values(), root));
         }
         machine.step(operation, at)?;
     }
@@ -47,12 +50,13 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<(Values, ValueId), TorchErro
 struct Machine<'a, 'i> {
     input: &'a mut Input<'i>,
     values: Values,
-    /// Items of containers that were copied, beyond those that the file has itself.
-    copied: usize,
-    stack: Vec<ValueId>,
-    /// How high the stack was at each mark.
-    marks: Vec<usize>,
-    memo: HashMap<u64, ValueId>,
+    stack: Words,
+    /// The height of the stack at each mark.
+    marks: Words,
+    /// What is kept under the numbers from 0 on.
+    memo: Words,
+    /// What is kept under numbers that are far from the others.
+    far_memo: HashMap<u64, ValueId>,
 }
 
 fn damaged(found: &str, expected: &str) -> TorchError {
@@ -60,22 +64,37 @@ fn damaged(found: &str, expected: &str) -> TorchError {
 }
 
 impl Machine<'_, '_> {
+    /// The values alone; the memory of the rest is free again.
+    fn into_values(mut self) -> Values {
+        for words in [&mut self.stack, &mut self.marks, &mut self.memo] {
+            words.truncate(0, &mut self.values.budget);
+        }
+        self.values.budget.give_back(self.far_memo.len() * HASHED);
+        self.values
+    }
+
     /// Does one operation, other than the end.
     fn step(&mut self, operation: u8, at: u64) -> Result<(), TorchError> {
         match operation {
             // Which protocol it is, and how long its frames are: nothing to do.
             0x80 => drop(self.input.byte()?),
             0x95 => drop(self.input.array::<8>()?),
-            b'(' => self.marks.push(self.stack.len()),
+            b'(' => {
+                let height = u32::try_from(self.stack.len()).unwrap_or(u32::MAX);
+                self.marks.push(height, &mut self.values.budget)?;
+            }
             b'0' => drop(self.pop()?),
-            b'1' => drop(self.pop_to_mark()?),
+            b'1' => {
+                let mark = self.mark()?;
+                self.stack.truncate(mark, &mut self.values.budget);
+            }
             b'2' => {
                 let top = self.top()?;
-                self.stack.push(top);
+                self.push(top)?;
             }
-            b'N' => self.push(Value::None)?,
-            0x88 => self.push(Value::Bool(true))?,
-            0x89 => self.push(Value::Bool(false))?,
+            b'N' => self.push(ValueId::NONE)?,
+            0x88 => self.push(ValueId::TRUE)?,
+            0x89 => self.push(ValueId::FALSE)?,
             b'J' | b'K' | b'M' | b'I' | b'L' | 0x8a | 0x8b | b'F' | b'G' => {
                 let number = self.number(operation)?;
                 self.push(number)?;
@@ -86,7 +105,8 @@ impl Machine<'_, '_> {
             }
             b'B' | b'C' | 0x8e | 0x96 => {
                 let bytes = self.bytes(operation)?;
-                self.push(Value::Bytes(bytes.into()))?;
+                let bytes = self.values.bytes(bytes)?;
+                self.push(bytes)?;
             }
             b')' | b't' | 0x85..=0x87 | b']' | b'l' | b'}' | b'd' | 0x8f | 0x91 => {
                 self.container(operation)?;
@@ -96,105 +116,90 @@ impl Machine<'_, '_> {
             b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.remember(operation)?,
             b'Q' => {
                 let id = self.pop()?;
-                let outcome = rebuild::persistent(&self.values, id)?;
-                self.put(outcome)?;
+                let outside = self.values.outside(id)?;
+                self.push(outside)?;
             }
-            b'P' => {
-                return Err(TorchError::unsupported(
-                    "its storages have ids in text, which only a pickle of protocol 0 has; save it again",
-                ));
-            }
-            0x82..=0x84 => {
-                return Err(TorchError::unsupported(
-                    "its pickle uses codes that only the program that wrote it knows; save model.state_dict()",
-                ));
-            }
-            0x97 | 0x98 => {
-                return Err(TorchError::unsupported(
-                    "its pickle has buffers outside of it; save it with torch.save",
-                ));
-            }
-            _ => {
-                let found = format!("the operation {operation:#04x} at byte {at}");
-                return Err(damaged(&found, "operations of the protocols 0 to 5"));
-            }
+            _ => return Err(refused_operation(operation, at)),
         }
         Ok(())
     }
 
-    fn push(&mut self, value: Value) -> Result<(), TorchError> {
-        let most = MOST_VALUES.saturating_sub(self.copied);
-        let id = self.values.add(value, most).ok_or_else(|| {
-            TorchError::unsupported(format!(
-                "it describes more than {MOST_VALUES} values; save tensors alone, as model.state_dict()"
-            ))
-        })?;
-        self.stack.push(id);
-        Ok(())
+    fn push(&mut self, value: ValueId) -> Result<(), TorchError> {
+        self.stack.push(value.word(), &mut self.values.budget)
     }
 
-    fn put(&mut self, outcome: Outcome) -> Result<(), TorchError> {
-        match outcome {
-            Outcome::Same(id) => self.stack.push(id),
-            Outcome::New(value) => {
-                if let Value::Dict(pairs) = &value {
-                    self.copied = self.copied.saturating_add(pairs.len());
-                }
-                self.push(value)?;
-            }
-        }
-        Ok(())
+    /// The height below which the stack belongs to what comes behind the last mark.
+    fn floor(&self) -> usize {
+        let last = self.marks.len().checked_sub(1).and_then(|last| self.marks.get(last));
+        last.unwrap_or_default() as usize
     }
 
     fn top(&self) -> Result<ValueId, TorchError> {
-        let floor = self.marks.last().copied().unwrap_or_default();
-        let top = self.stack.last().copied().filter(|_| self.stack.len() > floor);
+        let last = self.stack.len().checked_sub(1).filter(|last| *last >= self.floor());
+        let top = last.and_then(|last| self.stack.get(last)).map(ValueId::of_word);
         top.ok_or_else(|| damaged("an operation that finds nothing", "a value for it"))
     }
 
     fn pop(&mut self) -> Result<ValueId, TorchError> {
         let top = self.top()?;
-        self.stack.pop();
+        self.stack.pop(&mut self.values.budget);
         Ok(top)
     }
 
-    /// What was put on the stack since the last mark, which goes.
-    fn pop_to_mark(&mut self) -> Result<Vec<ValueId>, TorchError> {
-        let mark = self.marks.pop().ok_or_else(|| damaged("no mark", "a mark before its items"))?;
-        Ok(self.stack.split_off(mark.min(self.stack.len())))
+    /// The height of the stack at the last mark, which goes.
+    fn mark(&mut self) -> Result<usize, TorchError> {
+        let mark = self.marks.pop(&mut self.values.budget);
+        mark.map(|mark| mark as usize).ok_or_else(|| damaged("no mark", "a mark before its items"))
     }
 
-    fn number(&mut self, operation: u8) -> Result<Value, TorchError> {
-        Ok(match operation {
-            b'J' => Value::Integer(i32::from_le_bytes(self.input.array()?).into()),
-            b'K' => Value::Integer(self.input.byte()?.into()),
-            b'M' => Value::Integer(u16::from_le_bytes(self.input.array()?).into()),
-            b'G' => Value::Number(f64::from_be_bytes(self.input.array()?)),
+    fn number(&mut self, operation: u8) -> Result<ValueId, TorchError> {
+        match operation {
+            b'J' => {
+                let number = i32::from_le_bytes(self.input.array()?);
+                self.values.integer(number.into())
+            }
+            b'K' => {
+                let number = self.input.byte()?;
+                self.values.integer(number.into())
+            }
+            b'M' => {
+                let number = u16::from_le_bytes(self.input.array()?);
+                self.values.integer(number.into())
+            }
+            b'G' => {
+                let number = f64::from_be_bytes(self.input.array()?);
+                self.values.number(number)
+            }
             0x8a => {
                 let length = self.input.byte()?;
-                self.long(length.into())?
+                self.long(length.into())
             }
             0x8b => {
                 let length = u32::from_le_bytes(self.input.array()?);
-                self.long(length.into())?
+                self.long(length.into())
             }
+            _ => self.number_in_text(operation),
+        }
+    }
+
+    fn number_in_text(&mut self, operation: u8) -> Result<ValueId, TorchError> {
+        let line = self.input.line()?;
+        let line = String::from_utf8_lossy(&line);
+        let text = line.trim();
+        let wrong = || damaged("text that is no number", "a number");
+        match operation {
+            b'F' => self.values.number(text.parse().map_err(|_| wrong())?),
+            b'I' if text == "01" => Ok(ValueId::TRUE),
+            b'I' if text == "00" => Ok(ValueId::FALSE),
             _ => {
-                let line = self.input.line()?;
-                let line = String::from_utf8_lossy(&line);
-                let text = line.trim();
-                let number = match operation {
-                    b'F' => text.parse().ok().map(Value::Number),
-                    b'I' if text == "01" => Some(Value::Bool(true)),
-                    b'I' if text == "00" => Some(Value::Bool(false)),
-                    _ => text.trim_end_matches('L').parse().ok().map(Value::Integer),
-                };
-                number.ok_or_else(|| damaged("text that is no number", "a number"))?
+                let number = text.trim_end_matches('L').parse().map_err(|_| wrong())?;
+                self.values.integer(number)
             }
-        })
+        }
     }
 
     /// An integer of that many bytes.
-    fn long(&mut self, length: u64) -> Result<Value, TorchError> {
+    fn long(&mut self, length: u64) -> Result<ValueId, TorchError> {
         if length > LONGEST_INTEGER {
             let found = format!("an integer of {length} bytes");
             return Err(damaged(&found, "integers of at most 1024 bytes"));
@@ -202,15 +207,15 @@ impl Machine<'_, '_> {
         let bytes = self.input.bytes(length)?;
         let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
         if bytes.len() > 8 {
-            return Ok(Value::Long(bytes.into()));
+            return self.values.long(bytes);
         }
         let mut word = [if negative { 0xff } else { 0 }; 8];
         word.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
-        Ok(Value::Integer(i64::from_le_bytes(word)))
+        self.values.integer(i64::from_le_bytes(word))
     }
 
     /// A text, or bytes of an older Python that are none.
-    fn text(&mut self, operation: u8) -> Result<Value, TorchError> {
+    fn text(&mut self, operation: u8) -> Result<ValueId, TorchError> {
         let bytes = match operation {
             b'S' | b'V' => self.input.line()?,
             b'U' | 0x8c => {
@@ -231,15 +236,13 @@ impl Machine<'_, '_> {
             Ok(text) if operation == b'S' => {
                 let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
                 let text = quoted('\'').or_else(|| quoted('"'));
-                let text = text.filter(|text| !text.contains('\\'));
-                text.map(|text| Value::Text(text.into())).ok_or_else(|| {
+                let text = text.filter(|text| !text.contains('\\')).ok_or_else(|| {
                     TorchError::unsupported("its pickle has a text with escapes; save it again")
-                })
+                })?;
+                self.values.text(text.to_owned())
             }
-            Ok(text) => Ok(Value::Text(text.into())),
-            Err(error) if matches!(operation, b'T' | b'U') => {
-                Ok(Value::Bytes(error.into_bytes().into()))
-            }
+            Ok(text) => self.values.text(text),
+            Err(error) if matches!(operation, b'T' | b'U') => self.values.bytes(error.into_bytes()),
             Err(_) => Err(damaged("text that is not UTF-8", "UTF-8")),
         }
     }
@@ -256,70 +259,93 @@ impl Machine<'_, '_> {
     /// Makes a container, of nothing or of what lies on the stack.
     fn container(&mut self, operation: u8) -> Result<(), TorchError> {
         let value = match operation {
-            b')' => Value::Tuple(Box::default()),
-            b']' => Value::List(Vec::new()),
-            b'}' => Value::Dict(Vec::new()),
-            0x8f => Value::Object(Arc::from("set")),
-            b't' => Value::Tuple(self.pop_to_mark()?.into()),
-            b'l' => Value::List(self.pop_to_mark()?),
-            b'd' => Value::Dict(pairs(&self.pop_to_mark()?)?),
+            b')' => ValueId::EMPTY_TUPLE,
+            b']' => self.values.list()?,
+            b'}' => self.values.dict()?,
+            0x8f => ValueId::SET,
             0x91 => {
-                self.pop_to_mark()?;
-                Value::Object(Arc::from("frozenset"))
+                let mark = self.mark()?;
+                self.stack.truncate(mark, &mut self.values.budget);
+                ValueId::FROZEN_SET
+            }
+            b't' => {
+                let mark = self.mark()?;
+                self.values.tuple(&mut self.stack, mark)?
+            }
+            b'l' => {
+                let mark = self.mark()?;
+                let list = self.values.list()?;
+                self.values.extend(list, &mut self.stack, mark)?;
+                list
+            }
+            b'd' => {
+                let mark = self.mark()?;
+                self.check_pairs(mark)?;
+                let dict = self.values.dict()?;
+                self.values.extend(dict, &mut self.stack, mark)?;
+                dict
             }
             _ => {
-                let mut items = Vec::with_capacity(3);
-                for _ in 0x85..=operation {
-                    items.push(self.pop()?);
-                }
-                items.reverse();
-                Value::Tuple(items.into())
+                let from = self.below(usize::from(operation - 0x84))?;
+                self.values.tuple(&mut self.stack, from)?
             }
         };
         self.push(value)
     }
 
+    /// The height of the stack without its last values, which are behind the last mark.
+    fn below(&self, count: usize) -> Result<usize, TorchError> {
+        let from = self.stack.len().checked_sub(count).filter(|from| *from >= self.floor());
+        from.ok_or_else(|| damaged("an operation that finds nothing", "values for it"))
+    }
+
+    /// An error unless as many keys as values lie behind a height of the stack.
+    fn check_pairs(&self, from: usize) -> Result<(), TorchError> {
+        match self.stack.len().saturating_sub(from) % 2 {
+            0 => Ok(()),
+            _ => Err(damaged("a key without a value", "keys and values")),
+        }
+    }
+
     /// Puts what lies on the stack into the container below it. Of what an object gets nothing is
     /// kept.
     fn fill(&mut self, operation: u8) -> Result<(), TorchError> {
-        let items = match operation {
-            b'a' => vec![self.pop()?],
-            b's' => {
-                let value = self.pop()?;
-                vec![self.pop()?, value]
-            }
-            _ => self.pop_to_mark()?,
+        let from = match operation {
+            b'a' => self.below(1)?,
+            b's' => self.below(2)?,
+            _ => self.mark()?,
         };
-        let into = self.top()?;
-        match (operation, self.values.get_mut(into)) {
-            (b'a' | b'e', Some(Value::List(list))) => list.extend(items),
-            (b's' | b'u', Some(Value::Dict(dict))) => dict.extend(pairs(&items)?),
-            (_, Some(Value::Object(_))) => {}
-            _ => {
-                let found = format!("items for {}", self.values.get(into).describe());
-                return Err(damaged(&found, "items for a list, a dict or a set"));
+        let into = from.checked_sub(1).filter(|into| *into >= self.floor());
+        let into = into.and_then(|into| self.stack.get(into)).map(ValueId::of_word);
+        let into = into.ok_or_else(|| damaged("items for nothing", "a container for them"))?;
+        match (operation, self.values.get(into)) {
+            (b'a' | b'e', Value::List(_)) => self.values.extend(into, &mut self.stack, from),
+            (b's' | b'u', Value::Dict(_)) => {
+                self.check_pairs(from)?;
+                self.values.extend(into, &mut self.stack, from)
+            }
+            (_, Value::Call { .. } | Value::Set(_)) => {
+                self.stack.truncate(from, &mut self.values.budget);
+                Ok(())
+            }
+            (_, other) => {
+                let found = format!("items for {}", other.type_name());
+                Err(damaged(&found, "items for a list, a dict or a set"))
             }
         }
-        Ok(())
     }
 
     /// Names classes and functions, and says what they would give.
     fn describe(&mut self, operation: u8) -> Result<(), TorchError> {
         match operation {
             b'c' => {
-                let (module, name) = (self.input.line()?, self.input.line()?);
-                self.name(&String::from_utf8_lossy(&module), &String::from_utf8_lossy(&name))
+                let global = self.global_in_lines()?;
+                self.push(global)
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let text = |id| match self.values.get(id) {
-                    Value::Text(text) => Some(Arc::clone(text)),
-                    _ => None,
-                };
-                match text(module).zip(text(name)) {
-                    Some((module, name)) => self.name(&module, &name),
-                    None => Err(damaged("a name that is no text", "the name of a class")),
-                }
+                let global = self.values.global(module, name)?;
+                self.push(global)
             }
             b'R' | 0x81 | 0x92 => {
                 if operation == 0x92 {
@@ -329,40 +355,68 @@ impl Machine<'_, '_> {
                 let (arguments, class) = (self.pop()?, self.pop()?);
                 self.call(class, arguments)
             }
-            // The state of an object: attributes, of which none is kept. The metadata of a state
-            // dict are such.
             b'b' => {
-                self.pop()?;
-                self.top().map(drop)
+                let state = self.pop()?;
+                let object = self.top()?;
+                self.values.build(object, state)
             }
             b'i' => {
-                let (module, name) = (self.input.line()?, self.input.line()?);
-                self.pop_to_mark()?;
-                let (module, name) =
-                    (String::from_utf8_lossy(&module), String::from_utf8_lossy(&name));
-                self.push(Value::Object(Arc::from(cut(&format!("{module}.{name}")))))
+                let global = self.global_in_lines()?;
+                let mark = self.mark()?;
+                let arguments = self.values.tuple(&mut self.stack, mark)?;
+                self.call(global, arguments)
             }
             _ => {
-                let items = self.pop_to_mark()?;
-                let class = items.first().map(|class| self.values.get(*class));
-                let name = match class {
-                    Some(Value::Global(Global::Other(name))) => Arc::clone(name),
-                    _ => return Err(damaged("an object without a class", "the name of a class")),
-                };
-                self.push(Value::Object(name))
+                let mark = self.mark()?;
+                let class = self.stack.get(mark).map(ValueId::of_word);
+                let class = class.filter(|class| self.values.known(*class).is_some());
+                let class = class
+                    .ok_or_else(|| damaged("an object without a class", "the name of a class"))?;
+                let arguments = self.values.tuple(&mut self.stack, mark + 1)?;
+                self.stack.truncate(mark, &mut self.values.budget);
+                self.call(class, arguments)
             }
         }
     }
 
-    fn name(&mut self, module: &str, name: &str) -> Result<(), TorchError> {
-        self.push(Value::Global(rebuild::global(module, name)))
+    fn global_in_lines(&mut self) -> Result<ValueId, TorchError> {
+        let mut line = || -> Result<ValueId, TorchError> {
+            let line = self.input.line()?;
+            let line = String::from_utf8(line)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+            self.values.text(line)
+        };
+        let (module, name) = (line()?, line()?);
+        self.values.global(module, name)
     }
 
-    fn call(&mut self, class: ValueId, arguments: ValueId) -> Result<(), TorchError> {
-        // What names a class is small.
-        let class = self.values.get(class);
-        let outcome = rebuild::call(&self.values, class, arguments)?;
-        self.put(outcome)
+    /// What calling a class or a function would give. Containers that are filled afterwards are
+    /// those that Python would make.
+    fn call(&mut self, function: ValueId, arguments: ValueId) -> Result<(), TorchError> {
+        if !matches!(
+            self.values.get(function),
+            Value::Global(_) | Value::Call { .. } | Value::Persistent(_)
+        ) {
+            let found = self.values.get(function).type_name();
+            return Err(TorchError::damaged(found, "a class or a function"));
+        }
+        let Value::Tuple(items) = self.values.get(arguments) else {
+            let found = self.values.get(arguments).type_name();
+            return Err(TorchError::damaged(found, "a tuple of arguments"));
+        };
+        let last = items.take(MOST_LEFT_OUT as usize).last();
+        let value = match (self.values.known(function), last.map(|last| self.values.get(last))) {
+            (Some(Known::Dict), Some(Value::Dict(_))) => last.unwrap_or(ValueId::NONE),
+            // Pairs, which are gone through where the dict is.
+            (Some(Known::Dict), Some(Value::List(_))) => self.values.call(function, arguments)?,
+            (Some(Known::Dict), _) => self.values.dict()?,
+            (Some(Known::Size), Some(Value::Tuple(_) | Value::List(_))) => {
+                last.unwrap_or(ValueId::EMPTY_TUPLE)
+            }
+            (Some(Known::Size), _) => ValueId::EMPTY_TUPLE,
+            _ => self.values.call(function, arguments)?,
+        };
+        self.push(value)
     }
 
     /// Keeps the top of the stack under a number, or brings back what is kept.
@@ -370,7 +424,7 @@ impl Machine<'_, '_> {
         let number = match operation {
             b'q' | b'h' => self.input.byte()?.into(),
             b'r' | b'j' => u32::from_le_bytes(self.input.array()?).into(),
-            0x94 => self.memo.len() as u64,
+            0x94 => (self.memo.len() + self.far_memo.len()) as u64,
             _ => {
                 let line = self.input.line()?;
                 let number = std::str::from_utf8(&line).ok().and_then(|text| text.parse().ok());
@@ -379,28 +433,47 @@ impl Machine<'_, '_> {
         };
         if matches!(operation, b'p' | b'q' | b'r' | 0x94) {
             let top = self.top()?;
-            if self.memo.len() >= MOST_VALUES {
-                return Err(TorchError::unsupported(format!(
-                    "it keeps more than {MOST_VALUES} values in mind; save tensors alone, as model.state_dict()"
-                )));
-            }
-            self.memo.insert(number, top);
-            return Ok(());
+            return self.keep(number, top);
         }
-        let kept = self.memo.get(&number).copied();
-        let kept = kept.ok_or_else(|| {
+        let near = usize::try_from(number).ok().and_then(|number| self.memo.get(number));
+        let kept = near.map(ValueId::of_word).filter(|kept| *kept != ValueId::MISSING);
+        let kept = kept.or_else(|| self.far_memo.get(&number).copied()).ok_or_else(|| {
             damaged(&format!("the number {number}, which nothing has"), "what was kept before")
         })?;
-        self.stack.push(kept);
+        self.push(kept)
+    }
+
+    fn keep(&mut self, number: u64, value: ValueId) -> Result<(), TorchError> {
+        let budget = &mut self.values.budget;
+        let length = self.memo.len() as u64;
+        if number >= length.saturating_add(MOST_LEFT_OUT) {
+            if self.far_memo.insert(number, value).is_none() {
+                budget.take(HASHED)?;
+            }
+            return Ok(());
+        }
+        for _ in length..=number {
+            self.memo.push(ValueId::MISSING.word(), budget)?;
+        }
+        self.memo.set(number as usize, value.word());
         Ok(())
     }
 }
 
-/// Keys and values that lie in turns.
-fn pairs(items: &[ValueId]) -> Result<Vec<(ValueId, ValueId)>, TorchError> {
-    let (pairs, rest) = items.as_chunks::<2>();
-    if !rest.is_empty() {
-        return Err(damaged("a key without a value", "keys and values"));
-    }
-    Ok(pairs.iter().map(|[key, value]| (*key, *value)).collect())
+/// Why an operation is not done.
+fn refused_operation(operation: u8, at: u64) -> TorchError {
+    let reason = match operation {
+        b'P' => {
+            "its storages have ids in text, which only a pickle of protocol 0 has; save it again"
+        }
+        0x82..=0x84 => {
+            "its pickle uses codes that only the program that wrote it knows; save model.state_dict()"
+        }
+        0x97 | 0x98 => "its pickle has buffers outside of it; save it with torch.save",
+        _ => {
+            let found = format!("the operation {operation:#04x} at byte {at}");
+            return damaged(&found, "operations of the protocols 0 to 5");
+        }
+    };
+    TorchError::unsupported(reason)
 }

@@ -3,16 +3,27 @@
 //!
 //! The pickle is read by a machine of our own (`machine.rs`) that runs nothing: it knows the
 //! containers, and the few functions by which tensors are described (`rebuild.rs`); everything else
-//! is a name. What a hostile pickle can make it keep is a small multiple of the pickle's own
-//! length.
+//! is a name. Memory comes from a budget (`budget.rs`) that the length of the file decides.
 //!
 //! This room must never run, import or look up what a pickle names.
 
+mod accounted;
+mod budget;
+mod distributed;
 mod error;
+mod found;
+mod globals;
+mod id;
 mod input;
+mod items;
+mod json;
 mod legacy;
 mod machine;
+mod made;
+mod names;
+mod numpy;
 mod parsed;
+mod pool;
 mod read;
 mod rebuild;
 mod strided;
@@ -20,8 +31,10 @@ mod strided;
 mod tests;
 mod tree;
 mod value;
+mod words;
 mod zipped;
 
+pub(super) use distributed::DistributedSource;
 pub(super) use legacy::is_legacy;
 pub(super) use read::TorchSource;
 pub(super) use zipped::is_archive;

@@ -1,6 +1,6 @@
 //! What a file of PyTorch's says, whichever way it is packed.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use super::{
     super::archive::Content,
@@ -12,7 +12,7 @@ pub(super) struct Parsed {
     pub(super) values: Values,
     pub(super) root: ValueId,
     pub(super) pickle_bytes: u64,
-    pub(super) storages: HashMap<Arc<str>, Stored>,
+    pub(super) storages: HashMap<String, Stored>,
 }
 
 /// Where a storage lies in the file.

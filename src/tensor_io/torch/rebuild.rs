@@ -1,159 +1,104 @@
-//! The names that a pickle of tensors uses, and what calling them with their arguments describes.
+//! What calling a class or a function with its arguments describes. Nothing is called.
 //!
-//! Source of names and orders of arguments: PyTorch's `torch/_utils.py` and
+//! Source of the orders of arguments: PyTorch's `torch/_utils.py`, `torch/_tensor.py` and
 //! `torch/serialization.py`.
-
-use std::sync::Arc;
 
 use super::{
     super::error::cut,
     error::TorchError,
-    value::{Elements, Global, Storage, Value, ValueId, Values, View},
+    globals::{Elements, Known},
+    made::{Made, View},
+    names::{describe, name_of},
+    numpy,
+    value::{Items, Value, ValueId, Values},
 };
-use crate::ifrt::DType;
 
-/// Classes of storages in the module `torch`, and their elements.
-const STORAGES: &[(&str, DType)] = &[
-    ("DoubleStorage", DType::F64),
-    ("FloatStorage", DType::F32),
-    ("HalfStorage", DType::F16),
-    ("BFloat16Storage", DType::BF16),
-    ("LongStorage", DType::S64),
-    ("IntStorage", DType::S32),
-    ("ShortStorage", DType::S16),
-    ("CharStorage", DType::S8),
-    ("ByteStorage", DType::U8),
-    ("BoolStorage", DType::Pred),
-    ("ComplexDoubleStorage", DType::C128),
-    ("ComplexFloatStorage", DType::C64),
-];
+/// A storage, which lies outside of the pickle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storage<'v> {
+    pub(super) key: &'v str,
+    pub(super) elements: Elements,
+    /// The class that says what its elements are.
+    pub(super) class: ValueId,
+    /// Its length, in elements.
+    pub(super) count: u64,
+    /// The first element in the storage of the key, where it is a part of that.
+    pub(super) begin: u64,
+}
 
-/// Types of elements in the module `torch`. Types of which several elements fill a byte
-/// (`float4_e2m1fn_x2`, `uint4`) are not among them: their tensors count bytes.
-const TYPES: &[(&str, DType)] = &[
-    ("float64", DType::F64),
-    ("float32", DType::F32),
-    ("float16", DType::F16),
-    ("bfloat16", DType::BF16),
-    ("int64", DType::S64),
-    ("int32", DType::S32),
-    ("int16", DType::S16),
-    ("int8", DType::S8),
-    ("uint64", DType::U64),
-    ("uint32", DType::U32),
-    ("uint16", DType::U16),
-    ("uint8", DType::U8),
-    ("bool", DType::Pred),
-    ("complex128", DType::C128),
-    ("complex64", DType::C64),
-    ("float8_e4m3fn", DType::F8E4M3FN),
-    ("float8_e5m2", DType::F8E5M2),
-    ("float8_e4m3fnuz", DType::F8E4M3FNUZ),
-    ("float8_e5m2fnuz", DType::F8E5M2FNUZ),
-    ("float8_e8m0fnu", DType::F8E8M0FNU),
-];
+/// Calls that a tensor may be wrapped in.
+const MOST_WRAPPERS: usize = 8;
 
-/// What a name of a module stands for.
-pub(super) fn global(module: &str, name: &str) -> Global {
-    let of = |table: &[(&str, DType)]| {
-        table.iter().find(|(known, _)| *known == name).map(|(_, dtype)| Elements::Typed(*dtype))
+/// What an object is that a call would give.
+///
+/// # Errors
+/// If it is a tensor or an array of arguments that none has.
+pub(super) fn made(values: &Values, object: ValueId) -> Result<Made, TorchError> {
+    let mut attributes: Vec<ValueId> = values.state(object).into_iter().collect();
+    let Value::Call { mut function, mut arguments } = values.get(object) else {
+        return Ok(Made::Other(describe(values, object)));
     };
-    // Every object of a class repeats its name.
-    let full = || Arc::from(cut(&format!("{module}.{name}")));
-    match (module, name) {
-        ("collections", "OrderedDict" | "defaultdict" | "Counter") => Global::Dict,
-        ("torch", "Size") => Global::Size,
-        ("torch._utils", "_rebuild_tensor" | "_rebuild_tensor_v2") => Global::Tensor,
-        ("torch._utils", "_rebuild_tensor_v3") => Global::TensorOfBytes,
-        ("torch._utils", "_rebuild_parameter" | "_rebuild_parameter_with_state") => {
-            Global::Parameter
+    for _ in 0..MOST_WRAPPERS {
+        let items = values.items(arguments).ok_or_else(|| {
+            TorchError::damaged(values.get(arguments).type_name(), "a tuple of arguments")
+        })?;
+        match values.known(function) {
+            Some(Known::Tensor) => {
+                return Ok(Made::Tensor(tensor(values, items, false)?, attributes));
+            }
+            Some(Known::TensorOfBytes) => {
+                return Ok(Made::Tensor(tensor(values, items, true)?, attributes));
+            }
+            Some(Known::Parameter | Known::ParameterWithState) => {
+                let mut items = items;
+                let Some(data) = items.next() else {
+                    return Err(TorchError::damaged("a parameter", "a parameter of a tensor"));
+                };
+                attributes.extend(items.nth(2));
+                attributes.extend(values.state(data));
+                match values.get(data) {
+                    Value::Call { function: inner, arguments: of_inner } => {
+                        (function, arguments) = (inner, of_inner);
+                    }
+                    other => {
+                        return Err(TorchError::damaged(
+                            other.type_name(),
+                            "a parameter of a tensor",
+                        ));
+                    }
+                }
+            }
+            Some(Known::FromType) => {
+                let Some([inner, class, of_inner, state]) = items.array() else {
+                    return Err(TorchError::damaged("a tensor with a class", "its four arguments"));
+                };
+                if values.known(class) != Some(Known::TensorClass) {
+                    return Ok(Made::Other(format!("an object of {}", name_of(values, class))));
+                }
+                attributes.push(state);
+                (function, arguments) = (inner, of_inner);
+            }
+            Some(Known::NumpyScalar) => return numpy::scalar(values, items),
+            Some(Known::NumpyArray) => return numpy::array(values, items, values.state(object)),
+            Some(Known::NumpyFromBuffer) => return numpy::array_of_buffer(values, items),
+            Some(Known::Encode) => return Ok(Made::Other("bytes".to_owned())),
+            Some(Known::Device) => return Ok(device(values, items)),
+            _ => return Ok(Made::Other(format!("an object of {}", name_of(values, function)))),
         }
-        ("torch" | "torch.storage", "UntypedStorage" | "_UntypedStorage") => {
-            Global::Storage(Elements::Bytes)
-        }
-        ("torch" | "torch.storage" | "torch.cuda", _) if name.ends_with("Storage") => {
-            Global::Storage(of(STORAGES).unwrap_or_else(|| Elements::Unknown(full())))
-        }
-        ("torch", _) => of(TYPES).map_or_else(
-            || match is_element_type(name) {
-                true => Global::ElementType(Elements::Unknown(full())),
-                false => Global::Other(full()),
-            },
-            Global::ElementType,
-        ),
-        _ => Global::Other(full()),
     }
+    Err(TorchError::unsupported("a tensor of it is wrapped again and again"))
 }
 
-/// Whether a name of the module `torch` is that of a type of elements, known or not.
-fn is_element_type(name: &str) -> bool {
-    ["float", "bfloat", "int", "uint", "complex", "qint", "quint", "bits"].iter().any(|stem| {
-        name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    })
-}
-
-/// What calling a class or a function with a tuple of arguments describes. Nothing is called.
-pub(super) fn call(
-    values: &Values,
-    function: &Value,
-    arguments: ValueId,
-) -> Result<Outcome, TorchError> {
-    let items = values.items(arguments).ok_or_else(|| {
-        TorchError::damaged(values.get(arguments).describe(), "a tuple of arguments")
-    })?;
-    Ok(match function {
-        Value::Global(Global::Dict) => dict(values, items)?,
-        Value::Global(Global::Size) => match items {
-            [one] if values.items(*one).is_some() => Outcome::Same(*one),
-            _ => Outcome::New(Value::Tuple(Box::default())),
-        },
-        Value::Global(Global::Tensor) => Outcome::New(tensor(values, items, None)?),
-        Value::Global(Global::TensorOfBytes) => {
-            let elements = match items.get(6).map(|id| values.get(*id)) {
-                Some(Value::Global(Global::ElementType(elements))) => elements.clone(),
-                _ => return Err(TorchError::damaged("a tensor", "a tensor with a type")),
-            };
-            Outcome::New(tensor(values, items, Some(elements))?)
-        }
-        Value::Global(Global::Parameter) => match items {
-            [data, ..] => Outcome::Same(*data),
-            [] => return Err(TorchError::damaged("a parameter", "a parameter of a tensor")),
-        },
-        Value::Global(Global::Other(name)) | Value::Object(name) => {
-            Outcome::New(Value::Object(Arc::clone(name)))
-        }
-        Value::Global(Global::Storage(_) | Global::ElementType(_)) => {
-            Outcome::New(Value::Object(Arc::from("a storage or a type of torch")))
-        }
-        other => return Err(TorchError::damaged(other.describe(), "a class or a function")),
-    })
-}
-
-/// What a call describes.
-pub(super) enum Outcome {
-    /// A new value.
-    New(Value),
-    /// One that is there.
-    Same(ValueId),
-}
-
-/// A dict out of the arguments of its class: nothing, what makes default values, another dict, or
-/// pairs.
-fn dict(values: &Values, arguments: &[ValueId]) -> Result<Outcome, TorchError> {
-    let Some(given) = arguments.last() else { return Ok(Outcome::New(Value::Dict(Vec::new()))) };
-    Ok(match values.get(*given) {
-        Value::Dict(_) => Outcome::Same(*given),
-        Value::List(items) => {
-            // What is no pair is an error in Python, too. Passing over it would be work that leaves
-            // nothing behind to be counted.
-            let pair = |item: &ValueId| match values.items(*item) {
-                Some([key, value]) => Ok((*key, *value)),
-                _ => Err(TorchError::damaged(values.get(*item).describe(), "a key and a value")),
-            };
-            Outcome::New(Value::Dict(items.iter().map(pair).collect::<Result<_, _>>()?))
-        }
-        _ => Outcome::New(Value::Dict(Vec::new())),
-    })
+/// A device, as PyTorch writes it: `cuda:0`.
+fn device(values: &Values, mut arguments: Items<'_>) -> Made {
+    let kind = arguments.next().and_then(|kind| values.text_of(kind));
+    let index = arguments.next().map(|index| values.unsigned(index));
+    let text = match (kind, index) {
+        (Some(kind), None) => cut(kind),
+        (Some(kind), Some(Some(index))) => format!("{}:{index}", cut(kind)),
+        _ => return Made::Other("an object of torch.device".to_owned()),
+    };
+    Made::Plain(serde_json::Value::from(text).to_string())
 }
 
 /// Marks that a tensor may have: PyTorch knows two.
@@ -161,98 +106,83 @@ const MOST_MARKS: usize = 16;
 
 /// A tensor out of the arguments storage, offset, shape, strides, whether it wants gradients,
 /// hooks, and (with the type of elements before it, where they are given) marks.
-fn tensor(
-    values: &Values,
-    arguments: &[ValueId],
-    elements: Option<Elements>,
-) -> Result<Value, TorchError> {
-    let [storage, offset, shape, strides, ..] = *arguments else {
-        let found = format!("a tensor of {} arguments", arguments.len());
-        return Err(TorchError::damaged(found, "storage, offset, shape and strides"));
+fn tensor(values: &Values, mut arguments: Items<'_>, has_type: bool) -> Result<View, TorchError> {
+    let mut next = || arguments.next();
+    let (Some(storage), Some(offset), Some(shape), Some(strides)) =
+        (next(), next(), next(), next())
+    else {
+        return Err(TorchError::damaged(
+            "a tensor of too few arguments",
+            "storage, offset, shape and strides",
+        ));
     };
-    if !matches!(values.get(storage), Value::Storage(_)) {
-        return Err(TorchError::damaged(values.get(storage).describe(), "the storage of a tensor"));
-    }
+    let Value::Persistent(storage) = values.get(storage) else {
+        let found = values.get(storage).type_name();
+        return Err(TorchError::damaged(found, "the storage of a tensor"));
+    };
     let offset = values.unsigned(offset).ok_or_else(|| {
-        TorchError::damaged(values.get(offset).describe(), "the first element of a tensor")
+        TorchError::damaged(values.get(offset).type_name(), "the first element of a tensor")
     })?;
-    let marks = arguments.get(if elements.is_some() { 7 } else { 6 });
-    let is_lazy = match marks.map(|marks| values.get(*marks)) {
-        // Every tensor may have the same ones, so that many of them would be gone through as often.
-        Some(Value::Dict(pairs)) if pairs.len() > MOST_MARKS => {
-            let found = format!("a tensor with {} marks", pairs.len());
-            return Err(TorchError::damaged(found, "the marks conj and neg"));
-        }
-        Some(Value::Dict(pairs)) => {
-            pairs.iter().any(|(_, mark)| matches!(values.get(*mark), Value::Bool(true)))
-        }
+    let (_, _) = (next(), next());
+    let element_type = match has_type {
+        true => next(),
+        false => None,
+    };
+    if has_type
+        && !element_type
+            .is_some_and(|named| matches!(values.known(named), Some(Known::ElementType(_))))
+    {
+        return Err(TorchError::damaged("a tensor", "a tensor with a type"));
+    }
+    let is_lazy = match next().map(|marks| values.get(marks)) {
+        Some(Value::Dict(items)) => is_marked(values, items)?,
         _ => false,
     };
-    Ok(Value::Tensor(Box::new(View { storage, offset, shape, strides, elements, is_lazy })))
+    Ok(View { storage, offset, shape, strides, element_type, is_lazy })
 }
 
-/// What a persistent id stands for: `("storage", class, key, place, elements)`, before 1.6 with a
-/// part of another storage behind; or a module with its source.
-pub(super) fn persistent(values: &Values, id: ValueId) -> Result<Outcome, TorchError> {
-    let damaged = || TorchError::damaged(values.get(id).describe(), "the id of a storage");
-    let items = values.items(id).ok_or_else(damaged)?;
-    let text = |at: usize| match items.get(at).map(|item| values.get(*item)) {
-        Some(Value::Text(text)) => Some(text),
-        _ => None,
-    };
-    if text(0).is_some_and(|kind| &**kind == "module") {
-        return items.get(1).map(|class| Outcome::Same(*class)).ok_or_else(damaged);
+/// Whether one of the marks of a tensor is true.
+fn is_marked(values: &Values, mut items: Items<'_>) -> Result<bool, TorchError> {
+    let (mut count, mut is_marked) = (0_usize, false);
+    while let Some((_, mark)) = items.next().zip(items.next()) {
+        count += 1;
+        // Every tensor may have the same ones, so that many of them would be gone through as often.
+        if count > MOST_MARKS {
+            let found = format!("a tensor with {} marks", count + items.count() / 2);
+            return Err(TorchError::damaged(found, "the marks conj and neg"));
+        }
+        is_marked |= matches!(values.get(mark), Value::Bool(true));
     }
-    let class = items.get(1).map(|item| values.get(*item));
-    let (Some("storage"), Some(Value::Global(Global::Storage(elements))), Some(key)) =
-        (text(0).map(|kind| &**kind), class, text(2))
-    else {
+    Ok(is_marked)
+}
+
+/// The storage that a persistent id stands for: `("storage", class, key, place, elements)`, before
+/// 1.6 with a part of another storage behind. `None` for a module with its source.
+///
+/// # Errors
+/// If the id is neither.
+pub(super) fn storage(values: &Values, id: ValueId) -> Result<Option<Storage<'_>>, TorchError> {
+    let damaged = || TorchError::damaged(values.get(id).type_name(), "the id of a storage");
+    let mut items = values.items(id).ok_or_else(damaged)?;
+    let mut next = || items.next();
+    let kind = next().and_then(|kind| values.text_of(kind)).ok_or_else(damaged)?;
+    let class = next().ok_or_else(damaged)?;
+    if kind == "module" {
+        return Ok(None);
+    }
+    let (true, Some(Known::Storage(elements))) = (kind == "storage", values.known(class)) else {
         return Err(damaged());
     };
-    let count = items.get(4).and_then(|count| values.unsigned(*count)).ok_or_else(damaged)?;
-    let part = match items.get(5).map(|part| values.get(*part)) {
+    let key = next().and_then(|key| values.text_of(key)).ok_or_else(damaged)?;
+    let _place = next();
+    let count = next().and_then(|count| values.unsigned(count)).ok_or_else(damaged)?;
+    let (begin, count) = match next().map(|part| values.get(part)) {
         None | Some(Value::None) => (0, count),
-        Some(Value::Tuple(part)) => match **part {
-            [_, begin, count] => {
-                values.unsigned(begin).zip(values.unsigned(count)).ok_or_else(damaged)?
-            }
-            _ => return Err(damaged()),
-        },
+        Some(Value::Tuple(part)) => {
+            let [_, begin, count] = part.array().ok_or_else(damaged)?;
+            values.unsigned(begin).zip(values.unsigned(count)).ok_or_else(damaged)?
+        }
         Some(_) => return Err(damaged()),
     };
-    Ok(Outcome::New(Value::Storage(Box::new(Storage {
-        key: Arc::clone(key),
-        elements: elements.clone(),
-        count: part.1,
-        begin: part.0,
-    }))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_known_by_their_module_and_never_looked_up() {
-        assert_eq!(global("collections", "OrderedDict"), Global::Dict);
-        assert_eq!(
-            global("torch", "BFloat16Storage"),
-            Global::Storage(Elements::Typed(DType::BF16))
-        );
-        assert_eq!(global("torch.storage", "UntypedStorage"), Global::Storage(Elements::Bytes));
-        assert_eq!(global("torch", "uint16"), Global::ElementType(Elements::Typed(DType::U16)));
-        assert_eq!(
-            global("torch", "uint4"),
-            Global::ElementType(Elements::Unknown("torch.uint4".into()))
-        );
-        assert_eq!(
-            global("torch", "QInt8Storage"),
-            Global::Storage(Elements::Unknown("torch.QInt8Storage".into()))
-        );
-        for (module, name) in
-            [("os", "system"), ("builtins", "eval"), ("torch", "load"), ("evil", "FloatStorage")]
-        {
-            assert_eq!(global(module, name), Global::Other(format!("{module}.{name}").into()));
-        }
-    }
+    Ok(Some(Storage { key, elements, class, count, begin }))
 }

@@ -1,31 +1,35 @@
 //! Elements of a storage that do not lie in the order of the tensor: views that are turned, cut or
 //! spread.
+//!
+//! The elements are given out in blocks of rows. For a block its elements are gathered in the order
+//! of the storage: what lies near each other is read at once, and sorted into the block in memory.
 
 use std::io::{self, Read};
 
 use crate::files::ReadAt;
 
-/// A tensor whose elements lie within as many bytes is gathered in memory.
-const WINDOW_BYTES: u64 = 32 << 20;
+/// Bytes that are gathered at a time.
+const BLOCK_BYTES: u64 = 16 << 20;
 
-/// Bytes of a band of rows, where the first index of a row runs fastest in the storage.
-const BAND_BYTES: u64 = 16 << 20;
+/// Bytes of the storage that are read at once, at most.
+const READ_BYTES: u64 = 4 << 20;
 
-/// Bytes that are gathered at a time where the last index runs fastest.
-const BLOCK_BYTES: u64 = 1 << 20;
+/// Bytes that are read at once, however few elements they hold.
+const FEW_BYTES: u64 = 64 << 10;
 
-/// Elements that are further apart are read one by one.
-const NEAR_BYTES: u64 = 4096;
+/// Bytes that are read for each element: to read a kilobyte more takes no longer than to begin
+/// another read.
+const BYTES_PER_ELEMENT: u64 = 1 << 10;
 
 /// A dimension: its extent, and how many elements lie between one index and the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Dimension {
     pub(super) extent: u64,
     pub(super) stride: u64,
 }
 
 /// Where the elements of a tensor lie.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Where the first element is, in bytes from the start of the file.
     pub(super) begin: u64,
@@ -64,6 +68,12 @@ impl Layout {
         last.checked_add(1)
     }
 
+    /// Bytes of all elements.
+    pub(super) fn bytes(&self) -> u64 {
+        let extents = self.dimensions.iter().map(|dimension| dimension.extent);
+        extents.fold(self.element, u64::saturating_mul)
+    }
+
     /// Without dimensions of one index, and with those that follow each other made one.
     fn simplified(&self) -> Vec<Dimension> {
         let mut simple: Vec<Dimension> = Vec::new();
@@ -91,40 +101,34 @@ pub(super) struct Strided<S> {
     source: S,
     begin: u64,
     element: u64,
-    /// All dimensions but the last ones, which a step goes through.
+    /// All dimensions but the last ones, of which a block has one index.
     outer: Vec<Dimension>,
-    /// The dimension of which a step takes as much as fits.
+    /// The dimension of which a block has as many indices as fit.
     middle: Dimension,
-    /// Dimensions that a step goes through, in bands.
+    /// Dimensions of which a block has every index.
     inner: Vec<Dimension>,
     /// The next index of the outer dimensions, and of the middle one.
     index: Vec<u64>,
     next: u64,
     is_done: bool,
-    /// What the tensor's elements lie in, where that is little.
-    window: Option<Vec<u8>>,
-    /// Bytes of the window.
-    span: u64,
     block: Vec<u8>,
     taken: usize,
 }
 
 impl<S: ReadAt> Strided<S> {
-    /// `None` if its rows are scattered so that none can be gathered in bounded memory.
-    pub(super) fn new(source: S, layout: &Layout) -> Option<Self> {
+    pub(super) fn new(source: S, layout: &Layout) -> Self {
         let mut outer = layout.simplified();
-        let is_empty = outer.iter().any(|dimension| dimension.extent == 0);
-        let span = layout.span()?.checked_mul(layout.element)?;
-        let fastest = (span > WINDOW_BYTES && !is_empty).then(|| fastest(&outer)).flatten();
-        let inner = match fastest {
-            Some(place) => outer.split_off(place + 1),
-            None => Vec::new(),
-        };
-        let row = inner
-            .iter()
-            .try_fold(layout.element, |bytes, dimension| bytes.checked_mul(dimension.extent))?;
-        let middle = outer.pop()?;
-        (row <= BAND_BYTES).then(|| Self {
+        let is_done = outer.iter().any(|dimension| dimension.extent == 0);
+        let (mut inner, mut row) = (Vec::new(), layout.element);
+        let mut middle = outer.pop().unwrap_or(Dimension { extent: 1, stride: 1 });
+        while let Some(larger) =
+            row.checked_mul(middle.extent).filter(|larger| *larger <= BLOCK_BYTES)
+            && let Some(next) = outer.pop()
+        {
+            inner.insert(0, middle);
+            (middle, row) = (next, larger);
+        }
+        Self {
             source,
             begin: layout.begin,
             element: layout.element,
@@ -133,29 +137,42 @@ impl<S: ReadAt> Strided<S> {
             middle,
             inner,
             next: 0,
-            is_done: is_empty,
-            window: None,
-            span,
+            is_done,
             block: Vec::new(),
             taken: 0,
-        })
-    }
-
-    /// Gathers the next elements.
-    fn step(&mut self) -> io::Result<()> {
-        if self.window.is_none() && self.span <= WINDOW_BYTES {
-            let mut window = vec![0; self.span as usize];
-            self.source.read_exact_at(&mut window, self.begin)?;
-            self.window = Some(window);
         }
-        self.block.clear();
-        self.taken = 0;
-        if self.inner.is_empty() { self.rows() } else { self.band() }
     }
 
-    /// Where the elements of the outer index begin, in elements.
-    fn place(&self) -> u64 {
-        self.index.iter().zip(&self.outer).map(|(index, dimension)| index * dimension.stride).sum()
+    /// Gathers the next block.
+    fn step(&mut self) -> io::Result<()> {
+        let row = self.inner.iter().map(|dimension| dimension.extent).product::<u64>();
+        let count = (BLOCK_BYTES / (row * self.element).max(1)).max(1);
+        let count = count.min(self.middle.extent - self.next);
+        let outer = self.index.iter().zip(&self.outer);
+        let first = outer.map(|(index, dimension)| index * dimension.stride).sum::<u64>()
+            + self.next * self.middle.stride;
+        let mut sides = vec![Side { extent: count, stride: self.middle.stride, step: row }];
+        let mut step = row;
+        for Dimension { extent, stride } in &self.inner {
+            step /= extent;
+            sides.push(Side { extent: *extent, stride: *stride, step });
+        }
+        self.taken = 0;
+        self.block.clear();
+        self.block.resize((count * row * self.element) as usize, 0);
+        Gather {
+            source: &self.source,
+            begin: self.begin,
+            element: self.element,
+            out: &mut self.block,
+            near: Vec::new(),
+        }
+        .fill(&mut sides, first, 0)?;
+        self.next += count;
+        if self.next == self.middle.extent {
+            self.advance();
+        }
+        Ok(())
     }
 
     /// Goes on to the next outer index.
@@ -170,116 +187,6 @@ impl<S: ReadAt> Strided<S> {
         }
         self.is_done = true;
     }
-
-    /// Rows, or a part of a long one.
-    fn rows(&mut self) -> io::Result<()> {
-        let mut block = std::mem::take(&mut self.block);
-        while !self.is_done && (block.len() as u64) < BLOCK_BYTES {
-            let room = ((BLOCK_BYTES - block.len() as u64) / self.element).max(1);
-            let count = room.min(self.middle.extent - self.next);
-            let place = self.place() + self.next * self.middle.stride;
-            let from = block.len();
-            block.resize(from + (count * self.element) as usize, 0);
-            let out = block.get_mut(from..).unwrap_or_default();
-            self.gather(place, self.middle.stride, out)?;
-            self.next += count;
-            if self.next == self.middle.extent {
-                self.advance();
-            }
-        }
-        self.block = block;
-        Ok(())
-    }
-
-    /// A band of rows, each inner index for all rows of it at a time.
-    fn band(&mut self) -> io::Result<()> {
-        let columns: u64 = self.inner.iter().map(|dimension| dimension.extent).product();
-        let row_bytes = columns * self.element;
-        let count = (BAND_BYTES / row_bytes.max(1)).clamp(1, self.middle.extent - self.next);
-        let mut block = std::mem::take(&mut self.block);
-        block.resize((count * row_bytes) as usize, 0);
-        let mut column = vec![0; (count * self.element) as usize];
-        let (element, row_bytes) = (self.element as usize, row_bytes as usize);
-        let first = self.place() + self.next * self.middle.stride;
-        let mut index = vec![0_u64; self.inner.len()];
-        for number in 0..columns as usize {
-            let inner = index.iter().zip(&self.inner);
-            let place = first + inner.map(|(index, inner)| index * inner.stride).sum::<u64>();
-            self.gather(place, self.middle.stride, &mut column)?;
-            let begin = number * element;
-            for (from, row) in column.chunks_exact(element).zip(block.chunks_exact_mut(row_bytes)) {
-                if let Some(to) = row.get_mut(begin..begin + element) {
-                    to.copy_from_slice(from);
-                }
-            }
-            for (index, inner) in index.iter_mut().zip(&self.inner).rev() {
-                *index += 1;
-                if *index < inner.extent {
-                    break;
-                }
-                *index = 0;
-            }
-        }
-        self.block = block;
-        self.next += count;
-        if self.next == self.middle.extent {
-            self.advance();
-        }
-        Ok(())
-    }
-
-    /// Reads elements, the first of which is at a place in the storage, `stride` apart.
-    fn gather(&self, place: u64, stride: u64, out: &mut [u8]) -> io::Result<()> {
-        let element = self.element as usize;
-        if stride == 1 || out.len() <= element {
-            return self.fetch(place, out);
-        }
-        if stride == 0 {
-            let (first, rest) = out.split_at_mut(element);
-            self.fetch(place, first)?;
-            rest.chunks_exact_mut(element).for_each(|to| to.copy_from_slice(first));
-            return Ok(());
-        }
-        let apart = stride.saturating_mul(self.element);
-        if apart > NEAR_BYTES && self.window.is_none() {
-            for (number, to) in out.chunks_exact_mut(element).enumerate() {
-                self.fetch(place + number as u64 * stride, to)?;
-            }
-            return Ok(());
-        }
-        let apart = apart as usize;
-        let together = (BLOCK_BYTES as usize / apart).max(1);
-        let mut near = Vec::new();
-        for (number, part) in out.chunks_mut(together * element).enumerate() {
-            let count = part.len() / element;
-            near.resize((count - 1) * apart + element, 0);
-            self.fetch(place + (number * together) as u64 * stride, &mut near)?;
-            for (to, from) in part.chunks_exact_mut(element).zip(near.chunks(apart)) {
-                if let Some(from) = from.get(..element) {
-                    to.copy_from_slice(from);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads bytes from a place in the storage, in elements.
-    fn fetch(&self, place: u64, out: &mut [u8]) -> io::Result<()> {
-        let at = place * self.element;
-        match &self.window {
-            Some(window) => window.read_exact_at(out, at),
-            None => self.source.read_exact_at(out, self.begin + at),
-        }
-    }
-}
-
-/// The dimension whose indices are nearest to each other, if it is not the last one anyhow.
-fn fastest(dimensions: &[Dimension]) -> Option<usize> {
-    let moving = dimensions.iter().enumerate().filter(|(_, dimension)| dimension.stride > 0);
-    // Of several the last one.
-    let place = moving.rev().min_by_key(|(_, dimension)| dimension.stride)?.0;
-    let behind = dimensions.get(place + 1..)?;
-    behind.iter().any(|dimension| dimension.stride > 0).then_some(place)
 }
 
 impl<S: ReadAt> Read for Strided<S> {
@@ -296,6 +203,126 @@ impl<S: ReadAt> Read for Strided<S> {
     }
 }
 
+/// A side of a box of elements: its extent, and how many elements lie between one index and the
+/// next in the storage and in the block.
+#[derive(Clone, Copy)]
+struct Side {
+    extent: u64,
+    stride: u64,
+    step: u64,
+}
+
+impl Side {
+    /// Elements of the storage from the first index to the last.
+    const fn reach(&self) -> u64 {
+        self.extent.saturating_sub(1).saturating_mul(self.stride)
+    }
+}
+
+/// Elements on their way from the storage into a block.
+struct Gather<'a, S> {
+    source: &'a S,
+    begin: u64,
+    element: u64,
+    out: &'a mut [u8],
+    /// What was read at once.
+    near: Vec<u8>,
+}
+
+impl<S: ReadAt> Gather<'_, S> {
+    /// Fills the place of a box in the block; it begins at these elements of the storage and of the
+    /// block.
+    fn fill(&mut self, sides: &mut [Side], from: u64, to: u64) -> io::Result<()> {
+        let span = sides.iter().map(Side::reach).sum::<u64>().saturating_add(1);
+        let span = span.saturating_mul(self.element);
+        // A side along which an element is repeated adds none that has to be read.
+        let read = sides.iter().filter(|side| side.stride > 0).map(|side| side.extent);
+        let wanted = read.product::<u64>().saturating_mul(BYTES_PER_ELEMENT);
+        let longest = sides.iter().copied().enumerate().max_by_key(|(_, side)| side.reach());
+        let Some((at, whole)) = longest.filter(|(_, longest)| longest.reach() > 0) else {
+            return self.copy(sides, span, from, to);
+        };
+        if span <= READ_BYTES.min(wanted.max(FEW_BYTES)) {
+            return self.copy(sides, span, from, to);
+        }
+        let half = whole.extent / 2;
+        let set = |sides: &mut [Side], extent| {
+            if let Some(side) = sides.get_mut(at) {
+                side.extent = extent;
+            }
+        };
+        set(sides, half);
+        self.fill(sides, from, to)?;
+        set(sides, whole.extent - half);
+        self.fill(sides, from + half * whole.stride, to + half * whole.step)?;
+        set(sides, whole.extent);
+        Ok(())
+    }
+
+    /// Reads what a box lies in, and sorts it into the block.
+    fn copy(&mut self, sides: &[Side], span: u64, from: u64, to: u64) -> io::Result<()> {
+        self.near.resize(span as usize, 0);
+        self.source.read_exact_at(&mut self.near, self.begin + from * self.element)?;
+        match self.element {
+            1 => self.sort::<1>(sides, to),
+            2 => self.sort::<2>(sides, to),
+            4 => self.sort::<4>(sides, to),
+            8 => self.sort::<8>(sides, to),
+            16 => self.sort::<16>(sides, to),
+            _ => return Err(io::ErrorKind::Unsupported.into()),
+        }
+        Ok(())
+    }
+
+    /// Sorts elements of `N` bytes into the block, the longest side at a time.
+    fn sort<const N: usize>(&mut self, sides: &[Side], to: u64) {
+        let (near, _) = self.near.as_chunks::<N>();
+        let (out, _) = self.out.as_chunks_mut::<N>();
+        let longest = sides.iter().enumerate().max_by_key(|(_, side)| side.extent);
+        let Some((place, line)) = longest else { return };
+        let mut index = vec![0_u64; sides.len()];
+        loop {
+            let at = index.iter().zip(sides);
+            let (from, to) = at.fold((0, to), |(from, to), (index, side)| {
+                (from + index * side.stride, to + index * side.step)
+            });
+            let from = near.get(from as usize..).unwrap_or_default();
+            let to = out.get_mut(to as usize..).unwrap_or_default();
+            let (stride, step) = (line.stride as usize, line.step as usize);
+            match (stride, step) {
+                (0, _) => {
+                    let one = from.first().copied().unwrap_or([0; N]);
+                    let places = to.iter_mut().step_by(step.max(1));
+                    places.take(line.extent as usize).for_each(|to| *to = one);
+                }
+                (1, 1) => {
+                    let count = line.extent as usize;
+                    if let (Some(from), Some(to)) = (from.get(..count), to.get_mut(..count)) {
+                        to.copy_from_slice(from);
+                    }
+                }
+                _ => {
+                    let places = to.iter_mut().step_by(step.max(1)).take(line.extent as usize);
+                    places.zip(from.iter().step_by(stride)).for_each(|(to, from)| *to = *from);
+                }
+            }
+            let others = index.iter_mut().zip(sides).enumerate().rev();
+            let mut is_done = true;
+            for (_, (index, side)) in others.filter(|(side, _)| *side != place) {
+                *index += 1;
+                if *index < side.extent {
+                    is_done = false;
+                    break;
+                }
+                *index = 0;
+            }
+            if is_done {
+                return;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -309,7 +336,7 @@ mod tests {
         let numbers = layout.span().unwrap().max(1);
         let storage: Vec<u8> =
             [7; 6].into_iter().chain((0..numbers).flat_map(|n| (n as u16).to_le_bytes())).collect();
-        let mut strided = Strided::new(storage, &layout).unwrap();
+        let mut strided = Strided::new(storage, &layout);
         let mut bytes = Vec::new();
         let mut part = vec![0; step];
         loop {
@@ -380,28 +407,66 @@ mod tests {
         }
     }
 
-    fn first_bytes(dimensions: &[(u64, u64)], count: u64) -> Option<Vec<u8>> {
+    fn first_bytes(dimensions: &[(u64, u64)], count: u64) -> Vec<u8> {
         let dimensions = dimensions.iter().map(|&(extent, stride)| Dimension { extent, stride });
         let layout = Layout { begin: 0, element: 1, dimensions: dimensions.collect() };
         let source = Long(layout.span().unwrap());
         let mut bytes = Vec::new();
-        Strided::new(source, &layout)?.take(count).read_to_end(&mut bytes).unwrap();
-        Some(bytes)
+        Strided::new(source, &layout).take(count).read_to_end(&mut bytes).unwrap();
+        bytes
     }
 
     #[test]
     fn what_is_too_long_for_memory_is_read_in_bands_and_rows() {
         // Turned: rows of 64 elements that lie 1 MiB apart.
-        let turned = first_bytes(&[(1 << 20, 1), (64, 1 << 20)], 1 << 17).unwrap();
+        let turned = first_bytes(&[(1 << 20, 1), (64, 1 << 20)], 1 << 17);
         let wanted = |at: u64| ((((at % 64) << 20) | (at / 64)) / 1024) as u8;
         assert!((0..1 << 17).all(|at| turned[at as usize] == wanted(at)));
         // Cut: every second kilobyte of each row.
-        let cut = first_bytes(&[(1 << 16, 2048), (1024, 1)], 1 << 14).unwrap();
+        let cut = first_bytes(&[(1 << 16, 2048), (1024, 1)], 1 << 14);
         assert!((0..1 << 14_u64).all(|at| u64::from(cut[at as usize]) == at / 1024 * 2 % 256));
         // Scattered: every element far from the next.
-        let far = first_bytes(&[(1 << 10, 1 << 16)], 100).unwrap();
+        let far = first_bytes(&[(1 << 10, 1 << 16)], 100);
         assert!((0..100_u64).all(|at| u64::from(far[at as usize]) == at * 64 % 256));
-        assert_eq!(first_bytes(&[(2, 1), (1 << 25, 2)], 1), None);
+        // Rows that are longer than a block, and scattered.
+        let long = first_bytes(&[(2, 1), (1 << 25, 2)], 1 << 13);
+        assert!((0..1 << 13_u64).all(|at| u64::from(long[at as usize]) == at * 2 / 1024 % 256));
+    }
+
+    /// A storage that counts how often it is read, and how much.
+    struct Counted<'a>(Vec<u8>, &'a std::sync::Mutex<(u64, u64)>);
+
+    impl ReadAt for Counted<'_> {
+        fn size(&self) -> io::Result<u64> {
+            Ok(self.0.len() as u64)
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let mut counted = self.1.lock().unwrap();
+            *counted = (counted.0 + 1, counted.1 + buffer.len() as u64);
+            self.0.read_at(buffer, offset)
+        }
+    }
+
+    #[test]
+    fn strided_reads_blocks_and_not_elements() {
+        let layout = Layout {
+            begin: 0,
+            element: 1,
+            dimensions: [(4, 1), (1024, 11_000), (3000, 3)]
+                .map(|(extent, stride)| Dimension { extent, stride })
+                .to_vec(),
+        };
+        let storage: Vec<u8> = (0..layout.span().unwrap()).map(|at| (at % 251) as u8).collect();
+        let counted = std::sync::Mutex::default();
+        let mut bytes = Vec::new();
+        let size = storage.len() as u64;
+        Strided::new(Counted(storage, &counted), &layout).read_to_end(&mut bytes).unwrap();
+        for (index, at) in [(0, 0), (1, 3), (3000, 11_000), (1024 * 3000 * 3 + 5, 3 + 15)] {
+            assert_eq!(u64::from(bytes[index]), at % 251, "{index}");
+        }
+        let (reads, read) = *counted.lock().unwrap();
+        assert!(reads < 100 && read < 5 * size, "{reads} reads of {read} bytes of {size}");
     }
 
     proptest! {

@@ -1,4 +1,6 @@
+mod accounted;
 mod hostile;
+mod values;
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +28,7 @@ fn releases() -> Vec<PathBuf> {
 }
 
 /// The name of a type in PyTorch's words.
-fn type_in_torch(name: &str) -> &str {
+pub(super) fn type_in_torch(name: &str) -> &str {
     match name {
         "PRED" => "torch.bool",
         "S8" => "torch.int8",
@@ -52,7 +54,7 @@ fn type_in_torch(name: &str) -> &str {
     }
 }
 
-fn read(source: &dyn Source, position: usize) -> Vec<u8> {
+pub(super) fn read(source: &dyn Source, position: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     source.read(position).unwrap().read_to_end(&mut bytes).unwrap();
     bytes
@@ -164,12 +166,12 @@ fn tensors_that_are_not_dense_numbers_are_refused_one_by_one() {
 }
 
 /// A pickle of protocol 2 around operations.
-fn pickle(operations: &[u8]) -> Vec<u8> {
+pub(super) fn pickle(operations: &[u8]) -> Vec<u8> {
     [b"\x80\x02", operations, b"."].concat()
 }
 
 /// A text of a pickle.
-fn text(text: &str) -> Vec<u8> {
+pub(super) fn text(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
@@ -196,7 +198,7 @@ fn tensor(offset: u8, shape: &[u8], strides: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-fn archive(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+pub(super) fn archive(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
         let options = SimpleFileOptions::default().compression_method(method);

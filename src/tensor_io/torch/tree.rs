@@ -4,11 +4,21 @@
 //! numbers of items joined by `/`. A container that is there twice is gone through twice, so that
 //! the ways to it are counted against the length of the pickle.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet, hash_map::RandomState},
+    fmt::Write,
+    hash::BuildHasher,
+};
 
 use super::{
+    budget::Budget,
     error::TorchError,
-    value::{Value, ValueId, Values, View},
+    globals::Known,
+    json::{number_in_json, text_in_json},
+    made::{Array, Made, View},
+    names::{describe, name_of},
+    rebuild,
+    value::{Items, Value, ValueId, Values},
 };
 
 /// How deep containers may lie in each other.
@@ -18,7 +28,7 @@ const DEEPEST: usize = 100;
 /// bytes.
 const COST: u64 = 64;
 
-/// What the leaves of no pickle may cost more than: names of a gigabyte.
+/// What the leaves of no pickle may cost more than.
 const MOST: u64 = 1 << 30;
 
 /// What a value costs besides its name, once there are more than [`FEW`]: for a tensor about what
@@ -29,21 +39,46 @@ const PLAIN: usize = 24;
 /// Values that cost their names alone, whatever the length of the pickle.
 const FEW: usize = 4096;
 
-/// The most leaves: what was found of each takes some hundred bytes.
+/// The most leaves.
 const MOST_LEAVES: usize = 1 << 21;
 
+/// Items of a tuple that is a key which its text tells.
+const MOST_IN_KEY: usize = 16;
+
+/// Bytes that a name or a key takes in a table of hashes.
+const HASHED: usize = 64;
+
 /// What lies at the end of a way.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) enum Leaf {
     /// A tensor.
     Tensor(View),
+    /// An array of NumPy's.
+    Array(Array),
     /// A number, a truth or a text, in JSON as Python reads and writes it.
     Plain(String),
     /// Something that no state holds, and why.
     Refused(String),
+    /// Something about a leaf that is not kept with it, and why.
+    LeftOut(String),
 }
 
-/// The leaves of `root`, in the order of the pickle. A root that is no container is called `stem`.
+/// What the root is called.
+#[derive(Clone, Copy)]
+pub(super) enum Root<'a> {
+    /// It is called so where it is no container.
+    Stem(&'a str),
+    /// It is called so, and what it holds by names below.
+    Name(&'a str),
+}
+
+/// Takes the leaves, each with its name, in the order of the pickle.
+pub(super) trait Leaves {
+    /// Takes a leaf; memory for what is kept of it comes from the budget.
+    fn take(&mut self, name: &str, leaf: Leaf, budget: &mut Budget) -> Result<(), TorchError>;
+}
+
+/// Gives the leaves of `root`.
 ///
 /// # Errors
 /// If the containers are nested too deep, or what they describe is beyond what a pickle of that
@@ -52,33 +87,86 @@ pub(super) fn leaves(
     values: &Values,
     root: ValueId,
     pickle_bytes: u64,
-    stem: &str,
-) -> Result<Vec<(String, Leaf)>, TorchError> {
-    let budget = pickle_bytes.saturating_mul(COST).saturating_add(4096).min(MOST);
-    let mut walk = Walk { values, budget, names: HashSet::new(), leaves: Vec::new() };
-    match values.get(root) {
-        Value::Dict(_) | Value::List(_) | Value::Tuple(_) => walk.container(root, "", 0)?,
-        Value::Object(name) => {
-            return Err(TorchError::unsupported(format!(
-                "it is an object of {name}, which only its own code can make; save its state_dict()"
-            )));
+    name: Root<'_>,
+    into: &mut dyn Leaves,
+    budget: &mut Budget,
+) -> Result<(), TorchError> {
+    let left = pickle_bytes.saturating_mul(COST).saturating_add(4096).min(MOST);
+    let mut walk = Walk {
+        values,
+        into,
+        memory: budget,
+        left,
+        way: String::new(),
+        open: Vec::new(),
+        names: Hashes::default(),
+        leaves: 0,
+    };
+    if walk.items(root).is_some() {
+        if let Root::Name(name) = name {
+            walk.way = format!("{name}/");
         }
-        _ => walk.leaf(root, stem.to_owned())?,
+        return walk.container(root);
     }
-    Ok(walk.leaves)
+    let what = match values.get(root) {
+        Value::Call { .. } => match rebuild::made(values, root)? {
+            Made::Other(what) if what.starts_with("an object") => Some(what),
+            _ => None,
+        },
+        Value::Set(name) => Some(name.to_owned()),
+        _ => None,
+    };
+    let (Root::Stem(stem) | Root::Name(stem)) = name;
+    if let Some(what) = what.filter(|_| matches!(name, Root::Stem(_))) {
+        return Err(TorchError::unsupported(format!(
+            "it is {what}, which only its own code can make; save its state_dict()"
+        )));
+    }
+    stem.clone_into(&mut walk.way);
+    walk.leaf(root)
+}
+
+/// Hashes that are as good as what they are of.
+#[derive(Default)]
+struct Hashes {
+    one: RandomState,
+    other: RandomState,
+    names: HashSet<(u64, u64)>,
+}
+
+impl Hashes {
+    fn of(&self, is_text: bool, text: &str) -> (u64, u64) {
+        (self.one.hash_one((is_text, text)), self.other.hash_one((is_text, text)))
+    }
+}
+
+/// The items of a container.
+enum Contents<'v> {
+    Items(Items<'v>),
+    /// Keys and values in turns.
+    Entries(Items<'v>),
+    /// Pairs of a key and a value.
+    Pairs(Items<'v>),
 }
 
 struct Walk<'a> {
     values: &'a Values,
-    budget: u64,
-    names: HashSet<String>,
-    leaves: Vec<(String, Leaf)>,
+    into: &'a mut dyn Leaves,
+    memory: &'a mut Budget,
+    /// Letters and numbers that may still be gone through.
+    left: u64,
+    /// The names that lead to where it is.
+    way: String,
+    /// The containers that it is in.
+    open: Vec<ValueId>,
+    names: Hashes,
+    leaves: usize,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     fn pay(&mut self, cost: usize) -> Result<(), TorchError> {
-        let left = self.budget.checked_sub(cost as u64);
-        self.budget = left.ok_or_else(|| {
+        let left = self.left.checked_sub(cost as u64);
+        self.left = left.ok_or_else(|| {
             TorchError::unsupported(
                 "its containers hold each other so often that far more is described than is there",
             )
@@ -87,140 +175,303 @@ impl Walk<'_> {
     }
 
     fn pay_leaf(&mut self, cost: usize) -> Result<(), TorchError> {
-        if self.leaves.len() < FEW { Ok(()) } else { self.pay(cost) }
+        if self.leaves < FEW { Ok(()) } else { self.pay(cost) }
     }
 
-    fn container(&mut self, id: ValueId, prefix: &str, depth: usize) -> Result<(), TorchError> {
-        if depth > DEEPEST {
+    /// What a container holds; `None` for a value that is none.
+    fn items(&self, id: ValueId) -> Option<Contents<'a>> {
+        let values = self.values;
+        match values.get(id) {
+            Value::Dict(items) => Some(Contents::Entries(items)),
+            Value::List(items) | Value::Tuple(items) => Some(Contents::Items(items)),
+            Value::Call { function, arguments } if values.known(function) == Some(Known::Dict) => {
+                let pairs = values.items(arguments).and_then(Iterator::last);
+                pairs.and_then(|pairs| values.items(pairs)).map(Contents::Pairs)
+            }
+            _ => None,
+        }
+    }
+
+    fn container(&mut self, id: ValueId) -> Result<(), TorchError> {
+        if self.open.contains(&id) {
+            let reason = "one of its containers holds itself, which is endlessly deep and far more than is there; save tensors alone, as model.state_dict()";
+            return Err(TorchError::unsupported(reason));
+        }
+        if self.open.len() > DEEPEST {
             let reason = format!("its containers lie in each other more than {DEEPEST} deep");
             return Err(TorchError::unsupported(reason));
         }
-        for (name, item) in self.entries(id, prefix)? {
-            match self.values.get(item) {
-                Value::Dict(_) | Value::List(_) | Value::Tuple(_) => {
-                    self.container(item, &format!("{name}/"), depth + 1)?;
+        self.open.push(id);
+        let begin = self.way.len();
+        match self.items(id) {
+            Some(Contents::Items(items)) => {
+                for (number, item) in items.enumerate() {
+                    self.pay(begin + 8)?;
+                    // Writing into a text does not fail.
+                    let _ = write!(self.way, "{number}");
+                    self.item(item)?;
+                    self.way.truncate(begin);
                 }
-                _ => self.leaf(item, name)?,
             }
+            Some(Contents::Entries(items)) => self.entries(items, false)?,
+            Some(Contents::Pairs(items)) => self.entries(items, true)?,
+            None => {}
+        }
+        self.open.pop();
+        self.attributes_of_dict(id)
+    }
+
+    /// The attributes of a dict. `_metadata` is the bookkeeping of each `state_dict()`.
+    fn attributes_of_dict(&mut self, id: ValueId) -> Result<(), TorchError> {
+        match self.values.state(id) {
+            Some(state) => self.attributes(state, &["_metadata"]),
+            None => Ok(()),
+        }
+    }
+
+    /// The keys and values of a dict. Of a key that comes twice the last value counts.
+    fn entries(&mut self, items: Items<'a>, are_pairs: bool) -> Result<(), TorchError> {
+        let begin = self.way.len();
+        let mut last: HashMap<(u64, u64), ValueId> = HashMap::new();
+        self.each(items, are_pairs, &mut |walk, number, key, item| {
+            let (is_text, _) = walk.key(number, key)?;
+            walk.pay(2 * walk.way.len())?;
+            let hash = walk.names.of(is_text, walk.way.get(begin..).unwrap_or_default());
+            if last.insert(hash, item).is_none() {
+                walk.memory.take(HASHED)?;
+            }
+            walk.way.truncate(begin);
+            Ok(())
+        })?;
+        let count = last.len();
+        self.each(items, are_pairs, &mut |walk, number, key, _| {
+            let (is_text, note) = walk.key(number, key)?;
+            let hash = walk.names.of(is_text, walk.way.get(begin..).unwrap_or_default());
+            if let Some(item) = last.remove(&hash) {
+                if let Some(note) = note {
+                    walk.left_out(note)?;
+                }
+                walk.item(item)?;
+            }
+            walk.way.truncate(begin);
+            Ok(())
+        })?;
+        self.memory.give_back(count * HASHED);
+        Ok(())
+    }
+
+    /// Goes through keys and values.
+    fn each(
+        &mut self,
+        mut items: Items<'a>,
+        are_pairs: bool,
+        to: &mut dyn FnMut(&mut Self, usize, ValueId, ValueId) -> Result<(), TorchError>,
+    ) -> Result<(), TorchError> {
+        for number in 0.. {
+            let Some(first) = items.next() else { break };
+            // What is no pair is an error in Python, too.
+            let pair = match are_pairs {
+                true => self.values.items(first).and_then(Items::array),
+                false => items.next().map(|value| [first, value]),
+            };
+            let Some([key, value]) = pair else {
+                let found = self.values.get(first).type_name();
+                return Err(TorchError::damaged(found, "a key and a value"));
+            };
+            to(self, number, key, value)?;
         }
         Ok(())
     }
 
-    /// What a container holds, by the way to it. Of a key that comes twice the last value counts.
-    fn entries(&mut self, id: ValueId, prefix: &str) -> Result<Vec<(String, ValueId)>, TorchError> {
-        let values = self.values;
-        let mut entries: Vec<(String, ValueId)> = Vec::new();
-        match values.get(id) {
-            Value::Dict(pairs) => {
-                let mut places: HashMap<(bool, String), usize> = HashMap::new();
-                for (number, (key, item)) in pairs.iter().enumerate() {
-                    let (is_text, key) = match values.get(*key) {
-                        Value::Text(text) => (true, text.to_string()),
-                        Value::Integer(number) => (false, number.to_string()),
-                        other => (false, format!("<entry {number}: {}>", other.describe())),
-                    };
-                    self.pay(prefix.len() + 2 * key.len() + 1)?;
-                    let name = format!("{prefix}{key}");
-                    match places.get(&(is_text, key.clone())) {
-                        Some(place) => {
-                            if let Some(entry) = entries.get_mut(*place) {
-                                entry.1 = *item;
-                            }
-                        }
-                        None => {
-                            places.insert((is_text, key), entries.len());
-                            entries.push((name, *item));
-                        }
-                    }
-                }
+    /// Adds a key to the way; whether it is a text, and why its name does not tell what it is.
+    fn key(&mut self, number: usize, key: ValueId) -> Result<(bool, Option<String>), TorchError> {
+        let value = self.values.get(key);
+        match value {
+            Value::Text(text) => {
+                self.pay(text.len())?;
+                self.way.push_str(text);
+                return Ok((true, None));
             }
-            _ => {
-                for (number, item) in values.items(id).unwrap_or_default().iter().enumerate() {
-                    self.pay(prefix.len() + 8)?;
-                    entries.push((format!("{prefix}{number}"), *item));
-                }
+            Value::Integer(number) => {
+                let _ = write!(self.way, "{number}");
+                return Ok((false, None));
             }
+            _ => {}
         }
-        Ok(entries)
+        let note = match self.python_text(key) {
+            Some(text) => {
+                self.pay(text.len())?;
+                self.way.push_str(&text);
+                format!("its key is {}, of which the text alone is kept", value.type_name())
+            }
+            None => {
+                let what = describe(self.values, key);
+                let _ = write!(self.way, "<entry {number}: {what}>");
+                format!("its key is {what}, which has no place in a name")
+            }
+        };
+        Ok((false, Some(note)))
     }
 
-    fn leaf(&mut self, id: ValueId, name: String) -> Result<(), TorchError> {
-        if self.leaves.len() >= MOST_LEAVES {
+    /// A plain value, or a tuple of such, as Python shows it.
+    fn python_text(&self, id: ValueId) -> Option<String> {
+        let one = |id| match self.values.get(id) {
+            Value::None => Some("None".to_owned()),
+            Value::Bool(true) => Some("True".to_owned()),
+            Value::Bool(false) => Some("False".to_owned()),
+            Value::Integer(number) => Some(number.to_string()),
+            Value::Number(number) => Some(number_in_json(number)),
+            Value::Text(text) if text.len() <= 1 << 10 => {
+                Some(format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")))
+            }
+            _ => None,
+        };
+        let Value::Tuple(items) = self.values.get(id) else { return one(id) };
+        if items.clone().nth(MOST_IN_KEY).is_some() {
+            return None;
+        }
+        let parts: Vec<String> = items.map(one).collect::<Option<_>>()?;
+        Some(match &*parts {
+            [one] => format!("({one},)"),
+            parts => format!("({})", parts.join(", ")),
+        })
+    }
+
+    fn item(&mut self, id: ValueId) -> Result<(), TorchError> {
+        if self.items(id).is_none() {
+            return self.leaf(id);
+        }
+        let length = self.way.len();
+        self.way.push('/');
+        self.container(id)?;
+        self.way.truncate(length);
+        Ok(())
+    }
+
+    fn leaf(&mut self, id: ValueId) -> Result<(), TorchError> {
+        // As in a pytree, it is the absence of a leaf.
+        if id == ValueId::NONE {
+            return Ok(());
+        }
+        self.leaves += 1;
+        if self.leaves > MOST_LEAVES {
             let reason = format!(
                 "it describes more than {MOST_LEAVES} values by their names; save tensors alone, as model.state_dict()"
             );
             return Err(TorchError::unsupported(reason));
         }
+        let (leaf, attributes) = self.made(id)?;
+        let hash = self.names.of(true, &self.way);
+        self.memory.take(HASHED)?;
+        if !self.names.names.insert(hash) {
+            let reason = "is the second value that gets this name".to_owned();
+            return self.give(Leaf::Refused(reason));
+        }
+        self.give(leaf)?;
+        for state in attributes {
+            self.attributes(state, &[])?;
+        }
+        Ok(())
+    }
+
+    /// What a leaf is, and the attributes that it has.
+    fn made(&mut self, id: ValueId) -> Result<(Leaf, Vec<ValueId>), TorchError> {
+        let mut none = Vec::new();
         let leaf = match self.values.get(id) {
-            Value::Tensor(view) => {
-                let rank = self.values.items(view.shape).map_or(0, <[_]>::len);
-                self.pay_leaf(TENSOR + 2 * rank)?;
-                Leaf::Tensor((**view).clone())
-            }
-            Value::Bool(_) | Value::Integer(_) | Value::Number(_) => {
+            value @ (Value::Bool(_) | Value::Integer(_) | Value::Number(_)) => {
                 self.pay_leaf(PLAIN)?;
-                Leaf::Plain(plain_in_json(self.values.get(id)))
+                Leaf::Plain(plain_in_json(value))
             }
             Value::Text(text) => {
                 self.pay_leaf(PLAIN)?;
                 self.pay(text.len())?;
-                Leaf::Plain(serde_json::Value::from(&**text).to_string())
+                self.memory.take(text.len())?;
+                Leaf::Plain(text_in_json(text))
             }
-            // As in a pytree, it is the absence of a leaf.
-            Value::None => return Ok(()),
-            other => {
-                let reason = format!("is {}, which no state holds", other.describe());
-                self.pay_leaf(PLAIN + reason.len())?;
-                Leaf::Refused(reason)
+            Value::Global(global) if matches!(global.known, Known::ElementType(_)) => {
+                self.pay_leaf(PLAIN)?;
+                Leaf::Plain(text_in_json(&name_of(self.values, id)))
+            }
+            Value::Call { .. } => match rebuild::made(self.values, id)? {
+                Made::Tensor(view, attributes) => {
+                    let rank =
+                        self.values.items(view.shape).map_or(0, |shape| shape.take(64).count());
+                    self.pay_leaf(TENSOR + 2 * rank)?;
+                    none = attributes;
+                    Leaf::Tensor(view)
+                }
+                Made::Array(array) => {
+                    self.pay_leaf(TENSOR + 2 * array.shape.len())?;
+                    self.memory.take(array.bytes.len())?;
+                    Leaf::Array(array)
+                }
+                Made::Plain(value) => {
+                    self.pay_leaf(PLAIN)?;
+                    self.pay(value.len())?;
+                    Leaf::Plain(value)
+                }
+                Made::Other(what) => self.refused(&what)?,
+            },
+            Value::Persistent(outside) => {
+                // Whether it is the id of anything.
+                rebuild::storage(self.values, outside)?;
+                self.refused("a storage, which is no tensor")?
+            }
+            _ => {
+                let what = describe(self.values, id);
+                self.refused(&what)?
             }
         };
-        let leaf = if self.names.contains(&name) {
-            Leaf::Refused("is the second value that gets this name".to_owned())
-        } else {
-            leaf
+        Ok((leaf, none))
+    }
+
+    fn refused(&mut self, what: &str) -> Result<Leaf, TorchError> {
+        self.pay_leaf(PLAIN + what.len())?;
+        Ok(Leaf::Refused(format!("is {what}, which no state holds")))
+    }
+
+    fn give(&mut self, leaf: Leaf) -> Result<(), TorchError> {
+        self.into.take(&self.way, leaf, self.memory)
+    }
+
+    fn left_out(&mut self, reason: String) -> Result<(), TorchError> {
+        self.pay_leaf(PLAIN + reason.len())?;
+        self.give(Leaf::LeftOut(reason))
+    }
+
+    /// Tells of the attributes of a leaf or a dict, other than these; their values are not kept.
+    fn attributes(&mut self, state: ValueId, but: &[&str]) -> Result<(), TorchError> {
+        // The attributes alone, or before those that have places of their own in the class.
+        let states = match self.values.get(state) {
+            Value::Tuple(items) => items.array().unwrap_or([state, ValueId::NONE]),
+            _ => [state, ValueId::NONE],
         };
-        self.names.insert(name.clone());
-        self.leaves.push((name, leaf));
+        for state in states {
+            match self.values.get(state) {
+                Value::Dict(items) => self.each(items, false, &mut |walk, _, key, value| {
+                    let Some(name) = walk.values.text_of(key) else { return Ok(()) };
+                    if but.contains(&name) {
+                        return Ok(());
+                    }
+                    walk.pay(8 + name.len())?;
+                    let what = describe(walk.values, value);
+                    let name = super::super::error::cut(name);
+                    walk.left_out(format!("its attribute {name:?}, {what}, is not kept"))
+                })?,
+                Value::None => {}
+                other => self.left_out(format!("its state, {}, is not kept", other.type_name()))?,
+            }
+        }
         Ok(())
     }
 }
 
 /// A truth or a number in JSON.
-fn plain_in_json(value: &Value) -> String {
+fn plain_in_json(value: Value<'_>) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),
         Value::Integer(number) => number.to_string(),
-        Value::Number(number) => number_in_json(*number),
+        Value::Number(number) => number_in_json(number),
         _ => "null".to_owned(),
-    }
-}
-
-/// A float as Python's `json` writes and reads it.
-fn number_in_json(number: f64) -> String {
-    if number.is_nan() {
-        "NaN".to_owned()
-    } else if number.is_infinite() {
-        if number > 0.0 { "Infinity".to_owned() } else { "-Infinity".to_owned() }
-    } else {
-        format!("{number:?}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_stay_floats_in_json() {
-        for (number, text) in [
-            (1.0, "1.0"),
-            (0.1, "0.1"),
-            (1e300, "1e300"),
-            (f64::NAN, "NaN"),
-            (f64::INFINITY, "Infinity"),
-            (f64::NEG_INFINITY, "-Infinity"),
-        ] {
-            assert_eq!(number_in_json(number), text);
-        }
     }
 }

@@ -1,151 +1,351 @@
-//! What a pickle describes: containers, plain values, storages, tensors, and names of everything
-//! else.
+//! What a pickle describes: containers, plain values, names, calls of names, and what lies outside
+//! of the pickle.
+//!
+//! A value is one word: small numbers and the like are the word itself, everything else is its
+//! place in one row of words. A value takes a few bytes for each byte of the pickle, whatever it
+//! is, and containers that hold each other are no circle of pointers.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
-use crate::ifrt::DType;
+use super::{
+    budget::Budget,
+    error::TorchError,
+    globals::{Known, known},
+    id::{PLACE, PLACE_BITS, kind},
+    pool::{Place, Pool},
+    words::Words,
+};
+pub(super) use super::{id::ValueId, items::Items};
 
-/// A value, by its place among all values of a pickle: containers that hold each other are no
-/// circle of pointers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ValueId(u32);
-
-/// What a storage or a tensor says of its elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Elements {
-    /// Elements of this type.
-    Typed(DType),
-    /// Bytes: the tensor says what they are.
-    Bytes,
-    /// Those of a class that has no counterpart.
-    Unknown(Arc<str>),
-}
-
-/// A function or a class that describes tensors.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Global {
-    /// `collections.OrderedDict`, `defaultdict`, `Counter`: dicts.
-    Dict,
-    /// `torch.Size`: a tuple.
-    Size,
-    /// `torch._utils._rebuild_tensor`, `_rebuild_tensor_v2`.
-    Tensor,
-    /// `torch._utils._rebuild_tensor_v3`.
-    TensorOfBytes,
-    /// `torch._utils._rebuild_parameter`, `_rebuild_parameter_with_state`.
-    Parameter,
-    /// A class of storages.
-    Storage(Elements),
-    /// A type of elements.
-    ElementType(Elements),
-    /// Anything else, by its name.
-    Other(Arc<str>),
-}
-
-/// Where a storage is to be found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Storage {
-    pub(super) key: Arc<str>,
-    pub(super) elements: Elements,
-    /// Its length, in elements.
-    pub(super) count: u64,
-    /// The first element in the storage of the key, where it is a part of that.
-    pub(super) begin: u64,
-}
-
-/// A tensor: elements of a storage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct View {
-    pub(super) storage: ValueId,
-    /// The first element in the storage.
-    pub(super) offset: u64,
-    /// Tuples of numbers: extents, and elements from one index to the next.
-    pub(super) shape: ValueId,
-    pub(super) strides: ValueId,
-    /// What the tensor itself says of its elements.
-    pub(super) elements: Option<Elements>,
-    /// Whether it stands for the conjugate or the negative of what is stored.
-    pub(super) is_lazy: bool,
+/// A class or a function, by its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Global {
+    module: ValueId,
+    name: ValueId,
+    /// What it stands for, where that is known.
+    pub(super) known: Known,
 }
 
 /// A value of a pickle.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'v> {
     None,
     Bool(bool),
     Integer(i64),
     /// An integer beyond 64 bits: two's complement, little endian.
-    Long(Arc<[u8]>),
+    Long(&'v [u8]),
     Number(f64),
-    Text(Arc<str>),
-    Bytes(Arc<[u8]>),
-    Tuple(Box<[ValueId]>),
-    List(Vec<ValueId>),
-    Dict(Vec<(ValueId, ValueId)>),
+    Text(&'v str),
+    Bytes(&'v [u8]),
+    Tuple(Items<'v>),
+    List(Items<'v>),
+    /// Keys and values in turns.
+    Dict(Items<'v>),
+    /// A `set` or a `frozenset`, of which nothing is kept.
+    Set(&'static str),
     Global(Global),
-    Storage(Box<Storage>),
-    Tensor(Box<View>),
-    /// An instance of a class, or what a function gives, by the name of the class or the function.
-    Object(Arc<str>),
+    /// What calling a class or a function with these arguments would give.
+    Call {
+        function: ValueId,
+        arguments: ValueId,
+    },
+    /// What lies outside of the pickle, under this id.
+    Persistent(ValueId),
 }
 
-impl Value {
-    /// What it is, for people.
-    pub(super) fn describe(&self) -> String {
+impl Value<'_> {
+    /// What it is, for people, in Python's words.
+    pub(super) const fn type_name(&self) -> &'static str {
         match self {
-            Self::None => "None".to_owned(),
-            Self::Bool(_) => "a bool".to_owned(),
-            Self::Integer(_) | Self::Long(_) => "an int".to_owned(),
-            Self::Number(_) => "a float".to_owned(),
-            Self::Text(_) => "a str".to_owned(),
-            Self::Bytes(_) => "bytes".to_owned(),
-            Self::Tuple(_) => "a tuple".to_owned(),
-            Self::List(_) => "a list".to_owned(),
-            Self::Dict(_) => "a dict".to_owned(),
-            Self::Global(Global::Other(name)) => format!("the name {name}"),
-            Self::Global(_) => "the name of a class or a function".to_owned(),
-            Self::Storage(_) => "a storage".to_owned(),
-            Self::Tensor(_) => "a tensor".to_owned(),
-            Self::Object(name) => format!("an object of {name}"),
+            Self::None => "None",
+            Self::Bool(_) => "a bool",
+            Self::Integer(_) => "an int",
+            Self::Long(_) => "an int of more than 64 bits",
+            Self::Number(_) => "a float",
+            Self::Text(_) => "a str",
+            Self::Bytes(_) => "bytes",
+            Self::Tuple(_) => "a tuple",
+            Self::List(_) => "a list",
+            Self::Dict(_) => "a dict",
+            Self::Set(name) => name,
+            Self::Global(_) => "the name of a class or a function",
+            Self::Call { .. } => "an object",
+            Self::Persistent(_) => "a storage",
         }
     }
 }
 
+/// Entries of a dict of attributes.
+const MOST_ATTRIBUTES: usize = 64;
+
+/// Bytes that an entry of a table of hashes takes at most, the old table included while it grows.
+const HASHED: usize = 64;
+
 /// All values of a pickle.
-#[derive(Debug, Default)]
-pub(super) struct Values(Vec<Value>);
+#[derive(Debug)]
+pub(super) struct Values {
+    words: Words,
+    texts: Pool<String>,
+    bytes: Pool<Vec<u8>>,
+    globals: Vec<Global>,
+    /// Places of globals by their module and name.
+    places: HashMap<(ValueId, ValueId), u32>,
+    /// What `BUILD` gave to an object, by the object.
+    states: HashMap<ValueId, ValueId>,
+    /// Everything that lies outside of the pickle, as often as it is named.
+    persistent: Words,
+    pub(super) budget: Budget,
+}
 
 impl Values {
-    /// Adds a value; `None` where there are too many.
-    pub(super) fn add(&mut self, value: Value, most: usize) -> Option<ValueId> {
-        let id = u32::try_from(self.0.len()).ok().filter(|_| self.0.len() < most)?;
-        self.0.push(value);
-        Some(ValueId(id))
+    /// None yet, of a pickle for which there is as much memory.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            words: Words::default(),
+            texts: Pool::default(),
+            bytes: Pool::default(),
+            globals: Vec::new(),
+            places: HashMap::new(),
+            states: HashMap::new(),
+            persistent: Words::default(),
+            budget,
+        }
     }
 
-    /// A value. Ids are given out by [`add`](Self::add) alone, so that it is there.
-    pub(super) fn get(&self, id: ValueId) -> &Value {
-        self.0.get(id.0 as usize).unwrap_or(&Value::None)
+    /// Adds words, and gives the value of a kind that they are.
+    fn add(&mut self, kind: u32, words: &[u32]) -> Result<ValueId, TorchError> {
+        // No value is at the place 0, so that a list without items is known by it.
+        if self.words.len() == 0 {
+            self.words.push(0, &mut self.budget)?;
+        }
+        let place = self.place_of(self.words.len())?;
+        for word in words {
+            self.words.push(*word, &mut self.budget)?;
+        }
+        Ok(ValueId::of(kind, place))
     }
 
-    /// A value that is changed; `None` for an id of other values.
-    pub(super) fn get_mut(&mut self, id: ValueId) -> Option<&mut Value> {
-        self.0.get_mut(id.0 as usize)
-    }
-
-    /// All storages that are named, as often as they are.
-    pub(super) fn storages(&self) -> impl Iterator<Item = &Storage> {
-        self.0.iter().filter_map(|value| match value {
-            Value::Storage(storage) => Some(&**storage),
-            _ => None,
+    fn place_of(&self, place: usize) -> Result<u32, TorchError> {
+        u32::try_from(place).ok().filter(|place| *place < PLACE).ok_or_else(|| {
+            TorchError::unsupported(
+                "it describes hundreds of millions of values; save tensors alone, as model.state_dict()",
+            )
         })
     }
 
+    pub(super) fn integer(&mut self, number: i64) -> Result<ValueId, TorchError> {
+        const HALF: i64 = 1 << (PLACE_BITS - 1);
+        if (-HALF..HALF).contains(&number) {
+            return Ok(ValueId::of(kind::SMALL, (number + HALF) as u32));
+        }
+        self.wide(kind::INTEGER, number.cast_unsigned())
+    }
+
+    pub(super) fn number(&mut self, number: f64) -> Result<ValueId, TorchError> {
+        self.wide(kind::NUMBER, number.to_bits())
+    }
+
+    fn wide(&mut self, kind: u32, bits: u64) -> Result<ValueId, TorchError> {
+        self.add(kind, &[bits as u32, (bits >> 32) as u32])
+    }
+
+    pub(super) fn text(&mut self, text: String) -> Result<ValueId, TorchError> {
+        if text.is_empty() {
+            return Ok(ValueId::EMPTY_TEXT);
+        }
+        let place = self.texts.add(text, &mut self.budget)?;
+        self.add(kind::TEXT, &place)
+    }
+
+    pub(super) fn bytes(&mut self, bytes: Vec<u8>) -> Result<ValueId, TorchError> {
+        let place = self.bytes.add(bytes, &mut self.budget)?;
+        self.add(kind::BYTES, &place)
+    }
+
+    /// An integer beyond 64 bits.
+    pub(super) fn long(&mut self, bytes: Vec<u8>) -> Result<ValueId, TorchError> {
+        let place = self.bytes.add(bytes, &mut self.budget)?;
+        self.add(kind::LONG, &place)
+    }
+
+    /// A tuple of the values that lie behind the first `from` of a stack.
+    pub(super) fn tuple(&mut self, stack: &mut Words, from: usize) -> Result<ValueId, TorchError> {
+        let count = stack.len().saturating_sub(from);
+        let kind = match count {
+            0 => return Ok(ValueId::EMPTY_TUPLE),
+            1 => kind::ONE,
+            2 => kind::TWO,
+            3 => kind::THREE,
+            _ => kind::TUPLE,
+        };
+        let tuple = match kind {
+            kind::TUPLE => self.add(kind, &[self.place_of(count)?])?,
+            _ => self.add(kind, &[])?,
+        };
+        self.take_over(stack, from)?;
+        Ok(tuple)
+    }
+
+    /// A list without items.
+    pub(super) fn list(&mut self) -> Result<ValueId, TorchError> {
+        self.add(kind::LIST, &[0])
+    }
+
+    /// A dict without items.
+    pub(super) fn dict(&mut self) -> Result<ValueId, TorchError> {
+        self.add(kind::DICT, &[0])
+    }
+
+    /// Puts the values that lie behind the first `from` of a stack into a list or a dict.
+    ///
+    /// The stretches of its items are a ring: each says where the next one is, the list where the
+    /// last one is.
+    pub(super) fn extend(
+        &mut self,
+        into: ValueId,
+        stack: &mut Words,
+        from: usize,
+    ) -> Result<(), TorchError> {
+        let count = stack.len().saturating_sub(from);
+        if count == 0 {
+            return Ok(());
+        }
+        let last = self.words.get(into.place()).unwrap_or_default();
+        let length = self.words.get(last as usize + 1).unwrap_or_default();
+        if last != 0 && last as usize + 2 + length as usize == self.words.len() {
+            self.words.set(last as usize + 1, self.place_of(length as usize + count)?);
+            return self.take_over(stack, from);
+        }
+        let stretch = self.place_of(self.words.len())?;
+        let first = match last {
+            0 => stretch,
+            last => self.words.get(last as usize).unwrap_or_default(),
+        };
+        let count = self.place_of(count)?;
+        self.add(kind::LIST, &[first, count])?;
+        if last != 0 {
+            self.words.set(last as usize, stretch);
+        }
+        self.words.set(into.place(), stretch);
+        self.take_over(stack, from)
+    }
+
+    /// Moves what lies behind the first `from` of a stack to the end of the words.
+    fn take_over(&mut self, stack: &mut Words, from: usize) -> Result<(), TorchError> {
+        for at in from..stack.len() {
+            self.words.push(stack.get(at).unwrap_or_default(), &mut self.budget)?;
+        }
+        stack.truncate(from, &mut self.budget);
+        self.place_of(self.words.len()).map(drop)
+    }
+
+    /// A class or a function, by two texts. The same two are the same class.
+    pub(super) fn global(&mut self, module: ValueId, name: ValueId) -> Result<ValueId, TorchError> {
+        if let Some(place) = self.places.get(&(module, name)) {
+            return Ok(ValueId::of(kind::GLOBAL, *place));
+        }
+        let (Value::Text(module_text), Value::Text(name_text)) = (self.get(module), self.get(name))
+        else {
+            return Err(TorchError::damaged(
+                "a pickle with a name that is no text",
+                "the name of a class",
+            ));
+        };
+        let known = known(module_text, name_text);
+        let place = self.place_of(self.globals.len())?;
+        self.budget.take(2 * HASHED)?;
+        self.globals.push(Global { module, name, known });
+        self.places.insert((module, name), place);
+        Ok(ValueId::of(kind::GLOBAL, place))
+    }
+
+    /// What calling a class or a function would give.
+    pub(super) fn call(
+        &mut self,
+        function: ValueId,
+        arguments: ValueId,
+    ) -> Result<ValueId, TorchError> {
+        self.add(kind::CALL, &[function.word(), arguments.word()])
+    }
+
+    /// What lies outside of the pickle.
+    pub(super) fn outside(&mut self, id: ValueId) -> Result<ValueId, TorchError> {
+        let value = self.add(kind::PERSISTENT, &[id.word()])?;
+        self.persistent.push(id.word(), &mut self.budget)?;
+        Ok(value)
+    }
+
+    /// Notes the state of an object; what came before it is forgotten.
+    pub(super) fn build(&mut self, object: ValueId, state: ValueId) -> Result<(), TorchError> {
+        if matches!(object.kind(), kind::CALL | kind::DICT)
+            && self.states.insert(object, state).is_none()
+        {
+            self.budget.take(HASHED)?;
+        }
+        Ok(())
+    }
+
+    /// What `BUILD` gave to an object.
+    pub(super) fn state(&self, object: ValueId) -> Option<ValueId> {
+        self.states.get(&object).copied()
+    }
+
+    /// The memory that is left; no more values can be added then.
+    pub(super) fn take_budget(&mut self) -> Budget {
+        std::mem::take(&mut self.budget)
+    }
+
+    /// The ids of everything that lies outside of the pickle, as often as they are named.
+    pub(super) fn outside_ids(&self) -> impl Iterator<Item = ValueId> {
+        (0..self.persistent.len()).filter_map(|at| self.persistent.get(at).map(ValueId::of_word))
+    }
+
+    /// A value. Ids are given out by this type alone, so that it is there.
+    pub(super) fn get(&self, id: ValueId) -> Value<'_> {
+        let (words, place) = (&self.words, id.place());
+        let word = |number: usize| words.get(place + number).unwrap_or_default();
+        let bits = || u64::from(word(0)) | u64::from(word(1)) << 32;
+        let kept = || -> Place { [word(0), word(1), word(2)] };
+        let bytes = || self.bytes.get(kept()).unwrap_or_default();
+        match id.kind() {
+            kind::SPECIAL => self.special(id),
+            kind::SMALL => Value::Integer(place as i64 - (1 << (PLACE_BITS - 1))),
+            kind::INTEGER => Value::Integer(bits().cast_signed()),
+            kind::NUMBER => Value::Number(f64::from_bits(bits())),
+            kind::TEXT => Value::Text(self.texts.get(kept()).unwrap_or_default()),
+            kind::BYTES => Value::Bytes(bytes()),
+            kind::LONG => Value::Long(bytes()),
+            kind @ (kind::ONE | kind::TWO | kind::THREE) => {
+                Value::Tuple(Items::flat(words, place, (kind - kind::ONE + 1) as usize))
+            }
+            kind::TUPLE => Value::Tuple(Items::flat(words, place + 1, word(0) as usize)),
+            kind::LIST => Value::List(Items::stretches(words, word(0) as usize)),
+            kind::DICT => Value::Dict(Items::stretches(words, word(0) as usize)),
+            kind::GLOBAL => self.globals.get(place).copied().map_or(Value::None, Value::Global),
+            kind::CALL => Value::Call {
+                function: ValueId::of_word(word(0)),
+                arguments: ValueId::of_word(word(1)),
+            },
+            _ => Value::Persistent(ValueId::of_word(word(0))),
+        }
+    }
+
+    fn special(&self, id: ValueId) -> Value<'_> {
+        match id {
+            ValueId::FALSE => Value::Bool(false),
+            ValueId::TRUE => Value::Bool(true),
+            ValueId::EMPTY_TUPLE => Value::Tuple(Items::none(&self.words)),
+            ValueId::EMPTY_TEXT => Value::Text(""),
+            ValueId::SET => Value::Set("a set"),
+            ValueId::FROZEN_SET => Value::Set("a frozenset"),
+            _ => Value::None,
+        }
+    }
+
     /// The items of a tuple or a list.
-    pub(super) fn items(&self, id: ValueId) -> Option<&[ValueId]> {
+    pub(super) fn items(&self, id: ValueId) -> Option<Items<'_>> {
         match self.get(id) {
-            Value::Tuple(items) => Some(items),
-            Value::List(items) => Some(items),
+            Value::Tuple(items) | Value::List(items) => Some(items),
             _ => None,
         }
     }
@@ -153,8 +353,87 @@ impl Values {
     /// An integer that is 0 or more.
     pub(super) fn unsigned(&self, id: ValueId) -> Option<u64> {
         match self.get(id) {
-            Value::Integer(number) => u64::try_from(*number).ok(),
+            Value::Integer(number) => u64::try_from(number).ok(),
             _ => None,
         }
+    }
+
+    /// The text of a value that is one.
+    pub(super) fn text_of(&self, id: ValueId) -> Option<&str> {
+        match self.get(id) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What the class or function is that a value names, if it is known.
+    pub(super) fn known(&self, id: ValueId) -> Option<Known> {
+        match self.get(id) {
+            Value::Global(global) => Some(global.known),
+            _ => None,
+        }
+    }
+
+    /// The module and the name of a class or a function.
+    pub(super) fn names(&self, global: &Global) -> (&str, &str) {
+        let text = |id| self.text_of(id).unwrap_or_default();
+        (text(global.module), text(global.name))
+    }
+
+    /// The value of a key of a dict of few entries whose keys are texts; of several the last one.
+    /// What has more entries is no set of attributes, and might be looked into again and again.
+    pub(super) fn entry(&self, dict: ValueId, wanted: &str) -> Option<ValueId> {
+        let Value::Dict(items) = self.get(dict) else { return None };
+        let (mut items, mut found) = (items.take(2 * MOST_ATTRIBUTES), None);
+        while let Some((key, value)) = items.next().zip(items.next()) {
+            if self.text_of(key) == Some(wanted) {
+                found = Some(value);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> (Values, Words) {
+        (Values::new(Budget::of_file(0)), Words::default())
+    }
+
+    #[test]
+    fn numbers_of_every_size_are_given_back() {
+        let (mut values, _) = values();
+        for number in [0, 1, -1, (1 << 27) - 1, 1 << 27, -(1 << 27), -(1 << 27) - 1, i64::MIN] {
+            let id = values.integer(number).unwrap();
+            assert!(matches!(values.get(id), Value::Integer(found) if found == number), "{number}");
+        }
+        let id = values.number(-0.5).unwrap();
+        assert!(matches!(values.get(id), Value::Number(-0.5)));
+    }
+
+    #[test]
+    fn items_of_a_list_that_grows_between_others_are_in_order() {
+        let (mut values, mut stack) = values();
+        let (one, two) = (values.list().unwrap(), values.list().unwrap());
+        for number in 0..20 {
+            for (list, times) in [(one, 1), (two, 3)] {
+                for _ in 0..times {
+                    let item = values.integer(number).unwrap();
+                    stack.push(item.word(), &mut values.budget).unwrap();
+                }
+                values.extend(list, &mut stack, 0).unwrap();
+                if number % 3 == 0 {
+                    values.number(0.0).unwrap();
+                }
+            }
+        }
+        let numbers = |list| -> Vec<u64> {
+            values.items(list).unwrap().map(|item| values.unsigned(item).unwrap()).collect()
+        };
+        assert_eq!(numbers(one), (0..20).collect::<Vec<_>>());
+        assert_eq!(numbers(two), (0..60).map(|at| at / 3).collect::<Vec<_>>());
+        assert_eq!(stack.len(), 0);
     }
 }

@@ -7,16 +7,22 @@ use super::{
         Error,
         archive::{self, Content, Member, read_error},
     },
-    KIND,
+    KIND, accounted,
+    budget::Budget,
     error::TorchError,
     input::Input,
     machine,
     parsed::{Parsed, Stored},
+    rebuild,
+    value::{ValueId, Values},
 };
 use crate::files::ReadAt;
 
 /// The pickle in an archive.
 const PICKLE: &str = "data.pkl";
+
+/// Bytes of memory that an entry takes beside its name.
+const MEMBER_BYTES: usize = 256;
 
 /// Bytes of an entry that says in which order the bytes of numbers are.
 const LONGEST_WORD: u64 = 16;
@@ -37,7 +43,14 @@ fn prefix(name: &str) -> Option<&str> {
 
 /// What an archive describes, and where its storages lie.
 pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error> {
+    let size = file.size().map_err(|error| Error::io("read", path, error))?;
+    let mut budget = Budget::of_file(size);
+    accounted::check_end(file, path)?;
     let members = archive::members(file, path, KIND)?;
+    accounted::check(file, path, &members)?;
+    for member in &members {
+        budget.take(MEMBER_BYTES + 2 * member.name.len()).map_err(|error| error.of(path))?;
+    }
     let Some(prefix) = members.iter().find_map(|member| prefix(&member.name)) else {
         let reason = "is an archive without data.pkl; expected one of torch.save";
         return Err(Error::unsupported(path, reason));
@@ -62,17 +75,31 @@ pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error
         pickle.compare(file, &mut |_| true).map_err(|error| read_error(path, KIND, error))?;
     }
     let mut input = Input::new(file, pickle.begin, pickle.begin.saturating_add(pickle.bytes));
-    let (values, root) = machine::read(&mut input).map_err(|error| error.of(path))?;
+    let (values, root) = machine::read(&mut input, budget).map_err(|error| error.of(path))?;
     let mut storages = HashMap::new();
-    for storage in values.storages() {
-        if !storages.contains_key(&storage.key) {
-            let content = stored(&contents, &format!("data/{}", storage.key), path)?;
-            let checked = (content.checksum != 0).then_some(content);
-            let place = Stored { begin: content.begin, bytes: content.bytes, checked };
-            storages.insert(Arc::clone(&storage.key), place);
-        }
+    for id in values.outside_ids() {
+        add_storage(&values, id, &contents, path, &mut storages)?;
     }
     Ok(Parsed { pickle_bytes: input.read(), values, root, storages })
+}
+
+/// Notes where the storage lies that an id is of.
+fn add_storage(
+    values: &Values,
+    id: ValueId,
+    contents: &HashMap<String, Option<Content>>,
+    path: &Path,
+    storages: &mut HashMap<String, Stored>,
+) -> Result<(), Error> {
+    let storage = rebuild::storage(values, id).map_err(|error| error.of(path))?;
+    let Some(storage) = storage.filter(|storage| !storages.contains_key(storage.key)) else {
+        return Ok(());
+    };
+    let content = stored(contents, &format!("data/{}", storage.key), path)?;
+    let checked = (content.checksum != 0).then_some(content);
+    let place = Stored { begin: content.begin, bytes: content.bytes, checked };
+    storages.insert(storage.key.to_owned(), place);
+    Ok(())
 }
 
 /// Where an entry lies that is there, and not compressed.

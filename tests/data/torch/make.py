@@ -105,6 +105,41 @@ def training_state():
     }
 
 
+def values():
+    """What lies between the tensors of training checkpoints, NumPy's values among it."""
+    import numpy
+
+    parameter = torch.nn.Parameter(torch.ones(2))
+    parameter.tag = "tied"
+    found = {
+        "w": torch.arange(6.0).reshape(2, 3),
+        "parameter": parameter,
+        "dtype": torch.float16,
+        "device": torch.device("cuda:1"),
+        "bytes": b"raw",
+        "lr": numpy.float64(0.001),
+        "half": numpy.float32(0.1),
+        "count": numpy.int64(12),
+        "large": numpy.uint64(2**64 - 1),
+        "done": numpy.bool_(True),
+        "word": numpy.str_("caf\u00e9"),
+        "mean": numpy.arange(4, dtype=numpy.float32),
+        "turned": numpy.asfortranarray(numpy.arange(6, dtype=numpy.int16).reshape(2, 3)),
+        "big": numpy.arange(3, dtype=">i4"),
+        "none": numpy.zeros((0, 2), numpy.float32),
+        "rng": numpy.random.RandomState(0).get_state(),
+        "torch_rng": torch.get_rng_state()[:8].clone(),
+        1.5: torch.ones(1),
+        (1, "x"): 3,
+    }
+    if hasattr(torch.nn, "Buffer"):
+        found["buffer"] = torch.nn.Buffer(torch.arange(3.0))
+    if hasattr(torch, "float4_e2m1fn_x2"):
+        packed = torch.tensor([[0x21, 0x43], [0x65, 0x87]], dtype=torch.uint8)
+        found["float4"] = packed.view(torch.float4_e2m1fn_x2)
+    return found
+
+
 def main():
     """Write all files."""
     torch.manual_seed(0)
@@ -138,6 +173,9 @@ def main():
         torch.serialization.set_crc32_options(False)
         save("without_checksums.pt", {"w": torch.arange(4.0), "turned": torch.ones(2, 3).t()})
         torch.serialization.set_crc32_options(True)
+    torch.save(values(), os.path.join(folder, "values.pt"))
+    torch.save(values(), os.path.join(folder, "values_legacy.pt"), **OLD)
+    torch.save(values(), os.path.join(folder, "values_5.pt"), pickle_protocol=5)
     # What is refused: a module with its class, a program, tensors that are not dense numbers.
     torch.save(torch.nn.Linear(1, 1), os.path.join(folder, "module.pt"))
     others = {"w": torch.ones(2), "sparse": torch.eye(2).to_sparse()}

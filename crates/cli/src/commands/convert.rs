@@ -15,7 +15,7 @@ use serdes::{
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{failures, moved::Moved, places, save, streams, watch},
+    commands::{failures, left_out, moved::Moved, places, save, streams, watch},
     failure::Failure,
     status::Status,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
@@ -117,10 +117,14 @@ fn say(
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }
+    left_out::say(&report.left_out, terminal);
     if terminal.json() {
         let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
-        terminal
-            .object(&moved.object(json!({ "target": json_of_path(to), "skipped": skipped })))?;
+        terminal.object(&moved.object(json!({
+            "target": json_of_path(to),
+            "skipped": skipped,
+            "left_out": left_out::object(&report.left_out),
+        })))?;
     }
     terminal.line(format_args!(
         "{GOOD}converted{GOOD:#} {} to {NAME}{}{NAME:#} {}",

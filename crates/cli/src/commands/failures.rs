@@ -22,7 +22,7 @@ pub(crate) fn tensor_io(error: tensor_io::Error) -> Failure {
     match error {
         tensor_io::Error::DeviceState(error) => device_state(*error),
         error @ tensor_io::Error::CannotSave { .. } => {
-            Failure::of(error).with_hint("leave such tensors out with --skip-unsupported")
+            Failure::of(error).with_hint("leave such values out with --skip-unsupported")
         }
         error @ tensor_io::Error::Corrupt { .. } => {
             Failure::of(error).with_hint("fetch or write the file again")

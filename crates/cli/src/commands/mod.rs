@@ -15,6 +15,7 @@ mod doctor;
 mod explain;
 mod failures;
 mod inspect;
+mod left_out;
 mod merge;
 mod moved;
 mod nearest;

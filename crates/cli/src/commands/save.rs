@@ -20,7 +20,7 @@ use crate::{
     arguments::{SaveArguments, SyncMode},
     commands::{
         device::{self, OpenDevice},
-        failures,
+        failures, left_out,
         moved::Moved,
         places, plugin_opening, selection, streams, watch,
     },
@@ -134,6 +134,7 @@ fn say(
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }
+    left_out::say(&report.left_out, terminal);
     let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
     if terminal.json() {
         terminal.object(&moved.object(json!({
@@ -146,6 +147,7 @@ fn say(
             "part": arguments.part,
             "upload_seconds": report.upload_time.as_secs_f64(),
             "skipped": skipped,
+            "left_out": left_out::object(&report.left_out),
         })))?;
     }
     // Nothing is at the path before the parts are merged.

@@ -1,0 +1,25 @@
+//! What `save` and `convert` say of what is not kept with the tensors: attributes, keys that are no
+//! texts, values that have no place in the target.
+
+use serde_json::{Value, json};
+use serdes::tensor_io::Refused;
+
+use crate::terminal::Terminal;
+
+/// Lines before the rest is only counted; with `--json` all of it is listed.
+const LISTED: usize = 20;
+
+/// Warns of what was not kept.
+pub(crate) fn say(left_out: &[Refused], terminal: &mut Terminal) {
+    for Refused { name, reason, .. } in left_out.iter().take(LISTED) {
+        terminal.warning(format_args!("{name:?}: {reason}"));
+    }
+    if let Some(more) = left_out.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        terminal.warning(format_args!("{more} more are not kept; --json lists all"));
+    }
+}
+
+/// The same for programs: each with its name and why.
+pub(crate) fn object(left_out: &[Refused]) -> Value {
+    left_out.iter().map(|one| json!({ "name": one.name, "reason": one.reason })).collect()
+}

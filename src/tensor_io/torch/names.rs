@@ -1,0 +1,49 @@
+//! Values of a pickle in words.
+
+use super::{
+    super::error::cut,
+    globals::Known,
+    value::{Value, ValueId, Values},
+};
+
+/// Objects that are gone through to the name of a class.
+const MOST_WRAPPERS: usize = 8;
+
+/// What a value is, for people.
+pub(super) fn describe(values: &Values, id: ValueId) -> String {
+    match values.get(id) {
+        Value::Global(_) => format!("the name {}", name_of(values, id)),
+        Value::Call { function, .. } => match values.known(function) {
+            Some(Known::Encode) => "bytes".to_owned(),
+            _ => format!("an object of {}", name_of(values, function)),
+        },
+        other => other.type_name().to_owned(),
+    }
+}
+
+/// Letters of a module or a class that are shown.
+const SHOWN: usize = 256;
+
+/// The name of a class or a function, cut to what a message can bear.
+pub(super) fn name_of(values: &Values, id: ValueId) -> String {
+    let mut id = id;
+    // An object that is called is named like what made it.
+    for _ in 0..MOST_WRAPPERS {
+        match values.get(id) {
+            Value::Global(global) => {
+                let (module, name) = values.names(&global);
+                let head = |text: &str| text.chars().take(SHOWN).collect::<String>();
+                return cut(&format!("{}.{}", head(module), head(name)));
+            }
+            Value::Call { function, .. } => id = function,
+            Value::Persistent(outside) => {
+                match values.items(outside).and_then(|mut id| id.nth(1)) {
+                    Some(class) => id = class,
+                    None => break,
+                }
+            }
+            _ => break,
+        }
+    }
+    "a class without a name".to_owned()
+}
