@@ -39,6 +39,7 @@ mod torch;
 
 pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
+#[cfg(feature = "artifact")]
 pub(crate) use folder::{is_distributed, open_folder};
 pub use form::{
     Form, create, create_in, create_sharded, create_sharded_in, create_stream, open, open_at,
