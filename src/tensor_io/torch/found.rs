@@ -87,6 +87,7 @@ impl<'a> Found<'a> {
             refused: self.refused,
             left_out: self.left_out,
             metadata,
+            ..Listing::default()
         };
         (self.tensors, listing)
     }
