@@ -64,7 +64,8 @@ pub(crate) struct VerifyArguments {
 #[derive(Debug, Args)]
 pub(crate) struct PluginArguments {
     /// A shared library (of a PJRT plug-in with options: PATH[:KEY=VALUE,...]), or
-    /// host[:devices=N,memory=BYTES].
+    /// host[:devices=N,memory=BYTES]; for `check` also a folder, whose StreamExecutor plug-ins are
+    /// registered beside each other.
     #[arg(default_value = "host")]
     pub(crate) plugin: String,
     /// The layout of the library, instead of the detected one.

@@ -25,6 +25,7 @@ mod ops;
 mod pjrt_check;
 mod places;
 mod plugin;
+mod plugin_folder;
 mod plugin_inspect;
 mod plugin_opening;
 mod plugin_process;

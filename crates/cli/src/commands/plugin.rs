@@ -1,12 +1,12 @@
 //! `serdes plugin`: what a library says of itself, whether the host accepts it, and how it behaves.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use serde_json::{Map, Value, json};
 use serdes::stream_executor::{Error, Report, elf};
 
 use super::{
-    pjrt_check, plugin_inspect,
+    pjrt_check, plugin_folder, plugin_inspect,
     plugin_opening::{close, failure, is_embedded, is_in_this_process, try_open},
     plugin_process, plugin_suite,
 };
@@ -76,6 +76,9 @@ fn supervise_check(
 fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let plugin = &arguments.plugin;
     let limit = Duration::from_secs(arguments.time_limit);
+    if Path::new(plugin).is_dir() {
+        return plugin_folder::check(arguments, limit, terminal);
+    }
     match try_open(plugin, arguments.layout.as_deref(), limit) {
         Ok(opened) => {
             let found = opened.report().clone();

@@ -192,3 +192,28 @@ fn a_library_that_is_not_there_is_what_is_wrong_with_a_question_about_frameworks
     let error = objects(&error)[0]["error"].as_str().unwrap().to_owned();
     assert!(error.contains("No such file"), "{error}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn plugin_check_of_a_folder_names_platforms_and_devices() {
+    let (folder, library) = stub("");
+    let path = text(folder.path()).to_owned();
+    let check = serdes(&["plugin", "check", &path, "--json"]);
+    assert_eq!(status(&check), 0, "{check:?}");
+    let report = &objects(&check)[0];
+    assert_eq!(report["platforms"].as_array().unwrap().len(), 1, "{report}");
+    assert!(!report["devices"].as_array().unwrap().is_empty(), "{report}");
+    // The same platform twice, and a file that is no library: the others stay.
+    fs::copy(&library, folder.path().join("z_again.so")).unwrap();
+    fs::write(folder.path().join("z_again.so.habits"), "name=STUB\n").unwrap();
+    fs::write(folder.path().join("z_text.so"), "no library").unwrap();
+    let check = serdes(&["plugin", "check", &path, "--json"]);
+    assert_eq!(status(&check), 1, "{check:?}");
+    let report = &objects(&check)[0];
+    assert_eq!(report["platforms"].as_array().unwrap().len(), 1);
+    let skipped = report["skipped"].as_array().unwrap();
+    assert_eq!(skipped.len(), 2, "{skipped:?}");
+    assert!(skipped[1]["path"].as_str().unwrap().ends_with("z_text.so"), "{skipped:?}");
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(status(&serdes(&["plugin", "check", text(empty.path())])), 1);
+}
