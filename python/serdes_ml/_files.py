@@ -130,7 +130,8 @@ def save_file(
     lies. Arrays of ``str`` or ``bytes`` are strings.
 
     ``serdes_version`` says who is to read it: ``"current"``, ``"week-4-old"`` for builds of four
-    weeks ago, ``"minimum"``, or a number of the IFRT SerDes line. ``sync`` takes the file to the
+    weeks ago, ``"minimum"``, or a number of the IFRT SerDes line: the container is then written as
+    builds of that number's day read it. ``sync`` takes the file to the
     disk before it gets its name. ``progress`` is True or a callable with the bytes that are done
     and all bytes. Other threads run meanwhile; they must not change the arrays. Ctrl-C stops the
     work, and leaves what was there before.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::version::{
-    AnyVersionAccessor, DefaultVersionAccessor, DeviceState, Ifrt, Line, NegotiationError,
+    AnyVersionAccessor, Date, DefaultVersionAccessor, DeviceState, Ifrt, Line, NegotiationError,
     UnknownVersion, Version, VersionRange, Week4OldVersionAccessor, WeeksOldVersionAccessor,
 };
 
@@ -65,7 +65,7 @@ impl Versions {
     ///
     /// For a reader that is known by its IFRT SerDes number alone, as one that was asked in a
     /// handshake of that line. A reader that is older than the container's current version needs
-    /// [`negotiate`](Self::negotiate) or [`new`](Self::new).
+    /// [`for_reader_of`](Self::for_reader_of), [`negotiate`](Self::negotiate) or [`new`](Self::new).
     ///
     /// # Panics
     /// As [`DefaultVersionAccessor::get`]: only where the testing switch for forgotten versions is
@@ -73,6 +73,34 @@ impl Versions {
     #[track_caller]
     pub fn for_specs(specs: Version<Ifrt>) -> Self {
         Self::new(DefaultVersionAccessor::get(), specs)
+    }
+
+    /// The versions for a reader that is known by its IFRT SerDes number alone: array specs at
+    /// `specs`, the container as builds of the day on which that number came read it. Where there was
+    /// no container yet on that day it is the oldest that this build writes.
+    ///
+    /// A number that a person gives, such as `--serdes-version 4`, so moves both lines.
+    ///
+    /// ```
+    /// use serdes::device_state::Versions;
+    /// use serdes::version::SerDesAnyVersionAccessor;
+    ///
+    /// let versions = Versions::for_reader_of(SerDesAnyVersionAccessor::get(4)?);
+    /// assert_eq!((versions.specs().number(), versions.container().number()), (4, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_reader_of(specs: Version<Ifrt>) -> Self {
+        Self::new(of_day(specs.introduced()), specs)
+    }
+
+    /// The default of each line, for who was told no version.
+    ///
+    /// # Panics
+    /// As [`DefaultVersionAccessor::get`]: only where the testing switch for forgotten versions is
+    /// on.
+    #[track_caller]
+    pub fn by_default() -> Self {
+        Self::new(DefaultVersionAccessor::get(), DefaultVersionAccessor::get())
     }
 
     /// The newest of each line that this build writes and a reader of these ranges reads.
@@ -111,6 +139,11 @@ impl fmt::Display for Versions {
     }
 }
 
+/// The newest version of a line that was there on a day; the oldest that is written where none was.
+fn of_day<L: Line>(day: Date) -> Version<L> {
+    WeeksOldVersionAccessor::get_on(0, day).unwrap_or_else(|_| AnyVersionAccessor::minimum())
+}
+
 fn common<L: Line>(theirs: VersionRange<L>) -> Result<Version<L>, NegotiationError> {
     AnyVersionAccessor::negotiate(VersionRange::supported(), theirs)
 }
@@ -118,6 +151,7 @@ fn common<L: Line>(theirs: VersionRange<L>) -> Result<Version<L>, NegotiationErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::Entry;
 
     #[test]
     fn a_selection_moves_both_lines() {
@@ -131,6 +165,40 @@ mod tests {
             (minimum.container().number(), minimum.specs().number()),
             (DeviceState::MINIMUM, Ifrt::MINIMUM)
         );
+    }
+
+    /// A line whose second entry came after most numbers of the other one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    struct Younger;
+
+    impl Line for Younger {
+        const NAME: &'static str = "younger";
+        const TITLE: &'static str = "younger";
+        const ENTRIES: &'static [Entry] = &[
+            Entry::new(0, Date::from_ymd(2026, 3, 1).unwrap()),
+            Entry::new(1, Date::from_ymd(2026, 6, 1).unwrap()),
+        ];
+        const MINIMUM: i32 = 0;
+        const AS_OF: Date = Date::from_ymd(2026, 12, 1).unwrap();
+    }
+
+    #[test]
+    fn versions_for_a_reader_move_the_container_to_its_day() {
+        for (day, number) in [
+            ("2025-01-01", 0),
+            ("2026-03-01", 0),
+            ("2026-05-31", 0),
+            ("2026-06-01", 1),
+            ("2027-01-01", 1),
+        ] {
+            assert_eq!(of_day::<Younger>(day.parse().unwrap()).number(), number, "{day}");
+        }
+        for entry in Ifrt::ENTRIES {
+            let Ok(specs) = AnyVersionAccessor::<Ifrt>::get(entry.number) else { continue };
+            let versions = Versions::for_reader_of(specs);
+            assert_eq!(versions.specs(), specs);
+            assert_eq!(versions.container(), of_day(entry.introduced));
+        }
     }
 
     #[test]

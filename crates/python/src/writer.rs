@@ -136,7 +136,7 @@ fn sharding_of(devices: &[i32], words: Option<&str>, kind: Option<String>) -> Py
 /// A version as Python names it.
 #[derive(FromPyObject)]
 pub(crate) enum GivenVersion {
-    /// The IFRT SerDes version; the container is current then.
+    /// The IFRT SerDes version; the container is what builds of that number's day read.
     Number(i32),
     /// A word that stands for both lines.
     Word(String),
@@ -149,7 +149,7 @@ impl GivenVersion {
             Self::Number(number) => {
                 let specs = AnyVersionAccessor::get(*number)
                     .map_err(|error| PyValueError::new_err(error.to_string()))?;
-                Ok(Versions::new(Versions::current().container(), specs))
+                Ok(Versions::for_reader_of(specs))
             }
             Self::Word(word) => match &**word {
                 "current" => Ok(Versions::current()),

@@ -29,7 +29,8 @@ pub(crate) struct ConvertArguments {
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) shard_bytes: Option<u64>,
     /// The version that the reader of a state understands: current, week-4-old, minimum, or a
-    /// number.
+    /// number of the IFRT SerDes line, at which the container is written as builds of that number's
+    /// day read it.
     #[arg(long, value_name = "VERSION", default_value = "current", allow_hyphen_values = true)]
     pub(crate) serdes_version: String,
     /// When the command counts the file as written.

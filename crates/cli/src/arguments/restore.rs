@@ -20,6 +20,17 @@ pub(crate) struct RestoreArguments {
     /// What to write to standard output: safetensors (the default), npy or device_state.
     #[arg(long, value_name = "KIND", requires = "to")]
     pub(crate) to_kind: Option<String>,
+    /// The version that the reader of a state at FILE2 understands: current, week-4-old, minimum, or
+    /// a number of the IFRT SerDes line, at which the container is written as builds of that
+    /// number's day read it.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "current",
+        requires = "to",
+        allow_hyphen_values = true
+    )]
+    pub(crate) serdes_version: String,
     /// Only tensors whose name matches; may be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,

@@ -29,7 +29,8 @@ pub(crate) struct SaveArguments {
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) device: DeviceArguments,
-    /// The version that the reader understands: current, week-4-old, minimum, or a number.
+    /// The version that the reader understands: current, week-4-old, minimum, or a number of the
+    /// IFRT SerDes line, at which the container is written as builds of that number's day read it.
     #[arg(long, value_name = "VERSION", default_value = "current", allow_hyphen_values = true)]
     pub(crate) serdes_version: String,
     /// When the command counts the file as written.

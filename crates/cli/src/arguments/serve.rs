@@ -76,7 +76,8 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) keep: u32,
     /// The version that the readers of the state understand: current, week-4-old, minimum, or a
-    /// number.
+    /// number of the IFRT SerDes line, at which the container is written as builds of that number's
+    /// day read it.
     #[arg(
         long,
         value_name = "VERSION",

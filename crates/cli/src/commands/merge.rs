@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result
     places::refuse_served(&arguments.name)?;
     let watch = watch::watch(terminal)?;
     let storage = places::storage(&watch);
+    // The parts say at which versions they were written, and the state is as they are.
     let options = WriteOptions::new(Versions::current())
         .with_durability(save::durability(arguments.sync))
         .with_watch(watch);

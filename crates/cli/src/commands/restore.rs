@@ -67,10 +67,11 @@ pub(crate) fn run(
         open(arguments, input, &storage, &file, &files)?
     };
     // Before any code of the plug-in runs.
+    let versions = save::versions(&arguments.serdes_version, terminal)?;
     let to = arguments.to.as_deref();
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
     let device = device::open(&arguments.device)?;
-    let target = target(arguments, stream, &storage, to, &watch)?;
+    let target = target((arguments, versions), stream, &storage, to, &watch)?;
     let (state, tensors, only) = (&found.state, &found.tensors, &arguments.only);
     let report = match &device {
         OpenDevice::StreamExecutor(_, device) => {
@@ -186,13 +187,13 @@ fn salvage(
 
 /// Where the tensors go behind the device, if they do.
 fn target(
-    arguments: &RestoreArguments,
+    (arguments, versions): (&RestoreArguments, Versions),
     stream: Option<(impl Write + Send + 'static, Form)>,
     storage: &Storage,
     to: Option<Cow<'_, Path>>,
     watch: &Watch,
 ) -> Result<Option<Box<dyn Target>>, Failure> {
-    let options = WriteOptions::new(Versions::current())
+    let options = WriteOptions::new(versions)
         .with_durability(save::durability(arguments.sync))
         .with_watch(watch.clone());
     let target = match (stream, to) {

@@ -13,7 +13,7 @@ use serdes::{
     storage::Storage,
     tensor_io::{self, Form, Source},
     trips::{self, SaveReport},
-    version::{SerDesAnyVersionAccessor, Version},
+    version::SerDesAnyVersionAccessor,
 };
 
 use crate::{
@@ -214,9 +214,8 @@ pub(crate) fn durability(mode: SyncMode) -> Durability {
     }
 }
 
-/// The versions that `--serdes-version` names: of the array specs, and of the container.
-///
-/// A number is of the IFRT line alone; the selectors move both.
+/// The versions that `--serdes-version` names: of the array specs, and of the container. A number is
+/// of the IFRT line, and moves the container to what builds of that number's day read.
 pub(super) fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
     Ok(match name {
         "current" => Versions::current(),
@@ -233,7 +232,7 @@ pub(super) fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, 
             })?;
             let version = SerDesAnyVersionAccessor::get(number)
                 .map_err(|error| Failure::new(format_args!("--serdes-version: {error}")))?;
-            Versions::new(Version::current(), version)
+            Versions::for_reader_of(version)
         }
     })
 }

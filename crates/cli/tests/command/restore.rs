@@ -141,3 +141,21 @@ fn other_names_of_a_tensor_are_names_in_a_state_and_tensors_elsewhere() {
         assert_eq!(status(&diff), 0, "{to}: {diff:?}");
     }
 }
+
+#[test]
+fn restore_writes_a_state_at_the_version_of_its_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, old) = (state_of(folder.path(), "a"), folder.path().join("old.sds"));
+    for (version, number) in [("4", 4), ("minimum", 0), ("current", 6)] {
+        let arguments =
+            ["restore", text(&state), "--to", text(&old), "--serdes-version", version, "--json"];
+        let restored = serdes(&arguments);
+        assert_eq!(status(&restored), 0, "{restored:?}");
+        let inspected = serdes(&["inspect", text(&old), "--json"]);
+        assert_eq!(objects(&inspected)[0]["details"]["requested"], number.to_string());
+    }
+    let without = serdes(&["restore", text(&state), "--serdes-version", "4"]);
+    assert_eq!(status(&without), 2, "{without:?}");
+    let unknown = serdes(&["restore", text(&state), "--to", text(&old), "--serdes-version", "99"]);
+    assert_eq!(status(&unknown), 2, "{unknown:?}");
+}

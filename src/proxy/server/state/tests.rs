@@ -50,7 +50,10 @@ impl Folder {
     fn builder(&self) -> ServerBuilder {
         let plugin = Plugin::open("host:devices=2", LayoutChoice::Detect).unwrap();
         let limits = Limits { stop_timeout: Duration::from_secs(2), ..Limits::default() };
-        Server::builder(&plugin).limits(limits).state(self.path())
+        Server::builder(&plugin)
+            .limits(limits)
+            .state(self.path())
+            .state_versions(Versions::current())
     }
 
     fn server(&self) -> Server {
@@ -503,7 +506,12 @@ fn a_place_where_no_state_can_be_is_found_when_the_server_is_built() {
     let plugin = Plugin::open("host", LayoutChoice::Detect).unwrap();
     let build = |path: &str| {
         let path = place.0.path().join(path);
-        Server::builder(&plugin).state(path).build().map(drop).map_err(|error| error.to_string())
+        Server::builder(&plugin)
+            .state(path)
+            .state_versions(Versions::current())
+            .build()
+            .map(drop)
+            .map_err(|error| error.to_string())
     };
     assert!(build("nowhere/x.sds").unwrap_err().contains("there is no folder"));
     fs::write(place.0.path().join("file"), "").unwrap();

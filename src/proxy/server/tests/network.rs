@@ -15,6 +15,7 @@ use tonic_prost::ProstCodec;
 
 use crate::{
     codec::StatusCode,
+    device_state::Versions,
     ifrt::{
         ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
         xla::{OpSharding, TileAssignment},
@@ -534,7 +535,13 @@ fn arrays_of_a_session_with_a_name_survive_the_server() {
             initialization_data: AttributeMap::from_iter([("serdes.state.name", "model".into())]),
             ..ClientOptions::default()
         };
-        let stateful = || Server::builder(&plugin()).state(&path).build().unwrap();
+        let stateful = || {
+            Server::builder(&plugin())
+                .state(&path)
+                .state_versions(Versions::current())
+                .build()
+                .unwrap()
+        };
         let running = Running::start(stateful()).await;
         let client = Client::connect_with(&running.address, options()).await.unwrap();
         let shape = Shape::new([3]).unwrap();

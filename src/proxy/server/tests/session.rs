@@ -7,6 +7,7 @@ use prost::Message as _;
 
 use crate::{
     codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
+    device_state::Versions,
     ifrt::{
         ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding,
         MemoryKind, Shape, Sharding,
@@ -370,8 +371,13 @@ fn vector(name: &str) -> Vec<u8> {
 async fn values_in_our_answers_are_the_vectors() {
     let directory = tempfile::tempdir().unwrap();
     let plugin = Plugin::open("host:devices=2", LayoutChoice::Detect).unwrap();
-    let open =
-        || Server::builder(&plugin).state(directory.path().join("state.sds")).build().unwrap();
+    let open = || {
+        Server::builder(&plugin)
+            .state(directory.path().join("state.sds"))
+            .state_versions(Versions::current())
+            .build()
+            .unwrap()
+    };
     let before = open();
     let mut client = Client::new(&before);
     client.session.store(1, vec![3; 64].into()).await.unwrap();
