@@ -88,6 +88,10 @@ impl Target for BroughtTarget {
         self.inner.keeps_metadata()
     }
 
+    fn check(&self, info: &TensorInfo) -> Result<(), Error> {
+        self.inner.check(info)
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

@@ -21,6 +21,9 @@ use crate::{
 
 const KIND: &str = "tensor_bundle";
 
+/// What describes the objects of Python that the tensors belong to: it is no value of any of them.
+const OBJECT_GRAPH: &[u8] = b"_CHECKPOINTABLE_OBJECT_GRAPH";
+
 /// A checkpoint as a source.
 pub(super) struct BundleSource {
     bundle: Bundle,
@@ -90,6 +93,10 @@ impl Source for BundleSource {
         &self.listing
     }
 
+    fn is_bookkeeping(&self, position: usize) -> bool {
+        self.entries.get(position).is_some_and(|entry| entry.key() == OBJECT_GRAPH)
+    }
+
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
         Ok(Box::new(self.bundle.reader(self.entry(position)?)?))
     }
@@ -123,12 +130,16 @@ impl Target for BundleTarget {
         false
     }
 
+    fn check(&self, info: &TensorInfo) -> Result<(), Error> {
+        data_type(info).map(drop)
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,
         _: &Metadata,
     ) -> Result<Box<dyn TensorSink>, Error> {
-        tensors.iter().try_for_each(|info| data_type(info).map(drop))?;
+        tensors.iter().try_for_each(|info| self.check(info))?;
         let options = BundleOptions::default().with_durability(self.durability);
         let writer = BundleWriter::create(&self.prefix, options)?;
         Ok(Box::new(BundleSink { writer, tensors: Announced::in_order(tensors) }))

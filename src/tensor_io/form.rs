@@ -177,6 +177,11 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
             return open_checkpoint(storage, path);
         }
     }
+    if form == Form::TensorBundle
+        && let Some(prefix) = prefix_of_model(storage, path)
+    {
+        return open_checkpoint(storage, &prefix);
+    }
     let shown = PathBuf::from(storage.name(path));
     let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
     match told(&file, &shown, form)? {
@@ -298,6 +303,16 @@ fn open_npz(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
 #[cfg(feature = "artifact")]
 fn open_checkpoint(storage: &Storage, prefix: &Path) -> Result<Box<dyn Source>, Error> {
     Ok(Box::new(bundle::BundleSource::open(storage, prefix)?))
+}
+
+/// The checkpoint in the folder of a SavedModel.
+fn prefix_of_model(storage: &Storage, path: &Path) -> Option<PathBuf> {
+    const MESSAGES: [&str; 2] = ["saved_model.pb", "saved_model.pbtxt"];
+    if !MESSAGES.iter().any(|name| storage.look(&path.join(name)).is_ok()) {
+        return None;
+    }
+    let prefix = path.join("variables").join("variables");
+    storage.look(&prefix.with_extension("index")).is_ok().then_some(prefix)
 }
 
 #[cfg(not(feature = "artifact"))]

@@ -39,6 +39,12 @@ pub trait Source: Send {
     /// What the file says of its tensors.
     fn listing(&self) -> &Listing;
 
+    /// Whether the tensor at a position is what the file needs for itself, so that a file of another
+    /// kind that cannot hold it does without.
+    fn is_bookkeeping(&self, _position: usize) -> bool {
+        false
+    }
+
     /// The tensors of the [`listing`](Self::listing), in the order in which the file holds their
     /// data.
     fn tensors(&self) -> &[TensorInfo] {

@@ -17,6 +17,14 @@ pub trait Target: Send {
         true
     }
 
+    /// Whether the kind of file can hold a tensor. Every one, unless the kind says otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], with what keeps it from being held.
+    fn check(&self, _info: &TensorInfo) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Begins the file, which holds these tensors. It appears when it is
     /// [finished](TensorSink::finish), or not at all.
     ///

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Moved,
-    plan::{Choice, Plan, plan},
+    plan::{Choice, Plan, Planned, plan},
 };
 use crate::{
     files::{Cancelled, Phase, Watch},
@@ -76,7 +76,8 @@ pub fn convert(
         skip_unsupported: options.skip_unsupported,
         keep_aliases: target.keeps_aliases(),
     };
-    let Plan { tensors, metadata, skipped, mut left_out } = plan(sources, choice)?;
+    let Plan { tensors, metadata, mut skipped, mut left_out } = plan(sources, choice)?;
+    let tensors = held(tensors, &*target, options.skip_unsupported, &mut skipped)?;
     if !target.keeps_metadata() {
         let reason = "is a value, for which the target has no place; a state (.sds) and safetensors have one";
         let names = aliases::names_of(&metadata).into_iter();
@@ -108,6 +109,30 @@ pub fn convert(
     moved.time = begin.elapsed();
     moved.sync_time = sink.finish()?;
     Ok(ConvertReport { moved, skipped, left_out })
+}
+
+/// The tensors that a target can hold. What it cannot goes to `skipped`, if it may be left out.
+fn held<'a>(
+    tensors: Vec<Planned<'a>>,
+    target: &dyn Target,
+    skip_unsupported: bool,
+    skipped: &mut Vec<Refused>,
+) -> Result<Vec<Planned<'a>>, Error> {
+    let mut held = Vec::with_capacity(tensors.len());
+    for planned in tensors {
+        let Err(error) = target.check(planned.info) else {
+            held.push(planned);
+            continue;
+        };
+        let is_left_out = skip_unsupported || planned.source.is_bookkeeping(planned.position);
+        match error {
+            Error::Refused { name, reason } if is_left_out => {
+                skipped.push(Refused::new(name, reason))
+            }
+            error => return Err(error),
+        }
+    }
+    Ok(held)
 }
 
 /// Bytes that a watch hears of as they are read.

@@ -404,3 +404,55 @@ fn a_tensor_of_several_names_comes_back_under_each_of_them() {
     let error = select(&state, &["nothing".to_owned()]).unwrap_err();
     assert!(matches!(error, device_state::Error::NoSuchTensor { .. }));
 }
+
+/// A model of TensorFlow among the data of the tests.
+#[cfg(feature = "artifact")]
+fn model(name: &str) -> Box<dyn Source> {
+    let models = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tensorflow/variables");
+    open(Path::new(models).join(name)).unwrap()
+}
+
+#[cfg(feature = "artifact")]
+fn converted(
+    source: Box<dyn Source>,
+    target: &Path,
+    skip_unsupported: bool,
+) -> Result<(u64, Vec<String>), Error> {
+    let target = create(target, &options())?;
+    let choice = ConvertOptions::new().with_skip_unsupported(skip_unsupported);
+    let report = convert(&[source], target, &choice, &Watch::new())?;
+    let skipped = report.skipped.into_iter().map(|skipped| skipped.name).collect();
+    Ok((report.moved.tensors, skipped))
+}
+
+#[cfg(feature = "artifact")]
+#[test]
+fn convert_takes_a_saved_model_without_its_bookkeeping() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    // The folder of the model is as good as the prefix of its checkpoint.
+    let bookkeeping = vec!["_CHECKPOINTABLE_OBJECT_GRAPH".to_owned()];
+    for target in ["a.safetensors", "a.npy"] {
+        let made = converted(model("unread"), &place(target), false).unwrap();
+        assert_eq!(made, (1, bookkeeping.clone()), "{target}");
+    }
+    let prefix = model("unread/variables/variables");
+    assert_eq!(converted(prefix, &place("b.safetensors"), false).unwrap(), (1, bookkeeping));
+    // What holds strings holds this one.
+    assert_eq!(converted(model("unread"), &place("a.sds"), false).unwrap(), (2, Vec::new()));
+    assert_eq!(converted(model("unread"), &place("a-1"), false).unwrap(), (2, Vec::new()));
+    let made = open(place("a.safetensors")).unwrap();
+    assert_eq!(made.tensors()[0].name, "value/.ATTRIBUTES/VARIABLE_VALUE");
+}
+
+#[cfg(feature = "artifact")]
+#[test]
+fn convert_of_strings_names_a_state_or_leaves_them_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("a.safetensors");
+    let error = converted(model("objects"), &target, false).unwrap_err().to_string();
+    assert!(error.contains("list/1/text") && error.contains(".sds"), "{error}");
+    assert!(!target.exists());
+    let (moved, skipped) = converted(model("objects"), &target, true).unwrap();
+    assert_eq!((moved, skipped.len()), (4, 2), "{skipped:?}");
+}

@@ -43,7 +43,11 @@ pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Erro
         DType::C64 => "<c8",
         DType::C128 => "<c16",
         other => {
-            let reason = format!("NumPy has no element type {other}; write safetensors instead");
+            let instead = match other {
+                DType::String => "a device state (.sds), which holds strings,",
+                _ => "safetensors",
+            };
+            let reason = format!("NumPy has no element type {other}; write {instead} instead");
             return Err(Error::refused(&info.name, reason));
         }
     };
@@ -74,6 +78,10 @@ pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Erro
 impl Target for NpyTarget {
     fn keeps_metadata(&self) -> bool {
         false
+    }
+
+    fn check(&self, info: &TensorInfo) -> Result<(), Error> {
+        encode_header(info).map(drop)
     }
 
     fn begin(

@@ -175,20 +175,25 @@ impl Target for NpzTarget {
         false
     }
 
+    fn check(&self, info: &TensorInfo) -> Result<(), Error> {
+        encode_header(info)?;
+        match fault(&info.name) {
+            None => Ok(()),
+            Some(fault) => {
+                let reason = format!(
+                    "as the name of a file in an archive, this name {fault}; rename the tensor, or write safetensors"
+                );
+                Err(Error::refused(&info.name, reason))
+            }
+        }
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,
         _: &Metadata,
     ) -> Result<Box<dyn TensorSink>, Error> {
-        for info in &tensors {
-            encode_header(info)?;
-            if let Some(fault) = fault(&info.name) {
-                let reason = format!(
-                    "as the name of a file in an archive, this name {fault}; rename the tensor, or write safetensors"
-                );
-                return Err(Error::refused(&info.name, reason));
-            }
-        }
+        tensors.iter().try_for_each(|info| self.check(info))?;
         let Self { path, replacement, durability } = *self;
         let file = replacement.file().try_clone();
         let file = file.map_err(|error| Error::io("create", &path, error))?;

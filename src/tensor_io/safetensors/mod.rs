@@ -7,7 +7,7 @@ mod tests;
 mod write;
 
 pub(super) use read::SafetensorsSource;
-pub(super) use write::{SafetensorsPlan, SafetensorsTarget, put_tensor};
+pub(super) use write::{SafetensorsPlan, SafetensorsTarget, accept, put_tensor};
 
 use crate::ifrt::DType;
 

@@ -107,9 +107,13 @@ impl SafetensorsPlan {
 }
 
 /// What the form calls the type of a tensor's elements, and where it sorts that.
-fn accept(info: &TensorInfo) -> Result<(&'static str, usize), Error> {
+pub(in super::super) fn accept(info: &TensorInfo) -> Result<(&'static str, usize), Error> {
     let Some((dtype, rank)) = to_name(info.dtype) else {
-        let reason = format!("{KIND} has no element type {}", info.dtype);
+        let instead = match info.dtype {
+            crate::ifrt::DType::String => "; write a device state (.sds), which holds strings",
+            _ => "",
+        };
+        let reason = format!("{KIND} has no element type {}{instead}", info.dtype);
         return Err(Error::refused(&info.name, reason));
     };
     let bits = u64::from(info.dtype.bits().unwrap_or(8));
@@ -144,6 +148,10 @@ pub(in super::super) fn put_tensor(
 }
 
 impl Target for SafetensorsTarget {
+    fn check(&self, info: &TensorInfo) -> Result<(), Error> {
+        accept(info).map(drop)
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

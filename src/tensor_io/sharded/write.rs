@@ -10,7 +10,7 @@ use std::{
 use super::{
     super::{
         Announced, Error, Metadata, Output, Target, TensorInfo, TensorSink,
-        safetensors::{SafetensorsPlan, put_tensor},
+        safetensors::{SafetensorsPlan, accept, put_tensor},
     },
     index,
     names::SetNames,
@@ -92,6 +92,10 @@ struct ShardedSink {
 }
 
 impl Target for ShardedTarget {
+    fn check(&self, info: &TensorInfo) -> Result<(), Error> {
+        accept(info).map(drop)
+    }
+
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,

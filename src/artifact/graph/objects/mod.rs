@@ -63,6 +63,7 @@ impl ObjectGraph {
     }
 
     /// Its parts, unless there are none or more than are looked at.
+    #[cfg(feature = "device")]
     pub(super) fn parts(&self) -> Option<&[Extent]> {
         let is_looked_at = !self.parts.is_empty() && !self.is_oversized;
         is_looked_at.then_some(self.parts.as_slice())

@@ -2,6 +2,7 @@
 //!
 //! Knows where a meta graph names it. It must never know what it does.
 
+#[cfg(feature = "device")]
 use super::{CollectionKind, Referring, TensorReference};
 
 /// The signature of that operation, which is also the key of its output.
@@ -10,6 +11,7 @@ pub(in super::super) const INIT_SIGNATURE: &str = "__saved_model_init_op";
 pub(in super::super) const INIT_COLLECTIONS: [&str; 2] = ["saved_model_main_op", "legacy_init_op"];
 
 /// The name of that operation, where a meta graph has one.
+#[cfg(feature = "device")]
 pub(in super::super) fn init_name(referring: &Referring) -> Option<String> {
     if let Some(signature) = referring.signatures.get(INIT_SIGNATURE) {
         return match signature.outputs.get(INIT_SIGNATURE) {
