@@ -57,7 +57,7 @@ enum Variables {
     Unknown,
     Missing,
     Broken(Box<Reason>),
-    Open(Checkpoint),
+    Open(Box<Checkpoint>),
 }
 
 /// The files beside the message of a model, as the loaders of one meta graph use them. Everything
@@ -163,7 +163,7 @@ impl<'m> Beside<'m> {
                 return Variables::Missing;
             };
             match opened {
-                Ok(checkpoint) => Variables::Open(checkpoint),
+                Ok(checkpoint) => Variables::Open(Box::new(checkpoint)),
                 Err(error) => Variables::Broken(Box::new(reason(&error))),
             }
         })

@@ -30,6 +30,10 @@ const VALUE: &[u8] = b"VARIABLE_VALUE";
 /// The keys and values of a table, behind the key of the table.
 const TABLE: [&[u8]; 2] = [b"-keys", b"-values"];
 
+/// By number of a variable, what optimizers keep for it: the position of the optimizer, the name and
+/// the number.
+type SlotsOfVariables<'b> = HashMap<i32, Vec<(usize, &'b [u8], i32)>>;
+
 /// What keeps the objects of a model from being restored; `saver` is what its saver reads, which
 /// tells what objects other than variables consist of.
 pub(crate) fn by_objects(
@@ -237,7 +241,7 @@ impl<'m, 'b> Matching<'m, 'b> {
             return Err(RestoreError::Objects { found: "no object at all".to_owned() });
         }
         open.push_back((0, 0));
-        let mut by_variable: HashMap<i32, Vec<(usize, &[u8], i32)>> = HashMap::new();
+        let mut by_variable = SlotsOfVariables::new();
         for (optimizer, object) in self.tracked.objects.iter().enumerate() {
             for slot in self.tracked.slots(object) {
                 let slots = by_variable.entry(slot.original).or_default();
@@ -275,7 +279,7 @@ impl<'m, 'b> Matching<'m, 'b> {
     }
 
     /// Binds the variables that optimizers keep, of each variable that is bound.
-    fn bind_slots(&mut self, by_variable: &HashMap<i32, Vec<(usize, &[u8], i32)>>) {
+    fn bind_slots(&mut self, by_variable: &SlotsOfVariables<'_>) {
         let slots = self.model.slots.iter().filter_map(|slot| {
             let original = self.model.position(slot.original)?;
             Some(((slot.optimizer, original, slot.name), self.model.position(slot.slot)?))

@@ -248,7 +248,7 @@ impl Bundle {
         slice: &TensorSlice,
         wanted: &[(i64, i64)],
         needed: u64,
-    ) -> Result<Vec<(Piece, Vec<(i64, i64)>)>, BundleError> {
+    ) -> Result<Vec<(Piece, Bounds)>, BundleError> {
         self.boxes(entry)?;
         let mut touched = Vec::new();
         let mut covered = 0u64;
