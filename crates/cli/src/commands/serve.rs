@@ -97,6 +97,7 @@ fn server(
     let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
     let versions = save::versions(&arguments.serdes_version, terminal)?;
     let devices = devices(arguments)?;
+    #[cfg(unix)]
     let has_programs = matches!(devices, ServedDevices::Client(_));
     let builder = Server::builder(devices).ranges(ranges);
     let mut builder = serve_access::apply(builder, &arguments.access, limits)?;

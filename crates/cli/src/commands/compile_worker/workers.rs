@@ -309,7 +309,8 @@ mod tests {
 
     #[test]
     fn workers_are_bounded_in_number() {
-        let workers = workers(&format!("{DONE}; {READ}; sleep 0.2; {DONE}")).unwrap();
+        let script = format!("{DONE}; while :; do {READ}; sleep 0.2; {DONE}; done");
+        let workers = workers(&script).unwrap();
         thread::scope(|scope| {
             for _ in 0..2 * workers.most {
                 scope.spawn(|| compile(&workers, 60).unwrap());
