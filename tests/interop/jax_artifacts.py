@@ -4,7 +4,7 @@ PYTHON tests/interop/jax_artifacts.py --example PATH_OF_which_jaxlib [--reader P
 
 PYTHON has the JAX that makes them. It reads them itself, and so does each reader, every file in a process of its own; all verdicts must be
 those of the example. N damaged copies are made of them (bits, cuts, fields): there the compiler's verifier may refuse what we take for
-readable, in 1 of 10 at most; never may we refuse what it reads. Ends with `N passed, N failed`; status 0 if nothing failed.
+readable, in 1 of 15 at most; never may we refuse what it reads. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
@@ -255,7 +255,7 @@ def main():
             print(f"jaxlib {version}: {counts[1]} accepted, {counts[0]} refused")
     for line in verified:
         print("left to the verifier:", line)
-    if len(verified) > damaged / 10:
+    if len(verified) > damaged / 15:
         failed.append(f"{len(verified)} of {damaged} damaged files are left to the verifier")
     for line in failed:
         print("FAILED", line)

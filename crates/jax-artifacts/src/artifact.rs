@@ -340,7 +340,9 @@ impl Exported {
             };
             let names_version = release.deserializer >= Deserializer::Expiring;
             let has_tables = release.deserializer >= Deserializer::Tables;
+            let names_platform = release.deserializer >= Deserializer::Leaves;
             release.writes_serialization == self.serialization
+                && (names_platform || !self.has_device_platform)
                 && release.writes_devices == devices
                 && !names_version
                 && has_tables == self.has_tables

@@ -3,6 +3,7 @@
 //! Reads the whole file once and keeps what decides about it: operations, codes of attributes and
 //! types, dialects. What no reader takes is a [`Stop`]. It must never know of releases.
 
+mod attribute_names;
 mod cursor;
 mod entries;
 mod layouts;
@@ -14,6 +15,7 @@ mod walk;
 use std::collections::BTreeMap;
 
 use self::{
+    attribute_names::AttributeNames,
     cursor::{Cursor, Result},
     entries::{Entries, Wanted},
     sections::Sections,
@@ -107,6 +109,9 @@ impl Module {
 
     fn fill(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let mut cursor = Cursor::new(bytes, 0);
+        if bytes.is_empty() {
+            return Ok(cursor.damage("MLIR bytecode")?);
+        }
         if !bytes.starts_with(MAGIC) {
             return Ok(cursor.damage("MLIR bytecode, which begins with the bytes 4d 4c ef 52")?);
         }
@@ -193,6 +198,9 @@ struct Uses {
     custom_calls: BTreeMap<String, u64>,
     has_futures: bool,
     functions: Vec<Function>,
+    /// How many more arguments and results of functions are named.
+    signature_room: u64,
+    names: AttributeNames,
 }
 
 impl Uses {
@@ -202,6 +210,8 @@ impl Uses {
             custom_calls: BTreeMap::new(),
             has_futures: false,
             functions: Vec::new(),
+            signature_room: MOST_NAMES as u64,
+            names: AttributeNames::default(),
         }
     }
 
@@ -219,7 +229,12 @@ impl Uses {
                     self.visit_vhlo(tables, operation, known, entries)?;
                 }
             }
-            b"builtin" if name == b"module" => read_optional(operation, entries)?,
+            b"builtin" if name == b"module" => {
+                read_optional(operation, entries)?;
+                if let Some(attributes) = operation.attributes {
+                    self.names.check_module(tables, attributes, operation)?;
+                }
+            }
             b"sdy" => {
                 let known = std::str::from_utf8(name).ok().and_then(vocabulary::shardy);
                 if let Some(Some(known)) = known {
@@ -244,8 +259,8 @@ impl Uses {
         known: VhloOperation,
         entries: &mut Entries<'_, 'a>,
     ) -> Result<(), Stop> {
-        if known.properties > 0 && !operation.has_properties && tables.version >= 5 {
-            return Ok(operation.results.damage("the properties of the operation")?);
+        if tables.version >= 5 && operation.has_properties != (known.properties > 0) {
+            return Ok(operation.results.damage("properties where the operation has some")?);
         }
         let numbers = read_numbers(operation, known.properties, entries)?;
         let attribute = |at: usize| numbers.get(at).copied();
@@ -263,10 +278,20 @@ impl Uses {
                 self.has_futures |= code == Some(FUTURE);
             }
         } else if known.name == "func_v1" && self.functions.len() < MOST_NAMES {
-            let signature = attribute(1).and_then(|at| texts::signature(tables, at));
+            let signature =
+                attribute(1).and_then(|at| texts::signature(tables, at, self.signature_room));
             let (inputs, outputs) = signature.unwrap_or_default();
+            let parts = inputs.len().saturating_add(outputs.len()) as u64;
+            self.signature_room = self.signature_room.saturating_sub(parts);
             let name = text(3).map(shortened).unwrap_or_default();
-            let is_public = text(4).is_none_or(|visibility| visibility != b"private");
+            for attributes in [attribute(0), attribute(2)].into_iter().flatten() {
+                self.names.check_values(tables, attributes, operation)?;
+            }
+            let visibility = text(4).unwrap_or_default();
+            if !matches!(visibility, b"" | b"public" | b"private" | b"nested") {
+                return Ok(operation.results.damage("a visibility of the function")?);
+            }
+            let is_public = visibility != b"private";
             self.functions.push(Function { name, is_public, inputs, outputs });
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::{cursor::Cursor, tables::Tables};
 
 /// Types in types beyond this depth are left out.
-const DEEPEST: usize = 8;
+const DEEPEST: usize = 4;
 /// Texts end after about that many bytes.
 const LONGEST: usize = 256;
 
@@ -77,10 +77,12 @@ pub(super) fn vhlo<'a>(
     Some((contents.varint().ok()?, contents))
 }
 
-/// What goes into a function and comes out of it, if the attribute is its type.
+/// What goes into a function and comes out of it, if the attribute is its type and that has at most
+/// `room` parts.
 pub(super) fn signature(
     tables: &Tables<'_>,
     attribute: usize,
+    room: u64,
 ) -> Option<(Vec<String>, Vec<String>)> {
     let (code, mut contents) = vhlo(tables, attribute, false)?;
     let function = if code == 17 { number(&mut contents)? } else { return None };
@@ -89,7 +91,7 @@ pub(super) fn signature(
         return None;
     }
     let mut list = || {
-        let count = contents.varint().ok()?;
+        let count = contents.varint().ok().filter(|count| *count <= room)?;
         let mut texts = Vec::new();
         for _ in 0..count {
             texts.push(type_text(tables, number(&mut contents)?, 0));
@@ -127,9 +129,10 @@ fn text_of_parts(tables: &Tables<'_>, index: usize, depth: usize) -> Option<Stri
                 let value = contents.varint().ok()?;
                 let magnitude = (value >> 1).cast_signed();
                 let size = if value & 1 == 0 { magnitude } else { !magnitude };
-                if text.len() < LONGEST {
-                    text += &if size == DYNAMIC { "?x".to_owned() } else { format!("{size}x") };
+                if text.len() >= LONGEST {
+                    return None;
                 }
+                text += &if size == DYNAMIC { "?x".to_owned() } else { format!("{size}x") };
             }
             text += &type_text(tables, number(&mut contents)?, inside);
             text + ">"
@@ -137,7 +140,7 @@ fn text_of_parts(tables: &Tables<'_>, index: usize, depth: usize) -> Option<Stri
         22 => "token".to_owned(),
         23 | 42 => {
             let mut parts = Vec::new();
-            for _ in 0..contents.varint().ok()?.min(8) {
+            for _ in 0..contents.varint().ok()?.min(4) {
                 parts.push(type_text(tables, number(&mut contents)?, inside));
             }
             let name = if code == 23 { "tuple" } else { "future" };

@@ -30,6 +30,8 @@ pub(super) struct Operation<'a> {
     /// Which of the names.
     pub(super) name: usize,
     pub(super) operation: OperationName,
+    /// The number of the dictionary of its other attributes.
+    pub(super) attributes: Option<usize>,
     /// The bytes of its properties.
     pub(super) properties: Option<Cursor<'a>>,
     /// Whether it has properties, be it an attribute instead.
@@ -215,8 +217,9 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         let Some(operation) = tables.operation_names.get(name).copied() else { return Ok(()) };
         let mask = self.cursor.byte()?;
         self.entries.attribute(&mut self.cursor, Wanted::Location)?;
+        let mut attributes = None;
         if mask & has::ATTRIBUTES != 0 {
-            self.entries.attribute(&mut self.cursor, Wanted::Dictionary)?;
+            attributes = Some(self.entries.attribute(&mut self.cursor, Wanted::Dictionary)?);
         }
         let mut properties = None;
         if mask & has::PROPERTIES != 0 {
@@ -259,6 +262,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             &Operation {
                 name,
                 operation,
+                attributes,
                 properties,
                 has_properties: mask & has::PROPERTIES != 0,
                 results,

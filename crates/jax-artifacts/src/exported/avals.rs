@@ -1,12 +1,14 @@
 //! Abstract values: element types, shapes, memory spaces.
 
+use std::sync::Arc;
+
 use super::{
     flatbuffer::Table,
     habits::Habits,
     refusal::{Refusal, Result},
     shape,
 };
-use crate::{release::Deserializer, rule::Rule};
+use crate::{excerpt::excerpt, release::Deserializer, rule::Rule};
 
 /// The names of element types, by their numbers.
 const DTYPES: [&str; 30] = [
@@ -51,22 +53,27 @@ pub struct Value {
     /// Its element type, as NumPy and JAX name it.
     pub dtype: String,
     /// Its dimensions: numbers, or expressions of symbols.
-    pub shape: Vec<String>,
+    pub shape: Arc<[String]>,
     /// `device`, `host` or `any`, where the file says it.
     pub memory_space: Option<String>,
     /// How it is distributed, where the file says it.
-    pub sharding: Option<String>,
+    pub sharding: Option<Arc<str>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Aval {
     dtype: i8,
-    pub(super) shape: Vec<String>,
+    pub(super) rank: u32,
+    /// The dimensions, where they are kept.
+    shape: Option<Arc<[String]>>,
     memory_space: i8,
 }
 
-impl From<Aval> for Value {
-    fn from(aval: Aval) -> Self {
+/// More dimensions than these are not kept; NumPy has at most 64.
+const MOST_DIMENSIONS: usize = 64;
+
+impl From<&Aval> for Value {
+    fn from(aval: &Aval) -> Self {
         let row = |number: i8| usize::try_from(number).unwrap_or(usize::MAX);
         let dtype = DTYPES
             .get(row(aval.dtype))
@@ -74,7 +81,7 @@ impl From<Aval> for Value {
         let memory_space = MEMORY_SPACES.get(row(aval.memory_space)).copied().flatten();
         Self {
             dtype,
-            shape: aval.shape,
+            shape: aval.shape.clone().unwrap_or_default(),
             memory_space: memory_space.map(str::to_owned),
             sharding: None,
         }
@@ -83,6 +90,7 @@ impl From<Aval> for Value {
 
 pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval> {
     let place = "an abstract value";
+    Refusal::at(aval.keep(16), place)?;
     if habits.deserializer < Deserializer::Named {
         let kind = Refusal::at(aval.i8(0), place)?;
         if kind != 0 {
@@ -99,12 +107,7 @@ pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval
         let rule = if dtype > last { Rule::TooNew } else { Rule::Corrupt };
         return Err(Refusal::new(rule, dtype.to_string(), format!("0..{last}"), message, place));
     }
-    let shape = Refusal::at(aval.vector(1).and_then(|shape| shape.strings()), "a shape")?;
-    let text = shape.join(",");
-    if !shape::is_shape(&text) && !habits.is_lenient {
-        let message = format!("a shape is {text:?}, which jax cannot parse");
-        return Err(Refusal::new(Rule::Corrupt, text, "a symbolic shape", message, "a shape"));
-    }
+    let (rank, shape) = read_shape(aval, habits)?;
     let memory_space = if habits.deserializer >= Deserializer::Unnumbered {
         let space = Refusal::at(aval.i8(3), place)?;
         if !(0..=3).contains(&space) && !habits.is_lenient {
@@ -118,5 +121,29 @@ pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval
     } else {
         0
     };
-    Ok(Aval { dtype, shape: shape.into_iter().map(str::to_owned).collect(), memory_space })
+    let shape = (!shape.is_empty()).then(|| shape.into());
+    Ok(Aval { dtype, rank, shape, memory_space })
+}
+
+/// How many dimensions there are, and what they are, where that is kept.
+fn read_shape(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<(u32, Vec<String>)> {
+    let place = "a shape";
+    let list = Refusal::at(aval.vector(1), place)?;
+    let (mut text, mut kept) = (String::new(), Vec::new());
+    for index in 0..list.len() {
+        let dimension = Refusal::at(list.string(index), place)?;
+        if index > 0 {
+            text.push(',');
+        }
+        text += dimension;
+        if habits.is_lenient && kept.len() < MOST_DIMENSIONS {
+            kept.push(dimension.to_owned());
+        }
+    }
+    if !habits.is_lenient && !shape::is_shape(&text) {
+        let text = excerpt(&text, 200);
+        let message = format!("a shape is {text:?}, which jax cannot parse");
+        return Err(Refusal::new(Rule::Corrupt, text, "a symbolic shape", message, place));
+    }
+    Ok((list.len(), kept))
 }

@@ -19,6 +19,9 @@ const KNOWN: [&str; 8] = [
     "lax.parallel.SingleSideCollectiveEffect",
 ];
 
+/// More effects and checks than these are looked at and not kept.
+const MOST_KEPT: usize = 1000;
+
 /// A safety check that the maker of a file switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,7 +47,9 @@ pub(super) fn read_effects(effects: Vector<'_, '_>, habits: &Habits<'_>) -> Resu
             let expected = "an effect that jax makes without arguments";
             return Err(Refusal::new(Rule::MissingType, name, expected, message, place));
         }
-        names.push(class.unwrap_or(name).to_owned());
+        if names.len() < MOST_KEPT {
+            names.push(class.unwrap_or(name).to_owned());
+        }
     }
     Ok(names)
 }
@@ -54,7 +59,7 @@ pub(super) fn read_checks(checks: Vector<'_, '_>) -> Result<Vec<DisabledCheck>> 
     let mut found = Vec::new();
     for index in 0..checks.len() {
         let check = Refusal::at(checks.table(index), place)?;
-        found.push(match Refusal::at(check.i8(0), place)? {
+        let check = match Refusal::at(check.i8(0), place)? {
             0 => DisabledCheck::Platform,
             1 => DisabledCheck::CustomCall(Refusal::at(check.needed_string(1), place)?.to_owned()),
             2 => DisabledCheck::ShapeAssertions,
@@ -64,7 +69,10 @@ pub(super) fn read_checks(checks: Vector<'_, '_>) -> Result<Vec<DisabledCheck>> 
                 let rule = if other > 2 { Rule::TooNew } else { Rule::Corrupt };
                 return Err(Refusal::new(rule, other.to_string(), "0..2", message, place));
             }
-        });
+        };
+        if found.len() < MOST_KEPT {
+            found.push(check);
+        }
     }
     Ok(found)
 }

@@ -109,6 +109,11 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok((offset != 0).then(|| self.at.saturating_add(i64::from(offset))))
     }
 
+    /// Counts what is kept of a table as work, so that tables that are the same bytes end.
+    pub(crate) fn keep(&self, bytes: usize) -> Result<(), Fault> {
+        self.buffer.spend(bytes)
+    }
+
     pub(crate) fn i8(&self, number: u16) -> Result<i8, Fault> {
         let Some(at) = self.field(number)? else { return Ok(0) };
         self.buffer.number(at).map(i8::from_le_bytes)
@@ -180,6 +185,11 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.length
     }
 
+    /// How many elements can be read if each takes that many bytes of the file.
+    pub(crate) fn room(&self, bytes: usize) -> usize {
+        (self.length as usize).min(self.buffer.bytes.len().checked_div(bytes).unwrap_or_default())
+    }
+
     fn place(&self, index: u32, width: i64) -> i64 {
         self.at.saturating_add(i64::from(index).saturating_mul(width))
     }
@@ -203,7 +213,11 @@ impl<'b, 'a> Vector<'b, 'a> {
 
     /// All strings, in their order.
     pub(crate) fn strings(&self) -> Result<Vec<&'a str>, Fault> {
-        (0..self.length).map(|index| self.string(index)).collect()
+        let mut strings = Vec::with_capacity(self.room(4));
+        for index in 0..self.length {
+            strings.push(self.string(index)?);
+        }
+        Ok(strings)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reads a file in the order of `jax.export.deserialize`.
 
+use std::sync::Arc;
+
 use super::{
     avals::{Aval, Value, read_aval},
     contents::Exported,
@@ -14,11 +16,14 @@ use crate::release::Deserializer;
 
 /// The tables of aval, meshes and shardings that others refer to.
 #[derive(Debug, Default)]
-struct Uniques {
+struct Uniques<'a> {
     avals: Vec<Aval>,
-    meshes: Vec<Mesh>,
-    shardings: Vec<NamedSharding>,
+    meshes: Vec<Mesh<'a>>,
+    shardings: Vec<Arc<NamedSharding>>,
 }
+
+/// More arguments, results and platforms than these are counted and not kept.
+const MOST_KEPT: usize = 10_000;
 
 /// The modules of a file and of the derivatives in it, which are tables in the same buffer; at most
 /// `most`. Nothing for one that cannot be found.
@@ -62,7 +67,7 @@ struct Reader<'h, 'b, 'a> {
     root: Table<'b, 'a>,
     habits: &'h Habits<'h>,
     found: Exported,
-    uniques: Uniques,
+    uniques: Uniques<'a>,
 }
 
 impl<'b, 'a> Reader<'_, 'b, 'a> {
@@ -79,9 +84,8 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             self.read_tree(field::OUT_TREE, None)?;
         }
         self.read_devices()?;
-        self.read_signature()?;
+        let (inputs, outputs) = self.read_signature()?;
         if !is_early {
-            let (inputs, outputs) = (self.found.inputs.len(), self.found.outputs.len());
             self.read_tree(field::IN_TREE, Some(inputs))?;
             self.read_tree(field::OUT_TREE, Some(outputs))?;
         }
@@ -170,6 +174,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
 
     fn read_uniques(&mut self) -> Result<()> {
         let avals = self.vector(field::UNIQUE_AVALS, "the table of avals")?;
+        self.uniques.avals.reserve_exact(avals.room(8));
         for index in 0..avals.len() {
             let aval = Refusal::at(avals.table(index), "the table of avals")?;
             self.uniques.avals.push(read_aval(aval, self.habits)?);
@@ -182,16 +187,17 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             self.uniques.meshes.push(mesh);
         }
         let shardings = self.vector(field::UNIQUE_SHARDINGS, "the table of shardings")?;
+        self.uniques.shardings.reserve_exact(shardings.room(8));
         for index in 0..shardings.len() {
             let sharding = Refusal::at(shardings.table(index), "the table of shardings")?;
             let sharding = shardings::read_named(sharding, &self.uniques.meshes, self.habits)?;
-            self.uniques.shardings.push(sharding);
+            self.uniques.shardings.push(Arc::new(sharding));
         }
         Ok(())
     }
 
-    /// Arguments and results: their shardings, then their avals.
-    fn read_signature(&mut self) -> Result<()> {
+    /// Arguments and results: their shardings, then their avals; how many there are of each.
+    fn read_signature(&mut self) -> Result<(usize, usize)> {
         let inputs = self.read_shardings(
             field::IN_SHARDINGS,
             field::IN_SHARDING_INDEXES,
@@ -203,27 +209,20 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             "the shardings of results",
         )?;
         let is_named = self.habits.at_least(Deserializer::Named)
-            && !inputs.iter().chain(&outputs).any(|sharding| *sharding == Sharding::Hlo);
-        self.found.inputs = self.read_values(
-            field::IN_AVALS,
-            field::IN_AVAL_INDEXES,
-            is_named.then_some(&inputs),
-            "the arguments",
+            && !inputs.iter().chain(&outputs).any(|sharding| matches!(sharding, Sharding::Hlo));
+        let mut values = (Vec::new(), Vec::new());
+        let inputs = self.read_values(
+            (field::IN_AVALS, field::IN_AVAL_INDEXES, "the arguments"),
+            (&inputs, is_named),
+            &mut values.0,
         )?;
-        self.found.outputs = self.read_values(
-            field::OUT_AVALS,
-            field::OUT_AVAL_INDEXES,
-            is_named.then_some(&outputs),
-            "the results",
+        let outputs = self.read_values(
+            (field::OUT_AVALS, field::OUT_AVAL_INDEXES, "the results"),
+            (&outputs, is_named),
+            &mut values.1,
         )?;
-        for (values, shardings) in
-            [(&mut self.found.inputs, inputs), (&mut self.found.outputs, outputs)]
-        {
-            for (value, sharding) in values.iter_mut().zip(shardings) {
-                value.sharding = sharding.into_text();
-            }
-        }
-        Ok(())
+        (self.found.inputs, self.found.outputs) = values;
+        Ok((inputs, outputs))
     }
 
     fn read_shardings(
@@ -234,88 +233,99 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
     ) -> Result<Vec<Sharding>> {
         if self.habits.at_least(Deserializer::Tables) {
             let indexes = self.vector(indexes, place)?;
-            if indexes.len() > 0 {
-                return (0..indexes.len())
-                    .map(|index| {
-                        let index = Refusal::at(indexes.u32(index), place)?;
-                        let Some(index) = index.checked_sub(1) else {
-                            return Ok(Sharding::Unspecified);
-                        };
-                        let sharding = self.uniques.shardings.get(index as usize).cloned();
-                        sharding
-                            .map(Sharding::Named)
-                            .ok_or_else(|| Refusal::index(place, "shardings"))
-                    })
-                    .collect();
+            let mut found = Vec::with_capacity(indexes.room(4));
+            for at in 0..indexes.len() {
+                let index = Refusal::at(indexes.u32(at), place)?;
+                found.push(self.sharding_of(index, place)?);
+            }
+            if !found.is_empty() {
+                return Ok(found);
             }
         }
         let list = self.vector(number, place)?;
-        (0..list.len())
-            .map(|index| {
-                let sharding = Refusal::at(list.table(index), place)?;
-                shardings::read(sharding, &self.uniques.meshes, self.habits, place)
-            })
-            .collect()
+        let mut found = Vec::with_capacity(list.room(8));
+        for index in 0..list.len() {
+            let sharding = Refusal::at(list.table(index), place)?;
+            let sharding = shardings::read(sharding, &self.uniques.meshes, self.habits, place)?;
+            found.push(sharding);
+        }
+        Ok(found)
     }
 
-    /// The avals of arguments or results, each with its sharding where these have names.
+    /// The sharding of the table that an index is of: 0 is none, 1 the first.
+    fn sharding_of(&self, index: u32, place: &'static str) -> Result<Sharding> {
+        let Some(index) = index.checked_sub(1) else { return Ok(Sharding::Unspecified) };
+        let sharding = self.uniques.shardings.get(index as usize).map(Arc::clone);
+        sharding.map(Sharding::Named).ok_or_else(|| Refusal::index(place, "shardings"))
+    }
+
+    /// Reads the avals of arguments or results, each with its sharding where these have names; how
+    /// many there are.
     fn read_values(
         &self,
-        number: u16,
-        indexes: u16,
-        shardings: Option<&Vec<Sharding>>,
-        place: &'static str,
-    ) -> Result<Vec<Value>> {
-        let mut avals = Vec::new();
-        let by_index = self.habits.at_least(Deserializer::Tables) && shardings.is_some();
-        let indexes = if by_index { self.vector(indexes, place)?.into() } else { None };
-        let list = match indexes.filter(|list: &Vector<'_, '_>| list.len() > 0) {
-            Some(indexes) => {
-                for index in 0..indexes.len() {
-                    let index = Refusal::at(indexes.u32(index), place)?;
-                    let aval = self.uniques.avals.get(index as usize).cloned();
-                    avals.push(aval.ok_or_else(|| Refusal::index(place, "avals"))?);
-                }
-                None
+        (number, indexes, place): (u16, u16, &'static str),
+        (shardings, is_named): (&[Sharding], bool),
+        kept: &mut Vec<Value>,
+    ) -> Result<usize> {
+        let by_index = self.habits.at_least(Deserializer::Tables) && is_named;
+        if by_index {
+            let indexes = self.vector(indexes, place)?;
+            for at in 0..indexes.len() {
+                let index = Refusal::at(indexes.u32(at), place)?;
+                let aval = self.uniques.avals.get(index as usize);
+                let aval = aval.ok_or_else(|| Refusal::index(place, "avals"))?;
+                self.take_value(aval, shardings, is_named, at, place, kept)?;
             }
-            None => Some(self.vector(number, place)?),
-        };
-        if let Some(list) = list {
-            for index in 0..list.len() {
-                let aval = Refusal::at(list.table(index), place)?;
-                avals.push(read_aval(aval, self.habits)?);
+            if indexes.len() > 0 {
+                return Ok(indexes.len() as usize);
             }
         }
-        if let Some(shardings) = shardings
-            && !self.habits.is_lenient
-        {
-            self.fit(&avals, shardings, place)?;
+        let list = self.vector(number, place)?;
+        for at in 0..list.len() {
+            let aval = read_aval(Refusal::at(list.table(at), place)?, self.habits)?;
+            self.take_value(&aval, shardings, is_named, at, place, kept)?;
         }
-        Ok(avals.into_iter().map(Value::from).collect())
+        Ok(list.len() as usize)
     }
 
-    /// Whether each aval has a sharding, and one for its dimensions.
-    fn fit(&self, avals: &[Aval], shardings: &[Sharding], place: &'static str) -> Result<()> {
-        if shardings.len() < avals.len() {
-            return Err(Refusal::shardings(shardings.len(), avals.len(), place));
-        }
-        if self.habits.at_least(Deserializer::Expiring) {
+    /// Whether a value has a sharding, and one for its dimensions; keeps it for people.
+    fn take_value(
+        &self,
+        aval: &Aval,
+        shardings: &[Sharding],
+        is_named: bool,
+        at: u32,
+        place: &'static str,
+        kept: &mut Vec<Value>,
+    ) -> Result<()> {
+        let sharding = shardings.get(at as usize);
+        if self.habits.is_lenient {
+            if kept.len() < MOST_KEPT {
+                let sharding = sharding.and_then(Sharding::text);
+                kept.push(Value { sharding, ..Value::from(aval) });
+            }
             return Ok(());
         }
-        for (aval, sharding) in avals.iter().zip(shardings) {
-            if let Sharding::Named(sharding) = sharding
-                && sharding.partitioned > aval.shape.len()
+        match sharding {
+            None if is_named => Err(Refusal::shardings(shardings.len(), at, place)),
+            Some(Sharding::Named(sharding))
+                if sharding.partitioned > aval.rank as usize
+                    && !self.habits.at_least(Deserializer::Expiring) =>
             {
-                return Err(Refusal::rank(aval.shape.len(), sharding.partitioned, place));
+                Err(Refusal::rank(aval.rank as usize, sharding.partitioned, place))
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn read_lists(&mut self) -> Result<()> {
-        let platforms =
-            self.at("the platforms", |root| root.vector(field::PLATFORMS)?.strings())?;
-        self.found.platforms = platforms.into_iter().map(str::to_owned).collect();
+        let platforms = self.vector(field::PLATFORMS, "the platforms")?;
+        for index in 0..platforms.len() {
+            let platform = Refusal::at(platforms.string(index), "the platforms")?;
+            if self.found.platforms.len() < MOST_KEPT {
+                self.found.platforms.push(platform.to_owned());
+            }
+        }
         let ordered = self.vector(field::ORDERED_EFFECTS, "the effects")?;
         self.found.ordered_effects = effects::read_effects(ordered, self.habits)?;
         let unordered = self.vector(field::UNORDERED_EFFECTS, "the effects")?;

@@ -1,7 +1,10 @@
 //! Why `jax.export.deserialize` refuses a file.
 
 use super::flatbuffer::Fault;
-use crate::rule::Rule;
+use crate::{excerpt::excerpt, rule::Rule};
+
+/// What was found is said up to that many bytes.
+const LONGEST: usize = 512;
 
 pub(super) type Result<T> = std::result::Result<T, Box<Refusal>>;
 
@@ -23,8 +26,9 @@ impl Refusal {
         message: String,
         place: &str,
     ) -> Box<Self> {
-        let (found, expected) = (found.into(), expected.into());
-        Box::new(Self { rule, found, expected, message, place: place.to_owned() })
+        let found = excerpt(&found.into(), LONGEST).to_owned();
+        let message = excerpt(&message, 2 * LONGEST).to_owned();
+        Box::new(Self { rule, found, expected: expected.into(), message, place: place.to_owned() })
     }
 
     /// What a read of a place gave, or the refusal that follows from its fault.
@@ -71,9 +75,10 @@ impl Refusal {
         Self::new(Rule::Corrupt, "an index", format!("one of the table of {table}"), message, place)
     }
 
-    pub(super) fn shardings(found: usize, expected: usize, place: &str) -> Box<Self> {
-        let message = format!("there are {found} shardings for the {expected} values of {place}");
-        Self::new(Rule::Corrupt, found.to_string(), expected.to_string(), message, place)
+    pub(super) fn shardings(found: usize, at: u32, place: &str) -> Box<Self> {
+        let message = format!("there are {found} shardings, and number {at} of {place} has none");
+        let expected = format!("more than {at}");
+        Self::new(Rule::Corrupt, found.to_string(), expected, message, place)
     }
 
     pub(super) fn rank(found: usize, expected: usize, place: &str) -> Box<Self> {

@@ -1,13 +1,13 @@
 //! Shardings, and the meshes that their names are of.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     flatbuffer::{Fault, Table},
     habits::Habits,
     refusal::{Refusal, Result},
 };
-use crate::{release::Deserializer, rule::Rule};
+use crate::{excerpt::excerpt, release::Deserializer, rule::Rule};
 
 const PLACE: &str = "a sharding";
 const MESH: &str = "a mesh";
@@ -19,35 +19,40 @@ const MANUAL: i8 = 3;
 /// What words of a device's kind say of its platform, where nothing else does.
 const DEVICE_KINDS: [&str; 5] = ["cpu", "tpu", "nvidia", "tesla", "amd"];
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Sharding {
     Unspecified,
     /// An `xla.OpSharding`.
     Hlo,
-    Named(NamedSharding),
+    Named(Arc<NamedSharding>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct NamedSharding {
     /// How many dimensions a value must have for it.
     pub(super) partitioned: usize,
-    text: String,
+    /// What it says, for people; empty where it is not kept.
+    text: Arc<str>,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Mesh {
-    /// Names and types.
-    axes: Vec<(String, i8)>,
-    sizes: Vec<u32>,
+#[derive(Debug)]
+pub(super) struct Mesh<'a> {
+    /// Names and types, in the order of the names.
+    axes: Vec<(&'a str, i8)>,
+    /// What it is, for people; empty where it is not kept.
+    text: String,
     pub(super) has_device_platform: bool,
 }
 
+/// Texts for people end after about that many bytes.
+const LONGEST: usize = 512;
+
 impl Sharding {
-    pub(super) fn into_text(self) -> Option<String> {
+    pub(super) fn text(&self) -> Option<Arc<str>> {
         match self {
             Self::Unspecified => None,
-            Self::Hlo => Some("an HloSharding".to_owned()),
-            Self::Named(sharding) => Some(sharding.text),
+            Self::Hlo => Some("an HloSharding".into()),
+            Self::Named(sharding) => Some(Arc::clone(&sharding.text)),
         }
     }
 }
@@ -55,7 +60,7 @@ impl Sharding {
 /// Reads the sharding of an argument or a result.
 pub(super) fn read(
     sharding: Table<'_, '_>,
-    meshes: &[Mesh],
+    meshes: &[Mesh<'_>],
     habits: &Habits<'_>,
     place: &'static str,
 ) -> Result<Sharding> {
@@ -71,7 +76,7 @@ pub(super) fn read(
         };
     }
     if let Some(named) = Refusal::at(sharding.table(2), place)? {
-        return read_named(named, meshes, habits).map(Sharding::Named);
+        return read_named(named, meshes, habits).map(|named| Sharding::Named(Arc::new(named)));
     }
     if Refusal::at(sharding.vector_is_there(1), place)? {
         if habits.deserializer >= Deserializer::Expiring && !habits.is_lenient {
@@ -85,9 +90,10 @@ pub(super) fn read(
 
 pub(super) fn read_named(
     sharding: Table<'_, '_>,
-    meshes: &[Mesh],
+    meshes: &[Mesh<'_>],
     habits: &Habits<'_>,
 ) -> Result<NamedSharding> {
+    Refusal::at(sharding.keep(32), PLACE)?;
     let of_file;
     let mesh = if meshes.is_empty() {
         let mesh = Refusal::at(sharding.needed_table(0), PLACE)?;
@@ -102,19 +108,38 @@ pub(super) fn read_named(
     Refusal::at(sharding.string(2), PLACE)?;
     check(mesh, &partitions, reduced.iter().chain(&unreduced), habits)?;
     let used = partitions.iter().rposition(|axes| !axes.is_empty());
-    let sizes: Vec<String> = mesh
-        .axes
-        .iter()
-        .zip(&mesh.sizes)
-        .map(|((name, _), size)| format!("{name}={size}"))
-        .collect();
-    let mut text = format!("{partitions:?} of [{}]", sizes.join(", "));
-    for (name, axes) in [("reduced", reduced), ("unreduced", unreduced)] {
-        if !axes.is_empty() {
-            text += &format!(", {name} {axes:?}");
+    let mut text = String::new();
+    if habits.is_lenient {
+        add_axes(&mut text, partitions.iter().map(Vec::as_slice));
+        text += " of ";
+        text += &mesh.text;
+        for (name, axes) in [(", reduced ", &reduced), (", unreduced ", &unreduced)] {
+            if !axes.is_empty() {
+                text += name;
+                add_axes(&mut text, [axes.as_slice()].into_iter());
+            }
         }
     }
-    Ok(NamedSharding { partitioned: used.map_or(0, |last| last.saturating_add(1)), text })
+    let partitioned = used.map_or(0, |last| last.saturating_add(1));
+    Ok(NamedSharding { partitioned, text: text.into() })
+}
+
+/// Adds axes to a text for people, of each dimension, up to its length.
+fn add_axes<'s>(text: &mut String, dimensions: impl Iterator<Item = &'s [&'s str]>) {
+    for (number, axes) in dimensions.enumerate() {
+        text.push_str(if number > 0 { "][" } else { "[" });
+        for axis in axes {
+            if text.len() >= LONGEST {
+                return;
+            }
+            text.push_str(excerpt(axis, LONGEST));
+            text.push(' ');
+        }
+        if text.ends_with(' ') {
+            text.pop();
+        }
+    }
+    text.push(']');
 }
 
 type Spec<'a> = (Vec<Vec<&'a str>>, Vec<&'a str>, Vec<&'a str>);
@@ -132,7 +157,7 @@ fn read_spec<'a>(sharding: Table<'_, 'a>) -> std::result::Result<Spec<'a>, Fault
 
 /// Whether a mesh has the axes that a sharding names, each at most once.
 fn check<'a>(
-    mesh: &Mesh,
+    mesh: &Mesh<'_>,
     partitions: &[Vec<&'a str>],
     reductions: impl Iterator<Item = &'a &'a str>,
     habits: &Habits<'_>,
@@ -142,7 +167,7 @@ fn check<'a>(
     }
     let mut seen = BTreeSet::new();
     for axis in partitions.iter().flatten() {
-        let is_there = mesh.axes.iter().any(|(name, _)| name == axis);
+        let is_there = mesh.types_of(axis).next().is_some();
         if !is_there || !seen.insert(*axis) {
             let what = if is_there { "twice" } else { "which the mesh does not have" };
             let message = format!("a sharding names the axis {axis}, {what}");
@@ -151,9 +176,10 @@ fn check<'a>(
         }
     }
     let takes_manual = habits.deserializer < Deserializer::Tables;
-    for axis in reductions {
+    let mut seen = BTreeSet::new();
+    for axis in reductions.filter(|axis| seen.insert(**axis)) {
         let fits = |of: i8| of == EXPLICIT || (of == MANUAL && takes_manual);
-        if !mesh.axes.iter().any(|(name, of)| name == axis && fits(*of)) {
+        if !mesh.types_of(axis).any(fits) {
             let message = format!(
                 "a sharding is reduced or unreduced along {axis}, which is no explicit axis of the mesh"
             );
@@ -164,16 +190,30 @@ fn check<'a>(
     Ok(())
 }
 
-pub(super) fn read_mesh(mesh: Table<'_, '_>, habits: &Habits<'_>) -> Result<Mesh> {
+impl Mesh<'_> {
+    /// The types of the axes of that name.
+    fn types_of(&self, name: &str) -> impl Iterator<Item = i8> {
+        let first = self.axes.partition_point(|(other, _)| *other < name);
+        let rest = self.axes.get(first..).unwrap_or_default();
+        rest.iter().take_while(move |(other, _)| *other == name).map(|(_, of)| *of)
+    }
+}
+
+pub(super) fn read_mesh<'a>(mesh: Table<'_, 'a>, habits: &Habits<'_>) -> Result<Mesh<'a>> {
+    Refusal::at(mesh.keep(96), MESH)?;
     let sizes = Refusal::at(mesh.vector(0), MESH)?;
-    let sizes: std::result::Result<Vec<u32>, Fault> =
-        (0..sizes.len()).map(|index| sizes.u32(index)).collect();
-    let sizes = Refusal::at(sizes, MESH)?;
-    let names = Refusal::at(mesh.vector(1).and_then(|names| names.strings()), MESH)?;
+    let names = Refusal::at(mesh.vector(1), MESH)?;
     let types = Refusal::at(mesh.vector(2), MESH)?;
-    let mut axes = Vec::new();
-    for (index, name) in (0..types.len()).zip(names.iter().map(Some).chain(std::iter::repeat(None)))
-    {
+    let counts = (names.len(), types.len(), sizes.len());
+    if (counts.0 != counts.1 || counts.0 != counts.2) && !habits.is_lenient {
+        let found = format!("{} names, {} types and {} sizes", counts.0, counts.1, counts.2);
+        let message = format!("a mesh has {found} of axes");
+        return Err(Refusal::new(Rule::Corrupt, found, "as many of each", message, MESH));
+    }
+    let (mut axes, mut text) = (Vec::new(), "[".to_owned());
+    for index in 0..counts.0.min(counts.1).min(counts.2) {
+        let size = Refusal::at(sizes.u32(index), MESH)?;
+        let name = Refusal::at(names.string(index), MESH)?;
         let of = Refusal::at(types.i8(index), MESH)?;
         if !(1..=3).contains(&of) && !habits.is_lenient {
             let message =
@@ -181,16 +221,17 @@ pub(super) fn read_mesh(mesh: Table<'_, '_>, habits: &Habits<'_>) -> Result<Mesh
             let rule = if of > 3 { Rule::TooNew } else { Rule::Corrupt };
             return Err(Refusal::new(rule, of.to_string(), "1..3", message, MESH));
         }
-        axes.extend(name.map(|name| ((*name).to_owned(), of)));
+        axes.push((name, of));
+        if habits.is_lenient && text.len() < LONGEST {
+            let comma = if index > 0 { ", " } else { "" };
+            let name = excerpt(name, LONGEST);
+            text += &format!("{comma}{name}={size}");
+        }
     }
-    let counts = (names.len(), types.len() as usize, sizes.len());
-    if (counts.0 != counts.1 || counts.0 != counts.2) && !habits.is_lenient {
-        let found = format!("{} names, {} types and {} sizes", counts.0, counts.1, counts.2);
-        let message = format!("a mesh has {found} of axes");
-        return Err(Refusal::new(Rule::Corrupt, found, "as many of each", message, MESH));
-    }
+    text.push(']');
+    axes.sort_unstable();
     let has_device_platform = read_device(mesh, habits)?;
-    Ok(Mesh { axes, sizes, has_device_platform })
+    Ok(Mesh { axes, text, has_device_platform })
 }
 
 /// Reads the device of a mesh, which may be there; whether it says its platform.
