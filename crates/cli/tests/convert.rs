@@ -193,7 +193,8 @@ fn a_folder_of_orbax_is_told_with_who_reads_it() {
 #[test]
 fn convert_takes_options_anywhere_between_its_paths() {
     let folder = tempfile::tempdir().unwrap();
-    let [a, b, out] = ["a.safetensors", "b.npy", "o.sds"].map(|name| folder.path().join(name));
+    let [a, b, out] =
+        ["a.safetensors", "second_array.npy", "o.sds"].map(|name| folder.path().join(name));
     fs::copy(root().join("tests/data/kinds/model.safetensors"), &a).unwrap();
     fs::copy(root().join("tests/data/kinds/array.npy"), &b).unwrap();
     let (a, b, out) = (text(&a), text(&b), text(&out));
