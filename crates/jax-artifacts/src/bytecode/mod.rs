@@ -19,7 +19,7 @@ use self::{
     cursor::{Cursor, Result},
     entries::{Entries, Wanted},
     sections::Sections,
-    tables::Tables,
+    tables::{OperationName, Tables},
     walk::{Operation, Walk},
 };
 pub(crate) use self::{
@@ -132,7 +132,7 @@ impl Module {
         let tables = Tables::read(&sections, version)?;
         let mut entries = Entries::new(&tables);
         let mut used = vec![false; tables.dialects.len()];
-        let mut uses = Uses::new(tables.operation_names.len());
+        let mut uses = Uses::new(&tables);
         let walked = Walk::new(&tables, &mut entries).run(|operation, entries| {
             if let Some(used) = used.get_mut(operation.operation.dialect) {
                 *used = true;
@@ -192,8 +192,31 @@ fn shortened(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes)).into_owned()
 }
 
+/// What is known of an operation by its name.
+#[derive(Clone, Copy)]
+enum Known {
+    Vhlo(VhloOperation),
+    Module,
+    /// With the numbers of attributes of its properties.
+    Shardy(u8),
+    Other,
+}
+
+impl Known {
+    fn of(tables: &Tables<'_>, name: OperationName) -> Self {
+        let text = std::str::from_utf8(tables.string(name.name)).unwrap_or_default();
+        match tables.dialect(name.dialect) {
+            b"vhlo" => vocabulary::vhlo(text).map_or(Self::Other, Self::Vhlo),
+            b"builtin" if text == "module" => Self::Module,
+            b"sdy" => vocabulary::shardy(text).flatten().map_or(Self::Other, Self::Shardy),
+            _ => Self::Other,
+        }
+    }
+}
+
 /// What the operations of a module use.
 struct Uses {
+    known: Vec<Known>,
     of_names: Vec<Option<Use>>,
     custom_calls: BTreeMap<String, u64>,
     has_futures: bool,
@@ -204,9 +227,11 @@ struct Uses {
 }
 
 impl Uses {
-    fn new(names: usize) -> Self {
+    fn new(tables: &Tables<'_>) -> Self {
+        let names = &tables.operation_names;
         Self {
-            of_names: vec![None; names],
+            known: names.iter().map(|name| Known::of(tables, *name)).collect(),
+            of_names: vec![None; names.len()],
             custom_calls: BTreeMap::new(),
             has_futures: false,
             functions: Vec::new(),
@@ -221,27 +246,16 @@ impl Uses {
         operation: &Operation<'a>,
         entries: &mut Entries<'_, 'a>,
     ) -> Result<(), Stop> {
-        let name = tables.string(operation.operation.name);
-        match tables.dialect(operation.operation.dialect) {
-            b"vhlo" => {
-                let known = std::str::from_utf8(name).ok().and_then(vocabulary::vhlo);
-                if let Some(known) = known {
-                    self.visit_vhlo(tables, operation, known, entries)?;
-                }
-            }
-            b"builtin" if name == b"module" => {
+        match self.known.get(operation.name).copied().unwrap_or(Known::Other) {
+            Known::Vhlo(known) => self.visit_vhlo(tables, operation, known, entries)?,
+            Known::Module => {
                 read_optional(operation, entries)?;
                 if let Some(attributes) = operation.attributes {
                     self.names.check_module(tables, attributes, operation)?;
                 }
             }
-            b"sdy" => {
-                let known = std::str::from_utf8(name).ok().and_then(vocabulary::shardy);
-                if let Some(Some(known)) = known {
-                    read_numbers(operation, known, entries)?;
-                }
-            }
-            _ => {}
+            Known::Shardy(properties) => drop(read_numbers(operation, properties, entries)?),
+            Known::Other => {}
         }
         let properties = operation.properties.map_or(0, count_of);
         if let Some(place) = self.of_names.get_mut(operation.name) {
