@@ -156,7 +156,9 @@ impl<'m> Beside<'m> {
             };
             let located = Located { tree: Arc::clone(&tree), path: path.clone() };
             let opened = if has_index(&located) {
-                Bundle::open_any(tree, &path).map(Checkpoint::V2).map_err(RestoreError::from)
+                Bundle::open_any(tree, &path)
+                    .map(|bundle| Checkpoint::V2(Box::new(bundle)))
+                    .map_err(RestoreError::from)
             } else if tree.has_file(&path) {
                 Checkpoint::open_v1(&*tree, &path)
             } else {

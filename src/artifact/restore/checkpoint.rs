@@ -19,7 +19,7 @@ use crate::{
 /// A checkpoint that is open.
 #[derive(Debug)]
 pub(crate) enum Checkpoint {
-    V2(Bundle),
+    V2(Box<Bundle>),
     V1(CheckpointV1),
 }
 

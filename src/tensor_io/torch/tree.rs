@@ -163,6 +163,9 @@ struct Walk<'a> {
     leaves: usize,
 }
 
+/// What is done with an entry: the walk, its number, its key and its value.
+type EachEntry<'e, W> = dyn FnMut(&mut W, usize, ValueId, ValueId) -> Result<(), TorchError> + 'e;
+
 impl<'a> Walk<'a> {
     fn pay(&mut self, cost: usize) -> Result<(), TorchError> {
         let left = self.left.checked_sub(cost as u64);
@@ -265,7 +268,7 @@ impl<'a> Walk<'a> {
         &mut self,
         mut items: Items<'a>,
         are_pairs: bool,
-        to: &mut dyn FnMut(&mut Self, usize, ValueId, ValueId) -> Result<(), TorchError>,
+        to: &mut EachEntry<'_, Self>,
     ) -> Result<(), TorchError> {
         for number in 0.. {
             let Some(first) = items.next() else { break };
