@@ -34,14 +34,14 @@ enum Contents {
 
 /// Either format, whichever the path stands for.
 enum Checkpoint {
-    V2(Bundle),
+    V2(Box<Bundle>),
     V1(CheckpointV1),
 }
 
 impl Checkpoint {
     fn open(path: &Path) -> Result<Self> {
         if index_path(path).exists() {
-            Ok(Self::V2(Bundle::open(path)?))
+            Ok(Self::V2(Box::new(Bundle::open(path)?)))
         } else {
             Ok(Self::V1(CheckpointV1::open(path)?))
         }

@@ -175,7 +175,7 @@ Prints `listening on HOST:PORT` once it accepts. SIGINT and SIGTERM stop it, aft
 SIGHUP saves the state and reads tokens and certificates again. -v logs sessions and what fails, -vv each request, -vvv also frames of \
 HTTP/2; RUST_LOG, where it is set, decides instead."
     )]
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Print a completion script for a shell.
     #[command(after_help = "Example:\n  serdes completions bash > /etc/bash_completion.d/serdes")]
     Completions {

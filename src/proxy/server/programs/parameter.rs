@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn parameter_takes_its_own_type_and_shape_alone() {
         let own = parameter(xla::PrimitiveType::F32, &[2, 3], &[]);
-        let shape = |dims: &[i64]| Shape::new(dims.to_vec()).unwrap();
+        let shape = |dims: &[i64]| Shape::new(dims).unwrap();
         own.check(0, DType::F32, &shape(&[2, 3])).unwrap();
         for (dtype, dims) in [
             (DType::S32, &[2, 3][..]),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn parameter_with_a_dynamic_dimension_takes_less_of_it() {
         let own = parameter(xla::PrimitiveType::Bf16, &[4, 3], &[true, false]);
-        let shape = |dims: &[i64]| Shape::new(dims.to_vec()).unwrap();
+        let shape = |dims: &[i64]| Shape::new(dims).unwrap();
         for dims in [[4, 3], [0, 3]] {
             own.check(0, DType::BF16, &shape(&dims)).unwrap();
         }
