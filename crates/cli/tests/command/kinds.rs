@@ -36,7 +36,7 @@ fn artifacts(folder: &Path) -> Vec<(&'static str, PathBuf, Read)> {
         ("device_state", state, ByAll),
         ("shard_index", folder.join("model.safetensors.index.json"), ByAll),
         ("tensor_bundle", data("tensorflow/ckpt/saver_v2/ckpt"), ByAll),
-        ("saved_model", data("tensorflow/sm/tf1_two"), Judged("variables/variables")),
+        ("saved_model", data("tensorflow/sm/tf1_two"), ByAll),
         ("graph_def", data("rules/min_consumer.pb"), Judged("is no safetensors file")),
         ("graph_def_text", data("rules/attribute_value.pbtxt"), Judged(own)),
         ("torch", data("kinds/model.pt"), ByAll),
