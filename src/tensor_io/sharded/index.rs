@@ -5,7 +5,7 @@ use std::{
     cell::Cell,
     collections::{BTreeMap, HashMap},
     fmt,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -14,7 +14,7 @@ use super::{
     super::{Error, json::Ordered},
     KIND,
 };
-use crate::files::{ReadAt, Tree, read_at::read_arriving};
+use crate::files::{ReadAt, read_at::read_arriving};
 
 /// The ending of the files that an index names, as it stands in the name of the index.
 const SHARDS: [&str; 3] = ["safetensors", "bin", "pt"];
@@ -125,7 +125,10 @@ impl Index {
 
 /// The paths of the files that the index at a path names; none where it cannot be read.
 #[cfg(feature = "artifact")]
-pub(crate) fn files_of_index(tree: &dyn Tree, path: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_of_index(
+    tree: &dyn crate::files::Tree,
+    path: &Path,
+) -> Vec<std::path::PathBuf> {
     let shown = tree.name(path);
     let index = tree.open(path).ok().and_then(|file| Index::read(&*file, Path::new(&shown)).ok());
     let Some(index) = index else { return Vec::new() };
