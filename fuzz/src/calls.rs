@@ -29,7 +29,7 @@ use tonic::{
 };
 
 /// The token that the server wants.
-const TOKEN: &str = "Bearer corpus-of-calls";
+const TOKEN: &str = "Bearer corpus-of-all-calls";
 /// What stands for the key of the session: nobody knows it before the session is open.
 const SESSION: &[u8; 8] = b"_SESSION";
 /// Calls of an input that are made.
