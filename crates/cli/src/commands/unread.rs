@@ -53,7 +53,7 @@ pub(crate) fn no_state(failure: Failure, storage: &Storage, path: &Path) -> Fail
 
 /// The kind of artifact at a path. A pipe or a device has none: opening it would wait for a writer.
 fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
-    if !matches!(storage.look(path), Ok(EntryKind::File | EntryKind::Directory)) {
+    if matches!(storage.look(path), Ok(EntryKind::Other)) {
         return None;
     }
     let tree: Arc<dyn Tree> = Arc::new(storage.clone());
