@@ -21,7 +21,7 @@ use serdes::{
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Who counts: there is one allocator for all tests.
+/// Held by the test that runs: there is one allocator for all, which counts inputs as well.
 static COUNTING: Mutex<()> = Mutex::new(());
 
 /// Bytes of memory for each byte of the file, and whatever its length.
@@ -168,7 +168,6 @@ fn of_protocol_2(operations: &[u8]) -> Vec<u8> {
 
 /// The most memory that work takes at once beside what it is given, and its time.
 fn measured(work: impl FnOnce()) -> (usize, Duration) {
-    let _alone = COUNTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let begin = Instant::now();
@@ -186,6 +185,7 @@ fn check_memory(name: &str, file_bytes: usize, work: impl FnOnce()) {
 
 #[test]
 fn torch_files_of_every_family_take_8_times_their_length() {
+    let _alone = COUNTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for (name, operations) in families() {
         let file = Arc::new(archive(&of_protocol_2(&operations)));
         drop(operations);
@@ -212,6 +212,7 @@ fn torch_files_of_every_family_take_8_times_their_length() {
 
 #[test]
 fn torch_files_of_before_1_6_take_8_times_their_length() {
+    let _alone = COUNTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     const BEFORE: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}X\x0d\x00\x00\x00little_endian\x88s.";
     for (name, operations) in families() {
         let file = [BEFORE, &of_protocol_2(&operations), &of_protocol_2(b"]")].concat();
@@ -226,6 +227,7 @@ fn torch_files_of_before_1_6_take_8_times_their_length() {
 
 #[test]
 fn torch_distributed_descriptions_take_8_times_their_length() {
+    let _alone = COUNTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(".metadata");
     for (name, operations) in families() {
@@ -247,6 +249,7 @@ fn torch_distributed_descriptions_take_8_times_their_length() {
 
 #[test]
 fn torch_distributed_chunks_take_8_times_their_length() {
+    let _alone = COUNTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let folder = tempfile::tempdir().unwrap();
     let class = |name: &str| format!("ctorch.distributed.checkpoint.metadata\n{name}\n");
     let state = |pairs: &[(&str, &[u8])]| {
