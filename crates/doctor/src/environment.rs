@@ -155,7 +155,8 @@ impl Environment {
     }
 
     /// The package that is named, or for `tensorflow` any of its builds.
-    pub(crate) fn provider(&self, name: &str) -> Option<&Package> {
+    #[must_use]
+    pub fn provider(&self, name: &str) -> Option<&Package> {
         if name == "tensorflow" {
             return TENSORFLOW.iter().find_map(|name| self.packages.get(*name));
         }

@@ -98,7 +98,7 @@ fn judge_artifacts(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
-    let tensorflow = TENSORFLOW.iter().find_map(|name| environment.package(name));
+    let tensorflow = environment.provider("tensorflow");
     let Some(tensorflow) = tensorflow.filter(|_| !artifacts.is_empty()) else {
         let others = artifacts.iter().filter(|path| !is_safetensors(path));
         for path in others {
@@ -121,10 +121,6 @@ fn judge_artifacts(
         _ => Err(Failure::new("the command `check` was not understood")),
     }
 }
-
-/// The distributions of TensorFlow, in the order in which they are looked for.
-const TENSORFLOW: [&str; 5] =
-    ["tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-macos", "tensorflow-intel"];
 
 fn is_safetensors(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == "safetensors")

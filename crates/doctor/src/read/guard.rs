@@ -14,7 +14,7 @@ const ENTRIES: usize = 200_000;
 /// A folder, and everything below it.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
-    /// The folder without links; `None` where links may lead anywhere.
+    /// The folder, by its path without links.
     base: PathBuf,
 }
 
