@@ -8,6 +8,7 @@ use std::{
 
 use super::{Folder, delete, named, names, stop};
 use crate::{
+    device_state::Versions,
     proxy::{
         StateHolder,
         server::{Server, ServerBuilder, tests::session::on},
@@ -16,7 +17,7 @@ use crate::{
 };
 
 fn server(path: impl AsRef<Path>) -> ServerBuilder {
-    Server::builder(&Plugin::host()).state(path.as_ref())
+    Server::builder(&Plugin::host()).state(path.as_ref()).state_versions(Versions::current())
 }
 
 /// The reason why there is no second server.
