@@ -101,6 +101,8 @@ class Trip:
     """A command, what it finds, and what it may leave."""
 
     statuses = (0, 2)
+    # How a run gets what the trip finds: by links, which show what is changed where it lies.
+    give = staticmethod(os.link)
 
     def __init__(self, name, command, inputs, old=(), reads_only=False, share=1):
         self.name, self.command, self.inputs, self.old = name, command, inputs, old
@@ -170,6 +172,9 @@ class ShardSet(Trip):
 
 class Serve(Trip):
     """A server with a state, stopped as a service manager stops it: it saves what it has."""
+
+    # A server refuses the file that another one has by another name, and runs go side by side.
+    give = staticmethod(shutil.copy2)
 
     def run(self, tools, folder, environment):
         process = subprocess.Popen([tools.serdes, *self.command], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -373,7 +378,7 @@ class Course:
 
     def fresh(self, name):
         folder = self.place / name
-        shutil.copytree(self.template, folder, copy_function=os.link)
+        shutil.copytree(self.template, folder, copy_function=self.trip.give)
         return folder, self.place / f"{name}.counts"
 
     def remove(self, folder):
