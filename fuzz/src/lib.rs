@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. They panic on a finding, and on nothing else.
 //!
-//! `tests/corpus_replay.rs` of serdes includes this file and runs each over its corpus.
+//! `tests/it/corpus_replay.rs` of serdes includes this file and runs each over its corpus.
 
 #[cfg(feature = "addresses")]
 mod addresses;

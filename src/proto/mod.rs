@@ -17,7 +17,7 @@
 //! - [`OpaqueMessage`] stands for messages whose content belongs to a compiler: it keeps all
 //!   fields.
 //!
-//! Files under `generated/` are not edited: see `tests/proto_generated.rs`.
+//! Files under `generated/` are not edited: see `tests/it/proto_generated.rs`.
 
 mod opaque;
 

@@ -30,28 +30,29 @@ const TASKS: [Task; 10] = [
             "-p",
             "serdes",
             "--test",
-            "ifrt_golden",
-            "--test",
-            "device_state_golden",
+            "it",
+            "--",
+            "ifrt_golden::",
+            "device_state_golden::",
         ],
         switch: Some("SERDES_REGENERATE_GOLDEN"),
     },
     Task {
         name: "proto",
         does: "generate src/proto/generated and the descriptors from proto/",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "proto_generated"],
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "proto_generated::"],
         switch: Some("SERDES_REGENERATE_PROTO"),
     },
     Task {
         name: "lock",
         does: "freeze the wire formats in versions.lock",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "versions_lock"],
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "versions_lock::"],
         switch: Some("SERDES_REWRITE_LOCK"),
     },
     Task {
         name: "ops",
         does: "make the table of TensorFlow's operations from tests/data/tensorflow/ops",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "tensorflow_ops"],
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "tensorflow_ops::"],
         switch: Some("SERDES_REGENERATE_OPS"),
     },
     Task {
@@ -63,7 +64,7 @@ const TASKS: [Task; 10] = [
     Task {
         name: "pjrt",
         does: "make the tables of the PJRT C API from crates/abi/pjrt.json",
-        command: &["cargo", "test", "--quiet", "-p", "serdes-abi", "--test", "pjrt_tables"],
+        command: &["cargo", "test", "--quiet", "-p", "serdes-abi", "--test", "it", "pjrt_tables::"],
         switch: Some("SERDES_REGENERATE_PJRT"),
     },
     Task {
@@ -75,7 +76,7 @@ const TASKS: [Task; 10] = [
     Task {
         name: "rules",
         does: "make docs/rules.md from the table of rules",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "rules"],
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "rules::"],
         switch: Some("SERDES_REGENERATE_RULES"),
     },
     Task {

@@ -1,5 +1,5 @@
 //! The table of rules. A new rule is a row here, its use in the file of the kind that it concerns,
-//! and an artifact that breaks it (`tests/rules.rs` says what is missing).
+//! and an artifact that breaks it (`tests/it/rules.rs` says what is missing).
 
 use super::{super::Outcome, Explanation, rules};
 

@@ -7,7 +7,9 @@ mod check;
 mod check_kinds;
 mod check_operations;
 mod check_releases;
+mod clumsy;
 mod completions;
+mod convert;
 mod diff;
 mod doctor;
 mod explain;
@@ -18,6 +20,11 @@ mod kinds;
 mod merge;
 mod negotiate;
 mod ops;
+mod pjrt_layouts;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod pjrt_plugins;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod pjrt_state;
 mod plugin;
 #[cfg(target_os = "linux")]
 mod plugin_process;
@@ -31,6 +38,11 @@ mod serve_access;
 #[cfg(target_os = "linux")]
 mod serve_faults;
 #[cfg(target_os = "linux")]
+mod serve_operation;
+mod serve_platform;
+#[cfg(all(unix, feature = "opentelemetry"))]
+mod serve_spans;
+#[cfg(target_os = "linux")]
 mod serve_state;
 #[cfg(unix)]
 mod serving;
@@ -41,3 +53,4 @@ mod streams;
 mod terminals;
 mod testkit;
 mod versions;
+mod versions_crate;

@@ -1,0 +1,15 @@
+//! Fields of protobuf messages, written by hand, for the tests of readers.
+
+/// A field with a length: a message or a text.
+pub fn field(number: u64, content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len() + 8);
+    for mut bits in [number << 3 | 2, content.len() as u64] {
+        while bits >= 0x80 {
+            out.push(bits as u8 | 0x80);
+            bits >>= 7;
+        }
+        out.push(bits as u8);
+    }
+    out.extend_from_slice(content);
+    out
+}

@@ -1,0 +1,11 @@
+//! What tests of several crates share: copies of the sources and cargo in them, pages that tell
+//! what to edit, the code that is generated from `proto/`, and protobuf written by hand.
+//!
+//! It is not published, and knows no other crate of the workspace.
+
+#![forbid(unsafe_code)]
+
+pub mod copies;
+pub mod fields;
+pub mod pages;
+pub mod protos;

@@ -1,0 +1,89 @@
+//! Pages of the documentation that tell what to edit: their blocks of code, applied to a copy of
+//! the sources.
+//!
+//! A block says what it is behind its three backticks: `diff FILE`, the lines that change, with
+//! lines around them that stand in one place of the file; `rust FILE` or `proto FILE`, a new file,
+//! or what comes at the end of one that is there.
+
+use std::{fs, path::Path};
+
+use crate::copies::{copy_directory, root};
+
+/// What every copy has.
+const COPIED: [&str; 4] = ["build.rs", "Cargo.lock", "versions.lock", "versions.toml"];
+
+/// A block of code of a page.
+pub struct Block {
+    /// `rust`, `diff` and so on.
+    pub language: String,
+    /// What stands behind it: a path, and for an entry the line.
+    pub subject: Vec<String>,
+    /// The lines of the block.
+    pub text: String,
+}
+
+/// The blocks of a section of a page, without what a list indents them by.
+pub fn blocks(page: &str, heading: &str) -> Vec<Block> {
+    let page = fs::read_to_string(root().join(page)).unwrap();
+    let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let mut lines = section.lines();
+    let mut blocks = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(head) = line.trim_start().strip_prefix("```") else { continue };
+        let indentation = line.len() - line.trim_start().len();
+        let content = lines.by_ref().take_while(|line| line.trim_start() != "```");
+        let text = content.map(|line| format!("{}\n", line.get(indentation..).unwrap_or("")));
+        let mut words = head.split(' ').map(str::to_owned);
+        let language = words.next().unwrap();
+        blocks.push(Block { language, subject: words.collect(), text: text.collect() });
+    }
+    blocks
+}
+
+/// Makes the change where its unchanged and its old lines stand, which is in one place.
+pub fn apply(file: &Path, change: &str) {
+    let side = |dropped: char| -> String {
+        let lines = change.lines().filter(|line| !line.starts_with(dropped));
+        lines.map(|line| format!("{}\n", line.get(1..).unwrap_or_default())).collect()
+    };
+    let (before, after) = (side('+'), side('-'));
+    let text = fs::read_to_string(file).unwrap();
+    let places = text.matches(&before).count();
+    assert_eq!(places, 1, "{}: the change fits {places} places:\n{change}", file.display());
+    fs::write(file, text.replace(&before, &after)).unwrap();
+}
+
+/// Of the dependencies of the tests, those that no test of the library itself uses with the
+/// features that a page names.
+const OF_OTHERS: [&str; 7] =
+    ["buffa", "criterion", "object_store", "peak_alloc", "quick-protobuf", "serdes-testkit", "zip"];
+
+/// The manifest without what is built beside the library, and without levels of optimisation, which
+/// take longer than they save here.
+fn manifest() -> String {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut table = "";
+    let kept = manifest.lines().filter(|line| {
+        if line.starts_with('[') {
+            table = line;
+        }
+        let package = line.split(['.', ' ']).next().unwrap_or_default();
+        let is_of_others = table == "[dev-dependencies]" && OF_OTHERS.contains(&package);
+        let is_dropped = ["[[test]]", "[[bench]]", "[[example]]"].contains(&table);
+        !is_of_others && !is_dropped && !table.starts_with("[profile.")
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// Fills a folder with a copy of the sources and of these directories, without what is built beside
+/// the library.
+pub fn copy_sources(to: &Path, directories: &[&str]) {
+    for directory in directories {
+        copy_directory(&root().join(directory), &to.join(directory));
+    }
+    for file in COPIED {
+        fs::copy(root().join(file), to.join(file)).unwrap();
+    }
+    fs::write(to.join("Cargo.toml"), manifest()).unwrap();
+}

@@ -1,0 +1,106 @@
+//! What `CONTRIBUTING.md` says of a new rule, a new callback and a new request is what there is to
+//! do: its edits fit the sources, what they make of a copy compiles without a warning, and the
+//! tests that the page names pass.
+
+use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
+
+use serdes_testkit::{
+    copies::{cargo, workplace},
+    pages::{Block, apply, blocks, copy_sources},
+    protos,
+};
+
+use crate::scratch;
+
+/// The sources, and what their tests include.
+const DIRECTORIES: [&str; 6] = ["src", "proto", "crates", "include", "tests", "docs"];
+
+/// What is tested: the library, the host of plug-ins, and the layouts of the C API.
+const TESTED: [&[&str]; 2] = [
+    &["-p", "serdes", "--features", "conformance,proxy", "--lib", "--test", "stream_executor"],
+    &["-p", "serdes-abi", "--all-features"],
+];
+
+/// Where the tests of the toys are, and those that ask something of every rule, every function of a
+/// plug-in and every request.
+const TESTS: [&str; 8] = [
+    "proxy::server::tests::session::",
+    "proxy::server::requests::tests::",
+    "tests_of_rules::",
+    "requirements::tests::",
+    "loaded::behaviour::a_device_says",
+    "loaded::conformance::a_plugin_without_bad_habits_conforms",
+    "has_the_layouts",
+    "every_layout_is_the_measured_one",
+];
+
+/// One test of each of those places that must have been run.
+const NAMED_BY_THE_PAGE: [&str; 8] = [
+    "proxy::server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
+    "proxy::server::requests::tests::every_request_is_answered_though_it_says_nothing",
+    "proxy::server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
+    "tests_of_rules::every_rule_has_an_artifact_that_it_is_about",
+    "stream_executor::load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
+    "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",
+    "header::the_c_header_has_the_layouts_of_the_rust_types",
+    "every_layout_is_the_measured_one",
+];
+
+fn append(file: &Path, text: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(file).unwrap();
+    write!(file, "\n{text}").unwrap();
+}
+
+/// Makes the edits of a section, and the artifacts that its commands make.
+fn follow(section: &str, serdes: &Path) {
+    for Block { language, subject, text } in blocks("CONTRIBUTING.md", section) {
+        let file = subject.first().map(|file| serdes.join(file));
+        match (language.as_str(), file) {
+            ("diff", Some(file)) => apply(&file, &text),
+            ("rust" | "proto", Some(file)) => append(&file, &text),
+            ("console", None) => {
+                for command in text.lines().filter_map(|line| line.strip_prefix("$ printf")) {
+                    let mut shell = Command::new("sh");
+                    shell.args(["-c", &format!("printf{command}")]).current_dir(serdes);
+                    assert!(shell.status().unwrap().success(), "{command}");
+                }
+            }
+            other => panic!("{other:?}: neither an edit nor commands"),
+        }
+    }
+}
+
+#[test]
+fn a_new_rule_a_new_callback_and_a_new_request_are_what_the_page_says() {
+    let serdes = workplace(scratch(), "contributing").join("serdes");
+    copy_sources(&serdes, &DIRECTORIES);
+    follow("Add a rule of verdicts", &serdes);
+    follow("Add a callback of a plug-in", &serdes);
+    follow("Add a request of the proxy", &serdes);
+    protos::write(&serdes, &protos::generate(&serdes));
+    // The tests of all rules, among those of the library: it is compiled for them alone.
+    let tests_of_rules = "#[cfg(test)]\nextern crate self as serdes;\n\
+                          #[cfg(test)]\n#[path = \"../tests/it/rules.rs\"]\nmod tests_of_rules;\n";
+    append(&serdes.join("src/lib.rs"), tests_of_rules);
+
+    let mut passed = String::new();
+    for tested in TESTED {
+        let output = cargo(scratch())
+            .arg("test")
+            .args(tested)
+            .arg("--")
+            .args(TESTS)
+            .env("SERDES_REGENERATE_RULES", "1")
+            .current_dir(&serdes)
+            .output()
+            .unwrap();
+        let [said, errors] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.success(), "{errors}{said}");
+        assert!(!errors.contains("warning"), "{errors}");
+        passed.push_str(&said);
+    }
+    for test in NAMED_BY_THE_PAGE {
+        assert!(passed.contains(&format!("test {test} ... ok")), "{test}: {passed}");
+    }
+}

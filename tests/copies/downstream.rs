@@ -1,0 +1,54 @@
+//! Crates that depend on serdes have lines of versions, formats and a lock of their own: the
+//! example crate outside of the workspace builds and passes its tests, and a broken rule fails a
+//! build.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use serdes_testkit::copies::{cargo, copy_directory, root, workplace};
+
+use crate::scratch;
+
+/// A copy of the example that finds serdes, with the dependencies of the workspace, so that nothing
+/// is fetched.
+fn example() -> PathBuf {
+    let copy = workplace(scratch(), "downstream");
+    copy_directory(&root().join("examples/downstream"), &copy);
+    let manifest = copy.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("../..", &root().display().to_string())).unwrap();
+    fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
+    copy
+}
+
+fn test(package: &Path) -> Output {
+    cargo(scratch())
+        .args(["test", "--manifest-path"])
+        .arg(package.join("Cargo.toml"))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_crate_with_its_own_line_passes_its_tests_and_a_broken_rule_fails_its_build() {
+    let example = example();
+    let output = test(&example);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("our_formats_are_frozen ... ok"), "{stdout}");
+
+    let registry = example.join("versions.toml");
+    let text = fs::read_to_string(&registry).unwrap();
+    fs::write(&registry, text.replace("introduced = 2026-11-10", "introduced = 2026-11-21"))
+        .unwrap();
+    let output = test(&example);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{message}");
+    for part in ["versions.toml:", "line snapshots", "entry 3", "2026-11-21", "as_of = 2026-11-20"]
+    {
+        assert!(message.contains(part), "{message}");
+    }
+}

@@ -1,0 +1,22 @@
+//! Tests that compile copies of the sources: what the pages tell a contributor to edit, crates
+//! outside of the workspace, and a younger build of the library.
+//!
+//! Once is enough, whatever the default version is: the copies are built as others build them.
+
+#![cfg(not(ifrt_testing_bad_default_serdes_version))]
+
+#[cfg(all(feature = "artifact", feature = "device", feature = "proxy"))]
+mod contributing;
+mod downstream;
+mod evolving;
+#[cfg(feature = "device")]
+mod states;
+#[cfg(feature = "device")]
+mod two_builds;
+
+use std::path::Path;
+
+/// The folder of cargo's for what tests write.
+fn scratch() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}

@@ -1,0 +1,357 @@
+//! Files that know each other in a circle cannot be read one after the other. The crates and rooms
+//! that have no such circle keep it so.
+//!
+//! A file knows another if it names something of it, in a `use` or on the spot. What a module hands
+//! on (`pub use`) counts as its own file's, and the module knows it only if it names it besides.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+/// The path of a module: names from the root of its crate on.
+type Module = Vec<String>;
+
+/// Crates without a circle.
+const CRATES: [&str; 12] = [
+    "abi",
+    "cli",
+    "doctor",
+    "host-memory",
+    "host-pjrt",
+    "host-plugin",
+    "jax-artifacts",
+    "plugin",
+    "python",
+    "testkit",
+    "version-registry",
+    "xtask",
+];
+
+/// Rooms of the library without a circle inside of them.
+const ROOMS: [&str; 13] = [
+    "check",
+    "codec",
+    "device_state",
+    "files",
+    "pjrt",
+    "proto",
+    "proxy",
+    "stablehlo",
+    "storage",
+    "tensor_io",
+    "trips",
+    "version",
+    "wire",
+];
+
+/// Rooms with one circle, of these files, which is there for a reason.
+const ONE_CIRCLE: [(&str, &[&str]); 2] = [
+    // What is of another kind than was asked for is told from what is of no kind at all: the kinds
+    // ask the list of all, which has them.
+    ("ifrt", &["ifrt/kinds", "ifrt/registry"]),
+    // The memory of a device comes from an allocator, which gets its own from the device, as
+    // memory; a plug-in keeps its devices, and they keep it.
+    (
+        "stream_executor",
+        &[
+            "stream_executor/best_fit/allocator",
+            "stream_executor/device/handle",
+            "stream_executor/device/memory",
+            "stream_executor/plugin_inner",
+        ],
+    ),
+];
+
+/// What is in a file: its code, and what it hands on by name; nothing for what is another crate's.
+struct Source {
+    code: String,
+    handed_on: BTreeMap<String, Option<Module>>,
+}
+
+/// What a `use` brings, by which name, and whether it is handed on.
+struct Import {
+    path: Module,
+    name: String,
+    is_handed_on: bool,
+}
+
+/// The text without comments, without what is only compiled for tests, without what stands in
+/// quotes, and without visibilities: who may know a file is not whom it knows.
+fn code_of(text: &str) -> String {
+    // A module of tests inside of a file is its end.
+    let is_inside = |at: &usize| {
+        let line = text[*at..].lines().nth(1).unwrap_or_default();
+        line.contains("mod ") && line.ends_with('{')
+    };
+    let end = text.match_indices("#[cfg(test)]\n").map(|(at, _)| at).find(is_inside);
+    let text = &text[..end.unwrap_or(text.len())];
+    let mut code = String::new();
+    for line in text.lines() {
+        let line = line.split("//").next().unwrap_or_default();
+        code.extend(line.split('"').step_by(2));
+        code.push('\n');
+    }
+    let mut without_visibilities = String::new();
+    for (number, part) in code.split("pub(in ").enumerate() {
+        if number == 0 {
+            without_visibilities.push_str(part);
+        } else {
+            without_visibilities.push_str("pub");
+            without_visibilities.push_str(part.split_once(')').map_or("", |cut| cut.1));
+        }
+    }
+    without_visibilities
+}
+
+/// The modules below a folder of sources, but for those of tests.
+fn modules(folder: &Path, module: &[String], found: &mut BTreeMap<Module, Source>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut inside = module.to_vec();
+        if !["mod", "lib", "main"].contains(&name.as_str()) {
+            inside.push(name.clone());
+        }
+        if name.ends_with("tests") || name == "testing" || name == "generated" {
+            continue;
+        }
+        if path.is_dir() {
+            modules(&path, &inside, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let code = code_of(&fs::read_to_string(&path).unwrap());
+            found.insert(inside, Source { code, handed_on: BTreeMap::new() });
+        }
+    }
+}
+
+/// The paths of a tree of imports, `a::{b, c::d}`, with the name under which each is known.
+fn leaves(tree: &str, before: &[String], found: &mut Vec<(Module, String)>) {
+    let (mut depth, mut begin) = (0_usize, 0);
+    let mut branches = Vec::new();
+    for (at, letter) in tree.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                branches.push(&tree[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    branches.push(&tree[begin..]);
+    for branch in branches.into_iter().map(str::trim).filter(|branch| !branch.is_empty()) {
+        let mut path = before.to_vec();
+        let (head, group) = match branch.split_once('{') {
+            Some((head, group)) => (head, group.strip_suffix('}')),
+            None => (branch, None),
+        };
+        let (head, alias) = head.split_once(" as ").unwrap_or((head, ""));
+        path.extend(head.split("::").map(str::trim).filter(|s| !s.is_empty()).map(str::to_owned));
+        match group {
+            Some(group) => leaves(group, &path, found),
+            None => {
+                if path.last().is_some_and(|last| last == "self") {
+                    path.pop();
+                }
+                let last = path.last().cloned().unwrap_or_default();
+                found.push((path, if alias.is_empty() { last } else { alias.trim().to_owned() }));
+            }
+        }
+    }
+}
+
+/// What the code imports, and the code without that and without the names of modules inside.
+fn imports(code: &str) -> (Vec<Import>, String) {
+    let (mut found, mut rest) = (Vec::new(), String::new());
+    for statement in code.split_inclusive(';') {
+        let is_import = |at: &usize| {
+            let before = statement[..*at].trim_end();
+            before.is_empty()
+                || before.ends_with(['}', ')', ']', '{', '\n'])
+                || before.ends_with("pub")
+        };
+        let at = statement.match_indices("use ").map(|(at, _)| at).filter(is_import).last();
+        let Some(at) = at else {
+            // That a module has one inside is no word of it.
+            let is_module = statement.split_whitespace().rev().nth(1) == Some("mod");
+            rest.push_str(if is_module { "" } else { statement });
+            continue;
+        };
+        let before = &statement[..at];
+        rest.push_str(before);
+        let is_handed_on = before.trim_end().ends_with(['b', ')']);
+        let tree = statement[at + "use ".len()..].trim_end_matches(';');
+        let mut brought = Vec::new();
+        leaves(tree, &[], &mut brought);
+        found.extend(brought.into_iter().map(|(path, name)| Import { path, name, is_handed_on }));
+    }
+    (found, rest)
+}
+
+/// The paths on the spot that begin with `crate`, `super` or one of these modules inside.
+fn spots(code: &str, inside: &[&str]) -> Vec<Module> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut found = Vec::new();
+    for begin in ["crate", "super"].iter().chain(inside) {
+        for (at, _) in code.match_indices(&format!("{begin}::")) {
+            if code[..at].ends_with(|letter: char| is_name(letter) || letter == ':') {
+                continue;
+            }
+            let end = code[at..].find(|letter: char| !is_name(letter) && letter != ':');
+            let path = &code[at..end.map_or(code.len(), |end| at + end)];
+            // A tree of imports goes on behind it.
+            if !path.ends_with(':') {
+                found.push(path.split("::").map(str::to_owned).collect());
+            }
+        }
+    }
+    found
+}
+
+/// The path from the root of the crate on; nothing for another crate's.
+fn absolute(path: &[String], module: &Module, all: &BTreeMap<Module, Source>) -> Option<Module> {
+    let mut from = module.clone();
+    let mut rest = path;
+    match rest.first()?.as_str() {
+        "crate" => {
+            from.clear();
+            rest = &rest[1..];
+        }
+        "self" => rest = &rest[1..],
+        "super" => {
+            while rest.first().is_some_and(|name| name == "super") {
+                from.pop()?;
+                rest = &rest[1..];
+            }
+        }
+        // A module inside of this one.
+        name => {
+            let inside = [module.as_slice(), &[name.to_owned()]].concat();
+            all.contains_key(&inside).then_some(())?;
+        }
+    }
+    from.extend_from_slice(rest);
+    Some(from)
+}
+
+/// Whether the code has a word.
+fn has_word(code: &str, word: &str) -> bool {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    code.split(|letter| !is_name(letter)).any(|found| found == word)
+}
+
+/// The file that what is named by a path is in.
+fn home(path: &Module, all: &BTreeMap<Module, Source>, steps: usize) -> Option<Module> {
+    let length = (0..=path.len()).rev().find(|length| all.contains_key(&path[..*length]))?;
+    let module = path[..length].to_vec();
+    let handed_on = path.get(length).and_then(|name| all[&module].handed_on.get(name));
+    match handed_on {
+        Some(None) => None,
+        Some(Some(there)) if steps > 0 => {
+            let there = [there.as_slice(), &path[length + 1..]].concat();
+            home(&there, all, steps - 1)
+        }
+        _ => Some(module),
+    }
+}
+
+/// Of the sources of a crate, those that know each other in a circle, with what they know of these.
+fn circles(sources: &Path, room: &[String]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all = BTreeMap::new();
+    modules(sources, &[], &mut all);
+    assert!(!all.is_empty(), "there are no sources in {}", sources.display());
+    let names: Vec<Module> = all.keys().cloned().collect();
+    for module in &names {
+        let (brought, _) = imports(&all[module].code);
+        let handed_on = brought.into_iter();
+        let handed_on = handed_on.map(|it| (it.name, absolute(&it.path, module, &all))).collect();
+        all.get_mut(module).unwrap().handed_on = handed_on;
+    }
+    let mut knows: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+    for module in names.iter().filter(|module| module.starts_with(room)) {
+        let inside =
+            names.iter().filter(|name| name.split_last().is_some_and(|(_, m)| m == module));
+        let inside: Vec<&str> = inside.filter_map(|name| Some(name.last()?.as_str())).collect();
+        let (brought, rest) = imports(&all[module].code);
+        let used = brought.into_iter().filter(|it| !it.is_handed_on || has_word(&rest, &it.name));
+        let named = used.map(|it| it.path).chain(spots(&rest, &inside));
+        let homes = named.filter_map(|path| home(&absolute(&path, module, &all)?, &all, 9));
+        let others = homes.filter(|other| other != module && other.starts_with(room));
+        knows.insert(module.clone(), others.collect());
+    }
+    // Takes away what knows nobody that is left, and whom nobody that is left knows.
+    loop {
+        let known: BTreeSet<Module> = knows.values().flatten().cloned().collect();
+        let left = |module: &Module, others: &BTreeSet<Module>| {
+            !others.is_empty() && known.contains(module)
+        };
+        let free: Vec<Module> = knows
+            .iter()
+            .filter(|(module, others)| !left(module, others))
+            .map(|(module, _)| module.clone())
+            .collect();
+        if free.is_empty() {
+            break;
+        }
+        for module in &free {
+            knows.remove(module);
+            for others in knows.values_mut() {
+                others.remove(module);
+            }
+        }
+    }
+    let shown = |module: Module| module.join("/");
+    knows
+        .into_iter()
+        .map(|(m, others)| (shown(m), others.into_iter().map(shown).collect()))
+        .collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn no_files_of_these_crates_know_each_other_in_a_circle() {
+    for name in CRATES {
+        let found = circles(&root().join("crates").join(name).join("src"), &[]);
+        assert!(found.is_empty(), "crates/{name}: {found:#?}");
+    }
+}
+
+#[test]
+fn no_files_of_these_rooms_know_each_other_in_a_circle() {
+    for room in ROOMS {
+        let found = circles(&root().join("src"), &[room.to_owned()]);
+        assert!(found.is_empty(), "src/{room}: {found:#?}");
+    }
+    for (room, files) in ONE_CIRCLE {
+        let found = circles(&root().join("src"), &[room.to_owned()]);
+        assert!(found.keys().eq(files), "src/{room}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_circle_is_found_through_what_a_module_hands_on() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("circles");
+    fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\n");
+    write("a.rs", "use crate::b::B;\n\npub struct A(B);\n");
+    write("c.rs", "// crate::a\npub struct C;\n");
+    write("b.rs", "use super::c::C;\n\npub struct B(C);\n");
+    assert_eq!(circles(&folder, &[]), BTreeMap::new());
+    write("b.rs", "pub struct B(Option<Box<crate::A>>);\n");
+    let found: Vec<String> = circles(&folder, &[]).into_keys().collect();
+    assert_eq!(found, ["a", "b"]);
+    // Who hands on knows nobody, unless it says so besides.
+    write("b.rs", "pub(in crate::a) struct B(crate::Own);\n");
+    write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\npub struct Own;\n");
+    assert_eq!(circles(&folder, &[]), BTreeMap::new());
+    write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\npub struct Own(Box<A>);\n");
+    let found: Vec<String> = circles(&folder, &[]).into_keys().collect();
+    assert_eq!(found, ["", "a", "b"]);
+}

@@ -1,0 +1,35 @@
+//! What `proto/` generates (`src/proto/generated/` and `proto/descriptors.binpb`) is what is
+//! checked in.
+//!
+//! Users need neither protoc nor a build script: the generated code is part of the repository. To
+//! change a message:
+//!
+//! 1. Edit a file under `proto/`, or add one: every `.proto` file there is taken, in any directory.
+//!    A message that real builds write keeps their package, names and numbers.
+//! 2. Run `SERDES_REGENERATE_PROTO=1 cargo test -p serdes --test it proto_generated`.
+//! 3. Only for a new package: add its module to `src/proto/mod.rs`, nested as the package is.
+//!
+//! Stubs of gRPC services are made too: give `generator` in `protos` a service generator.
+
+use std::path::Path;
+
+use serdes_testkit::protos;
+
+const REGENERATE: &str = "SERDES_REGENERATE_PROTO";
+
+#[test]
+fn the_generated_code_is_what_the_proto_files_say() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fresh = protos::generate(package);
+    if std::env::var_os(REGENERATE).is_some() {
+        protos::write(package, &fresh);
+    }
+    let present = protos::present(package);
+    let paths = fresh.keys().chain(present.keys());
+    let differing: Vec<_> = paths.filter(|path| fresh.get(*path) != present.get(*path)).collect();
+    assert!(
+        differing.is_empty(),
+        "proto/ and what is generated from it differ in {differing:?}: run the test again with {REGENERATE}=1 and \
+         commit what it writes"
+    );
+}
