@@ -71,6 +71,7 @@ fn follow(section: &str, serdes: &Path) {
 }
 
 #[test]
+#[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
 fn a_new_rule_a_new_callback_and_a_new_request_are_what_the_page_says() {
     let serdes = workplace(scratch(), "contributing").join("serdes");
     copy_sources(&serdes, &DIRECTORIES);

@@ -21,6 +21,7 @@ fn add_entry(registry: &Path, line: &str, entry: &str) {
 }
 
 #[test]
+#[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
 fn a_new_kind_of_sharding_is_three_edits_and_a_message() {
     let folder = workplace(scratch(), "evolving");
     let [serdes, program] = ["serdes", "program"].map(|name| folder.join(name));

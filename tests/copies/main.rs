@@ -1,7 +1,9 @@
 //! Tests that compile copies of the sources: what the pages tell a contributor to edit, crates
 //! outside of the workspace, and a younger build of the library.
 //!
-//! Once is enough, whatever the default version is: the copies are built as others build them.
+//! They take minutes, so that `cargo test` leaves them out: `.ci/run copies` runs them, as does
+//! `cargo test -p serdes --test copies -- --ignored`. Once is enough, whatever the default version
+//! is: the copies are built as others build them.
 
 #![cfg(not(ifrt_testing_bad_default_serdes_version))]
 

@@ -120,6 +120,7 @@ fn ask(younger: &Path, words: [&str; 2], path: &Path) -> String {
 }
 
 #[test]
+#[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
 fn states_pass_between_a_build_with_a_younger_format_and_one_without() {
     let folder = workplace(scratch(), "two-builds");
     let younger = build(&folder);

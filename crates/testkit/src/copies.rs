@@ -40,13 +40,15 @@ pub fn workplace(scratch: &Path, test: &str) -> PathBuf {
 ///
 /// All of these tests build into one directory: most of it is what the copies depend on, which is
 /// built once so. It is not the directory in use, whose names without a hash are those of the
-/// sources.
+/// sources, but one in `scratch`, or what `SERDES_COPIES_TARGET` names.
 pub fn cargo(scratch: &Path) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let target = env::var_os("SERDES_COPIES_TARGET");
+    let target = target.map_or_else(|| scratch.join("target"), PathBuf::from);
     cargo
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_TARGET_DIR", scratch.join("target"))
+        .env("CARGO_TARGET_DIR", target)
         .env("CARGO_NET_OFFLINE", "true");
     cargo
 }

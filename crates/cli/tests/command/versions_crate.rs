@@ -44,6 +44,7 @@ fn manifest(dependencies: &str) -> String {
 }
 
 #[test]
+#[ignore = "compiles a crate from nothing; `.ci/run copies` runs it"]
 fn page_of_a_crate_from_nothing_holds_as_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
