@@ -131,7 +131,7 @@ pub fn read_text(path: &Path) -> Result<String, EditError> {
 
 /// Adds an entry at the end of its line. The number is the entry's own, or the one after the
 /// newest, or in a line that counts days the one that stands for the day. `as_of` moves forward to
-/// the entry's day if that is later.
+/// the entry's day if that is later, and the line's `release` to that of the entry, if it says one.
 ///
 /// # Errors
 /// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::Refused`] if the result
@@ -147,6 +147,9 @@ pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, Edi
     let mut source = Source::new(file, text);
     let number = entry.number_in(line)?;
     source.add_entry(at, &entry.render(number)?)?;
+    if let Some(release) = entry.release {
+        source.set_release(at, release);
+    }
     if entry.introduced > before.as_of {
         source.set_as_of(entry.introduced);
     }

@@ -20,6 +20,8 @@
 //! bad_consumers = []              # numbers of consumers that must not read new data (default none)
 //! bad_consumers_with = {}         # the same for data with a content: { TopK = [2] } (default none)
 //! packages = []                   # protobuf packages whose messages are frozen with the line (default none)
+//! release = "1.4.0"               # the release that the line is of, MAJOR.MINOR.PATCH: the lock then holds it to
+//!                                 # what the kind of that release allows (optional)
 //!
 //! [[line.entry]]
 //! number = 0                      # what data records; 0 to 2147483647, rising, holes allowed
@@ -131,6 +133,7 @@ pub mod lock;
 #[cfg(feature = "parse")]
 mod parse;
 mod record;
+mod release;
 mod select;
 
 pub use date::{Date, ParseDateError};
@@ -145,4 +148,5 @@ pub use record::{
     Entry, EntryStatus, FOUR_WEEKS, LayoutFamily, LineRecord, NamedLayout, Product, Registry,
     Release, TypeFormats,
 };
+pub use release::{ReleaseError, ReleaseKind, ReleaseNumber};
 pub use select::{Dated, Selected, Standing, newest_of_age, select};

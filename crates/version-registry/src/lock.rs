@@ -15,6 +15,9 @@
 //!   `formats` (as the message is called, with or without `Proto` at its end).
 //! - **Completeness**: a format has golden bytes for each entry that names it, unless its code is
 //!   gone ([`Package::without_golden`]).
+//! - **Releases**: a line that says of which `release` it is has its bounds and entries at the last
+//!   release in the lock. The kind of the next one (patch, minor, major) follows from the step
+//!   between the two numbers, and decides about what may change ([`ReleaseChange::needs`]).
 //!
 //! # In a crate with lines of its own
 //!
@@ -34,6 +37,7 @@
 mod difference;
 mod line_formats;
 mod package;
+mod release;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +48,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 pub use difference::{Difference, Differences};
 pub use line_formats::LineFormats;
 pub use package::{LockError, Package};
+pub use release::{LineRelease, ReleaseChange, ReleaseState, ReleasedEntry};
 
 /// What a fingerprint is of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,15 +133,23 @@ pub struct ParseLockError {
     pub problem: &'static str,
 }
 
-/// Fingerprints of formats, in the order of their items.
+/// Fingerprints of formats, in the order of their items, and the last release of each line that
+/// declares one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     items: BTreeMap<Item, Fingerprint>,
+    releases: BTreeMap<String, ReleaseState>,
 }
 
 const HEADER: &str = "\
 # Fingerprints of frozen wire formats (CRC-64/NVME and length): a row that changes is a format that
 # changes. Written by `serdes versions lock`; see docs/evolving.md. Not to be edited.
+";
+
+/// Stands above the rows of releases, where there are any.
+const RELEASES: &str = "\
+# Lines at their last release (`serdes versions release`): line, release, first number of its minor
+# release, minimum, min_producer, bans; then each entry with its day, min_consumer and formats.
 ";
 
 impl Lock {
@@ -155,9 +168,9 @@ impl Lock {
         self.items.len()
     }
 
-    /// Whether there is no item.
+    /// Whether there is no item and no release.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.items.is_empty() && self.releases.is_empty()
     }
 
     /// The items with their fingerprints.
@@ -167,18 +180,21 @@ impl Lock {
 
     /// Reads the text of a versions.lock; `file` is the name that errors carry.
     pub fn parse(file: &str, text: &str) -> Result<Self, ParseLockError> {
-        let mut items = BTreeMap::new();
+        let (mut items, mut releases) = (BTreeMap::new(), BTreeMap::new());
         for (at, row) in text.lines().enumerate() {
             if row.is_empty() || row.starts_with('#') {
                 continue;
             }
             let wrong = |problem| ParseLockError { file: file.to_owned(), row: at + 1, problem };
+            if release::take_row(row, &mut releases).map_err(wrong)? {
+                continue;
+            }
             let (item, fingerprint) = parse_row(row).map_err(wrong)?;
             if items.insert(item, fingerprint).is_some() {
                 return Err(wrong("the item stands there twice"));
             }
         }
-        Ok(Self { items })
+        Ok(Self { items, releases })
     }
 
     /// The text of a versions.lock: the same items always give the same text.
@@ -193,6 +209,12 @@ impl Lock {
             };
             text.push_str(&row);
         }
+        if !self.releases.is_empty() {
+            text.push_str(RELEASES);
+        }
+        for (line, state) in &self.releases {
+            state.render(line, &mut text);
+        }
         text
     }
 }
@@ -206,7 +228,7 @@ fn parse_row(row: &str) -> Result<(Item, Fingerprint), &'static str> {
             let (line, message) = (line.to_owned(), message.to_owned());
             (Item::Descriptor { line, message, number }, fingerprint)
         }
-        _ => return Err("neither a `golden` nor a `descriptor` row"),
+        _ => return Err("none of the rows `golden`, `descriptor`, `release` and `released`"),
     };
     let (crc64, bytes) = fingerprint.split_once(' ').ok_or("the length is missing")?;
     let crc64 = u64::from_str_radix(crc64, 16).map_err(|_| "the checksum is no hex number")?;

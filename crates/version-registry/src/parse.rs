@@ -29,7 +29,7 @@ use table::{Table, Walk};
 use crate::FOUR_WEEKS;
 
 /// What a line may say.
-const LINE_KEYS: [&str; 13] = [
+const LINE_KEYS: [&str; 14] = [
     "name",
     "title",
     "type",
@@ -42,6 +42,7 @@ const LINE_KEYS: [&str; 13] = [
     "window_days",
     "packages",
     "counts_days_from",
+    "release",
     "entry",
 ];
 
@@ -135,6 +136,7 @@ impl<'t> Walk<'t> {
             self.allow_only(&base, &["number", "day"]);
             Some((self.number(&base, "number")?, self.date(&base, "day")?))
         });
+        let release = self.release(table);
         let mut entries = Vec::new();
         let mut places = Vec::new();
         for entry in self.tables(table, "entry") {
@@ -158,6 +160,7 @@ impl<'t> Walk<'t> {
             window_days,
             packages,
             counts_days_from,
+            release,
             entries,
         };
         Some((declaration, places))

@@ -1,7 +1,7 @@
 //! The registry as constants: what generated code holds and what a program lists at run time.
 
 use crate::{
-    Date, Dated, Selected, newest_of_age,
+    Date, Dated, ReleaseNumber, Selected, newest_of_age,
     select::{select, standings},
 };
 
@@ -158,6 +158,8 @@ pub struct LineRecord {
     pub packages: &'static [&'static str],
     /// From which number on a number is a count of days, and which day that number is.
     pub counts_days_from: Option<(i32, Date)>,
+    /// The release that the line is of, if it says one.
+    pub release: Option<ReleaseNumber>,
     /// The entries, oldest first.
     pub entries: &'static [Entry],
 }
@@ -177,6 +179,7 @@ impl LineRecord {
             window_days: FOUR_WEEKS,
             packages: &[],
             counts_days_from: None,
+            release: None,
             entries,
         }
     }
@@ -217,6 +220,11 @@ impl LineRecord {
     /// The same with numbers that count days, from `number` on `day` on.
     pub const fn counting_days_from(self, number: i32, day: Date) -> Self {
         Self { counts_days_from: Some((number, day)), ..self }
+    }
+
+    /// The same as part of a release.
+    pub const fn of_release(self, release: ReleaseNumber) -> Self {
+        Self { release: Some(release), ..self }
     }
 
     /// The newest number that is at least `days` days old on `day`; `None` if there is none yet.

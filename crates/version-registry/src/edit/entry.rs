@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::EditError;
-use crate::{Date, LineDeclaration};
+use crate::{Date, LineDeclaration, ReleaseNumber};
 
 /// Columns of a row of the file.
 const WIDTH: usize = 100;
@@ -19,6 +19,7 @@ pub struct NewEntry {
     released_in: Option<String>,
     date_source: Option<String>,
     min_consumer: Option<i32>,
+    pub(super) release: Option<ReleaseNumber>,
 }
 
 impl NewEntry {
@@ -33,6 +34,7 @@ impl NewEntry {
             released_in: None,
             date_source: None,
             min_consumer: None,
+            release: None,
         }
     }
 
@@ -75,6 +77,13 @@ impl NewEntry {
     #[must_use]
     pub fn with_min_consumer(mut self, consumer: i32) -> Self {
         self.min_consumer = Some(consumer);
+        self
+    }
+
+    /// The release of the line with it: the line's `release` moves to that number.
+    #[must_use]
+    pub fn with_release(mut self, release: ReleaseNumber) -> Self {
+        self.release = Some(release);
         self
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{EditError, entry::quoted};
-use crate::{Date, Declarations, parse};
+use crate::{Date, Declarations, ReleaseNumber, parse};
 
 /// The line with which a crate begins: one type with one format.
 ///
@@ -21,13 +21,21 @@ pub struct FirstLine {
     name: String,
     format: String,
     day: Date,
+    release: Option<ReleaseNumber>,
 }
 
 impl FirstLine {
     /// A line of that name (`lower_snake_case`) whose first format, of the type `format`, came on
     /// `day`.
     pub fn new(name: impl Into<String>, format: impl Into<String>, day: Date) -> Self {
-        Self { name: name.into(), format: format.into(), day }
+        Self { name: name.into(), format: format.into(), day, release: None }
+    }
+
+    /// The same as part of a release: the lock then holds the line to the kinds of its releases.
+    #[must_use]
+    pub fn with_release(mut self, release: ReleaseNumber) -> Self {
+        self.release = Some(release);
+        self
     }
 
     /// The Rust type of the line: its name as one word.
@@ -47,7 +55,14 @@ impl FirstLine {
     /// # Errors
     /// [`EditError::Refused`] where the names break a rule of the file.
     pub fn render(&self, file: &str) -> Result<(String, Declarations), EditError> {
-        let Self { name, format, day } = self;
+        let Self { name, format, day, release } = self;
+        let release = release.map_or_else(String::new, |release| {
+            format!(
+                "# The release of this crate that the line is of: what was released goes at a major release\n\
+                 # only, and a patch adds no number.\n\
+                 release = \"{release}\"\n"
+            )
+        });
         let title = name.strip_suffix('s').unwrap_or(name).replace('_', " ");
         let text = format!(
             "# The versions of what this crate writes. All keys and rules: the documentation of the crate\n\
@@ -62,7 +77,7 @@ impl FirstLine {
              title = {}\n\
              summary = {}\n\
              # The oldest number that is read and written.\n\
-             minimum = 0\n\n\
+             minimum = 0\n{release}\n\
              [[line.entry]]\n\
              number = 0\n\
              # The day from which builds read and write it.\n\

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::Defect;
+use crate::{Defect, ReleaseNumber, generate};
 
 const OURS: &str = include_str!("../../../../versions.toml");
 /// A registry of one line, whose last number is 3.
@@ -218,4 +218,48 @@ fn first_line_is_a_file_of_the_documented_form_and_overwrites_none() {
     assert_eq!(add_entry("versions.toml", &text, &entry).unwrap().number(), Some(1));
     let missing = read_text(&folder.path().join("nothing.toml")).unwrap_err().to_string();
     assert!(missing.contains("serdes versions init"), "{missing}");
+}
+
+#[test]
+fn release_of_a_line_moves_with_an_entry() {
+    let day = "2026-12-01".parse().unwrap();
+    let release = ReleaseNumber::new(1, 5, 0);
+    let entry = NewEntry::new("ours", day).with_summary("more").with_release(release);
+    let line = "as_of = 2026-11-20\n[[line]]\nname = \"ours\"\ntitle = \"o\"\nsummary = \"x\"\n  minimum = 0 # the oldest\n";
+    let rest = "[[line.entry]]\nnumber = 0\nintroduced = 2026-01-01\nsummary = \"first\"\n";
+    for (keys, moved) in [
+        ("", "  minimum = 0 # the oldest\n  release = \"1.5.0\"\n[[line.entry]]"),
+        (
+            "release = '1.4.2' # of the crate\n",
+            "\nrelease = \"1.5.0\" # of the crate\n[[line.entry]]",
+        ),
+    ] {
+        let text = format!("{line}{keys}{rest}");
+        for text in [text.clone(), text.replace('\n', "\r\n")] {
+            let edited = add_entry("versions.toml", &text, &entry).unwrap();
+            assert!(edited.text().replace("\r\n", "\n").contains(moved), "{}", edited.text());
+            assert_eq!(edited.declarations().lines[0].release, Some(release));
+            assert_eq!(
+                edited.text().matches("\r\n").count(),
+                match text.contains('\r') {
+                    true => edited.text().matches('\n').count(),
+                    false => 0,
+                }
+            );
+        }
+    }
+}
+
+#[test]
+fn release_of_a_first_line_reaches_its_record() {
+    let first = FirstLine::new("snapshots", "Snapshot", "2026-11-20".parse().unwrap());
+    let (text, declared) = first.render("versions.toml").unwrap();
+    assert_eq!(declared.lines[0].release, None);
+    assert!(!text.contains("release =") && !generate(&declared, "x").contains("of_release"));
+    let first = first.with_release(ReleaseNumber::new(0, 3, 1));
+    let (text, declared) = first.render("versions.toml").unwrap();
+    assert!(text.contains("\nminimum = 0\n# The release"), "{text}");
+    assert!(generate(&declared, "x").contains(".of_release(x::ReleaseNumber::new(0, 3, 1))"));
+    let refused = parse("versions.toml", &text.replace("0.3.1", "0.3")).unwrap_err().to_string();
+    assert!(refused.contains("`release` is \"0.3\"; it must be MAJOR.MINOR.PATCH"), "{refused}");
 }

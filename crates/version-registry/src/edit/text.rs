@@ -8,7 +8,7 @@ use toml::{
 };
 
 use super::error::EditError;
-use crate::Date;
+use crate::{Date, ReleaseNumber};
 
 /// A text with changes that are still to be made.
 pub(super) struct Source<'t> {
@@ -28,6 +28,21 @@ impl<'t> Source<'t> {
         let root = self.root();
         if let Some(value) = root.as_ref().and_then(|root| root.get_ref().get("as_of")) {
             self.changes.push((value.span(), day.to_string()));
+        }
+    }
+
+    /// Puts another release in the place of that of the line at `at`; below its minimum, where it
+    /// says none.
+    pub(super) fn set_release(&mut self, at: usize, release: ReleaseNumber) {
+        let root = self.root();
+        let Some(line) = root.as_ref().and_then(|root| element(root, "line", at)) else { return };
+        if let Some(value) = line.get("release") {
+            self.changes.push((value.span(), format!("\"{release}\"")));
+        } else if let Some((key, minimum)) = line.get_key_value("minimum") {
+            let place = self.next_row(minimum.span().end);
+            let indent = self.indent(key.span().start);
+            let row = self.row_behind(place, &format!("{indent}release = \"{release}\""));
+            self.changes.push((place..place, row));
         }
     }
 
@@ -54,15 +69,9 @@ impl<'t> Source<'t> {
             _ => None,
         };
         let end = end.unwrap_or(header.end);
-        // Behind the row, with the remark that may stand at its end.
-        let rest = self.text.get(end..).unwrap_or_default();
-        let place = end + rest.find('\n').map_or(rest.len(), |newline| newline + 1);
-        let break_ = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
-        let mut added = String::new();
-        if !self.text.get(..place).is_some_and(|before| before.ends_with('\n')) {
-            added.push_str(break_);
-        }
-        added.push_str(break_);
+        let place = self.next_row(end);
+        let break_ = self.row_break();
+        let mut added = self.row_behind(place, "");
         let indent = self.indent(header.start);
         for row in table.lines() {
             added.push_str(indent);
@@ -81,6 +90,24 @@ impl<'t> Source<'t> {
             text.replace_range(place.clone(), new);
         }
         text
+    }
+
+    /// The start of the row behind the one with the byte at `end`, which may end with a remark.
+    fn next_row(&self, end: usize) -> usize {
+        let rest = self.text.get(end..).unwrap_or_default();
+        end + rest.find('\n').map_or(rest.len(), |newline| newline + 1)
+    }
+
+    /// A row to put at `place`, with the break that the row above may lack.
+    fn row_behind(&self, place: usize, row: &str) -> String {
+        let break_ = self.row_break();
+        let is_whole = self.text.get(..place).is_some_and(|before| before.ends_with('\n'));
+        format!("{}{row}{break_}", if is_whole { "" } else { break_ })
+    }
+
+    /// The break at the end of a row.
+    fn row_break(&self) -> &'static str {
+        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
     }
 
     /// The tables of the text; there, since the text was read before.

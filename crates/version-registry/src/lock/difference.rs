@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{Fingerprint, Item, LineFormats, Lock, golden_version};
+use super::{Fingerprint, Item, LineFormats, Lock, ReleaseChange, golden_version};
+use crate::{ReleaseKind, ReleaseNumber};
 
 /// One difference between versions.lock and the package.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,33 @@ pub enum Difference {
         format: String,
         /// The number of the entry.
         number: i32,
+    },
+    /// A line changed as a release of its kind may not.
+    NotInRelease {
+        /// The line.
+        line: String,
+        /// The change.
+        change: ReleaseChange,
+        /// The last release.
+        released: ReleaseNumber,
+        /// The release in versions.toml.
+        release: ReleaseNumber,
+    },
+    /// The release in versions.toml is older than the last one.
+    ReleaseGoesBack {
+        /// The line.
+        line: String,
+        /// The release in versions.toml.
+        found: ReleaseNumber,
+        /// The last release.
+        released: ReleaseNumber,
+    },
+    /// A line that was released says of no release any more, or is gone.
+    NoRelease {
+        /// The line.
+        line: String,
+        /// The last release.
+        released: ReleaseNumber,
     },
 }
 
@@ -81,6 +109,50 @@ impl fmt::Display for Difference {
                 "{format} of {line} version {number}: versions.toml names the format, but there are no \
                  golden bytes. Add tests/golden/{line}/{format}/v{number}.bin (`serdes versions golden`)"
             ),
+            Self::NotInRelease { line, change, released, release } => {
+                write!(f, "{line}: {change}. {}", Remedy { change, released, release })
+            }
+            Self::ReleaseGoesBack { line, found, released } => write!(
+                f,
+                "{line}: the release is {found}, and {released} is out; name a later one in versions.toml"
+            ),
+            Self::NoRelease { line, released } => write!(
+                f,
+                "{line}: release {released} is out, and versions.toml says no release of the line; restore \
+                 it with `release = \"{released}\"`"
+            ),
+        }
+    }
+}
+
+/// The releases that a change would be for.
+struct Remedy<'c> {
+    change: &'c ReleaseChange,
+    released: &'c ReleaseNumber,
+    release: &'c ReleaseNumber,
+}
+
+impl fmt::Display for Remedy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { change, released, release } = self;
+        let Some(needs) = change.needs() else {
+            return write!(
+                f,
+                "Release {released} has the number as it was, and no release may change that: restore it, \
+                 and add an entry with a number of its own"
+            );
+        };
+        match ReleaseKind::of_step(**released, **release) {
+            Ok(kind) => write!(f, "Release {release} is a {kind} release after {released}")?,
+            Err(_) => write!(f, "Release {released} is out")?,
+        }
+        write!(f, ", and this is for a {needs} release")?;
+        match released.next(needs) {
+            Some(next) => write!(
+                f,
+                ": say `release = \"{next}\"` for the line in versions.toml, or take it back"
+            ),
+            None => f.write_str(": take it back"),
         }
     }
 }
@@ -140,10 +212,11 @@ impl Lock {
             });
         }
         differences.extend(no_golden(found, lines));
+        differences.extend(self.broken_releases(lines));
         differences
     }
 
-    /// This lock with what `found` has: frozen items that are history now stay.
+    /// This lock with what `found` has: frozen items that are history now stay, and so do releases.
     pub fn updated(&self, found: &Lock, lines: &[LineFormats]) -> Lock {
         let mut items = found.items.clone();
         for (item, frozen) in &self.items {
@@ -151,7 +224,7 @@ impl Lock {
                 items.entry(item.clone()).or_insert(*frozen);
             }
         }
-        Lock { items }
+        Lock { items, releases: self.releases.clone() }
     }
 
     /// The fingerprint that a message had at the newest number below this one.

@@ -1,5 +1,8 @@
 //! What the lock knows of the lines.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ReleaseState, ReleasedEntry, release::field};
 use crate::Registry;
 
 /// What the lock looks at in a line.
@@ -14,6 +17,8 @@ pub struct LineFormats {
     pub entries: Vec<(i32, Vec<String>)>,
     /// Those of the formats whose code is gone, each with the number of its entry.
     pub removed: Vec<(i32, String)>,
+    /// The line as part of the release that it says; `None` if it says none.
+    pub release: Option<ReleaseState>,
 }
 
 impl LineFormats {
@@ -39,6 +44,7 @@ impl LineFormats {
                 packages: owned(line.packages),
                 entries: entries(line),
                 removed: removed(line),
+                release: state_of_record(line),
             })
             .collect()
     }
@@ -61,6 +67,7 @@ impl LineFormats {
                             entry.removed.iter().map(|format| (entry.number, format.clone()))
                         })
                         .collect(),
+                    release: state_of_declaration(line),
                 }
             })
             .collect()
@@ -70,4 +77,57 @@ impl LineFormats {
     pub(super) fn newest(&self) -> Option<i32> {
         self.entries.last().map(|(number, _)| *number)
     }
+}
+
+/// The formats of an entry as the lock has them; `true` for those whose code is gone.
+fn formats<N: AsRef<str> + PartialEq>(formats: &[N], removed: &[N]) -> BTreeMap<String, bool> {
+    formats.iter().map(|name| (field(name.as_ref()), removed.contains(name))).collect()
+}
+
+/// The versions of other lines inside of an entry's data.
+fn embeds<N: AsRef<str>>(embeds: &[(N, i32)]) -> BTreeMap<String, i32> {
+    embeds.iter().map(|(name, number)| (field(name.as_ref()), *number)).collect()
+}
+
+/// The banned consumers, those of all data first.
+fn bans<N: AsRef<str>, C: AsRef<[i32]>>(all: &[i32], with: &[(N, C)]) -> BTreeSet<(i32, String)> {
+    let with = with.iter().flat_map(|(content, consumers)| {
+        consumers.as_ref().iter().map(|consumer| (*consumer, field(content.as_ref())))
+    });
+    all.iter().map(|consumer| (*consumer, String::new())).chain(with).collect()
+}
+
+/// The state of a line of a registry, if it says its release.
+fn state_of_record(line: &crate::LineRecord) -> Option<ReleaseState> {
+    let entries = line.entries.iter().map(|entry| {
+        let state = ReleasedEntry {
+            introduced: entry.introduced,
+            min_consumer: entry.min_consumer,
+            withdrawn: entry.withdrawn,
+            formats: formats(entry.formats, entry.removed),
+            embeds: embeds(entry.embeds),
+        };
+        (entry.number, state)
+    });
+    let bans = bans(line.bad_consumers, line.bad_consumers_with);
+    let bounds = (line.minimum, line.min_producer);
+    Some(ReleaseState::new(line.release?, bounds, bans, entries.collect()))
+}
+
+/// The same for a line of a versions.toml.
+#[cfg(feature = "parse")]
+fn state_of_declaration(line: &crate::LineDeclaration) -> Option<ReleaseState> {
+    let entries = line.entries.iter().map(|entry| {
+        let state = ReleasedEntry {
+            introduced: entry.introduced,
+            min_consumer: entry.min_consumer,
+            withdrawn: entry.withdrawn,
+            formats: formats(&entry.formats, &entry.removed),
+            embeds: embeds(&entry.embeds),
+        };
+        (entry.number, state)
+    });
+    let bans = bans(&line.bad_consumers, &line.bad_consumers_with);
+    let bounds = (line.minimum, line.min_producer);
+    Some(ReleaseState::new(line.release?, bounds, bans, entries.collect()))
 }

@@ -8,7 +8,9 @@ use std::{
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-use super::{Difference, Differences, Item, LineFormats, Lock, ParseLockError, difference};
+use super::{
+    Difference, Differences, Item, LineFormats, LineRelease, Lock, ParseLockError, difference,
+};
 use crate::Registry;
 
 /// Why the lock of a package could not be read, written or kept.
@@ -76,7 +78,13 @@ impl Package {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, LockError> {
         let root = root.into();
         let declarations = crate::read(&root.join("versions.toml"))?;
-        Ok(Self { root, lines: LineFormats::of_declarations(&declarations) })
+        Ok(Self::of_declarations(root, &declarations))
+    }
+
+    /// The package at `root` with these lines, which need not be those of its versions.toml.
+    #[cfg(feature = "parse")]
+    pub fn of_declarations(root: impl Into<PathBuf>, declarations: &crate::Declarations) -> Self {
+        Self { root: root.into(), lines: LineFormats::of_declarations(declarations) }
     }
 
     /// The path of the lock.
@@ -155,21 +163,54 @@ impl Package {
         Ok(differences)
     }
 
-    /// Writes the lock anew and returns how the package differed from the old one. What cannot be
-    /// frozen ([`Difference::NotNamed`], [`Difference::NoGolden`]) is an error, and nothing is
-    /// written.
+    /// The changes of the lines that the kinds of their releases do not allow. Files of golden bytes
+    /// are not read.
+    pub fn broken_releases(&self) -> Result<Vec<Difference>, LockError> {
+        Ok(self.frozen()?.broken_releases(&self.lines))
+    }
+
+    /// The lines whose release [`rewrite_released`](Self::rewrite_released) would move.
+    pub fn moved_releases(&self) -> Result<Vec<LineRelease>, LockError> {
+        Ok(self.frozen()?.moved_releases(&self.lines))
+    }
+
+    /// Writes the lock anew and returns how the package differed from the old one. The releases in
+    /// it stay.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Differs`], and nothing is written, with what cannot be frozen:
+    /// [`Difference::NotNamed`], [`Difference::NoGolden`], and what the release of a line does not
+    /// allow.
     pub fn rewrite(&self) -> Result<Vec<Difference>, LockError> {
+        self.rewrite_as(|lock| lock)
+    }
+
+    /// The same at a release: the lines that say theirs are as they are now in the lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`rewrite`](Self::rewrite).
+    pub fn rewrite_released(&self) -> Result<Vec<Difference>, LockError> {
+        self.rewrite_as(|lock| lock.with_releases(&self.lines))
+    }
+
+    fn rewrite_as(&self, change: impl FnOnce(Lock) -> Lock) -> Result<Vec<Difference>, LockError> {
         let (frozen, found) = (self.frozen()?, self.found()?);
         let differences = frozen.compare(&found, &self.lines);
         let refused = differences.iter().filter(|difference| {
-            matches!(difference, Difference::NotNamed { .. } | Difference::NoGolden { .. })
+            !matches!(
+                difference,
+                Difference::Changed { .. } | Difference::Gone { .. } | Difference::NotFrozen { .. }
+            )
         });
         let refused: Vec<Difference> = refused.cloned().collect();
         if !refused.is_empty() {
             return Err(Differences(refused).into());
         }
         let path = self.lock_path();
-        crate::file::replace(&path, &frozen.updated(&found, &self.lines).render())
+        let lock = change(frozen.updated(&found, &self.lines));
+        crate::file::replace(&path, &lock.render())
             .map_err(|source| LockError::Write { path, source })?;
         Ok(differences)
     }

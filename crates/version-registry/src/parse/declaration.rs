@@ -1,6 +1,8 @@
 //! What a versions.toml declares, owned.
 
-use crate::{Date, Dated, Selected, Standing, newest_of_age, select, select::standings};
+use crate::{
+    Date, Dated, ReleaseNumber, Selected, Standing, newest_of_age, select, select::standings,
+};
 
 /// A whole versions.toml that keeps every rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub struct LineDeclaration {
     pub packages: Vec<String>,
     /// `counts_days_from`.
     pub counts_days_from: Option<(i32, Date)>,
+    /// `release`.
+    pub release: Option<ReleaseNumber>,
     /// The `[[line.entry]]`s, oldest first.
     pub entries: Vec<EntryDeclaration>,
 }

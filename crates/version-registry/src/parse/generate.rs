@@ -170,6 +170,11 @@ impl Source<'_> {
         if let Some((number, day)) = line.counts_days_from {
             let _ = write!(rest, ".counting_days_from({number}, {})", self.date(day));
         }
+        if let Some(release) = line.release {
+            let (major, minor, patch) = (release.major(), release.minor(), release.patch());
+            let _ =
+                write!(rest, ".of_release({path}::ReleaseNumber::new({major}, {minor}, {patch}))");
+        }
         self.row(format_args!("    {rest},"));
     }
 

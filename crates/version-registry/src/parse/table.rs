@@ -6,7 +6,7 @@ use toml::{
 };
 
 use super::error::{Defect, RegistryError};
-use crate::Date;
+use crate::{Date, ReleaseNumber};
 
 /// Where in the registry we are, and what was found wrong so far.
 pub(super) struct Walk<'t> {
@@ -219,6 +219,19 @@ impl<'t> Walk<'t> {
             _ => None,
         };
         day.or_else(|| self.wrong_type(key, value, EXPECTED))
+    }
+
+    /// The `release` of a line; none if the key is missing.
+    pub(super) fn release(&mut self, table: &Table<'t>) -> Option<ReleaseNumber> {
+        let value = table.get_ref().get("release")?;
+        let text = self.text_of("release", value)?;
+        let release = text.parse().ok();
+        if release.is_none() {
+            let (key, expected) = ("release".to_owned(), "MAJOR.MINOR.PATCH, for example 1.4.0");
+            let defect = Defect::BadName { key, found: text.chars().take(40).collect(), expected };
+            self.report(value.span().start, defect);
+        }
+        release
     }
 
     /// The tables of an array of tables; none if the key is missing.

@@ -1,0 +1,166 @@
+//! The release of a line: its state in the lock, and what the next release may change.
+//!
+//! The rules are those of TensorFlow's data versioning. Within a MAJOR what was written stays
+//! readable, so that formats, the minimum and `min_producer` move at a major release only. Within a
+//! MAJOR.MINOR the patches read each other's data, so that no number is added or moved at a patch.
+//! An entry of a release never changes its day, its formats or its embedded versions.
+
+mod change;
+#[cfg(all(test, feature = "parse"))]
+mod tests;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use change::ReleaseChange;
+pub(super) use text::{field, take_row};
+
+use super::{Difference, LineFormats, Lock};
+use crate::{Date, ReleaseKind, ReleaseNumber};
+
+/// The bounds and entries of a line as a release has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReleaseState {
+    /// The release.
+    pub release: ReleaseNumber,
+    /// The current number of the line in the first release of the same MAJOR.MINOR.
+    pub minor_from: i32,
+    /// The oldest number that is read and written.
+    pub minimum: i32,
+    /// The oldest producer that is accepted.
+    pub min_producer: i32,
+    /// The banned consumers, each with the content of the data that it must not read; empty for
+    /// all data.
+    pub bans: BTreeSet<(i32, String)>,
+    /// The entries by their numbers.
+    pub entries: BTreeMap<i32, ReleasedEntry>,
+}
+
+/// An entry of a line as a release has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReleasedEntry {
+    /// The day from which builds read and write it.
+    pub introduced: Date,
+    /// The oldest consumer of its data.
+    pub min_consumer: i32,
+    /// Set for a number that was taken back.
+    pub withdrawn: bool,
+    /// The formats that changed with it; `true` for those whose code is gone.
+    pub formats: BTreeMap<String, bool>,
+    /// The versions of other lines for the values that its data holds.
+    pub embeds: BTreeMap<String, i32>,
+}
+
+/// A line whose release moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LineRelease {
+    /// The line.
+    pub line: String,
+    /// The release in the lock; `None` for the first one.
+    pub previous: Option<ReleaseNumber>,
+    /// The release in versions.toml.
+    pub release: ReleaseNumber,
+}
+
+impl LineRelease {
+    /// The kind of the release; `None` for the first one, and where the number stays.
+    pub fn kind(&self) -> Option<ReleaseKind> {
+        self.previous.and_then(|previous| ReleaseKind::of_step(previous, self.release).ok())
+    }
+}
+
+impl ReleaseState {
+    /// The state of a line in the first release of a minor one; `bounds` are its minimum and its
+    /// min_producer.
+    pub(super) fn new(
+        release: ReleaseNumber,
+        bounds: (i32, i32),
+        bans: BTreeSet<(i32, String)>,
+        entries: BTreeMap<i32, ReleasedEntry>,
+    ) -> Self {
+        let (minimum, min_producer) = bounds;
+        let state = Self { release, minor_from: minimum, minimum, min_producer, bans, entries };
+        Self { minor_from: state.current().unwrap_or(minimum), ..state }
+    }
+
+    /// The newest number that is not withdrawn.
+    fn current(&self) -> Option<i32> {
+        let used = self.entries.iter().rfind(|(_, entry)| !entry.withdrawn);
+        used.map(|(number, _)| *number)
+    }
+
+    /// The same as the release after `previous`: a patch is of the minor release before it.
+    fn after(&self, previous: Option<&Self>) -> Self {
+        let patched = previous.filter(|previous| previous.release.is_of_minor_of(self.release));
+        let minor_from = patched.map_or(self.minor_from, |patched| patched.minor_from);
+        Self { minor_from, ..self.clone() }
+    }
+}
+
+impl Lock {
+    /// The lines with a release, each as it was at the last one.
+    pub fn releases(&self) -> impl Iterator<Item = (&str, &ReleaseState)> {
+        self.releases.iter().map(|(line, state)| (line.as_str(), state))
+    }
+
+    /// This lock with these lines as released: what `serdes versions release` leaves.
+    #[must_use]
+    pub fn with_releases(mut self, lines: &[LineFormats]) -> Lock {
+        for line in lines {
+            if let Some(state) = &line.release {
+                let state = state.after(self.releases.get(&line.name));
+                self.releases.insert(line.name.clone(), state);
+            }
+        }
+        self
+    }
+
+    /// The lines whose release is not that of this lock, in their order.
+    pub fn moved_releases(&self, lines: &[LineFormats]) -> Vec<LineRelease> {
+        let moved = lines.iter().filter_map(|line| {
+            let release = line.release.as_ref()?.release;
+            let previous = self.releases.get(&line.name).map(|state| state.release);
+            let line = line.name.clone();
+            (previous != Some(release)).then_some(LineRelease { line, previous, release })
+        });
+        moved.collect()
+    }
+
+    /// The changes of these lines that the kinds of their releases do not allow.
+    pub fn broken_releases(&self, lines: &[LineFormats]) -> Vec<Difference> {
+        let mut differences = Vec::new();
+        for (name, released) in &self.releases {
+            let line = lines.iter().find(|line| line.name == *name);
+            let Some(state) = line.and_then(|line| line.release.as_ref()) else {
+                let (line, released) = (name.clone(), released.release);
+                differences.push(Difference::NoRelease { line, released });
+                continue;
+            };
+            differences.extend(broken(name, released, state));
+        }
+        differences
+    }
+}
+
+/// The changes of a line that the kind of its release does not allow.
+fn broken(line: &str, released: &ReleaseState, found: &ReleaseState) -> Vec<Difference> {
+    let (line, previous, release) = (line.to_owned(), released.release, found.release);
+    if release < previous {
+        return vec![Difference::ReleaseGoesBack { line, found: release, released: previous }];
+    }
+    // A release that is out allows nothing, so that nothing is of no kind.
+    let kind = ReleaseKind::of_step(previous, release).ok();
+    let changes = change::changes(released, found).into_iter();
+    changes
+        .filter(|change| change.needs().is_none_or(|needs| Some(needs) > kind))
+        .map(|change| Difference::NotInRelease {
+            line: line.clone(),
+            change,
+            released: previous,
+            release,
+        })
+        .collect()
+}
