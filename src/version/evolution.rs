@@ -101,7 +101,6 @@
 mod changes;
 mod error;
 mod operation;
-mod release;
 #[cfg(test)]
 mod tests;
 
@@ -112,7 +111,7 @@ use serdes_version_registry::newest_of_age;
 pub use changes::{Changes, PlannedEntry};
 pub use error::EvolutionError;
 pub use operation::{FORWARD_COMPATIBILITY_DAYS, OperationAddition, OperationBan};
-pub use release::ReleaseKind;
+pub use serdes_version_registry::{ReleaseError, ReleaseKind};
 
 use super::{Consumer, Date, Entry, Line, LineRecord, Producer};
 

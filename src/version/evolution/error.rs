@@ -1,6 +1,6 @@
 //! Why a step is refused.
 
-use super::Date;
+use super::{Date, ReleaseError};
 
 /// A step that would leave readers behind, or numbers that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,18 +112,7 @@ pub enum EvolutionError {
         /// The day.
         day: Date,
     },
-    /// A text that is no release.
-    #[error("{found:?} is no release; write MAJOR.MINOR.PATCH, for example 2.21.0")]
-    NotARelease {
-        /// The text found, cut at 40 characters.
-        found: String,
-    },
-    /// A release that does not come later.
-    #[error("{found} does not come after {previous}; releases only go up")]
-    ReleaseGoesBack {
-        /// The release.
-        found: String,
-        /// The one before it.
-        previous: String,
-    },
+    /// A text that is no release, or releases that do not rise.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
 }
