@@ -208,10 +208,10 @@ mod tests {
         let all = VersionRange::new(0, i32::MAX).unwrap();
         assert_eq!(Versions::negotiate(every, all), Ok(Versions::current()));
         let error = Versions::negotiate(newer, all).unwrap_err();
-        assert_eq!(error.line, "device_state");
+        assert_eq!(error.line(), "device_state");
         let specs = VersionRange::new(1 << 20, i32::MAX).unwrap();
         let error = Versions::negotiate(every, specs).unwrap_err();
-        assert_eq!(error.line, "ifrt_serdes");
+        assert_eq!(error.line(), "ifrt_serdes");
     }
 
     #[test]

@@ -1,20 +1,11 @@
 //! The choice of versions: what each side offers, and what both then speak.
 
-use std::fmt;
-
-use super::{ProxyError, Ranges, status::status};
+use super::{Agreement, ProxyError, Ranges, status::status};
 use crate::{
     codec::Status,
     proto::xla::ifrt::proxy::{GrpcGetVersionRequest, IfrtProxyVersion},
-    version::{AnyVersionAccessor, Ifrt, Line, ProxyProtocol, Side, Version, VersionRange},
+    version::{AnyVersionAccessor, Line, Side, Version, VersionRange},
 };
-
-/// What both sides of a session speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Agreement {
-    protocol: Version<ProxyProtocol>,
-    serdes: Version<Ifrt>,
-}
 
 impl Ranges {
     /// Fails if this build does not speak all of both ranges.
@@ -22,8 +13,8 @@ impl Ranges {
     /// # Errors
     /// [`ProxyError::Configuration`], which names the range and what this build speaks.
     pub fn check_supported(self) -> Result<Self, ProxyError> {
-        check_supported(self.protocol)?;
-        check_supported(self.serdes)?;
+        check_supported(self.protocol())?;
+        check_supported(self.serdes())?;
         Ok(self)
     }
 
@@ -34,10 +25,8 @@ impl Ranges {
     /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol is looked at first.
     /// The client shows the text to its user.
     pub fn answer(self, client: Self) -> Result<Agreement, Status> {
-        Ok(Agreement {
-            protocol: choose(self.protocol, client.protocol)?,
-            serdes: choose(self.serdes, client.serdes)?,
-        })
+        let protocol = choose(self.protocol(), client.protocol())?;
+        Ok(Agreement::new(protocol, choose(self.serdes(), client.serdes())?))
     }
 
     /// The versions that a client claims to have been given, if they lie in these ranges.
@@ -45,10 +34,9 @@ impl Ranges {
     /// # Errors
     /// FAILED_PRECONDITION with the number and the range.
     pub(super) fn confirm(self, version: IfrtProxyVersion) -> Result<Agreement, Status> {
-        Ok(Agreement {
-            protocol: confirm(self.protocol, version.protocol_version)?,
-            serdes: confirm(self.serdes, version.ifrt_serdes_version_number)?,
-        })
+        let protocol = confirm(self.protocol(), version.protocol_version)?;
+        let serdes = confirm(self.serdes(), version.ifrt_serdes_version_number)?;
+        Ok(Agreement::new(protocol, serdes))
     }
 
     pub(super) fn to_request(self) -> GrpcGetVersionRequest {
@@ -56,8 +44,8 @@ impl Ranges {
             Some(IfrtProxyVersion { protocol_version, ifrt_serdes_version_number })
         };
         GrpcGetVersionRequest {
-            min_version: version(self.protocol.minimum(), self.serdes.minimum()),
-            max_version: version(self.protocol.maximum(), self.serdes.maximum()),
+            min_version: version(self.protocol().minimum(), self.serdes().minimum()),
+            max_version: version(self.protocol().maximum(), self.serdes().maximum()),
         }
     }
 
@@ -68,38 +56,18 @@ impl Ranges {
     pub(super) fn from_request(request: &GrpcGetVersionRequest) -> Result<Self, Status> {
         let low = request.min_version.unwrap_or_default();
         let high = request.max_version.unwrap_or_default();
-        Ok(Self {
-            protocol: range(low.protocol_version, high.protocol_version)?,
-            serdes: range(low.ifrt_serdes_version_number, high.ifrt_serdes_version_number)?,
-        })
+        let protocol = range(low.protocol_version, high.protocol_version)?;
+        let serdes = range(low.ifrt_serdes_version_number, high.ifrt_serdes_version_number)?;
+        Ok(Self::new(protocol, serdes))
     }
 }
 
 impl Agreement {
-    /// The version of the protocol.
-    #[must_use]
-    pub const fn protocol(self) -> Version<ProxyProtocol> {
-        self.protocol
-    }
-
-    /// The version that IFRT values are written with.
-    #[must_use]
-    pub const fn serdes(self) -> Version<Ifrt> {
-        self.serdes
-    }
-
     pub(super) fn to_proto(self) -> IfrtProxyVersion {
         IfrtProxyVersion {
-            protocol_version: self.protocol.number(),
-            ifrt_serdes_version_number: self.serdes.number(),
+            protocol_version: self.protocol().number(),
+            ifrt_serdes_version_number: self.serdes().number(),
         }
-    }
-}
-
-/// `protocol 25, serdes 6`
-impl fmt::Display for Agreement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "protocol {}, serdes {}", self.protocol, self.serdes)
     }
 }
 
@@ -127,7 +95,7 @@ fn range<L: Line>(minimum: i32, maximum: i32) -> Result<VersionRange<L>, Status>
 
 fn choose<L: Line>(server: VersionRange<L>, client: VersionRange<L>) -> Result<Version<L>, Status> {
     AnyVersionAccessor::negotiate(server, client).map_err(|error| {
-        let side = match error.upgrade {
+        let side = match error.upgrade() {
             Side::Ours => "server",
             Side::Theirs => "client",
         };
@@ -156,10 +124,10 @@ mod tests {
     use crate::codec::StatusCode;
 
     fn ranges(protocol: (i32, i32), serdes: (i32, i32)) -> Ranges {
-        Ranges {
-            protocol: VersionRange::new(protocol.0, protocol.1).unwrap(),
-            serdes: VersionRange::new(serdes.0, serdes.1).unwrap(),
-        }
+        Ranges::new(
+            VersionRange::new(protocol.0, protocol.1).unwrap(),
+            VersionRange::new(serdes.0, serdes.1).unwrap(),
+        )
     }
 
     /// A build, and what it offers: protocol and SerDes numbers, both ends included.
@@ -201,8 +169,8 @@ mod tests {
                 let expected = (rule(*server_protocol, protocol), rule(*server_serdes, serdes));
                 match (answer, expected) {
                     (Ok(answer), (Some(protocol), Some(serdes))) => {
-                        assert_eq!(answer.protocol.number(), protocol, "{name}");
-                        assert_eq!(answer.serdes.number(), serdes, "{name}");
+                        assert_eq!(answer.protocol().number(), protocol, "{name}");
+                        assert_eq!(answer.serdes().number(), serdes, "{name}");
                     }
                     (Err(status), (None, _) | (_, None)) => {
                         assert_eq!(status.code(), StatusCode::InvalidArgument);
@@ -238,7 +206,7 @@ mod tests {
         };
         let client = Ranges::from_request(&request).unwrap();
         let answer = Ranges::supported().answer(client).unwrap();
-        assert_eq!((answer.protocol.number(), answer.serdes.number()), (25, 0));
+        assert_eq!((answer.protocol().number(), answer.serdes().number()), (25, 0));
     }
 
     #[test]

@@ -49,7 +49,6 @@ mod client;
 mod error;
 mod handshake;
 mod health;
-mod ranges;
 mod requests;
 mod server;
 mod service;
@@ -61,10 +60,10 @@ pub use client::{
     negotiate_with,
 };
 pub use error::ProxyError;
-pub use handshake::Agreement;
 pub use health::Health;
-pub use ranges::Ranges;
 pub use server::{
     Limits, LocalSession, Metrics, ServedDevices, Server, ServerBuilder, StateHolder, Tokens,
     TrialCompiler, TrialFailure,
 };
+
+pub use crate::version::proxy::{Agreement, Ranges};

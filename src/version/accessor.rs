@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Date, Line, NegotiationError, Selection, Side, UnknownVersion, Version, VersionRange};
+use super::{Date, Line, NegotiationError, Selection, UnknownVersion, Version, VersionRange};
 
 /// A line has no version yet on the day asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -163,12 +163,7 @@ impl<L: Line> AnyVersionAccessor<L> {
         let common = L::ENTRIES.iter().rev().map(|entry| entry.number).find(|number| {
             usable::<L>(*number) && ours.contains(*number) && theirs.contains(*number)
         });
-        common.map(Version::from_number).ok_or_else(|| NegotiationError {
-            line: L::NAME,
-            ours: ours.to_string(),
-            theirs: theirs.to_string(),
-            upgrade: if ours.maximum() <= theirs.maximum() { Side::Ours } else { Side::Theirs },
-        })
+        common.map(Version::from_number).ok_or_else(|| NegotiationError::between(ours, theirs))
     }
 }
 

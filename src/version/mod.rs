@@ -15,6 +15,7 @@
 //! Ages count to the line's own day, `as_of` of its versions.toml. A line may have another window
 //! than four weeks ([`Line::WINDOW_DAYS`]), which is then what [`Week4OldVersionAccessor`] gives. A
 //! line that is younger than that has nothing older than its first version: [`Selection`] tells.
+//! [`proxy`] negotiates both lines of the IFRT proxy together.
 //!
 //! ```
 //! use serdes::version::{SerDesAnyVersionAccessor, SerDesVersion, SerDesWeek4OldVersionAccessor, VersionRange};
@@ -34,6 +35,7 @@ mod embedded;
 pub mod evolution;
 mod line;
 mod lines;
+pub mod proxy;
 mod range;
 mod selection;
 #[cfg(feature = "serde")]
@@ -53,11 +55,11 @@ pub(crate) use embedded::embedded_number;
 pub(crate) use embedded::is_same;
 pub use line::{Line, Version};
 pub use lines::*;
-pub use range::{EmptyRange, NegotiationError, Side, UnknownVersion, VersionRange};
+pub use range::{EmptyRange, NegotiationError, NumberRange, Side, UnknownVersion, VersionRange};
 pub use selection::Selection;
 pub use serdes_version_registry::{
     Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
-    Registry, Release, StaleRegistry, TypeFormats,
+    Registry, Release, ReleaseNumber, StaleRegistry, TypeFormats,
 };
 pub use version_def::{Consumer, Producer, Rejection, VersionDef, VersionRule};
 

@@ -75,19 +75,96 @@ pub enum Side {
     Theirs,
 }
 
-/// No version is common to both sides.
+/// An inclusive range of numbers of a line that is named beside it.
+///
+/// The line is not part of the type, so that the error of any negotiation is one type.
+/// [`VersionRange::try_from`] takes its two ends where the line is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumberRange {
+    minimum: i32,
+    maximum: i32,
+}
+
+impl NumberRange {
+    /// The lowest number.
+    pub const fn minimum(self) -> i32 {
+        self.minimum
+    }
+
+    /// The highest number.
+    pub const fn maximum(self) -> i32 {
+        self.maximum
+    }
+
+    /// Returns `true` if `number` lies inside.
+    pub const fn contains(self, number: i32) -> bool {
+        self.minimum <= number && number <= self.maximum
+    }
+}
+
+impl<L: Line> From<VersionRange<L>> for NumberRange {
+    fn from(range: VersionRange<L>) -> Self {
+        Self { minimum: range.minimum, maximum: range.maximum }
+    }
+}
+
+impl fmt::Display for NumberRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.minimum, self.maximum)
+    }
+}
+
+/// An error of a negotiation: both sides have no version in common.
+///
+/// ```
+/// use serdes::version::{SerDesAnyVersionAccessor, Side, VersionRange};
+///
+/// let theirs = VersionRange::try_from((7, 9))?;
+/// let error = SerDesAnyVersionAccessor::negotiate(VersionRange::supported(), theirs).unwrap_err();
+/// assert_eq!((error.line(), error.upgrade()), ("ifrt_serdes", Side::Ours));
+/// assert_eq!((error.ours().maximum(), error.theirs().minimum()), (6, 7));
+/// assert_eq!(
+///     error.to_string(),
+///     "no common ifrt_serdes version: ours is 0..6, theirs is 7..9; upgrade this side"
+/// );
+/// # Ok::<(), serdes::version::EmptyRange>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no common {line} version: ours is {ours}, theirs is {theirs}; upgrade {}", match .upgrade { Side::Ours => "this side", Side::Theirs => "the peer" })]
-#[non_exhaustive]
 pub struct NegotiationError {
+    line: &'static str,
+    ours: NumberRange,
+    theirs: NumberRange,
+    upgrade: Side,
+}
+
+impl NegotiationError {
+    /// The error of these ranges of one line. The side whose range ends first is the one to
+    /// upgrade; ours, where both end with the same number.
+    pub(super) fn between<L: Line>(ours: VersionRange<L>, theirs: VersionRange<L>) -> Self {
+        let upgrade = if ours.maximum <= theirs.maximum { Side::Ours } else { Side::Theirs };
+        Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
+    }
+
     /// The name of the line.
-    pub line: &'static str,
-    /// Our range, as text.
-    pub ours: String,
-    /// The peer's range, as text.
-    pub theirs: String,
-    /// Who must be upgraded.
-    pub upgrade: Side,
+    pub const fn line(&self) -> &'static str {
+        self.line
+    }
+
+    /// The range of this side.
+    pub const fn ours(&self) -> NumberRange {
+        self.ours
+    }
+
+    /// The range of the peer.
+    pub const fn theirs(&self) -> NumberRange {
+        self.theirs
+    }
+
+    /// The side that must be upgraded.
+    pub const fn upgrade(&self) -> Side {
+        self.upgrade
+    }
 }
 
 /// A number that is not a version of the line that this build reads and writes.

@@ -183,12 +183,12 @@ fn a_failed_negotiation_names_both_ranges_and_the_old_side() {
         let error =
             SerDesAnyVersionAccessor::negotiate(range(ours.0, ours.1), range(theirs.0, theirs.1))
                 .unwrap_err();
-        assert_eq!(error.upgrade, upgrade, "{ours:?} {theirs:?}");
+        assert_eq!(error.upgrade(), upgrade, "{ours:?} {theirs:?}");
         let protocol = AnyVersionAccessor::<ProxyProtocol>::negotiate(
             VersionRange::new(ours.0 + 15, ours.1 + 15).unwrap(),
             VersionRange::new(theirs.0 + 15, theirs.1 + 15).unwrap(),
         );
-        assert_eq!(protocol.unwrap_err().upgrade, upgrade, "{ours:?} {theirs:?}");
+        assert_eq!(protocol.unwrap_err().upgrade(), upgrade, "{ours:?} {theirs:?}");
         for range in [ours, theirs] {
             let text = format!("{}..{}", range.0, range.1);
             assert!(error.to_string().contains(&text), "{error}");
@@ -250,7 +250,7 @@ fn withdrawn_numbers_and_holes_are_never_selected() {
     assert_eq!(negotiate(0, 9), Ok(3));
     assert_eq!(negotiate(0, 2), Ok(0));
     let error = negotiate(1, 2).unwrap_err();
-    assert_eq!(error.upgrade, Side::Theirs);
+    assert_eq!(error.upgrade(), Side::Theirs);
 }
 
 #[test]
