@@ -35,6 +35,8 @@ mod embedded;
 pub mod evolution;
 mod line;
 mod lines;
+#[cfg(test)]
+mod property_tests;
 pub mod proxy;
 mod range;
 mod selection;

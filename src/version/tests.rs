@@ -97,7 +97,7 @@ fn a_selection_that_is_younger_than_its_name_says_so() {
 
 /// A line that promises three months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Quarterly;
+pub(super) struct Quarterly;
 
 impl Line for Quarterly {
     const NAME: &'static str = "quarterly";
@@ -217,7 +217,7 @@ fn the_accessor_for_any_number_refuses_what_this_build_does_not_have() {
 
 /// A line with a hole (2), a withdrawn current number (4) and a withdrawn number inside (1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Holed;
+pub(super) struct Holed;
 
 impl Line for Holed {
     const NAME: &'static str = "holed";

@@ -2,8 +2,9 @@
 
 use proptest::{collection::vec, prelude::*};
 use serdes_version_registry::{
-    Date, Dated, Defect,
+    Date, Dated, Defect, ReleaseKind, ReleaseNumber,
     edit::{NewEntry, add_entry, move_as_of},
+    lock::{LineFormats, Lock},
     newest_of_age, parse, select,
 };
 
@@ -47,7 +48,143 @@ fn without_withdrawn(entries: Vec<Dated>) -> Vec<Dated> {
     entries.into_iter().map(|entry| Dated { withdrawn: false, ..entry }).collect()
 }
 
+const RELEASED: ReleaseNumber = ReleaseNumber::new(1, 4, 2);
+
+/// A line of a release, its bounds among the entries that are in use.
+#[derive(Clone, Debug)]
+struct Released {
+    entries: Vec<Dated>,
+    minimum: i32,
+    min_producer: i32,
+}
+
+impl Released {
+    fn of(entries: Vec<Dated>, minimum: usize, min_producer: i32) -> Option<Self> {
+        let used: Vec<i32> =
+            entries.iter().filter(|entry| !entry.withdrawn).map(|entry| entry.number).collect();
+        let minimum = *used.get(minimum % used.len().max(1))?;
+        let min_producer = min_producer.min(*used.last()?);
+        Some(Self { entries, minimum, min_producer })
+    }
+
+    fn lines(&self, release: ReleaseNumber) -> Vec<LineFormats> {
+        let bounds = format!(
+            "minimum = {}\nmin_producer = {}\nrelease = \"{release}\"\n",
+            self.minimum, self.min_producer
+        );
+        let text = text(&self.entries, 400);
+        let text = text.replacen(&format!("minimum = {}\n", self.entries[0].number), &bounds, 1);
+        LineFormats::of_declarations(&parse("versions.toml", &text).unwrap())
+    }
+
+    /// The least kind of release in which this follows `before`; `None` if it never may.
+    fn needs(&self, before: &Self) -> Option<ReleaseKind> {
+        let mut needs = ReleaseKind::Patch;
+        let newest = before.entries.last().unwrap().number;
+        for old in &before.entries {
+            let new = self.entries.iter().find(|entry| entry.number == old.number)?;
+            if new.introduced != old.introduced {
+                return None;
+            }
+            if new.withdrawn != old.withdrawn {
+                needs = needs.max(ReleaseKind::Minor);
+            }
+        }
+        if self.entries.last().unwrap().number != newest || self.minimum < before.minimum {
+            needs = needs.max(ReleaseKind::Minor);
+        }
+        if self.minimum > before.minimum || self.min_producer > before.min_producer {
+            needs = ReleaseKind::Major;
+        }
+        Some(needs)
+    }
+}
+
+/// A line at a release, and the line some time after.
+fn releases() -> impl Strategy<Value = (Released, Released)> {
+    let bounds = || (0usize..3, 0i32..3);
+    let changes = (
+        0usize..3,
+        prop::option::weighted(0.3, any::<prop::sample::Index>()),
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.1),
+    );
+    let later = (entries(), bounds(), bounds(), prop::bool::ANY, changes);
+    later.prop_filter_map("a line has an entry in use", |(all, before, after, same, changes)| {
+        let (added, toggled, dropped, moved) = changes;
+        let old = all.get(..all.len().saturating_sub(added).max(1))?.to_vec();
+        let mut new = all;
+        if let Some(at) = toggled {
+            let at = at.index(new.len());
+            new[at].withdrawn = !new[at].withdrawn;
+        }
+        if moved {
+            let last = new.last_mut()?;
+            last.introduced = last.introduced.plus_days(1)?;
+        }
+        if dropped {
+            new.remove(0);
+        }
+        let before = Released::of(old, before.0, before.1)?;
+        let mut after = Released::of(new, after.0, after.1)?;
+        let is_used = |number| after.entries.iter().any(|e| e.number == number && !e.withdrawn);
+        if same && is_used(before.minimum) {
+            (after.minimum, after.min_producer) =
+                (before.minimum, before.min_producer.min(after.min_producer));
+        }
+        Some((before, after))
+    })
+}
+
 proptest! {
+    #[test]
+    fn release_allows_what_its_kind_allows((before, after) in releases()) {
+        let lock = Lock::new().with_releases(&before.lines(RELEASED));
+        prop_assert_eq!(lock.broken_releases(&before.lines(RELEASED)), []);
+        let needs = after.needs(&before);
+        for kind in [ReleaseKind::Patch, ReleaseKind::Minor, ReleaseKind::Major] {
+            let release = RELEASED.next(kind).unwrap();
+            let broken = lock.broken_releases(&after.lines(release));
+            let is_allowed = needs.is_some_and(|needs| kind >= needs);
+            prop_assert_eq!(broken.is_empty(), is_allowed, "{}: {:?}", kind, broken);
+            let text = lock.clone().with_releases(&after.lines(release)).render();
+            let read = Lock::parse("versions.lock", &text).unwrap();
+            prop_assert_eq!(read.broken_releases(&after.lines(release)), []);
+        }
+    }
+
+    #[test]
+    fn release_numbers_are_ordered_as_their_kinds(
+        one in (0u64..4, 0u64..4, 0u64..4), other in (0u64..4, 0u64..4, 0u64..4),
+    ) {
+        let (one, other) =
+            (ReleaseNumber::new(one.0, one.1, one.2), ReleaseNumber::new(other.0, other.1, other.2));
+        prop_assert_eq!(one.to_string().parse(), Ok(one));
+        match ReleaseKind::of_step(one, other) {
+            Ok(kind) => {
+                prop_assert!(one < other && one.next(kind).unwrap() <= other);
+                prop_assert_eq!(kind == ReleaseKind::Patch, one.is_of_minor_of(other));
+            }
+            Err(_) => prop_assert!(other <= one),
+        }
+    }
+
+    #[test]
+    fn selection_of_a_line_lies_between_its_bounds(
+        entries in entries(), minimum in 0usize..3, day in 0i64..400, days in 0i64..100,
+    ) {
+        let line = Released::of(entries, minimum, 0);
+        prop_assume!(line.is_some());
+        let Released { entries, minimum, .. } = line.unwrap();
+        let day = first_day().plus_days(day).unwrap();
+        let of_age = |days| newest_of_age(entries.iter().copied(), minimum, day, days);
+        prop_assert_eq!(of_age(0).is_some(), of_age(days).is_some());
+        if let Some((old, current)) = of_age(days).zip(of_age(0)) {
+            prop_assert!(minimum <= old && old <= current);
+            prop_assert!(entries.iter().any(|entry| entry.number == old && !entry.withdrawn));
+        }
+    }
+
     #[test]
     fn selection_is_the_newest_of_its_age(
         entries in entries(), minimum in 0i32..12, day in 0i64..400, days in 0i64..100,
