@@ -54,7 +54,8 @@ pub(crate) enum VersionsCommand {
     ///
     /// The entry goes to the end of its line, with the next number (the day's, in a line that
     /// counts days); everything else in the file stays as it is, but as_of, which moves forward to
-    /// the entry's day. What breaks a rule of the file is refused, and nothing is written.
+    /// the entry's day. What breaks a rule of the file, or is not for the kind of the line's next
+    /// release, is refused, and nothing is written.
     #[command(
         after_help = "Examples:\n  serdes versions add snapshots --formats Snapshot --summary 'seeds of the shards'\n  \
 serdes versions add snapshots --formats Snapshot,Shard --introduced 2026-12-01 --directory my-crate --dry-run"
@@ -62,8 +63,9 @@ serdes versions add snapshots --formats Snapshot,Shard --introduced 2026-12-01 -
     Add(AddVersionArguments),
     /// Move as_of of versions.toml to the day of a release, and freeze the formats that are new.
     ///
-    /// The day decides what week_4_old is in the released build. A frozen format that changed, or a
-    /// new one without golden bytes, is refused, and nothing is written.
+    /// The day decides what week_4_old is in the released build. A frozen format that changed, a new
+    /// one without golden bytes, or a change that is not for the kind of a line's release (patch,
+    /// minor, major), is refused, and nothing is written.
     #[command(
         after_help = "Examples:\n  serdes versions release\n  serdes versions release --date 2026-12-24 --directory my-crate"
     )]
@@ -82,6 +84,10 @@ pub(crate) struct InitVersionsArguments {
     /// The day from which builds read and write it (YYYY-MM-DD); today by default.
     #[arg(long, value_name = "DATE")]
     pub(crate) introduced: Option<String>,
+    /// The release that the line is of (MAJOR.MINOR.PATCH), for a line that is held to the kinds of
+    /// its releases.
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) release: Option<String>,
     /// The folder of the crate.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
@@ -131,6 +137,9 @@ pub(crate) struct AddVersionArguments {
     /// The oldest consumer of its data.
     #[arg(long, value_name = "N")]
     pub(crate) min_consumer: Option<i32>,
+    /// The release of the line with it (MAJOR.MINOR.PATCH); the line's `release` moves there.
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) release: Option<String>,
     /// The folder with versions.toml.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,

@@ -52,5 +52,6 @@ mod signals;
 mod streams;
 mod terminals;
 mod testkit;
+mod version_releases;
 mod versions;
 mod versions_crate;

@@ -4,7 +4,7 @@ use serde_json::json;
 use serdes::version::Date;
 use serdes_version_registry::edit::{EditError, FirstLine};
 
-use super::options::{FILE, day};
+use super::options::{FILE, day, release};
 use crate::{
     arguments::InitVersionsArguments,
     failure::Failure,
@@ -21,7 +21,11 @@ pub(super) fn run(
     let introduced = arguments.introduced.as_deref();
     let introduced =
         introduced.map(|text| day("--introduced", text)).transpose()?.unwrap_or_else(Date::today);
-    let first = FirstLine::new(&arguments.line, &arguments.format, introduced);
+    let release = release(arguments.release.as_deref())?;
+    let mut first = FirstLine::new(&arguments.line, &arguments.format, introduced);
+    if let Some(release) = release {
+        first = first.with_release(release);
+    }
     first.write(&path).map_err(|error| match error {
         EditError::Exists { .. } => Failure::no(error),
         error => Failure::of(error),
@@ -35,6 +39,7 @@ pub(super) fn run(
             "number": 0,
             "introduced": introduced.to_string(),
             "formats": [arguments.format],
+            "release": release.map(|release| release.to_string()),
             "next": next,
         }))?;
     }

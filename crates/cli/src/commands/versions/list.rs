@@ -2,7 +2,7 @@
 
 use comfy_table::{Table, presets::NOTHING};
 use serde_json::json;
-use serdes::version::{Date, EntryStatus, LineRecord, StaleRegistry, registry};
+use serdes::version::{Date, EntryStatus, LineRecord, ReleaseNumber, StaleRegistry, registry};
 use serdes_version_registry::{Declarations, EntryDeclaration, LineDeclaration, Standing, read};
 
 use super::options::{FILE, day};
@@ -17,6 +17,7 @@ use crate::{
 struct Row<'r> {
     line: &'r str,
     window_days: i64,
+    release: Option<ReleaseNumber>,
     number: i32,
     introduced: Date,
     summary: &'r str,
@@ -60,7 +61,7 @@ pub(crate) fn entries(on: Date) -> Vec<serde_json::Value> {
     let lines = registry().lines.iter();
     let of_line = |line: &LineRecord| {
         let rows = line.on(on);
-        rows.iter().map(|entry| object(&of_entry(entry, line.window_days))).collect::<Vec<_>>()
+        rows.iter().map(|entry| object(&of_entry(entry, line))).collect::<Vec<_>>()
     };
     lines.flat_map(of_line).collect()
 }
@@ -68,8 +69,9 @@ pub(crate) fn entries(on: Date) -> Vec<serde_json::Value> {
 fn of_this_build(on: Date, terminal: &mut Terminal) -> Result<(), Failure> {
     for line in registry().lines {
         let rows = line.on(on);
-        let rows = rows.iter().map(|entry| of_entry(entry, line.window_days));
-        lines(line.name, line.summary, line.window_days, rows, terminal)?;
+        let rows = rows.iter().map(|entry| of_entry(entry, line));
+        let title = Title::new(line.name, line.summary, line.window_days, line.release);
+        lines(&title, rows, terminal)?;
     }
     Ok(())
 }
@@ -78,7 +80,8 @@ fn of_file(declarations: &Declarations, on: Date, terminal: &mut Terminal) -> Re
     for line in &declarations.lines {
         let rows = line.entries.iter().zip(line.on(on));
         let rows = rows.map(|(entry, standing)| of_declaration(line, entry, standing));
-        lines(&line.name, &line.summary, line.window_days, rows, terminal)?;
+        let title = Title::new(&line.name, &line.summary, line.window_days, line.release);
+        lines(&title, rows, terminal)?;
     }
     Ok(())
 }
@@ -89,20 +92,30 @@ fn warn_of_age(file: &dyn std::fmt::Display, as_of: Date, terminal: &mut Termina
     }
 }
 
+/// The row above the entries of a line.
+struct Title {
+    name: String,
+    /// The summary, then the release and the window where they are said.
+    rest: String,
+}
+
+impl Title {
+    fn new(name: &str, summary: &str, window_days: i64, release: Option<ReleaseNumber>) -> Self {
+        let release = release.map(|release| format!("release {release}"));
+        let window = (window_days != 28).then(|| format!("window of {window_days} days"));
+        let said: Vec<String> = release.into_iter().chain(window).collect();
+        let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
+        Self { name: shown(name).to_string(), rest: format!("{}{said}", shown(summary)) }
+    }
+}
+
 /// One line with its entries.
 fn lines<'r>(
-    name: &str,
-    summary: &str,
-    window_days: i64,
+    Title { name, rest }: &Title,
     rows: impl Iterator<Item = Row<'r>>,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let window = match window_days {
-        28 => String::new(),
-        days => format!(" (window of {days} days)"),
-    };
-    let (name, summary) = (shown(name), shown(summary));
-    terminal.line(format_args!("{NAME}{name}{NAME:#}  {FAINT}{summary}{window}{FAINT:#}"))?;
+    terminal.line(format_args!("{NAME}{name}{NAME:#}  {FAINT}{rest}{FAINT:#}"))?;
     let mut table = Table::new();
     table.load_preset(NOTHING);
     for row in rows {
@@ -118,10 +131,11 @@ fn lines<'r>(
     terminal.line("")
 }
 
-fn of_entry<'r>(entry: &EntryStatus, window_days: i64) -> Row<'r> {
+fn of_entry<'r>(entry: &EntryStatus, line: &LineRecord) -> Row<'r> {
     Row {
         line: entry.line,
-        window_days,
+        window_days: line.window_days,
+        release: line.release,
         number: entry.number,
         introduced: entry.introduced,
         summary: entry.summary,
@@ -143,6 +157,7 @@ fn of_declaration<'r>(
     Row {
         line: &line.name,
         window_days: line.window_days,
+        release: line.release,
         number: entry.number,
         introduced: entry.introduced,
         summary: &entry.summary,
@@ -199,5 +214,6 @@ fn object(row: &Row<'_>) -> serde_json::Value {
         "withdrawn": row.withdrawn,
         "younger_than_window": row.younger_than_window,
         "window_days": row.window_days,
+        "release": row.release.map(|release| release.to_string()),
     })
 }

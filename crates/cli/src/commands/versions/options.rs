@@ -1,6 +1,6 @@
-//! What the options of these commands name: a day, and beside the folder the file that is in it.
+//! The values of options of these commands, and the name of the file in their folder.
 
-use serdes::version::Date;
+use serdes::version::{Date, ReleaseNumber};
 
 use crate::failure::Failure;
 
@@ -10,4 +10,12 @@ pub(super) const FILE: &str = "versions.toml";
 /// The day that an option names.
 pub(super) fn day(option: &str, text: &str) -> Result<Date, Failure> {
     text.parse::<Date>().map_err(|error| Failure::new(format_args!("{option} {text}: {error}")))
+}
+
+/// The release that `--release` names, if it is given.
+pub(super) fn release(text: Option<&str>) -> Result<Option<ReleaseNumber>, Failure> {
+    let parse = |text: &str| {
+        text.parse().map_err(|error| Failure::new(format_args!("--release {text}: {error}")))
+    };
+    text.map(parse).transpose()
 }

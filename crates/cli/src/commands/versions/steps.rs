@@ -7,12 +7,12 @@ use serdes::version::Date;
 use serdes_version_registry::{
     Declarations,
     edit::{EditError, Edited, NewEntry, add_entry, move_as_of, read_text},
-    lock::{Difference, Package},
+    lock::{Difference, LineRelease, Package},
 };
 
 use super::{
     lock::differences_of,
-    options::{FILE, day},
+    options::{FILE, day, release as release_of},
 };
 use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
@@ -33,11 +33,13 @@ pub(super) fn add(
     let introduced = arguments.introduced.as_deref();
     let introduced =
         introduced.map(|text| day("--introduced", text)).transpose()?.unwrap_or_else(Date::today);
-    let edited = add_entry(&file, &text, &entry(arguments, introduced)).map_err(failure)?;
+    let entry = entry(arguments, introduced)?;
+    let edited = add_entry(&file, &text, &entry).map_err(failure)?;
     let new = new_formats(&edited, &arguments.line, &arguments.formats);
     if !arguments.new_names {
         check_names(&edited, &arguments.line, &new)?;
     }
+    check_releases(&edited, &arguments.directory)?;
     if !arguments.dry_run {
         edited.write(&path).map_err(failure)?;
     }
@@ -78,7 +80,7 @@ pub(super) fn add(
     Ok(Status::Yes)
 }
 
-fn entry(arguments: &AddVersionArguments, introduced: Date) -> NewEntry {
+fn entry(arguments: &AddVersionArguments, introduced: Date) -> Result<NewEntry, Failure> {
     let mut entry = NewEntry::new(&arguments.line, introduced).with_formats(&arguments.formats);
     if let Some(summary) = &arguments.summary {
         entry = entry.with_summary(summary);
@@ -95,7 +97,22 @@ fn entry(arguments: &AddVersionArguments, introduced: Date) -> NewEntry {
     if let Some(consumer) = arguments.min_consumer {
         entry = entry.with_min_consumer(consumer);
     }
-    entry
+    if let Some(release) = release_of(arguments.release.as_deref())? {
+        entry = entry.with_release(release);
+    }
+    Ok(entry)
+}
+
+/// Refuses an entry that is not for the next release of its line.
+fn check_releases(edited: &Edited, directory: &Path) -> Result<(), Failure> {
+    let package = Package::of_declarations(directory, edited.declarations());
+    let broken = package.broken_releases().map_err(Failure::of)?;
+    if broken.is_empty() {
+        return Ok(());
+    }
+    let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
+    Err(Failure::no(format_args!("nothing is written:\n{}", broken.join("\n")))
+        .with_hint("`--release` moves the release of the line with the entry"))
 }
 
 /// Those of the formats that no earlier entry of the line names: new types, or slips of the pen.
@@ -152,10 +169,11 @@ pub(super) fn release(
     let date = date.unwrap_or_else(Date::today);
     let edited = move_as_of(&file, &text, date).map_err(failure)?;
     let differences = freezable(&arguments.directory)?;
+    let package = package(&arguments.directory)?;
+    let releases = package.moved_releases().map_err(Failure::of)?;
     if !arguments.dry_run {
-        if !differences.is_empty() {
-            let package = package(&arguments.directory)?;
-            package.rewrite().map_err(Failure::of)?;
+        if !differences.is_empty() || !releases.is_empty() {
+            package.rewrite_released().map_err(Failure::of)?;
         }
         if edited.is_change() {
             edited.write(&path).map_err(failure)?;
@@ -175,6 +193,7 @@ pub(super) fn release(
             "previous_as_of": edited.as_of_before().to_string(),
             "selections": selections(&edited),
             "frozen": differences.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "releases": releases.iter().map(release_object).collect::<Vec<_>>(),
         }))?;
     }
     let done = if arguments.dry_run { "would set" } else { "set" };
@@ -182,6 +201,7 @@ pub(super) fn release(
         "{GOOD}{done}{GOOD:#} as_of of {file} from {} to {NAME}{date}{NAME:#}",
         edited.as_of_before()
     ))?;
+    say_releases(&releases, terminal)?;
     say_selections(&edited, terminal)?;
     for young in young(edited.declarations()) {
         terminal.note(young);
@@ -190,6 +210,27 @@ pub(super) fn release(
         terminal.note(format_args!("versions.lock: {} frozen", differences_of(differences.len())));
     }
     Ok(Status::Yes)
+}
+
+fn release_object(release: &LineRelease) -> Value {
+    json!({
+        "line": release.line,
+        "before": release.previous.map(|release| release.to_string()),
+        "after": release.release.to_string(),
+        "kind": release.kind().map(|kind| kind.to_string()),
+    })
+}
+
+fn say_releases(releases: &[LineRelease], terminal: &mut Terminal) -> Result<(), Failure> {
+    for moved in releases {
+        let LineRelease { line, previous, release, .. } = moved;
+        let after = match previous.zip(moved.kind()) {
+            None => "the first in the lock".to_owned(),
+            Some((previous, kind)) => format!("a {kind} release after {previous}"),
+        };
+        terminal.line(format_args!("  {line}: release {release}, {after}"))?;
+    }
+    Ok(())
 }
 
 /// The selections for older builds that are younger than these.
@@ -224,7 +265,7 @@ fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
     }
     let others: Vec<String> = others.iter().map(ToString::to_string).collect();
     Err(Failure::no(format_args!(
-        "nothing is written, since the formats are not as they were frozen:\n{}",
+        "nothing is written, since what is out would change, or is not frozen:\n{}",
         others.join("\n")
     )))
 }
