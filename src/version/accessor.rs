@@ -100,7 +100,7 @@ impl<L: Line> Week4OldVersionAccessor<L> {
     }
 }
 
-/// Gives the newest version that is at least so many weeks old.
+/// Gives the newest version that is at least a given number of weeks old.
 ///
 /// ```
 /// use serdes::version::{SerDesWeek4OldVersionAccessor, SerDesWeeksOldVersionAccessor};
@@ -167,7 +167,7 @@ impl<L: Line> AnyVersionAccessor<L> {
     }
 }
 
-/// Whether this build writes the number.
+/// Returns `true` if this build writes the number.
 fn usable<L: Line>(number: i32) -> bool {
     number >= L::MINIMUM
         && L::ENTRIES

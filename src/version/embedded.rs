@@ -17,7 +17,7 @@ use super::{Entry, Line, Version};
 pub struct NotEmbedded {
     /// The title of the line around.
     pub title: &'static str,
-    /// What data of the line around is called.
+    /// The word for data of the line around.
     pub data: &'static str,
     /// The version that was requested of it.
     pub requested: i32,
@@ -135,8 +135,8 @@ const fn of_entry(entry: &Entry, inner: &str) -> Option<i32> {
     None
 }
 
-/// Whether this build writes the number: it is an entry from the minimum on that was not taken
-/// back.
+/// Returns `true` if this build writes the number: it is an entry from the minimum on that was not
+/// taken back.
 const fn is_written<L: Line>(number: i32) -> bool {
     let mut at = 0;
     while at < L::ENTRIES.len() {
@@ -149,8 +149,8 @@ const fn is_written<L: Line>(number: i32) -> bool {
     false
 }
 
-/// Whether no version that is written takes what the entry at `at` embeds: a later one says
-/// something else from the minimum on.
+/// Returns `true` if no version that this build writes uses the embedded version of the entry at
+/// `at`: a later entry replaces it at or below the minimum.
 const fn is_history<L: Line>(at: usize, inner: &str) -> bool {
     let mut at = at + 1;
     while at < L::ENTRIES.len() {
@@ -163,7 +163,7 @@ const fn is_history<L: Line>(at: usize, inner: &str) -> bool {
     false
 }
 
-/// Whether two names are equal, for constants.
+/// Compares two names in constants.
 pub(crate) const fn is_same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {

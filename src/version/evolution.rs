@@ -1,8 +1,8 @@
-//! How a line of VersionDefs evolves: the recipes of TensorFlow's data versioning, as steps that
-//! return the new numbers of a build and refuse what would break readers.
+//! The recipes of TensorFlow's data versioning for evolving a line of VersionDefs. Each step
+//! returns the new numbers of a build, and refuses a change that would break readers.
 //!
-//! It knows numbers, days and names. It must never write a file: [`Changes`] says what goes into
-//! versions.toml, and whoever reviews it writes it there.
+//! It knows numbers, days and names. It must never write a file: [`Changes`] has the rows for
+//! versions.toml, which a person reviews and writes there.
 //!
 //! A build has one version, which is its producer version when it writes and its consumer version
 //! when it reads, and two bounds. Steps start from a line ([`BuildVersions::of`]) or from numbers
@@ -115,7 +115,7 @@ pub use serdes_version_registry::{ReleaseError, ReleaseKind};
 
 use super::{Consumer, Date, Entry, Line, LineRecord, Producer};
 
-/// What of a build's numbers a versions.toml has beside the entries.
+/// The numbers of a build that a versions.toml has beside the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bounds {
     min_consumer: i32,
@@ -289,7 +289,7 @@ impl BuildVersions {
         Consumer::new(line, self.version, self.bounds.min_producer)
     }
 
-    /// What the steps so far leave to write into versions.toml.
+    /// The changes of versions.toml that the steps so far ask for.
     pub fn changes(&self) -> Changes {
         let (version, start) = &self.start;
         let new = &self.bounds;

@@ -33,12 +33,12 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     /// The consumers that must not read what this build writes with a certain content: content and
     /// consumers.
     const BAD_CONSUMERS_WITH: &'static [(&'static str, &'static [i32])] = &[];
-    /// How old, in days, the builds are that still read what is written for older builds, and whose
-    /// data is still read: `window_days` of the line, four weeks unless it says otherwise.
+    /// The age, in days, of the oldest builds that read data written for older builds, and whose
+    /// data this build reads: `window_days` of the line, four weeks unless it says otherwise.
     const WINDOW_DAYS: i64 = FOUR_WEEKS;
     /// The oldest producer whose data this build takes.
     const MIN_PRODUCER: i32 = 0;
-    /// What data of the line is called in messages: "graph", "checkpoint".
+    /// The word for data of the line in messages: "graph", "checkpoint".
     const DATA: &'static str = Self::TITLE;
 }
 
@@ -101,7 +101,7 @@ impl<L: Line> Version<L> {
         Self(number, PhantomData)
     }
 
-    /// What is selected for an age of `days` days on `day`; `None` if the line has none yet.
+    /// The selection for an age of `days` days on `day`; `None` if the line has none yet.
     pub(super) fn selected(day: Date, days: i64) -> Option<Selected> {
         select(L::ENTRIES.iter().map(Entry::dated), L::MINIMUM, day, days)
     }

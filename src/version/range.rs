@@ -13,7 +13,7 @@ pub struct VersionRange<L: Line = Ifrt> {
 }
 
 impl<L: Line> VersionRange<L> {
-    /// What this build reads and writes: minimum to current.
+    /// The range that this build reads and writes: minimum to current.
     pub fn supported() -> Self {
         let maximum = Version::<L>::of_age(0).number();
         Self { minimum: L::MINIMUM, maximum, line: PhantomData }
@@ -34,7 +34,7 @@ impl<L: Line> VersionRange<L> {
         self.maximum
     }
 
-    /// Whether `number` lies inside.
+    /// Returns `true` if `number` lies inside.
     pub const fn contains(self, number: i32) -> bool {
         self.minimum <= number && number <= self.maximum
     }
@@ -182,6 +182,6 @@ pub struct UnknownVersion {
     pub found: i32,
     /// The supported range, as text.
     pub supported: String,
-    /// Whether the number is listed but was taken back.
+    /// Set if the number is listed but was taken back.
     pub withdrawn: bool,
 }

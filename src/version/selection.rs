@@ -1,4 +1,4 @@
-//! What an accessor selects, and whether it is as old as was asked.
+//! The version that an accessor selects for older builds, with its age.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use serdes_version_registry::Selected;
 
 use super::{Date, Line, Version, lines::Ifrt};
 
-/// What an accessor selects for older builds, and how old that is.
+/// The version that an accessor selects for older builds, with its age.
 ///
-/// A line whose first entry is younger than what was asked for has nothing older: its oldest
-/// version is taken, so that it can be written at all. Whoever writes for older builds should say
-/// so.
+/// A line whose first entry is younger than the age that was asked for has nothing older: its
+/// oldest version is selected, so that it can be written at all. A program that writes for older
+/// builds should report that.
 ///
 /// ```
 /// use serdes::version::{Date, DeviceState, SerDesWeek4OldVersionAccessor, Week4OldVersionAccessor};
@@ -65,7 +65,7 @@ impl<L: Line> Selection<L> {
         self.asked_days
     }
 
-    /// Whether it is younger than asked: then builds as old as that cannot read it.
+    /// Returns `true` if it is younger than asked: builds of the age asked for cannot read it.
     pub fn is_younger_than_asked(&self) -> bool {
         self.age_days() < self.asked_days
     }

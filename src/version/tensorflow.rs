@@ -87,7 +87,7 @@ pub fn producer(release: &Release, line: &str) -> Option<Producer> {
     Some(producer)
 }
 
-/// What is known of a GraphDef number.
+/// The day and the releases that belong to a GraphDef number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GraphDefNumber {

@@ -31,10 +31,10 @@ pub struct VersionDef {
 }
 
 impl VersionDef {
-    /// What data of the line `L` carries that is written at `version`: the line's current number as
-    /// the producer, the oldest consumer that the version's entry names, the line's bad consumers.
-    /// Consumers that are bad with a certain content only are among them: what the data contains is
-    /// not known here. [`stamped_with`](Self::stamped_with) looks.
+    /// The `VersionDef` to record in data of the line `L` that is written at `version`: the line's
+    /// current number as the producer, the oldest consumer that the version's entry names, the
+    /// line's bad consumers. Consumers that are bad with a certain content only are among them:
+    /// what the data contains is not known here. [`stamped_with`](Self::stamped_with) looks.
     pub fn stamped<L: Line>(version: Version<L>) -> Self {
         Producer::of_line(version).stamp()
     }
@@ -131,7 +131,7 @@ impl Producer {
         self
     }
 
-    /// What new data inherits, whatever it contains: every bad consumer is listed.
+    /// The `VersionDef` to record in new data of unknown contents: every bad consumer is listed.
     ///
     /// ```
     /// use serdes::version::{Producer, VersionDef};
@@ -143,8 +143,8 @@ impl Producer {
         self.stamped(|_| true)
     }
 
-    /// What new data inherits that contains `contents` (for a graph, its operations) and nothing
-    /// else.
+    /// The `VersionDef` to record in new data that contains `contents` (for a graph, its
+    /// operations) and nothing else.
     ///
     /// ```
     /// use serdes::version::Producer;
@@ -179,7 +179,7 @@ impl Producer {
 pub struct Consumer {
     /// The line that its numbers belong to: `graph_def`.
     pub line: Cow<'static, str>,
-    /// What data of the line is called: "graph", "checkpoint".
+    /// The word for data of the line in messages: "graph", "checkpoint".
     pub data: Cow<'static, str>,
     /// Its version.
     pub version: i32,
@@ -216,8 +216,8 @@ impl Consumer {
         self
     }
 
-    /// Whether this consumer may take data with these versions; the first condition that fails is
-    /// the answer.
+    /// Checks that this consumer may read data with these versions; the first condition that fails
+    /// is reported.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl VersionRule {
     }
 }
 
-/// Why a consumer does not take a piece of data.
+/// The reason for which a consumer rejects a piece of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejection {
@@ -304,7 +304,7 @@ impl Rejection {
         }
     }
 
-    /// What would have been accepted in its place.
+    /// The numbers that would have been accepted, as text.
     pub fn expected(&self) -> String {
         match self.rule {
             VersionRule::ProducerTooOld | VersionRule::ConsumerBelowMinProducer => {
@@ -315,7 +315,7 @@ impl Rejection {
         }
     }
 
-    /// What is wrong, without what to do.
+    /// The problem in words, without the remedy.
     pub fn message(&self) -> String {
         let Consumer { line, data, version, min_producer, release } = &self.consumer;
         let message = match self.rule {
@@ -340,7 +340,7 @@ impl Rejection {
         }
     }
 
-    /// What to do.
+    /// The remedy in words.
     pub fn remedy(&self) -> String {
         let data = &self.consumer.data;
         match self.rule {

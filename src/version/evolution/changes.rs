@@ -1,4 +1,4 @@
-//! What steps leave to write into versions.toml.
+//! Changes of a versions.toml that the steps taken ask for.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ pub struct PlannedEntry {
     pub number: i32,
     /// Its day, if the steps were given one.
     pub introduced: Option<Date>,
-    /// What it brings.
+    /// The summary of the entry.
     pub summary: String,
     /// The oldest consumer of its data.
     pub min_consumer: i32,
 }
 
-/// What steps leave to write into versions.toml; as text, its rows.
+/// The changes of a versions.toml that the steps taken ask for. Its text is the rows to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
@@ -37,7 +37,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether there is nothing to write.
+    /// Returns `true` if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self { line: self.line.clone(), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Why a step is refused.
+//! The errors of steps that are refused.
 
 use super::{Date, ReleaseError};
 

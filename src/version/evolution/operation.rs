@@ -50,8 +50,8 @@ impl OperationAddition {
         self.added.plus_days(self.window_days)
     }
 
-    /// Whether producers may emit it on `day` without leaving a consumer behind that was promised
-    /// their data.
+    /// Checks that producers may emit it on `day`: every consumer that is promised their data has
+    /// it by then.
     ///
     /// # Errors
     /// [`EvolutionError::TooEarlyToEmit`], with the first day on which they may.
@@ -71,7 +71,7 @@ impl OperationAddition {
 
 /// The refusal of an operation in data from some version on.
 ///
-/// Where graphs are judged (`check`) a ban stands beside the operations that TensorFlow deprecated:
+/// Verdicts on graphs (`check`) treat a ban like an operation that TensorFlow deprecated:
 /// `Consumer::with_ban` takes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -80,7 +80,7 @@ pub struct OperationBan {
     pub operation: String,
     /// The first producer version whose data is refused if it has the operation.
     pub from_version: i32,
-    /// What to use in its place.
+    /// The operation to use in its place; empty if there is none.
     pub replacement: String,
 }
 
@@ -94,7 +94,7 @@ impl OperationBan {
         Self { operation: operation.into(), from_version, replacement: replacement.into() }
     }
 
-    /// Whether data of this producer may have the operation.
+    /// Returns `true` if data of this producer may contain the operation.
     pub const fn allows(&self, producer: i32) -> bool {
         producer < self.from_version
     }
