@@ -53,7 +53,7 @@ pub trait ToProto<L: Line = Ifrt> {
     /// ones by type.
     fn to_proto(&self, version: Version<L>) -> Result<Self::Proto, EncodeError>;
 
-    /// Whether [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate answer
+    /// Checks that [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate answer
     /// without serializing.
     ///
     /// # Errors

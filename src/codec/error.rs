@@ -1,11 +1,11 @@
-//! Why a value could not be written or read, and who is to blame.
+//! The errors of writing and reading values, by the side that is at fault.
 
 use super::{Status, StatusCode};
 
-/// Why a value could not be serialized.
+/// An error of serializing a value.
 ///
-/// Variants are split by who is to blame; [`code`](Self::code) gives the status that upstream
-/// answers in the same case.
+/// Variants are split by the side that is at fault; [`code`](Self::code) gives the status that
+/// upstream answers in the same case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -32,9 +32,9 @@ pub enum EncodeError {
     NotSerializable {
         /// The type that was to be written.
         type_name: &'static str,
-        /// What cannot be carried.
+        /// The part of the value that the version cannot express.
         feature: &'static str,
-        /// What the caller can do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The value's Rust type has no SerDes in the registry.
@@ -52,7 +52,7 @@ pub enum EncodeError {
     InvalidValue {
         /// The type that was to be written.
         type_name: &'static str,
-        /// What was found and what was expected.
+        /// The problem: found and expected.
         message: String,
     },
     /// Parts of the value that belong together do not.
@@ -61,7 +61,7 @@ pub enum EncodeError {
     Inconsistent {
         /// The type that was to be written.
         type_name: &'static str,
-        /// What was found and what was expected.
+        /// The problem: found and expected.
         message: String,
     },
     /// A registered SerDes failed with a status of its own, which is passed on unchanged.
@@ -139,7 +139,7 @@ impl From<crate::version::NotEmbedded> for EncodeError {
     }
 }
 
-/// What a [`DecodeError`] means to someone who must decide what to do next.
+/// The kind of a [`DecodeError`], by the action that it calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -149,7 +149,7 @@ pub enum DecodeErrorKind {
     TooOld,
     /// The bytes are damaged, or were never what they claim to be.
     Corrupt,
-    /// Nobody registered a type of that name.
+    /// No type of that name is registered.
     MissingType,
     /// The caller left something out, or asked for another type than was written.
     Caller,
@@ -159,7 +159,7 @@ pub enum DecodeErrorKind {
     SerDes,
 }
 
-/// Why bytes could not be read as a value.
+/// An error of reading a value from bytes.
 ///
 /// Too new is never reported as corrupt, nor the other way round: see [`kind`](Self::kind).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -217,7 +217,7 @@ pub enum DecodeError {
     Malformed {
         /// The type that was to be read.
         type_name: &'static str,
-        /// What the parser found.
+        /// The message of the parser.
         detail: String,
         /// INVALID_ARGUMENT, or DATA_LOSS where upstream says so.
         code: StatusCode,
@@ -228,7 +228,7 @@ pub enum DecodeError {
     InvalidValue {
         /// The type that was to be read.
         type_name: &'static str,
-        /// What was found and what was expected.
+        /// The problem: found and expected.
         message: String,
     },
     /// A field holds a number that no build up to this one gives a meaning.
@@ -250,7 +250,7 @@ pub enum DecodeError {
     Inconsistent {
         /// The type that was to be read.
         type_name: &'static str,
-        /// What was found and what was expected.
+        /// The problem: found and expected.
         message: String,
     },
     /// No SerDes is registered for the type name in the data.
@@ -301,7 +301,7 @@ pub enum DecodeError {
     LimitExceeded {
         /// The type that was to be read.
         type_name: &'static str,
-        /// What is limited, with its unit.
+        /// The limited quantity, with its unit.
         what: &'static str,
         /// The value found.
         found: u64,
@@ -365,7 +365,7 @@ impl DecodeError {
         Self::LimitExceeded { type_name, what, found, limit }
     }
 
-    /// What the error means to someone who must decide what to do next.
+    /// The kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> DecodeErrorKind {
         match self {
             Self::TooNew { .. } | Self::UnknownValue { .. } => DecodeErrorKind::TooNew,
@@ -409,7 +409,7 @@ impl DecodeError {
     }
 }
 
-/// Why a SerDes could not be added to a registry.
+/// An error of adding a SerDes to a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {

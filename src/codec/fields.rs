@@ -59,7 +59,7 @@ impl<'a> Fields<'a> {
         Some(Value { type_name: self.type_name, number: number.into(), value })
     }
 
-    /// Whether all fields were read.
+    /// Returns `true` if all fields were read.
     #[inline]
     pub(crate) const fn is_at_end(&self) -> bool {
         self.reader.is_at_end()

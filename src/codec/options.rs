@@ -1,4 +1,4 @@
-//! What a caller asks of reading and writing.
+//! The options of reading and writing.
 
 use std::{
     any::{Any, TypeId, type_name},
@@ -9,7 +9,7 @@ use std::{
 use super::DecodeError;
 use crate::version::{Ifrt, Line, Version};
 
-/// How much of a value's meaning is checked when it is read.
+/// The amount of validation of a value's meaning on reading.
 ///
 /// Upstream reads shardings without checking that they make sense, and finds out when it uses them.
 /// Both modes return errors where upstream would end the process.
@@ -47,7 +47,7 @@ impl fmt::Debug for Extensions {
     }
 }
 
-/// What a writer is given besides the value. There is no default: the version is always said.
+/// The options of a writer. There is no default: the version is always said.
 #[derive(Clone, Debug)]
 pub struct SerializeOptions<L: Line = Ifrt> {
     version: Version<L>,
@@ -79,8 +79,7 @@ impl<L: Line> SerializeOptions<L> {
     }
 }
 
-/// What a reader is given besides the bytes: how strict to be, and the options that some types
-/// need.
+/// The options of a reader: its strictness, and the options that some types need.
 ///
 /// Each nested value says its own version, so that there is none here.
 #[derive(Clone, Debug)]
@@ -126,12 +125,12 @@ impl DeserializeOptions {
         self
     }
 
-    /// How much is checked.
+    /// The amount of validation.
     pub const fn validation(&self) -> Validation {
         self.validation
     }
 
-    /// Whether everything that can be checked is checked.
+    /// Returns `true` if everything that can be checked is checked.
     pub fn is_strict(&self) -> bool {
         self.validation == Validation::Strict
     }

@@ -313,7 +313,7 @@ impl<L: Line> SerDesRegistry<L> {
         found.ok_or_else(|| DecodeError::UnknownTypeName { found: name.to_owned() })
     }
 
-    /// Whether a SerDes is registered under this type name.
+    /// Returns `true` if a SerDes is registered under this type name.
     pub fn contains(&self, type_name: &str) -> bool {
         self.read().by_name.contains_key(type_name)
     }

@@ -1,4 +1,4 @@
-//! What errors are between builds: a code and a message.
+//! Errors between builds: a code and a message.
 
 pub use serdes_abi::StatusCode;
 

@@ -1,4 +1,4 @@
-//! Proofs about formats for the tests of whoever has types with formats: that the requested version
+//! Checks of formats, for the tests of crates with types of their own: that the requested version
 //! reaches everything inside of a value, that no format of the registry is left unwritten, and that
 //! each format keeps the bytes that it was released with ([`golden`]). With the feature `testing`,
 //! which belongs under `[dev-dependencies]`.

@@ -1,4 +1,5 @@
-//! Which of the two implementations of packed lists is in use: what the benchmark compares.
+//! The implementation of packed lists that is in use, which the benchmark compares with the other
+//! one.
 //!
 //! Changes without notice: the feature `unstable-bench` is for the benchmarks of this crate alone.
 

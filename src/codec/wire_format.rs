@@ -9,8 +9,8 @@ use prost::Message;
 use super::{DecodeError, DeserializeOptions, EncodeError};
 use crate::{version::SerDesVersion, wire::BackwardWriter};
 
-/// How a type is written and read. [`described_by_bytes`] makes [`ToProto`](super::ToProto) and
-/// [`FromProto`](super::FromProto) of it.
+/// The bytes of a type: writing and reading them. [`described_by_bytes`] makes
+/// [`ToProto`](super::ToProto) and [`FromProto`](super::FromProto) of it.
 pub(crate) trait WireFormat: Sized {
     /// The name of the type in messages, without a path.
     const NAME: &'static str;

@@ -17,7 +17,7 @@ use crate::{
 /// sets it to `write`.
 const SWITCH: &str = "SERDES_GOLDEN";
 
-/// Why golden bytes are not what a type writes and reads.
+/// An error of comparing golden bytes with the bytes that a type writes and reads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GoldenError {
