@@ -66,7 +66,7 @@ impl Edited {
         &self.text
     }
 
-    /// What the text declares.
+    /// The declarations of the text.
     pub fn declarations(&self) -> &Declarations {
         &self.after
     }
@@ -81,12 +81,12 @@ impl Edited {
         self.before.as_of
     }
 
-    /// Whether anything is another than before.
+    /// Returns `true` if a declaration changed.
     pub fn is_change(&self) -> bool {
         self.before != self.after
     }
 
-    /// What is selected otherwise than before: the day of a registry is that of all its lines.
+    /// The selections that changed, of every line: all lines of a registry share its day.
     pub fn selections(&self) -> Vec<SelectionChange> {
         let (from, to) = (self.before.as_of, self.after.as_of);
         let mut changes = Vec::new();

@@ -1,4 +1,4 @@
-//! Whether a registry's day is still close to today.
+//! The age of a registry's day.
 //!
 //! It knows two days. It must never change what is selected: a build says the same on every day.
 
@@ -24,7 +24,7 @@ pub struct StaleRegistry {
 }
 
 impl StaleRegistry {
-    /// Whether `as_of` is more than 28 days before `today`.
+    /// Returns the warning if `as_of` is more than 28 days before `today`.
     pub fn find(as_of: Date, today: Date) -> Option<Self> {
         (today.days_since(as_of) > FOUR_WEEKS).then_some(Self { as_of, today })
     }

@@ -68,10 +68,10 @@
 //!   not the current number; `min_producer` is not above the current number, and `min_consumer` not
 //!   above the entry's own.
 //!
-//! `window_days` is the promise of a line: a build of that age still reads what is written for it
-//! (the selection that is called `week_4_old` after its default), and what it writes is still read
-//! (the minimum). An entry younger than that is selected only where there is no older one that is
-//! still written, and whoever selects is told ([`Selected::is_younger_than_asked`]).
+//! `window_days` is the promise of a line: a build of that age reads the data that is written for
+//! it (the selection that is called `week_4_old` after its default), and its data is still read
+//! (the minimum). A younger entry is selected only where no older one is still written; the
+//! selection reports that ([`Selected::is_younger_than_asked`]).
 //!
 //! # Warnings
 //!

@@ -50,7 +50,7 @@ pub use line_formats::LineFormats;
 pub use package::{LockError, Package};
 pub use release::{LineRelease, ReleaseChange, ReleaseState, ReleasedEntry};
 
-/// What a fingerprint is of.
+/// The subject of a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Item {
@@ -129,7 +129,7 @@ pub struct ParseLockError {
     pub file: String,
     /// The row, counted from 1.
     pub row: usize,
-    /// What is wrong with it.
+    /// The problem with the row.
     pub problem: &'static str,
 }
 
@@ -168,7 +168,7 @@ impl Lock {
         self.items.len()
     }
 
-    /// Whether there is no item and no release.
+    /// Returns `true` if there is no item and no release.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty() && self.releases.is_empty()
     }

@@ -28,7 +28,7 @@ use table::{Table, Walk};
 
 use crate::FOUR_WEEKS;
 
-/// What a line may say.
+/// The keys of a line.
 const LINE_KEYS: [&str; 14] = [
     "name",
     "title",

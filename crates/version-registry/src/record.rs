@@ -18,19 +18,19 @@ pub struct Entry {
     pub number: i32,
     /// The day from which builds read and write it.
     pub introduced: Date,
-    /// What it brought, for people.
+    /// The summary of the change, for people.
     pub summary: &'static str,
     /// The formats that changed with this number.
     pub formats: &'static [&'static str],
-    /// Those of `formats` whose code at this number is gone again.
+    /// The part of `formats` whose code at this number is gone again.
     pub removed: &'static [&'static str],
     /// The first release that has it, if it is known.
     pub released_in: Option<&'static str>,
-    /// Where the day comes from, if it is not the day of the change itself.
+    /// The source of the day, if it is not the day of the change itself.
     pub date_source: Option<&'static str>,
     /// The oldest consumer that reads data of this number, if it is not 0.
     pub min_consumer: i32,
-    /// Whether the number was taken back: listed, read if its format is known, never selected.
+    /// Set if the number was taken back: listed, read if its format is known, never selected.
     pub withdrawn: bool,
     /// The versions of other lines at which data of this number holds their values: line name and
     /// number. What an entry does not say holds as the newest one before it said it.
@@ -89,7 +89,7 @@ impl Entry {
         Self { embeds, ..self }
     }
 
-    /// What the selection of versions looks at.
+    /// The input of the selection of versions.
     pub const fn dated(&self) -> Dated {
         Dated { number: self.number, introduced: self.introduced, withdrawn: self.withdrawn }
     }
@@ -105,11 +105,11 @@ pub struct TypeFormats {
     /// `recorded`, and so is every later request up to the next one. Requests below the first are
     /// refused.
     pub granted: &'static [i32],
-    /// What data records that is written for the request at the same place in `granted`.
+    /// The numbers that data records, each for the request at the same place in `granted`.
     pub recorded: &'static [i32],
     /// The recorded numbers that are read, ascending.
     pub read: &'static [i32],
-    /// What came without a format of its own: name, and the first request that is granted it.
+    /// The features without a format of their own: name, and the first request that is granted it.
     pub features: &'static [(&'static str, i32)],
 }
 
@@ -139,9 +139,9 @@ pub struct LineRecord {
     pub name: &'static str,
     /// The words before a number in messages.
     pub title: &'static str,
-    /// What data of this line is called in messages: "graph", "checkpoint".
+    /// The word for data of this line in messages: "graph", "checkpoint".
     pub data: &'static str,
-    /// What the line drives.
+    /// The use of the line, for people.
     pub summary: &'static str,
     /// The oldest number that is read and written.
     pub minimum: i32,
@@ -243,7 +243,7 @@ impl LineRecord {
         self.newest_of_age(day, self.window_days)
     }
 
-    /// What is selected on `day` for builds of `days` days before, with its age; `None` if there is
+    /// The selection on `day` for builds of `days` days before, with its age; `None` if there is
     /// none yet.
     pub fn select(&self, day: Date, days: i64) -> Option<Selected> {
         select(self.entries.iter().map(Entry::dated), self.minimum, day, days)
@@ -288,22 +288,22 @@ pub struct EntryStatus {
     pub number: i32,
     /// The day from which builds read and write it.
     pub introduced: Date,
-    /// What it brought.
+    /// The summary of the change.
     pub summary: &'static str,
     /// The formats that changed with it.
     pub formats: &'static [&'static str],
     /// Days from its introduction to the day; negative if it comes later.
     pub age_days: i64,
-    /// Whether it is the newest version on that day.
+    /// Set if it is the newest version on that day.
     pub current: bool,
-    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless
-    /// the line says otherwise.
+    /// Set if it is the selection for builds as old as the line's window: four weeks, unless the
+    /// line says otherwise.
     pub week_4_old: bool,
-    /// Whether it is selected so although it is younger than that window.
+    /// Set if it is that selection although it is younger than the window.
     pub younger_than_window: bool,
-    /// Whether it is the oldest one that is read and written.
+    /// Set if it is the oldest one that is read and written.
     pub minimum: bool,
-    /// Whether it was taken back.
+    /// Set if it was taken back.
     pub withdrawn: bool,
 }
 
@@ -398,7 +398,7 @@ pub(crate) fn parse_release(version: &str) -> Option<(u32, u32, Option<u32>)> {
 pub struct NamedLayout {
     /// The name by which it is chosen.
     pub name: &'static str,
-    /// What sets it apart.
+    /// The difference to the other layouts, for people.
     pub summary: &'static str,
     /// The headers that have it.
     pub headers: &'static [&'static str],

@@ -1,23 +1,23 @@
-//! Which number of a line is current, four weeks old, or any number of weeks old on a day; and how
-//! old what was selected really is.
+//! Selection of a line's number by age on a day: current, four weeks old, or any number of weeks
+//! old.
 //!
 //! The one implementation behind the build-time rules, the accessors and the listing. It must never
 //! know what today is: a day is always said.
 
 use crate::Date;
 
-/// What the selection looks at: a number, its day, and whether it was taken back.
+/// The input of the selection: a number, its day, and its withdrawal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dated {
     /// The number.
     pub number: i32,
     /// The day from which builds read and write it.
     pub introduced: Date,
-    /// Whether it was taken back: it is never selected.
+    /// Set if it was taken back: it is never selected.
     pub withdrawn: bool,
 }
 
-/// What was selected on a day, and its age there.
+/// A number that was selected on a day, with its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Selected {
@@ -32,7 +32,7 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// Whether it is younger than asked, for want of anything older that is still written: builds
+    /// Returns `true` if it is younger than asked, because no older number is still written: builds
     /// from before its introduction cannot read it.
     pub const fn is_younger_than_asked(&self) -> bool {
         self.age_days < self.asked_days
@@ -101,25 +101,25 @@ pub fn newest_of_age(
     select(entries, minimum, day, days).map(|selected| selected.number)
 }
 
-/// How an entry stands on a day.
+/// The age and the roles of an entry on a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Standing {
     /// Days from its introduction to the day; negative if it comes later.
     pub age_days: i64,
-    /// Whether it is the newest version on that day.
+    /// Set if it is the newest version on that day.
     pub current: bool,
-    /// Whether it is what is selected for builds as old as the line's window: four weeks, unless
-    /// the line says otherwise.
+    /// Set if it is the selection for builds as old as the line's window: four weeks, unless the
+    /// line says otherwise.
     pub week_4_old: bool,
-    /// Whether it is selected so although it is younger than that window.
+    /// Set if it is that selection although it is younger than the window.
     pub younger_than_window: bool,
-    /// Whether it is the oldest one that is read and written.
+    /// Set if it is the oldest one that is read and written.
     pub minimum: bool,
 }
 
-/// How each entry stands on `day`, in the order of the entries; those introduced later carry no
-/// flag.
+/// The age and the roles of each entry on `day`, in the order of the entries; those introduced
+/// later carry no flag.
 pub(crate) fn standings(
     entries: impl Iterator<Item = Dated> + Clone,
     minimum: i32,

@@ -25,8 +25,8 @@ fn entries() -> impl Strategy<Value = Vec<Dated>> {
     })
 }
 
-/// The text of a registry with these entries in one line, and an `as_of` so many days behind the
-/// last of them.
+/// The text of a registry with these entries in one line, and an `as_of` that is `behind` days
+/// after the last of them.
 fn text(entries: &[Dated], behind: i64) -> String {
     let as_of = entries.last().unwrap().introduced.plus_days(behind).unwrap();
     let mut text = format!(

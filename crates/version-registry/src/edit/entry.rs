@@ -45,7 +45,7 @@ impl NewEntry {
         self
     }
 
-    /// What it brings, for people; without, the formats are named.
+    /// Sets the summary for people; without one, the formats are named.
     #[must_use]
     pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
@@ -66,7 +66,7 @@ impl NewEntry {
         self
     }
 
-    /// Where its day comes from, if it is not the day of the change.
+    /// Sets the source of its day, if that is not the day of the change.
     #[must_use]
     pub fn with_date_source(mut self, source: impl Into<String>) -> Self {
         self.date_source = Some(source.into());

@@ -1,10 +1,10 @@
-//! Why a step is not taken.
+//! The errors of steps that are refused.
 
 use std::io;
 
 use crate::{Date, RegistryErrors};
 
-/// Why a versions.toml was not changed.
+/// An error of changing a versions.toml.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {

@@ -1,4 +1,4 @@
-//! What differs between the lock and the present, and what to do about it.
+//! Differences between the lock and the package, each with its remedy.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -72,7 +72,7 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Whether rewriting the lock settles it: nothing that is out in the field is touched.
+    /// Returns `true` if rewriting the lock settles it: nothing in the field changes.
     pub const fn is_addition(&self) -> bool {
         matches!(self, Self::NotFrozen { .. })
     }
@@ -183,7 +183,7 @@ impl fmt::Display for Differences {
 impl std::error::Error for Differences {}
 
 impl Lock {
-    /// How `found`, collected from a package with these lines, differs from this lock.
+    /// The differences between this lock and `found`, collected from a package with these lines.
     pub fn compare(&self, found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (item, frozen) in self.iter() {
@@ -241,7 +241,7 @@ impl Lock {
     }
 }
 
-/// Whether an item shows how a message was at a number that is no longer the current one.
+/// Returns `true` for the descriptor of a message at a number that is no longer the current one.
 fn is_history(item: &Item, lines: &[LineFormats]) -> bool {
     match item {
         Item::Descriptor { line, number, .. } => lines
@@ -253,7 +253,7 @@ fn is_history(item: &Item, lines: &[LineFormats]) -> bool {
     }
 }
 
-/// Whether the entry of this number names the message or a message around it.
+/// Returns `true` if the entry of this number names the message or a message around it.
 fn names(lines: &[LineFormats], line: &str, message: &str, number: i32) -> bool {
     let Some(line) = lines.iter().find(|candidate| candidate.name == line) else { return false };
     let entry = line.entries.iter().find(|(candidate, _)| *candidate == number);
@@ -270,7 +270,7 @@ pub(super) fn without_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Differe
     shown.missing(|_, _| true)
 }
 
-/// Of the formats that have golden bytes, those that have none for an entry that names them.
+/// The formats that have golden bytes, but none for one of the entries that name them.
 fn no_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     let shown = Shown::of(found, lines);
     let known: BTreeSet<(&str, &str)> =
@@ -278,7 +278,7 @@ fn no_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     shown.missing(|line, format| known.contains(&(line, format)))
 }
 
-/// What the golden bytes of a package show.
+/// The formats and numbers that the golden bytes of a package show.
 struct Shown<'a> {
     lines: &'a [LineFormats],
     /// Line, format and number.

@@ -1,11 +1,11 @@
-//! What the lock knows of the lines.
+//! The parts of a line that the lock compares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ReleaseState, ReleasedEntry, release::field};
 use crate::Registry;
 
-/// What the lock looks at in a line.
+/// The parts of a line that the lock compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LineFormats {
@@ -15,7 +15,7 @@ pub struct LineFormats {
     pub packages: Vec<String>,
     /// The numbers that are not withdrawn, each with the formats that changed.
     pub entries: Vec<(i32, Vec<String>)>,
-    /// Those of the formats whose code is gone, each with the number of its entry.
+    /// The formats whose code is gone, each with the number of its entry.
     pub removed: Vec<(i32, String)>,
     /// The line as part of the release that it says; `None` if it says none.
     pub release: Option<ReleaseState>,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Registry;
 
-/// Why the lock of a package could not be read, written or kept.
+/// An error of reading, writing or checking the lock of a package.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
@@ -54,7 +54,7 @@ pub enum LockError {
     /// The lock cannot be read.
     #[error(transparent)]
     Lock(#[from] ParseLockError),
-    /// What the lock froze is not what the package has.
+    /// The package differs from its lock.
     #[error(transparent)]
     Differs(#[from] Differences),
 }
@@ -92,7 +92,7 @@ impl Package {
         self.root.join("versions.lock")
     }
 
-    /// What the lock froze.
+    /// The lock of the package; empty if it has none.
     pub fn frozen(&self) -> Result<Lock, LockError> {
         let path = self.lock_path();
         match fs::read_to_string(&path) {
@@ -102,7 +102,7 @@ impl Package {
         }
     }
 
-    /// What the package has now.
+    /// The fingerprints of the package as it is.
     pub fn found(&self) -> Result<Lock, LockError> {
         let mut lock = Lock::new();
         add_golden(&mut lock, &self.root.join("tests/golden"), "")?;
@@ -119,7 +119,7 @@ impl Package {
         Ok(lock)
     }
 
-    /// How the package differs from its lock.
+    /// The differences between the package and its lock.
     pub fn differences(&self) -> Result<Vec<Difference>, LockError> {
         Ok(self.frozen()?.compare(&self.found()?, &self.lines))
     }
@@ -130,7 +130,7 @@ impl Package {
         Ok(difference::without_golden(&self.found()?, &self.lines))
     }
 
-    /// Whether the package is as its lock says, and every format has golden bytes.
+    /// Checks that the package is as its lock says, and that every format has golden bytes.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Package {
         found
     }
 
-    /// How the package differs from its lock, and the formats without golden bytes.
+    /// The differences between the package and its lock, and the formats without golden bytes.
     pub fn unreleasable(&self) -> Result<Vec<Difference>, LockError> {
         let mut differences = self.differences()?;
         for missing in self.without_golden()? {
@@ -234,7 +234,7 @@ impl Package {
     }
 }
 
-/// Whether the file is a page for people, which may change.
+/// Returns `true` for a page for people, which may change.
 fn is_page(item: &str) -> bool {
     item.ends_with(".md")
 }

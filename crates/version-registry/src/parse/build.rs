@@ -8,7 +8,7 @@ use crate::{Date, StaleRegistry};
 /// The file that `serdes::lines!()` includes.
 const GENERATED: &str = "serdes_lines.rs";
 
-/// What a build script does with a versions.toml.
+/// The work of a build script with a versions.toml.
 ///
 /// ```no_run
 /// // build.rs of serdes itself; a downstream crate calls `build("versions.toml")`.
@@ -29,8 +29,8 @@ impl Build {
         Self { file: file.into(), version_path: "::serdes::version".to_owned() }
     }
 
-    /// Where the generated code finds `Line`, `Entry` and the records: `::serdes::version` if not
-    /// said otherwise (for a crate that renames serdes).
+    /// Sets the path of `Line`, `Entry` and the records in the generated code; `::serdes::version`
+    /// by default. For a crate that renames serdes.
     #[must_use]
     pub fn version_path(mut self, path: impl Into<String>) -> Self {
         self.version_path = path.into();

@@ -1,4 +1,4 @@
-//! What a versions.toml declares, owned.
+//! The declarations of a versions.toml, owned.
 
 use crate::{
     Date, Dated, ReleaseNumber, Selected, Standing, newest_of_age, select, select::standings,
@@ -70,13 +70,13 @@ impl LineDeclaration {
         self.newest_of_age(day, 0)
     }
 
-    /// What is selected on `day` for builds as old as the line's window, with its age; `None` if
-    /// there is none yet.
+    /// The selection on `day` for builds as old as the line's window, with its age; `None` if there
+    /// is none yet.
     pub fn week_4_old(&self, day: Date) -> Option<Selected> {
         select(self.dated(), self.minimum, day, self.window_days)
     }
 
-    /// How each entry stands on `day`, in the order of the entries.
+    /// The age and the roles of each entry on `day`, in the order of the entries.
     pub fn on(&self, day: Date) -> Vec<Standing> {
         standings(self.dated(), self.minimum, self.window_days, day)
     }

@@ -1,4 +1,4 @@
-//! What can be wrong in a versions.toml.
+//! The errors of a versions.toml.
 
 use std::fmt;
 
@@ -92,9 +92,9 @@ pub enum Defect {
     WrongType {
         /// The key.
         key: String,
-        /// What it is.
+        /// The type found.
         found: &'static str,
-        /// What it must be.
+        /// The expected type.
         expected: &'static str,
     },
     /// A text that must say something is empty.

@@ -6,7 +6,7 @@ use super::{
     table::Walk,
 };
 
-/// What the entries of a line say of one type.
+/// The formats of one type, put together from the entries of its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeDeclaration {
@@ -17,7 +17,7 @@ pub struct TypeDeclaration {
     pub granted: Vec<(i32, i32)>,
     /// The recorded numbers that are read, ascending.
     pub read: Vec<i32>,
-    /// What came without a format of its own: name, and the first request that is granted it.
+    /// The features without a format of their own: name, and the first request that is granted it.
     pub features: Vec<(String, i32)>,
 }
 

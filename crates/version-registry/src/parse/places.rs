@@ -1,12 +1,12 @@
-//! Where in the file things are declared.
+//! The places of declarations in the file.
 
 /// Byte offsets of what was declared, in the same order.
 #[derive(Default)]
 pub(super) struct Places {
-    /// Of each line, and of each of its entries.
+    /// Each line, with each of its entries.
     pub(super) lines: Vec<(usize, Vec<usize>)>,
-    /// Of each product, and of each of its releases.
+    /// Each product, with each of its releases.
     pub(super) products: Vec<(usize, Vec<usize>)>,
-    /// Of each family of layouts, and of each of its layouts.
+    /// Each family of layouts, with each of its layouts.
     pub(super) layouts: Vec<(usize, Vec<usize>)>,
 }

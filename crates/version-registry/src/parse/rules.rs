@@ -122,7 +122,7 @@ fn check_minimum(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place
     }
 }
 
-/// What a build refuses must not be what it writes.
+/// Checks that a build does not refuse the data that it writes.
 fn check_bounds(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place: usize) {
     let Some(current) = line.current(as_of) else { return };
     let with = line.bad_consumers_with.iter().flat_map(|(_, consumers)| consumers);

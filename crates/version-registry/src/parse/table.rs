@@ -8,7 +8,7 @@ use toml::{
 use super::error::{Defect, RegistryError};
 use crate::{Date, ReleaseNumber};
 
-/// Where in the registry we are, and what was found wrong so far.
+/// The place in the registry, and the defects found so far.
 pub(super) struct Walk<'t> {
     file: &'t str,
     text: &'t str,
