@@ -7,21 +7,21 @@ use crate::status::TF_Status;
 /// C's `unsigned char` used as a truth value; anything but 0 is true.
 pub type TF_Bool = u8;
 
-/// What an [`SP_Stream`] points to; known to the plug-in alone.
+/// The target of an [`SP_Stream`]; its content is private to the plug-in.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SP_Stream_st {
     _opaque: [u8; 0],
 }
 
-/// What an [`SP_Event`] points to; known to the plug-in alone.
+/// The target of an [`SP_Event`]; its content is private to the plug-in.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SP_Event_st {
     _opaque: [u8; 0],
 }
 
-/// What an [`SP_Timer`] points to; known to the plug-in alone.
+/// The target of an [`SP_Timer`]; its content is private to the plug-in.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SP_Timer_st {

@@ -25,7 +25,7 @@ pub mod tensorflow_2_4 {
         24 r#type: *const c_char, "const char*", Required;
         /// The number of devices.
         32 visible_device_count: usize, "size_t", Value;
-        /// Whether unified memory is supported.
+        /// Nonzero if unified memory is supported.
         40 supports_unified_memory: TF_Bool, "TF_Bool", Value;
     }
 
@@ -156,9 +156,9 @@ pub mod tensorflow_2_8 {
         16 name: *const c_char, "const char*", Required;
         /// Type of its devices.
         24 r#type: *const c_char, "const char*", Required;
-        /// Whether unified memory is supported.
+        /// Nonzero if unified memory is supported.
         32 supports_unified_memory: TF_Bool, "TF_Bool", Value;
-        /// Whether the host should put its best-fit allocator over `allocate`.
+        /// Nonzero if the host should put its best-fit allocator over `allocate`.
         33 use_bfc_allocator: TF_Bool, "TF_Bool", Value;
     }
 }

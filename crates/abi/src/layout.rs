@@ -2,7 +2,7 @@
 
 use crate::{history, released, rfc};
 
-/// Which line of headers a layout comes from.
+/// The line of headers that a layout comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// Shipped in TensorFlow.
@@ -22,7 +22,7 @@ impl Family {
     }
 }
 
-/// What 0 or NULL means in a field, by which it is decided what a host may do with it and how it
+/// The meaning of 0 or NULL in a field. It decides how a host may use the field and how the field
 /// can be deprecated (seed 000, "By Value Inspection").
 ///
 /// No published header marks a field "0 is no-op" or "NULL is no-op"; what is required is what
@@ -31,7 +31,7 @@ impl Family {
 pub enum Zero {
     /// The field must be set: without it the struct, or the plug-in, is refused.
     Required,
-    /// Zero says that it is not provided, which is allowed; whoever reads it does without.
+    /// Zero says that it is not provided, which is allowed; the reader works without it.
     Optional,
     /// Zero is a value like any other.
     Value,
@@ -59,32 +59,32 @@ pub struct FieldLayout {
     pub name: &'static str,
     /// Its type in C; `fn` for a function pointer.
     pub kind: &'static str,
-    /// Where it begins, in bytes from the struct's start.
+    /// The offset of its first byte from the struct's start.
     pub offset: usize,
     /// Its size in bytes.
     pub size: usize,
-    /// What 0 or NULL means in it.
+    /// The meaning of 0 or NULL in it.
     pub zero: Zero,
-    /// Whether it is deprecated: who fills the struct leaves it zero, and hosts warn of one that
-    /// does not. No published layout has such a field.
+    /// Set if it is deprecated: the side that fills the struct leaves it zero, and hosts warn of a
+    /// side that does not. No published layout has such a field.
     pub deprecated: bool,
 }
 
 impl FieldLayout {
-    /// Where the field ends, in bytes from the struct's start. A struct has the field if its
-    /// `struct_size` is at least this.
+    /// The offset behind the field's last byte, from the struct's start. A struct has the field if
+    /// its `struct_size` is at least this.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.offset + self.size
     }
 
-    /// Whether a struct without the field is refused.
+    /// Returns `true` if a struct without the field is refused.
     #[must_use]
     pub const fn is_required(&self) -> bool {
         matches!(self.zero, Zero::Required)
     }
 
-    /// Whether the field is a function pointer.
+    /// Returns `true` if the field is a function pointer.
     #[must_use]
     pub const fn is_function(&self) -> bool {
         same(self.kind, "fn")
@@ -104,7 +104,7 @@ pub struct StructLayout {
     pub struct_size_macro: &'static str,
     /// The field at whose end the macro stops.
     pub macro_last_field: &'static str,
-    /// What the macro gives, in bytes.
+    /// The value of the struct's macro, in bytes.
     pub struct_size: usize,
     /// The fields in order of their offsets.
     pub fields: &'static [FieldLayout],
@@ -130,7 +130,7 @@ impl StructLayout {
 pub struct Layout {
     /// Its name: the first TensorFlow release that had it, or the RFC.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The line of headers that it comes from.
     pub family: Family,
     /// Its structs.
     pub structs: &'static [StructLayout],

@@ -33,7 +33,7 @@ c_struct! {
     24 peak_bytes_in_use: i64, "int64_t", Value;
     /// Largest allocation, in bytes.
     32 largest_alloc_size: i64, "int64_t", Value;
-    /// Whether `bytes_limit` means something.
+    /// Nonzero if `bytes_limit` is set.
     40 has_bytes_limit: i8, "int8_t", Value;
     /// Most bytes that may be in use.
     48 bytes_limit: i64, "int64_t", Value;
@@ -41,7 +41,7 @@ c_struct! {
     56 bytes_reserved: i64, "int64_t", Value;
     /// Most bytes that were reserved.
     64 peak_bytes_reserved: i64, "int64_t", Value;
-    /// Whether `bytes_reservable_limit` means something.
+    /// Nonzero if `bytes_reservable_limit` is set.
     72 has_bytes_reservable_limit: i8, "int8_t", Value;
     /// Most bytes that may be reserved.
     80 bytes_reservable_limit: i64, "int64_t", Value;
@@ -84,7 +84,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `create_device` gets.
+    /// The argument of `create_device`.
     SE_CreateDeviceParams, sizeof 32, "SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE" = 32 ending at device;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;
@@ -92,7 +92,7 @@ c_struct! {
     8 ext: *mut c_void, "void*", NoOp;
     /// The index of the device.
     16 ordinal: i32, "int32_t", Value;
-    /// Where the plug-in puts the device.
+    /// The device, which the plug-in fills.
     24 device: *mut SP_Device, "SP_Device*", Required;
 }
 
@@ -112,13 +112,13 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `create_device_fns` gets.
+    /// The argument of `create_device_fns`.
     SE_CreateDeviceFnsParams, sizeof 24, "SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE" = 24 ending at device_fns;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Where the plug-in puts the device functions.
+    /// The device functions, which the plug-in fills.
     16 device_fns: *mut SP_DeviceFns, "SP_DeviceFns*", Required;
 }
 
@@ -201,13 +201,13 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `create_stream_executor` gets.
+    /// The argument of `create_stream_executor`.
     SE_CreateStreamExecutorParams, sizeof 24, "SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE" = 24 ending at stream_executor;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Where the plug-in puts the executor.
+    /// The executor, which the plug-in fills.
     16 stream_executor: *mut SP_StreamExecutor, "SP_StreamExecutor*", Required;
 }
 
@@ -222,11 +222,11 @@ c_struct! {
     16 name: *const c_char, "const char*", Required;
     /// Type of its devices.
     24 r#type: *const c_char, "const char*", Required;
-    /// Whether unified memory is supported.
+    /// Nonzero if unified memory is supported.
     32 supports_unified_memory: TF_Bool, "TF_Bool", Value;
-    /// Whether the host should put its best-fit allocator over `allocate`.
+    /// Nonzero if the host should put its best-fit allocator over `allocate`.
     33 use_bfc_allocator: TF_Bool, "TF_Bool", Value;
-    /// Whether that allocator should grow by and by.
+    /// Nonzero if that allocator should grow on demand.
     34 force_memory_growth: TF_Bool, "TF_Bool", Value;
 }
 
@@ -258,7 +258,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `SE_InitPlugin` gets.
+    /// The argument of `SE_InitPlugin`.
     SE_PlatformRegistrationParams, sizeof 64, "SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE" = 64 ending at destroy_platform_fns;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;
@@ -270,9 +270,9 @@ c_struct! {
     20 minor_version: i32, "int32_t", Value;
     /// PATCH of the host.
     24 patch_version: i32, "int32_t", Value;
-    /// Where the plug-in puts the platform.
+    /// The platform, which the plug-in fills.
     32 platform: *mut SP_Platform, "SP_Platform*", Required;
-    /// Where the plug-in puts the platform functions.
+    /// The platform functions, which the plug-in fills.
     40 platform_fns: *mut SP_PlatformFns, "SP_PlatformFns*", Required;
     /// Frees what the plug-in put into the platform.
     48 destroy_platform: Option<unsafe extern "C" fn(*mut SP_Platform)>, "fn", Required;

@@ -111,7 +111,7 @@ c_struct! {
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Whether unified memory is supported.
+    /// Nonzero if unified memory is supported.
     16 supports_unified_memory: TF_Bool, "TF_Bool", Value;
 }
 
@@ -172,28 +172,28 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `create_allocator` gets, as the RFC prints it.
+    /// The argument of `create_allocator`, as the RFC prints it.
     SE_CreateAllocatorParams, sizeof 32, "SE_CREATE_ALLOCATOR_PARAMS_STRUCT_SIZE" = 32 ending at allocator_fns;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Where the plug-in puts the allocator.
+    /// The allocator, which the plug-in fills.
     16 allocator: *mut SP_Allocator, "SP_Allocator*", Required;
-    /// Where the plug-in puts the allocator functions.
+    /// The allocator functions, which the plug-in fills.
     24 allocator_fns: *mut SP_AllocatorFns, "SP_AllocatorFns*", Required;
 }
 
 c_struct! {
-    /// What `create_custom_allocator` gets, as the RFC prints it.
+    /// The argument of `create_custom_allocator`, as the RFC prints it.
     SE_CreateCustomAllocatorParams, sizeof 32, "SE_CREATE_CUSTOM_ALLOCATOR_PARAMS_STRUCT_SIZE" = 32 ending at custom_allocator_fns;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;
     /// Reserved, or for the plug-in's own use.
     8 ext: *mut c_void, "void*", NoOp;
-    /// Where the plug-in puts the allocator.
+    /// The allocator, which the plug-in fills.
     16 custom_allocator: *mut SP_CustomAllocator, "SP_CustomAllocator*", Required;
-    /// Where the plug-in puts the allocator functions.
+    /// The allocator functions, which the plug-in fills.
     24 custom_allocator_fns: *mut SP_CustomAllocatorFns, "SP_CustomAllocatorFns*", Required;
 }
 
@@ -243,7 +243,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// What `SE_InitPlugin` gets. The RFC's own example of that function sets neither destroy
+    /// The argument of `SE_InitPlugin`. The RFC's own example of that function sets neither destroy
     /// function, so that here they are optional.
     SE_PlatformRegistrationParams, sizeof 64, "SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE" = 64 ending at destroy_platform_fns;
     /// Bytes of this struct that its writer knows.
@@ -256,9 +256,9 @@ c_struct! {
     20 minor_version: i32, "int32_t", Value;
     /// PATCH of the host.
     24 patch_version: i32, "int32_t", Value;
-    /// Where the plug-in puts the platform.
+    /// The platform, which the plug-in fills.
     32 platform: *mut SP_Platform, "SP_Platform*", Required;
-    /// Where the plug-in puts the platform functions.
+    /// The platform functions, which the plug-in fills.
     40 platform_fns: *mut SP_PlatformFns, "SP_PlatformFns*", Required;
     /// Frees what the plug-in put into the platform.
     48 destroy_platform: Option<unsafe extern "C" fn(*mut SP_Platform)>, "fn", Optional;

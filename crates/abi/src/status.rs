@@ -99,9 +99,9 @@ codes! {
     InvalidArgument, INVALID_ARGUMENT = 3;
     /// The time ran out.
     DeadlineExceeded, DEADLINE_EXCEEDED = 4;
-    /// What was asked for is not there.
+    /// The requested item does not exist.
     NotFound, NOT_FOUND = 5;
-    /// What was to be made is there already.
+    /// The item to create exists already.
     AlreadyExists, ALREADY_EXISTS = 6;
     /// The caller may not do this.
     PermissionDenied, PERMISSION_DENIED = 7;
@@ -113,7 +113,7 @@ codes! {
     Aborted, ABORTED = 10;
     /// Past the end of a valid range.
     OutOfRange, OUT_OF_RANGE = 11;
-    /// Nobody implements this, or not here.
+    /// The operation is not implemented, or not for these arguments.
     Unimplemented, UNIMPLEMENTED = 12;
     /// An invariant of the system is broken.
     Internal, INTERNAL = 13;
@@ -148,7 +148,7 @@ impl fmt::Display for StatusCode {
 /// The five status functions that a plug-in calls.
 ///
 /// A shared library finds them by name when it is loaded. A plug-in that is linked into its host
-/// gets this table instead, so that nobody has to export symbols for it.
+/// gets this table instead, so that the host need not export symbols for it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct StatusFunctions {

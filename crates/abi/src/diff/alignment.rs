@@ -1,10 +1,10 @@
-//! How the members of a struct are aligned, as compilers do it that are not told to pack.
+//! The alignment of a struct's members, as compilers do it that are not told to pack.
 
 use std::collections::HashMap;
 
 use super::layout::{Field, LayoutDocument, Structure};
 
-/// How deep structs by value may lie in each other; deeper ones are not looked at.
+/// The greatest depth of structs by value in each other; deeper ones are not looked at.
 const DEEPEST: usize = 8;
 
 /// Types of C that are longer than a register and aligned to 16 bytes on LP64.
@@ -65,8 +65,8 @@ impl<'a> Alignments<'a> {
     }
 }
 
-/// How many elements the rest of an array's type, `2][3]`, stands for; `None` if it is not written
-/// in numbers or is 0.
+/// The number of elements that the rest of an array's type, `2][3]`, stands for; `None` if it is
+/// not written in numbers or is 0.
 fn elements(counts: &str) -> Option<u64> {
     let counts = counts.strip_suffix(']')?.split("][");
     let product = counts.map(|count| count.trim().parse::<u64>().ok());

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{LAYOUTS, pjrt::Minor};
 
-/// What the names of PJRT's layouts begin with; the version follows.
+/// The prefix of the names of PJRT's layouts; the version follows.
 const PJRT: &str = "pjrt-";
 
 /// The minor of the layout of that name: `pjrt-0.54`.

@@ -1,4 +1,4 @@
-//! What changed between two layouts, struct by struct.
+//! The changes between two layouts, struct by struct.
 
 use std::collections::{HashMap, HashSet};
 
@@ -54,7 +54,7 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     Diff { required, changes, versions: (old.version, new.version), remarks }
 }
 
-/// What two layouts can be compared in.
+/// The facts that both layouts have, and can be compared in.
 #[derive(Debug)]
 struct Scope {
     /// Both have enumerations, or could have.
@@ -93,7 +93,7 @@ impl Scope {
         Self { enumerations, marks, versioned }
     }
 
-    /// Whether a struct that is on one side only is none that the other one could have.
+    /// Returns `true` for a struct on one side that the source of the other side cannot have.
     fn leaves_out(&self, found: &Structure) -> bool {
         !self.enumerations && found.is_enumeration()
     }
@@ -180,7 +180,7 @@ fn added_fields(
     appended
 }
 
-/// What struct_size announces must move with the members, and no further.
+/// Checks that struct_size moves with the members, and no further.
 fn compare_struct_size(
     before: &Structure,
     after: &Structure,
@@ -257,7 +257,7 @@ fn compare_alignment(
     }
 }
 
-/// Why an announcement breaks nothing.
+/// The reason for which an announcement breaks nothing.
 const ANNOUNCED: &str =
     "it will be deprecated, and works until then: builds go on setting and reading it";
 
@@ -300,7 +300,7 @@ fn compare_field(
     }
 }
 
-/// What 0 means in a field that is not deprecated, and whether one side can do without it.
+/// Compares the meaning of 0 and the need of a field that is not deprecated.
 fn compare_marks(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
     if before.zero.is_no_op() != after.zero.is_no_op() {
         let why = format!(

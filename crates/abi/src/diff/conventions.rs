@@ -1,4 +1,4 @@
-//! What the RFC asks of structs and their names that no number of the version answers (seed 004,
+//! Conventions of the RFC for structs and their names that do not move the version (seed 004,
 //! "Implementation Conventions").
 
 use super::layout::{LayoutDocument, Structure};
@@ -6,11 +6,11 @@ use super::layout::{LayoutDocument, Structure};
 /// The prefixes of structs that the core fills, and that the plug-in fills.
 const PREFIXES: [&str; 2] = ["SE_", "SP_"];
 
-/// What the second member of a struct is called: by the RFC, by the strategy's first draft, and by
+/// The names of the second member of a struct: by the RFC, by the strategy's first draft, and by
 /// PJRT.
 const EXTENSIONS: [&str; 4] = ["ext", "next", "priv", "extension_start"];
 
-/// What is to be said of a struct that only the new layout has.
+/// The remarks on a struct that only the new layout has.
 pub(super) fn of_added(added: &Structure, old: &LayoutDocument) -> Vec<String> {
     let name = &added.name;
     let mut remarks = Vec::new();

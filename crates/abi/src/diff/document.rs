@@ -11,7 +11,7 @@ use super::{
     successors,
 };
 
-/// How deep `same_as` may lead from section to section.
+/// The greatest number of `same_as` steps from section to section.
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
@@ -51,7 +51,7 @@ fn find<'a>(root: &'a Value, section: &str) -> Option<&'a Value> {
     section.split('/').filter(|name| !name.is_empty()).try_fold(root, |value, name| value.get(name))
 }
 
-/// Whether an object is a layout: some value of it is a struct.
+/// Returns `true` if an object is a layout: some value of it is a struct.
 fn is_layout(object: &Map<String, Value>) -> bool {
     object
         .values()
@@ -211,7 +211,7 @@ fn parse_field(value: &Value) -> Result<Field, &'static str> {
     })
 }
 
-/// Whether a field or a struct is deprecated, and what takes its place.
+/// Reads the deprecation of a field or a struct, and its successor.
 fn deprecation(value: &Value) -> Result<(Option<Deprecation>, Option<String>), &'static str> {
     let deprecation = match value.get("deprecated") {
         None | Some(Value::Bool(false)) => None,

@@ -13,7 +13,7 @@ pub enum LayoutFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// Bytes: the file is no JSON.
@@ -21,7 +21,7 @@ pub enum LayoutFileError {
     NotJson {
         /// The file.
         path: PathBuf,
-        /// Where, and what is wrong.
+        /// The place and the problem.
         error: serde_json::Error,
     },
     /// Caller: the file has no such section.
@@ -32,17 +32,17 @@ pub enum LayoutFileError {
         path: PathBuf,
         /// The section asked for.
         section: String,
-        /// What there is.
+        /// The value found.
         found: String,
     },
     /// Bytes: a struct is not of the documented form.
     #[error("{at}: found {found}, expected {expected}")]
     Malformed {
-        /// Where: section, struct, field.
+        /// The place: section, struct, field.
         at: String,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What should be.
+        /// The expected value.
         expected: &'static str,
     },
 }

@@ -12,7 +12,7 @@ pub struct LayoutDocument {
     pub(super) remarks: Vec<String>,
 }
 
-/// Where a layout comes from, which decides what it can say.
+/// The source of a layout, which decides about the facts that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A layout of this crate without enumerations, whose marks are from this project's header.
@@ -29,7 +29,7 @@ pub(super) struct Structure {
     pub(super) struct_size: u64,
     pub(super) alignment: Option<u64>,
     pub(super) deprecation: Option<Deprecation>,
-    /// What takes its place: a struct of the layout.
+    /// The successor: a struct of the layout.
     pub(super) replaced_by: Option<String>,
     pub(super) fields: Vec<Field>,
     pub(super) values: Vec<(String, i64)>,
@@ -43,21 +43,21 @@ pub(super) struct Field {
     pub(super) size: u64,
     pub(super) signature: Option<String>,
     pub(super) deprecation: Option<Deprecation>,
-    /// What takes its place: a member of the struct, or `STRUCT.MEMBER`.
+    /// The successor: a member of the struct, or `STRUCT.MEMBER`.
     pub(super) replaced_by: Option<String>,
     pub(super) zero: Zero,
-    /// Whether one side cannot do without it.
+    /// Set if one side cannot do without it.
     pub(super) required: bool,
 }
 
 impl Structure {
-    /// Whether it is an enumeration.
+    /// Returns `true` if it is an enumeration.
     pub(super) fn is_enumeration(&self) -> bool {
         self.fields.is_empty() && !self.values.is_empty()
     }
 }
 
-/// What a layout says of 0 or NULL in a field.
+/// The meaning of 0 or NULL in a field, as a layout declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Zero {
     /// That it is a no-op.
@@ -73,7 +73,7 @@ impl Zero {
         self == Self::NoOp
     }
 
-    /// What it means, for people.
+    /// The meaning in words.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::NoOp => "a no-op",
@@ -88,7 +88,7 @@ impl Field {
         self.offset.saturating_add(self.size)
     }
 
-    /// What two fields share of which one is the other under another name.
+    /// The part that two fields share if one is the other under another name.
     pub(super) fn position(&self) -> (u64, u64, &str) {
         (self.offset, self.size, &self.kind)
     }

@@ -1,5 +1,5 @@
-//! What a change of layout demands of the version, by the StreamExecutor versioning strategy (seed
-//! 000).
+//! The move of the version that a change of layout demands, by the StreamExecutor versioning
+//! strategy (seed 000).
 //!
 //! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), or is
 //! read from a C header, or from a JSON file, because an API under work is not in this crate. The
@@ -31,8 +31,8 @@
 //!   * `signature`: text that is compared (blanks do not count, nor do they in `kind`);
 //!   * `"zero": "no-op"`, where the header says that 0 or NULL is a no-op: such a field can be
 //!     deprecated by leaving it zero. `"meaningful"` is a field whose zero is a value, or says that
-//!     something optional is not provided. What is not marked counts as meaningful, because nobody
-//!     was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The
+//!     something optional is not provided. A field without a mark counts as meaningful,
+//!     since no build was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The
 //!     mark counts that the old layout has;
 //!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds
 //!     that do not know it;

@@ -1,9 +1,9 @@
-//! What a comparison answers: the changes, what they demand of the version, and whether the version
-//! moved so.
+//! The result of a comparison: the changes, the move of the version that they demand, and the move
+//! that it made.
 
 use std::fmt;
 
-/// Which number of the version must move.
+/// The number of the version that must move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bump {
     /// None: nothing changed that anybody could see.
@@ -35,7 +35,7 @@ impl fmt::Display for Bump {
     }
 }
 
-/// How far the deprecation of a member or a struct has come.
+/// The state of the deprecation of a member or a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Deprecation {
     /// It will be deprecated: it goes on working, beside what replaces it, until a later release.
@@ -62,20 +62,20 @@ pub struct Change {
     pub structure: String,
     /// The field; empty where the change is of the whole struct.
     pub field: String,
-    /// What happened: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`,
+    /// The kind of the change: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`,
     /// `repurposed`, `retyped`, `deprecated`, `restored`, `struct_size`, `alignment`.
     pub change: &'static str,
-    /// What it demands.
+    /// The number that it demands to move.
     pub requires: Bump,
     /// The rule behind it.
     pub why: String,
-    /// What takes its place, where it is deprecated and the layout says so.
+    /// The successor, where it is deprecated and the layout names one.
     pub replaced_by: Option<String>,
-    /// How far a deprecation has come, where the change is one.
+    /// The state of the deprecation, where the change is one.
     pub deprecation: Option<Deprecation>,
 }
 
-/// How the version moved, beside how it had to.
+/// The move of the version, compared with the move that it had to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VersionStep {
     /// One of the layouts does not say its version.
@@ -105,22 +105,22 @@ impl VersionStep {
     }
 }
 
-/// What changed between two layouts.
+/// The changes between two layouts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diff {
-    /// What all changes together demand.
+    /// The number that all changes together demand to move.
     pub required: Bump,
     /// The changes, in the order of the structs of the old layout, then the new ones.
     pub changes: Vec<Change>,
     /// MAJOR, MINOR and PATCH of both layouts, where the files say them.
     pub versions: (Option<[i64; 3]>, Option<[i64; 3]>),
-    /// What was noticed in a layout, or in comparing them, that no number of the version answers.
+    /// Remarks on the layouts and their comparison that do not move the version.
     pub remarks: Vec<String>,
 }
 
 impl Diff {
-    /// Which number did move, if both versions are known.
+    /// The number that did move, if both versions are known.
     #[must_use]
     pub fn moved(&self) -> Option<Bump> {
         let (old, new) = (self.versions.0?, self.versions.1?);
@@ -135,7 +135,7 @@ impl Diff {
         })
     }
 
-    /// How the version moved, beside how it had to.
+    /// The move of the version, compared with the move that it had to make.
     #[must_use]
     pub fn version_step(&self) -> VersionStep {
         let ((Some(old), Some(new)), Some(moved)) = (self.versions, self.moved()) else {
@@ -159,8 +159,8 @@ impl Diff {
         }
     }
 
-    /// What a person should know besides: that the number did not move as it must, that MAJOR 0
-    /// promises nothing, and the [`remarks`](Self::remarks).
+    /// Further notes for people: that the number did not move as it must, that MAJOR 0 promises
+    /// nothing, and the [`remarks`](Self::remarks).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

@@ -177,8 +177,8 @@ mod tests {
         );
     }
 
-    /// What the strategy calls a fix, plug-ins refuse: they compare what a caller declares with
-    /// what they were built with.
+    /// A change that the strategy calls a fix is refused by plug-ins: they compare what a caller
+    /// declares with what they were built with.
     #[test]
     fn a_size_that_was_put_right_is_a_patch_by_the_rules() {
         let found = diff(&at(70), &at(71));

@@ -1,12 +1,12 @@
-//! What takes the place of what is deprecated: it must be there.
+//! Successors of deprecated members and structs: they must exist.
 
 use std::collections::HashSet;
 
 use super::{error::LayoutFileError, layout::Structure};
 
-/// What a member of a struct may be replaced by, for errors.
+/// The possible successors of a member of a struct, for errors.
 pub(super) const MEMBER: &str = "another member of the struct, or STRUCT.MEMBER of the layout";
-/// What a struct may be replaced by, for errors.
+/// The possible successors of a struct, for errors.
 pub(super) const STRUCT: &str = "the name of another struct of the layout";
 
 /// The structs of a layout and their members, by name.
@@ -28,18 +28,19 @@ impl Names {
         }
     }
 
-    /// Whether `successor` is another struct than `structure`.
+    /// Returns `true` if `successor` is another struct than `structure`.
     pub(super) fn replaces_struct(&self, structure: &str, successor: &str) -> bool {
         successor != structure && self.structs.contains(successor)
     }
 
-    /// Whether `successor` is another member than `member` of the struct, or of another struct.
+    /// Returns `true` if `successor` is another member than `member` of the struct, or of another
+    /// struct.
     pub(super) fn replaces_member(&self, structure: &str, member: &str, successor: &str) -> bool {
         let (of, name) = successor.split_once('.').unwrap_or((structure, successor));
         (of, name) != (structure, member) && self.has_member(of, name)
     }
 
-    /// Whether the struct has such a member.
+    /// Returns `true` if the struct has such a member.
     pub(super) fn has_member(&self, structure: &str, member: &str) -> bool {
         self.members.contains(&(structure.to_owned(), member.to_owned()))
     }

@@ -1,4 +1,4 @@
-//! What changed in an enumeration.
+//! The changes in an enumeration.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What arrays are made of: one list of the types, for hosts and for plug-ins.
+//! The element types of arrays: one list, for hosts and for plug-ins.
 
 use core::fmt;
 
@@ -41,7 +41,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// How many bits a value has. (True and false have 8.)
+            /// The number of bits of a value. (True and false have 8.)
             #[must_use]
             pub const fn bits(self) -> usize {
                 match self {
@@ -125,15 +125,15 @@ impl ElementType {
         Self::ALL.iter().copied().find(|known| known.name() == name)
     }
 
-    /// How many bytes an element takes in memory of the host: at least one, also where a device
+    /// The number of bytes of an element in memory of the host: at least one, also where a device
     /// packs several into a byte.
     #[must_use]
     pub const fn host_bytes(self) -> usize {
         self.bits().div_ceil(8)
     }
 
-    /// How many bits an element takes in memory of a device that packs: 1, 2 or 4 where several lie
-    /// in a byte, the first of them in its lowest bits. Six bits do not divide a byte, and take
+    /// The number of bits of an element in memory of a device that packs: 1, 2 or 4 where several
+    /// lie in a byte, the first of them in its lowest bits. Six bits do not divide a byte, and take
     /// all of one.
     #[must_use]
     pub const fn device_bits(self) -> usize {
@@ -143,14 +143,14 @@ impl ElementType {
         }
     }
 
-    /// Whether a device that packs keeps several in a byte.
+    /// Returns `true` if a device that packs keeps several in a byte.
     #[must_use]
     pub const fn is_packed(self) -> bool {
         self.device_bits() < 8
     }
 
-    /// Whether it has less than 8 bits, so that a device that nobody has asked may lay its elements
-    /// out otherwise than the host does.
+    /// Returns `true` if it has less than 8 bits: unless asked, a device may lay its elements out
+    /// otherwise than the host does.
     #[must_use]
     pub const fn may_be_packed(self) -> bool {
         self.bits() < 8

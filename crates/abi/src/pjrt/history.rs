@@ -1,4 +1,4 @@
-//! What is asked of the history: things by their names, without allocation.
+//! Queries of the history: structs, functions and numbers by their names, without allocation.
 
 use super::{
     layout::{Enumeration, Function, MinorRecord, Struct, StructSize, same},
@@ -69,8 +69,8 @@ pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
     None
 }
 
-/// How long the table of functions is in that minor; for a newer one than is known, how long it is
-/// in the newest.
+/// The length of the table of functions in that minor; for a newer minor than is known, that of the
+/// newest.
 #[must_use]
 pub const fn table_size(minor: Minor) -> Option<StructSize> {
     let number = minor.or_newest().number();

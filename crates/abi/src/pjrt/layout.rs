@@ -13,9 +13,9 @@ pub struct MinorRecord {
     pub minor: u16,
     /// The day on which it was first seen, as YYYY-MM-DD.
     pub first_seen: &'static str,
-    /// How long its table is, in bytes.
+    /// The length of its table, in bytes.
     pub size_of: u16,
-    /// What a plug-in of it says that its table is long, in bytes.
+    /// The length that a plug-in of it declares for its table, in bytes.
     pub declared: u16,
 }
 
@@ -28,7 +28,7 @@ pub struct Function {
     pub spans: &'static [SlotSpan],
 }
 
-/// Where a function's pointer lay in some minors.
+/// The place of a function's pointer in a span of minors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotSpan {
     /// The first minor.
@@ -39,13 +39,13 @@ pub struct SlotSpan {
     pub offset: u16,
 }
 
-/// Where the first function's pointer lies in the table, in bytes.
+/// The offset of the first function's pointer in the table, in bytes.
 const FIRST_SLOT: usize = 40;
 const SLOT: usize = 8;
 
 impl Function {
-    /// Where its pointer lies in the table of that minor, in bytes from the table's start; for a
-    /// newer one than is known, where it lies in the newest.
+    /// The offset of its pointer in the table of that minor, in bytes; for a newer minor than is
+    /// known, that of the newest.
     #[must_use]
     pub const fn offset(&self, minor: Minor) -> Option<usize> {
         let mut spans = self.spans;
@@ -78,17 +78,17 @@ impl Function {
     }
 }
 
-/// How long a struct is.
+/// The lengths of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StructSize {
     /// `sizeof`, in bytes, padding at the end included.
     pub size_of: usize,
-    /// What a build of that minor writes into `struct_size`: where its macro says that the last
-    /// field ends, in bytes. At times less than where it does.
+    /// The number that a build of that minor writes into `struct_size`: the end of the last field
+    /// by its macro, in bytes. At times that is less than the field's real end.
     pub declared: usize,
 }
 
-/// How long a struct was in some minors.
+/// The lengths of a struct in a span of minors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StructSpan {
     /// The first minor.
@@ -97,7 +97,7 @@ pub struct StructSpan {
     pub last: u16,
     /// `sizeof`, in bytes.
     pub size_of: u16,
-    /// What its macro gives, in bytes.
+    /// The value of the struct's macro, in bytes.
     pub declared: u16,
 }
 
@@ -119,13 +119,13 @@ pub struct Field {
 }
 
 impl Field {
-    /// Where it ends, in bytes from the struct's start.
+    /// The offset behind its last byte, from the struct's start.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.offset as usize + self.size as usize
     }
 
-    /// Whether structs of that minor have it here.
+    /// Returns `true` if structs of that minor have it at this place.
     #[must_use]
     pub const fn is_in(&self, minor: Minor) -> bool {
         holds(self.first, self.last, minor)
@@ -143,19 +143,19 @@ pub struct Struct {
     pub fields: &'static [Field],
 }
 
-/// What a host gives a plug-in of a certain minor as a struct.
+/// The lengths with which a host hands a struct to a plug-in of a certain minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// What `struct_size` says, in bytes.
+    /// The value of `struct_size`, in bytes.
     pub struct_size: usize,
-    /// How much memory lies behind the pointer, in bytes: at least `struct_size`, and all that a
-    /// plug-in of that minor may read or write. What nobody set is zero.
+    /// The length of the memory behind the pointer, in bytes: at least `struct_size`, and all that
+    /// a plug-in of that minor may read or write. Bytes that are not set are zero.
     pub memory: usize,
 }
 
 impl Struct {
-    /// How long it is in that minor, or `None` if that has no such struct; for a newer one than is
-    /// known, how long it is in the newest.
+    /// Its lengths in that minor, or `None` if that has no such struct; for a newer minor than is
+    /// known, those in the newest.
     #[must_use]
     pub const fn size(&self, minor: Minor) -> Option<StructSize> {
         let mut spans = self.spans;
@@ -190,22 +190,23 @@ impl Struct {
         self.fields.iter().filter(move |field| field.is_in(minor))
     }
 
-    /// Where the last field ends in that minor, in bytes: what the macro should give.
+    /// The end of the last field in that minor, in bytes: the value that the macro should give.
     #[must_use]
     pub fn end(&self, minor: Minor) -> usize {
         self.fields(minor).map(Field::end).max().unwrap_or(0)
     }
 
-    /// Whether builds of that minor declare less than the struct is long, by a mistake in its
-    /// macro.
+    /// Returns `true` if builds of that minor declare less than the struct's length, by a mistake
+    /// in its macro.
     #[must_use]
     pub fn is_stale(&self, minor: Minor) -> bool {
         self.size(minor).is_some_and(|size| size.declared < self.end(minor))
     }
 
-    /// How a host hands it to a plug-in of that minor: exactly as one of the same day would; with
-    /// [`PADDING`] where the minor is newer than the table. A struct that stands in arrays is never
-    /// padded, because plug-ins step through them by the length that they were compiled with.
+    /// The lengths with which a host hands it to a plug-in of that minor: exactly those of a host
+    /// of the same day; with [`PADDING`] where the minor is newer than the table. A struct that
+    /// stands in arrays is never padded, because plug-ins step through them by the length that they
+    /// were compiled with.
     #[must_use]
     pub const fn handover(&self, minor: Minor) -> Option<Handover> {
         let Some(StructSize { size_of, declared }) = self.size(minor) else { return None };
@@ -216,7 +217,7 @@ impl Struct {
         })
     }
 
-    /// Whether it is handed over by itself, and never as an element of an array.
+    /// Returns `true` if it is handed over by itself, and never as an element of an array.
     const fn is_alone(&self) -> bool {
         same(self.name, "PJRT_ExecuteOptions")
             || matches!(self.name.as_bytes(), [.., b'_', b'A', b'r', b'g', b's'])
@@ -246,8 +247,8 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    /// What a build of that minor calls the number, or `None` if it does not know it; of a newer
-    /// one than is known, what the newest calls it.
+    /// The name of the number in a build of that minor, or `None` if it does not know it; for a
+    /// newer minor than is known, the name in the newest.
     #[must_use]
     pub fn name_of(&self, value: i32, minor: Minor) -> Option<&'static str> {
         let mut known = self.values(minor);
@@ -266,14 +267,14 @@ impl Enumeration {
     }
 }
 
-/// Whether what holds from one minor to another holds in that one, or in the newest if that one is
-/// newer.
+/// Returns `true` if `minor`, or the newest known minor if that one is older, lies from `first` to
+/// `last`.
 const fn holds(first: u16, last: u16, minor: Minor) -> bool {
     let number = minor.or_newest().number();
     first as u32 <= number && number <= last as u32
 }
 
-/// Whether two texts are the same, as a function that constants can call.
+/// Compares two texts, as a function that constants can call.
 pub(super) const fn same(left: &str, right: &str) -> bool {
     crate::layout::same(left, right)
 }

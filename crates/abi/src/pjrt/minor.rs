@@ -32,13 +32,14 @@ impl Minor {
         self.0
     }
 
-    /// Whether its structs are known: it is between [`Self::OLDEST`] and [`Self::NEWEST`].
+    /// Returns `true` if its structs are known: it is between [`Self::OLDEST`] and
+    /// [`Self::NEWEST`].
     #[must_use]
     pub const fn is_known(self) -> bool {
         Self::OLDEST.0 <= self.0 && self.0 <= Self::NEWEST.0
     }
 
-    /// Whether a host can call a plug-in of it.
+    /// Returns `true` if a host can call a plug-in of it.
     #[must_use]
     pub const fn is_supported(self) -> bool {
         Self::OLDEST_SUPPORTED.0 <= self.0

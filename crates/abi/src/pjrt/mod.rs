@@ -3,13 +3,13 @@
 //! The interface has one symbol, `GetPjrtApi`, which hands out a table of functions. Its major
 //! number is 0 in every revision; a minor is one more function, field, value of an enumeration or
 //! extension. Each call takes one struct that says its own size, and a plug-in refuses a struct
-//! shorter than the one it was built with. So whoever calls a plug-in of another day must know how
-//! long every struct was on that day, and which slots its table had: that is what is here.
+//! shorter than the one it was built with. A host that calls a plug-in of another day must know the
+//! length of every struct on that day, and the slots of its table: this module has both.
 //!
 //! ```
 //! use serdes_abi::pjrt::{Minor, function, structure};
 //!
-//! // What a plug-in of 0.54 takes where one of 0.114 takes 144 bytes.
+//! // A plug-in of 0.54 takes 72 bytes, where one of 0.114 takes 144.
 //! let options = structure("PJRT_ExecuteOptions").expect("it is in the table");
 //! assert_eq!(options.size(Minor::new(54)).map(|size| size.declared), Some(72));
 //! let raw = function("PJRT_Buffer_CopyRawToHost").expect("it is in the table");
@@ -33,8 +33,8 @@
 /// frameworks have had them since that minor, and not only its own. Upstream's plug-ins have none.
 pub const OLDEST_FRAMEWORK_ATTRIBUTE: &str = "serdes_oldest_framework_minor";
 
-/// What the name of a symbol begins with by which the file of such a plug-in says the same, before
-/// it is loaded; the minor follows.
+/// The prefix of the symbol by which the file of such a plug-in says the same before it is loaded;
+/// the minor follows.
 pub const OLDEST_FRAMEWORK_SYMBOL: &str = "serdes_oldest_framework_minor_";
 
 pub mod args;

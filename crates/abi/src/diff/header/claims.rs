@@ -1,4 +1,4 @@
-//! What comments say of successors, from either side: ``Use `name` `` at what is deprecated, and
+//! Successors that comments name, from either side: ``Use `name` `` at what is deprecated, and
 //! ``Replaces `name` `` at what takes its place.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ enum Says {
 }
 
 impl Claim {
-    /// What a comment at a line says of a member, or of a struct.
+    /// The claims of the comment at a line about a member, or about a struct.
     pub(super) fn find(
         remark: &str,
         deprecation: Option<Deprecation>,
@@ -46,7 +46,7 @@ impl Claim {
     }
 }
 
-/// Where a claim is about what is not there: the line, what was found, what was expected.
+/// A claim about a name that does not exist: the line, the text found, the text expected.
 type Trouble = (usize, String, &'static str);
 
 /// Gives the structs and their members the successors that comments name. Answers what is to be

@@ -9,7 +9,7 @@ fn read(text: &str) -> LayoutDocument {
     parse(text, "", Path::new("api.h")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Of each change: `STRUCT.FIELD`, what it is, what it demands, what takes its place.
+/// Each change: `STRUCT.FIELD`, its kind, the number that it demands, the successor.
 fn found(diff: &Diff) -> Vec<(String, &'static str, Bump, Option<&str>)> {
     let changes = diff.changes.iter();
     changes

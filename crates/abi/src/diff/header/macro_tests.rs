@@ -1,4 +1,4 @@
-//! What macros say of types, sizes and conventions.
+//! Macros for types, sizes and conventions.
 
 use std::path::Path;
 

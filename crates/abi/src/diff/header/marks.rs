@@ -81,7 +81,7 @@ pub(super) fn joined(comments: &[&str]) -> String {
     }
 }
 
-/// What a comment says of zero, and whether the member is required.
+/// The meaning of zero in a comment, and `true` if the member is required.
 pub(super) fn marks(remark: &str) -> (Zero, bool) {
     let remark = remark.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| remark.contains(word));
@@ -101,10 +101,10 @@ fn sentences(remark: &str) -> impl Iterator<Item = &str> {
     remark.split(['.', ';']).map(|sentence| sentence.trim_start_matches(BEFORE_A_SENTENCE))
 }
 
-/// What may stand between a sentence and its first word.
+/// The characters that may stand between a sentence and its first word.
 const BEFORE_A_SENTENCE: [char; 6] = [' ', '/', '*', '@', '\\', '['];
 
-/// How far a comment says that the deprecation of what it describes has come.
+/// The state of the deprecation that a comment declares.
 pub(super) fn deprecation(remark: &str) -> Option<Deprecation> {
     let lower = remark.to_ascii_lowercase();
     let announces = |sentence: &str| {
@@ -137,7 +137,7 @@ pub(super) fn successor(remark: &str) -> Option<String> {
         .map(|quoted| quoted.name)
 }
 
-/// What a comment says that the thing it describes takes the place of: ``Replaces `name`.``
+/// The name whose successor the described member is, by its comment: ``Replaces `name`.``
 pub(super) fn replaced(remark: &str) -> Option<String> {
     quoted_behind(remark, "replaces `")
         .find(|quoted| quoted.before.is_empty() && quoted.ends_sentence)
@@ -147,12 +147,13 @@ pub(super) fn replaced(remark: &str) -> Option<String> {
 /// A name in backquotes.
 struct Quoted {
     name: String,
-    /// What its sentence says before it, in lower case.
+    /// The text of its sentence before it, in lower case.
     before: String,
     ends_sentence: bool,
 }
 
-/// How many bytes of a sentence are looked at, so that comments of any length are read in time.
+/// The number of bytes of a sentence that are looked at, so that comments of any length are read in
+/// time.
 const LONGEST_SENTENCE: usize = 200;
 
 /// The names in backquotes behind `words`, whose last character is the first quote.

@@ -62,7 +62,7 @@ pub(in crate::diff) fn parse(
     Ok(LayoutDocument { structs, version: version(&macros), source: Source::Header, remarks })
 }
 
-/// Where a declaration cannot be read, what was found and what was expected.
+/// A declaration that cannot be read: the line, the text found, the text expected.
 type Trouble = (usize, String, &'static str);
 
 /// A header while it is read.

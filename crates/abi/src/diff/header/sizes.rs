@@ -23,8 +23,9 @@ struct Sizes<'a> {
     remarks: Vec<String>,
 }
 
-/// What the STRUCT_SIZE macros, and macros at the top level, say that structs announce. Answers what
-/// is to be said of macros that do not fit; fails where one names a member that its struct has not.
+/// Takes the sizes that structs announce from the STRUCT_SIZE macros and from macros at the top
+/// level. Returns remarks on macros that do not fit; fails where one names a member that its struct
+/// does not have.
 pub(super) fn announce_sizes(
     structs: &mut [Structure],
     macros: &Macros,
@@ -69,7 +70,7 @@ impl Sizes<'_> {
         self.by_macro.get(&in_capitals(stem)).copied()
     }
 
-    /// Where a member of a struct ends, or the struct; `None` where there is no such member.
+    /// The end of a member of a struct, or of the struct; `None` if there is no such member.
     fn end_of(&self, at: usize, member: Option<&str>) -> Option<u64> {
         let found = self.structs.get(at)?;
         match member {

@@ -1,9 +1,9 @@
 //! The words of a C header: what is left of it after its conditions, and the numbers that it
 //! defines.
 //!
-//! Of the preprocessor there is what headers of a C API use: `#define` of numbers and names, and
-//! conditions over them. `#include` is passed over, so that what other headers define is not known
-//! here.
+//! The preprocessor supports the parts that headers of a C API use: `#define` of numbers and names,
+//! and conditions over them. `#include` is passed over, so that what other headers define is not
+//! known here.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) line: usize,
-    /// How many bytes of its line stand before it.
+    /// The number of bytes of its line before it.
     pub(super) column: usize,
     pub(super) word: Word,
 }
 
-/// What a word is.
+/// The kind of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// A name or a keyword.
@@ -32,7 +32,7 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// Whether it is this sign.
+    /// Returns `true` if it is this sign.
     pub(super) fn is(&self, sign: char) -> bool {
         *self == Self::Sign(sign)
     }
@@ -49,7 +49,7 @@ impl Word {
 /// The macros that a header defines, by name.
 pub(super) type Macros = HashMap<String, Macro>;
 
-/// What a macro stands for.
+/// The replacement of a macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Macro {
     /// These words, wherever its name stands.
@@ -68,10 +68,10 @@ impl Macro {
     }
 }
 
-/// How many conditions may be open at a time.
+/// The greatest number of conditions that may be open at a time.
 const MOST_CONDITIONS: usize = 256;
 
-/// How deep macros may stand for macros.
+/// The greatest depth of macros that stand for macros.
 const DEEPEST: usize = 16;
 
 /// The words of `text` that are not conditioned away, given macros that are defined before; the
@@ -135,7 +135,7 @@ fn next_word(text: &str) -> (Option<Word>, &str) {
     (word, behind_character(text))
 }
 
-/// What comes behind a text in such quotes, which begins with one.
+/// The rest behind a text in such quotes, which begins with one.
 fn behind_text(text: &str, quote: char) -> &str {
     let (mut rest, mut escaped) = (behind_character(text), false);
     while let Some(character) = rest.chars().next() {
@@ -293,7 +293,7 @@ type Compare = fn(&i64, &i64) -> bool;
 struct Condition<'a> {
     words: &'a [Word],
     macros: &'a Macros,
-    /// How many brackets are open.
+    /// The number of open brackets.
     depth: usize,
 }
 

@@ -1,10 +1,10 @@
-//! How long types are, by the words that name them.
+//! The sizes of types, by the words that name them.
 
 use std::collections::HashMap;
 
 use super::tokens::{Macro, Macros, Word};
 
-/// What is known of a type.
+/// The size and the alignment of a type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Type {
     pub(super) size: u64,
@@ -13,7 +13,7 @@ pub(super) struct Type {
 
 pub(super) const POINTER: Type = Type { size: 8, alignment: 8 };
 
-/// How many words a type may have, those of macros among them.
+/// The greatest number of words of a type, those of macros among them.
 const MOST_WORDS: usize = 256;
 
 /// The types that are known by a name of one word.
@@ -21,7 +21,7 @@ const MOST_WORDS: usize = 256;
 pub(super) struct Types(HashMap<String, Type>);
 
 impl Types {
-    /// Those of C and its standard headers, for LP64, and TensorFlow's.
+    /// The types of C and its standard headers, for LP64, and TensorFlow's.
     pub(super) fn known() -> Self {
         let types = [
             // TF_Bool is TensorFlow's, in a header that the one of the executor includes.
@@ -40,7 +40,7 @@ impl Types {
         self.0.insert(name, found);
     }
 
-    /// What is known of a type by its words.
+    /// The size and the alignment of a type, by its words.
     pub(super) fn resolve(&self, words: &[Word], macros: &Macros) -> Option<Type> {
         let words = self.expanded(words, macros)?;
         if words.iter().any(|word| word.is('*')) {

@@ -22,7 +22,7 @@ macro_rules! arguments {
             #[repr(C)]
             #[derive(Clone, Copy, Debug)]
             pub struct $name {
-                /// How much of the struct the caller declares, in bytes.
+                /// The length of the struct that the caller declares, in bytes.
                 pub struct_size: usize,
                 /// NULL, or a chain of extensions.
                 pub extension_start: *mut c_void,
@@ -55,7 +55,7 @@ macro_rules! arguments {
 macro_rules! described {
     ($name:ident { $($field:ident: $type:ty,)* }) => {
         impl $name {
-            /// What the struct was in each minor.
+            /// The struct in each minor.
             pub const HISTORY: &'static crate::pjrt::Struct = match crate::pjrt::structure(stringify!($name)) {
                 Some(history) => history,
                 None => panic!("the history has no such struct"),

@@ -10,7 +10,7 @@ pub unsafe trait ExtensionArguments: Copy {
     const FUNCTION: &'static &'static str;
     /// The number of its extension.
     const EXTENSION: i32;
-    /// Where its pointer lies in the extension, in bytes.
+    /// The offset of its pointer in the extension, in bytes.
     const OFFSET: usize;
 
     /// A struct without values: its size, and zero.
@@ -26,7 +26,7 @@ macro_rules! extension_arguments {
             #[repr(C)]
             #[derive(Clone, Copy, Debug)]
             pub struct $name {
-                /// How much of the struct the caller declares, in bytes.
+                /// The length of the struct that the caller declares, in bytes.
                 pub struct_size: usize,
                 /// NULL, or a chain of extensions.
                 pub extension_start: *mut c_void,

@@ -12,7 +12,7 @@ use super::extension::ExtensionArguments;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_FFI_Register_Handler_Args {
-    /// How much of the struct the caller declares, in bytes: 52, what its macro gives.
+    /// The length of the struct that the caller declares, in bytes: 52, the value of its macro.
     pub struct_size: usize,
     /// The name by which programs call it, not terminated.
     pub target_name: *const c_char,
@@ -24,7 +24,7 @@ pub struct PJRT_FFI_Register_Handler_Args {
     pub platform_name: *const c_char,
     /// Its length in bytes.
     pub platform_name_size: usize,
-    /// What it may be used in: 1 for a command buffer.
+    /// The places where it may be used: 1 for a command buffer.
     pub traits: c_int,
 }
 

@@ -1,12 +1,12 @@
 //! The tables of functions with which memories (since 0.105) and errors (since 0.107) begin, so
-//! that whoever has one needs no table of the plug-in to use it.
+//! that they can be used without the table of the plug-in.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use super::*;
 
-/// What can be done with a memory by itself: a framework keeps data of its own there, by the
-/// address of a key.
+/// The functions of a memory by itself: a framework keeps data of its own there, by the address of
+/// a key.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Memory_FunctionTable {
@@ -14,7 +14,7 @@ pub struct PJRT_Memory_FunctionTable {
     pub struct_size: usize,
     /// NULL, or a chain of extensions.
     pub extension_start: *mut c_void,
-    /// How long the part of a memory is that everybody knows, in bytes.
+    /// The length of the public part of a memory, in bytes.
     pub instance_struct_size: usize,
     /// The data that was kept by that key, or NULL.
     pub get_user_data:
@@ -39,13 +39,13 @@ described!(PJRT_Memory_FunctionTable {
     set_user_data: Option<PJRT_Memory_SetUserData>,
 });
 
-/// What can be done with an error by itself.
+/// The functions of an error by itself.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Error_FunctionTable {
     /// Its own size, in bytes.
     pub struct_size: usize,
-    /// How long an error is, in bytes.
+    /// The length of an error, in bytes.
     pub instance_size: usize,
     /// NULL, or a chain of extensions.
     pub extension_start: *mut c_void,

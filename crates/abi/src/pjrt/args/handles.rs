@@ -1,9 +1,9 @@
-//! What a plug-in hands out without saying what is in it, and which call a struct belongs to.
+//! Opaque types of a plug-in, and the call that each struct belongs to.
 
 use crate::pjrt::layout::Struct;
 
 handles! {
-    /// An error; whoever gets one destroys it.
+    /// An error; the receiver destroys it.
     PJRT_Error;
     /// Something that will be done.
     PJRT_Event;
@@ -11,7 +11,7 @@ handles! {
     PJRT_Client;
     /// A device of a client, which owns it.
     PJRT_Device;
-    /// What is known of a device; it belongs to the client.
+    /// The description of a device; it belongs to the client.
     PJRT_DeviceDescription;
     /// A memory of a client, which owns it.
     PJRT_Memory;
@@ -23,25 +23,25 @@ handles! {
     PJRT_Executable;
     /// A compiled program on devices, to be run.
     PJRT_LoadedExecutable;
-    /// What a run of a program carries with it.
+    /// The context of a run of a program.
     PJRT_ExecuteContext;
     /// Devices and how they are connected, without a client.
     PJRT_TopologyDescription;
-    /// What owns the bytes of a topology.
+    /// The owner of a topology's bytes.
     PJRT_SerializedTopology;
-    /// What owns the bytes of an executable.
+    /// The owner of an executable's bytes.
     PJRT_SerializedExecutable;
-    /// What owns the bytes of options of a compilation.
+    /// The owner of the bytes of compile options.
     PJRT_SerializedCompileOptions;
-    /// What owns the bytes of an assignment of devices.
+    /// The owner of the bytes of a device assignment.
     PJRT_DeviceAssignmentSerialized;
-    /// What owns the attributes of a device.
+    /// The owner of a device's attributes.
     PJRT_Device_Attributes;
     /// Takes what a running program receives from the host.
     PJRT_CopyToDeviceStream;
     /// A mark in what a device does, for tools that watch it.
     PJRT_AsyncTrackingEvent;
-    /// What makes an alias the buffer that it stands for.
+    /// The function that resolves an alias to its buffer.
     PJRT_FulfillAliasBufferCallback;
 }
 

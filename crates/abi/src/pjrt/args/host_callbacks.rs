@@ -1,10 +1,10 @@
-//! What a running program calls on the host: to send to it, and to receive from it.
+//! Callbacks of a running program on the host: to send to it, and to receive from it.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use super::*;
 
-/// A piece of data, and what frees it. Whoever gets one calls the deleter once.
+/// A piece of data with its deleter, which the receiver calls once.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Chunk {
@@ -14,7 +14,7 @@ pub struct PJRT_Chunk {
     pub size: usize,
     /// Frees it.
     pub deleter: Option<unsafe extern "C" fn(data: *mut c_void, deleter_arg: *mut c_void)>,
-    /// What the deleter gets besides the data.
+    /// The second argument of the deleter, besides the data.
     pub deleter_arg: *mut c_void,
 }
 
@@ -32,8 +32,8 @@ pub type PJRT_CallbackError = unsafe extern "C" fn(
     message_size: usize,
 ) -> *mut PJRT_Error;
 
-/// What is called with each piece that a program sends: the piece, which is handed over, the length
-/// of everything, and whether it is the last.
+/// The callback for each piece that a program sends: the piece, which is handed over, the length of
+/// everything, and whether it is the last.
 pub type PJRT_SendCallback = unsafe extern "C" fn(
     chunk: *mut PJRT_Chunk,
     callback_error: *mut Option<PJRT_CallbackError>,
@@ -42,17 +42,17 @@ pub type PJRT_SendCallback = unsafe extern "C" fn(
     user_arg: *mut c_void,
 ) -> *mut PJRT_Error;
 
-/// What is called when a program receives: with a stream, which is handed over.
+/// The callback for a program that receives: it gets a stream, which is handed over.
 pub type PJRT_RecvCallback =
     unsafe extern "C" fn(stream: *mut PJRT_CopyToDeviceStream, user_arg: *mut c_void);
 
-/// What is called for one channel of a program that sends. It stands in arrays.
+/// The callback of one channel of a program that sends. It stands in arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_SendCallbackInfo {
     /// The channel.
     pub channel_id: i64,
-    /// What the callback gets.
+    /// The argument of the callback.
     pub user_arg: *mut c_void,
     /// The callback.
     pub send_callback: Option<PJRT_SendCallback>,
@@ -64,13 +64,13 @@ described!(PJRT_SendCallbackInfo {
     send_callback: Option<PJRT_SendCallback>,
 });
 
-/// What is called for one channel of a program that receives. It stands in arrays.
+/// The callback of one channel of a program that receives. It stands in arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_RecvCallbackInfo {
     /// The channel.
     pub channel_id: i64,
-    /// What the callback gets.
+    /// The argument of the callback.
     pub user_arg: *mut c_void,
     /// The callback.
     pub recv_callback: Option<PJRT_RecvCallback>,

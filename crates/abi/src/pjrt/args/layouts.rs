@@ -6,9 +6,9 @@ use core::ffi::{c_char, c_int, c_void};
 use super::*;
 
 handles! {
-    /// How an array lies on a device; whoever gets one destroys it.
+    /// The layout of an array on a device; the receiver destroys it.
     PJRT_Layouts_MemoryLayout;
-    /// What owns the text of a layout.
+    /// The owner of a layout's text.
     PJRT_Layouts_SerializedLayout;
 }
 

@@ -19,11 +19,11 @@ pub struct PJRT_NamedValue {
     pub name: *const c_char,
     /// Its length in bytes.
     pub name_size: usize,
-    /// Which type the value has (`PJRT_NamedValue_Type`).
+    /// The type of the value (`PJRT_NamedValue_Type`).
     pub r#type: c_int,
     /// The value, or a pointer to it: eight bytes that `type` says how to read.
     pub value: u64,
-    /// How many values; 1 but for texts and lists.
+    /// The number of values; 1 but for texts and lists.
     pub value_size: usize,
 }
 
@@ -41,15 +41,15 @@ described!(PJRT_NamedValue {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_ShapeSpec {
-    /// What its macro gives, in bytes.
+    /// The value of the struct's macro, in bytes.
     pub struct_size: usize,
     /// NULL.
     pub extension_start: *mut c_void,
     /// The dimensions.
     pub dims: *const i64,
-    /// How many.
+    /// The number of elements.
     pub num_dims: usize,
-    /// Of what (`PJRT_Buffer_Type`).
+    /// The element type (`PJRT_Buffer_Type`).
     pub element_type: c_int,
 }
 
@@ -88,45 +88,45 @@ described!(PJRT_Program {
     format_size: usize,
 });
 
-/// How a program is to be run.
+/// The options of a run of a program.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_ExecuteOptions {
-    /// What its macro gives, in bytes.
+    /// The value of the struct's macro, in bytes.
     pub struct_size: usize,
     /// NULL.
     pub extension_start: *mut c_void,
-    /// What is called when the program sends, a list a device.
+    /// The callbacks for sending, a list for each device.
     pub send_callbacks: *mut *mut PJRT_SendCallbackInfo,
-    /// What is called when the program receives, a list a device.
+    /// The callbacks for receiving, a list for each device.
     pub recv_callbacks: *mut *mut PJRT_RecvCallbackInfo,
-    /// How many a device.
+    /// The number of callbacks for each device.
     pub num_send_ops: usize,
-    /// How many a device.
+    /// The number of callbacks for each device.
     pub num_recv_ops: usize,
     /// The same for all devices of one launch, another for each launch.
     pub launch_id: c_int,
-    /// Which arguments are kept although the program may take them.
+    /// The arguments that are kept although the program may take them.
     pub non_donatable_input_indices: *const i64,
-    /// How many.
+    /// The number of elements.
     pub num_non_donatable_input_indices: usize,
-    /// What the run carries with it, or NULL.
+    /// The context of the run, or NULL.
     pub context: *mut PJRT_ExecuteContext,
-    /// Where in the source it was called, terminated by zero, or NULL.
+    /// The place of the call in the source, terminated by zero, or NULL.
     pub call_location: *const c_char,
-    /// How many processes are told of.
+    /// The number of processes listed.
     pub num_tasks: usize,
     /// Their numbers.
     pub task_ids: *mut c_int,
-    /// Which life of each it is.
+    /// The incarnation of each process.
     pub incarnation_ids: *mut i64,
     /// NULL, or how several slices work together.
     pub multi_slice_config: *mut c_void,
-    /// Whether callbacks see arrays in row-major order.
+    /// Nonzero if callbacks see arrays in row-major order.
     pub use_major_to_minor_data_layout_for_callbacks: u8,
-    /// What is called with values inside of the program.
+    /// The callbacks for values inside of the program.
     pub hlo_output_callbacks: *mut c_void,
-    /// How many.
+    /// The number of elements.
     pub num_hlo_output_callbacks: usize,
 }
 
@@ -151,26 +151,26 @@ described!(PJRT_ExecuteOptions {
     num_hlo_output_callbacks: usize,
 });
 
-/// What a device is in a program that runs on several. It stands in arrays.
+/// The logical place of a device in a program that runs on several. It stands in arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_LogicalDeviceIds {
-    /// Which copy of the program.
+    /// The replica of the program.
     pub replica: c_int,
-    /// Which part of it.
+    /// The partition of the program.
     pub partition: c_int,
 }
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<PJRT_LogicalDeviceIds>() == 8);
 
-/// What is called when memory for a copy of raw bytes is wanted.
+/// The argument of the callback that provides memory for a copy of raw bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
     /// Its own size, in bytes.
     pub struct_size: usize,
-    /// What the call gave out as `callback_data`.
+    /// The `callback_data` that the call returned.
     pub callback_data: *mut c_void,
     /// 0, or why there will be no memory.
     pub error_code: c_int,
@@ -191,13 +191,13 @@ described!(PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
     dst: *mut c_void,
 });
 
-/// What is called when the work has happened that a donated buffer waits for.
+/// The argument of the callback for the end of the work that a donated buffer waits for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_DonateWithControlDependency_Callback_Args {
     /// Its own size, in bytes.
     pub struct_size: usize,
-    /// What the call gave out as `callback_data`.
+    /// The `callback_data` that the call returned.
     pub callback_data: *mut c_void,
     /// 0, or why it failed.
     pub error_code: c_int,
@@ -219,13 +219,13 @@ described!(PJRT_Buffer_DonateWithControlDependency_Callback_Args {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_MemoryLayout {
-    /// What its macro gives, in bytes.
+    /// The value of the struct's macro, in bytes.
     pub struct_size: usize,
     /// NULL.
     pub extension_start: *mut c_void,
     /// The union of both kinds.
     pub value: PJRT_Buffer_MemoryLayout_Tiled,
-    /// Which it is (`PJRT_Buffer_MemoryLayout_Type`): 0 for tiles.
+    /// The kind of the layout (`PJRT_Buffer_MemoryLayout_Type`): 0 for tiles.
     pub r#type: c_int,
 }
 
@@ -246,13 +246,13 @@ pub struct PJRT_Buffer_MemoryLayout_Tiled {
     pub extension_start: *mut c_void,
     /// The dimensions, the one that changes fastest first.
     pub minor_to_major: *const i64,
-    /// How many.
+    /// The number of elements.
     pub minor_to_major_size: usize,
     /// The dimensions of all tiles, or NULL.
     pub tile_dims: *const i64,
-    /// How many dimensions each tile has, or NULL.
+    /// The number of dimensions of each tile, or NULL.
     pub tile_dim_sizes: *const usize,
-    /// How many tiles.
+    /// The number of tiles.
     pub num_tiles: usize,
 }
 
@@ -289,12 +289,11 @@ impl PJRT_Buffer_MemoryLayout {
     }
 }
 
-/// What an event calls when it is ready: with an error, which it hands over, or NULL.
+/// The callback of an event that is ready: it gets an error, which is handed over, or NULL.
 pub type PJRT_Event_OnReadyCallback =
     unsafe extern "C" fn(error: *mut PJRT_Error, user_arg: *mut c_void);
 
-/// What is called with each payload of an error: its key and its value, which are there for the
-/// call.
+/// The visitor of the payloads of an error: it gets key and value, which live for the call.
 pub type PJRT_Error_PayloadVisitor = unsafe extern "C" fn(
     key: *const c_char,
     key_size: usize,
@@ -303,5 +302,5 @@ pub type PJRT_Error_PayloadVisitor = unsafe extern "C" fn(
     user_arg: *mut c_void,
 );
 
-/// What frees something that a call handed over.
+/// The function that frees something that a call handed over.
 pub type Deleter<T> = Option<unsafe extern "C" fn(*mut T)>;
