@@ -1,4 +1,4 @@
-//! What can go wrong, by who is to blame.
+//! Errors of plug-ins, by the party to blame.
 
 use std::path::{Path, PathBuf};
 
@@ -28,11 +28,11 @@ pub enum PjrtError {
     /// Plug-in: its table cannot be read.
     #[error("the plug-in's table is not one: {what} is {found}, expected {expected}")]
     BadTable {
-        /// What of it.
+        /// Item of the table or struct.
         what: &'static str,
-        /// What it is.
+        /// The item as it was found.
         found: String,
-        /// What it could be.
+        /// Permitted values.
         expected: &'static str,
     },
     /// Plug-in: it is of another major version.
@@ -45,7 +45,7 @@ pub enum PjrtError {
         /// Its minor number.
         minor: i32,
     },
-    /// Plug-in: its functions lie where nobody can know.
+    /// Plug-in: the offsets of its functions are not known.
     #[error(
         "the plug-in is of PJRT {minor}, and before {} functions moved with each version; use a newer plug-in",
         Minor::OLDEST_SUPPORTED
@@ -85,7 +85,7 @@ pub enum PjrtError {
         code: TF_Code,
         /// The message: its first 16 KiB, with control characters escaped.
         message: String,
-        /// What the error carries besides, for programs; nothing before 0.99.
+        /// Payloads beside the message, for programs; empty before 0.99.
         payloads: Vec<ErrorPayload>,
     },
     /// Plug-in: what it gave cannot be.
@@ -95,21 +95,21 @@ pub enum PjrtError {
     BadAnswer {
         /// The function.
         call: &'static str,
-        /// Which of its results.
+        /// Item of the call's results.
         what: &'static str,
-        /// What it is.
+        /// The item as it was found.
         found: String,
-        /// What it could be.
+        /// Permitted values.
         expected: &'static str,
     },
     /// Caller: an argument that no plug-in could take, or that this one ends the process on.
     #[error("{what} is {found}, expected {expected}")]
     InvalidArgument {
-        /// What the argument is.
+        /// Name of the argument.
         what: &'static str,
-        /// What it is.
+        /// The argument as it was given.
         found: String,
-        /// What it could be.
+        /// Permitted values.
         expected: String,
     },
     /// Caller: a range that is not inside its memory.
@@ -117,25 +117,25 @@ pub enum PjrtError {
         "{bytes} bytes at offset {offset} are not inside the {what}, which has {size} bytes; use a range that is"
     )]
     OutOfRange {
-        /// Which memory.
+        /// Memory that the range belongs to.
         what: &'static str,
-        /// Where the range begins, in bytes.
+        /// Start of the range, in bytes.
         offset: i128,
-        /// How long it is, in bytes.
+        /// Length of the range, in bytes.
         bytes: u128,
-        /// How long the memory is, in bytes.
+        /// Size of the memory, in bytes.
         size: u64,
     },
     /// Caller: objects of two clients in one operation.
     #[error("the {what} belongs to another client; use one of the same client")]
     OtherClient {
-        /// Which object.
+        /// Kind of the object.
         what: &'static str,
     },
     /// System: the host has not so much memory.
     #[error("the host has no {bytes} bytes of memory; use less at once")]
     OutOfHostMemory {
-        /// How much was wanted.
+        /// Number of bytes that were requested.
         bytes: usize,
     },
     /// System: plug-ins cannot be loaded on this platform.
@@ -161,8 +161,8 @@ impl PjrtError {
         Self::NotLoadable { path: path.to_owned(), reason }
     }
 
-    /// Whether the plug-in does not have what was needed: the function is not there, or says that
-    /// it is not implemented.
+    /// True if the plug-in lacks what was needed: the function is missing, or returned
+    /// UNIMPLEMENTED.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         match self {

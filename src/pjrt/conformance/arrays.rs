@@ -133,7 +133,7 @@ fn given(subject: &Subject, semantics: HostBufferSemantics) -> Verdict {
 
 /// Past the host, which never hands over such a type.
 fn unknown_type(subject: &Subject) -> Verdict {
-    /// No version has so many types.
+    /// The number of no element type: versions have far fewer.
     const UNKNOWN: i32 = 1000;
     let (client, devices) = subject.devices()?;
     let (data, dims) = ([0_u64; 8], [2_i64]);
@@ -153,7 +153,7 @@ fn unknown_type(subject: &Subject) -> Verdict {
         Ok(()) => {
             let mut destroyed = PJRT_Buffer_Destroy_Args::new();
             destroyed.buffer = arguments.buffer;
-            // SAFETY: it was made just now, and nobody else knows it.
+            // SAFETY: it was made just now, and has no other user.
             unsafe { subject.slots.call_with(&mut destroyed) }?;
             wait(subject, arguments.done_with_host_buffer)?;
             failed(format!("an array of type {UNKNOWN} is made"))

@@ -121,7 +121,7 @@ pub(super) fn wait(
     let result = unsafe { subject.slots.call_with(&mut awaited) };
     let mut destroyed = PJRT_Event_Destroy_Args::new();
     destroyed.event = event;
-    // SAFETY: as above, and nobody uses it after this.
+    // SAFETY: as above, and it is not used after this call.
     unsafe { subject.slots.call_with(&mut destroyed) }?;
     Ok(result?)
 }

@@ -107,7 +107,7 @@ fn option_of_another_type(subject: &Subject) -> Verdict {
         Ok(()) => {
             let mut destroyed = PJRT_Client_Destroy_Args::new();
             destroyed.client = arguments.client;
-            // SAFETY: it was created just now, and nobody else knows it.
+            // SAFETY: it was created just now, and has no other user.
             unsafe { subject.slots.call_with(&mut destroyed) }?;
             Ok("it is passed over".to_owned())
         }
@@ -137,7 +137,7 @@ fn devices(subject: &Subject) -> Verdict {
     Ok(format!("{} of {} are of this process, each a {}", ours.len(), all.len(), ours[0].kind()?))
 }
 
-/// What need not be there is no failure of a behaviour that asks for more.
+/// Passes where an optional function is missing: only a behaviour that demands it fails then.
 fn unless_unsupported(error: PjrtError) -> Result<(), PjrtError> {
     if error.is_unsupported() { Ok(()) } else { Err(error) }
 }
@@ -188,7 +188,7 @@ fn topology(subject: &Subject) -> Verdict {
     // SAFETY: the topology is the client's, which is alive.
     unsafe { subject.slots.call_with(&mut name) }?;
     let (call, start) = ("PJRT_TopologyDescription_PlatformName", name.platform_name);
-    // SAFETY: the plug-in says that there are so many bytes; they belong to the topology.
+    // SAFETY: the plug-in declares this length in bytes; they belong to the topology.
     let name = unsafe { border::text(call, "its text", start, name.platform_name_size) }?;
     expect("its platform", name.as_str(), client.platform_name())?;
     Ok(name)

@@ -49,7 +49,7 @@ fn ready(subject: &Subject) -> Verdict {
     Ok("waited for".to_owned())
 }
 
-/// How often it was called, and with which error.
+/// Number of calls, and the error of each.
 #[derive(Debug)]
 struct Called {
     times: AtomicUsize,
@@ -64,7 +64,7 @@ fn kept(called: Called) -> &'static Called {
     called
 }
 
-/// What the plug-in calls.
+/// The callback that the plug-in calls.
 unsafe extern "C" fn called(error: *mut PJRT_Error, argument: *mut c_void) {
     // SAFETY: the argument is a `Called` that is never freed.
     let called = unsafe { &*argument.cast::<Called>() };
@@ -74,9 +74,9 @@ unsafe extern "C" fn called(error: *mut PJRT_Error, argument: *mut c_void) {
     called.times.fetch_add(1, Ordering::SeqCst);
 }
 
-/// How long a call back may take that has nothing to wait for.
+/// Time limit of a callback that has nothing to wait for.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long it is looked whether a second one comes.
+/// Time that is waited for a second call.
 const AFTER: Duration = Duration::from_millis(50);
 
 fn on_ready(subject: &Subject) -> Verdict {

@@ -85,7 +85,7 @@ fn version(subject: &Subject) -> Verdict {
     }
 }
 
-/// What the host found odd in the table.
+/// The warning about the table that contains `word`.
 fn warning<'a>(subject: &'a Subject, word: &str) -> Option<&'a str> {
     subject.plugin.warnings().iter().map(String::as_str).find(|warning| warning.contains(word))
 }
@@ -172,7 +172,7 @@ fn short_arguments(subject: &Subject, with_type: bool) -> Verdict {
             let mut record = CallRecord::new(*own);
             // The name of a function is as static as the table of functions that it is from.
             let Some(function) = pjrt::function(name) else { continue };
-            // SAFETY: nobody can take arguments that do not even have their first two fields; the
+            // SAFETY: a plug-in cannot accept arguments that lack even their first two fields; the
             // record has room for all of them, and they are zero.
             match unsafe { subject.slots.call(&function.name, &mut record, size) } {
                 Ok(()) => {

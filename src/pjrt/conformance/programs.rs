@@ -77,7 +77,7 @@ impl Drop for Executable<'_> {
     fn drop(&mut self) {
         let mut arguments = PJRT_LoadedExecutable_Destroy_Args::new();
         arguments.executable = self.raw;
-        // SAFETY: it is alive, and nobody uses it after this.
+        // SAFETY: it is alive, and is not used after this call.
         let _ = unsafe { self.subject.slots.call_with(&mut arguments) };
     }
 }

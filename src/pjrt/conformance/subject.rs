@@ -31,7 +31,7 @@ pub(super) fn unsupported(error: PjrtError) -> Failure {
 #[derive(Clone, Copy)]
 pub(super) struct Behaviour {
     pub(super) name: &'static str,
-    /// What is demanded, in one sentence.
+    /// The demand on the plug-in, in one sentence.
     pub(super) demand: &'static str,
     pub(super) run: fn(&Subject) -> Verdict,
 }

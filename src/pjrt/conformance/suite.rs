@@ -24,7 +24,7 @@ pub fn behaviours() -> impl Iterator<Item = &'static str> {
     demands().map(|(name, _)| name)
 }
 
-/// What each behaviour demands of a plug-in, by name, in the order of [`behaviours`].
+/// Demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
 pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     [LOAD].into_iter().chain(all().map(|behaviour| (behaviour.name, behaviour.demand)))
 }

@@ -73,7 +73,7 @@ impl Drop for Manager<'_> {
     fn drop(&mut self) {
         let mut arguments = PJRT_AsyncHostToDeviceTransferManager_Destroy_Args::new();
         arguments.transfer_manager = self.raw;
-        // SAFETY: it is alive, and nobody uses it after this.
+        // SAFETY: it is alive, and is not used after this call.
         let _ = unsafe { self.subject.slots.call_with(&mut arguments) };
     }
 }
@@ -132,7 +132,7 @@ impl<'a> RawBuffer<'a> {
     /// Takes an array that a call handed over.
     ///
     /// # Safety
-    /// It is alive, and nobody else's.
+    /// It is alive, and owned by no other handle.
     pub(super) unsafe fn taken(subject: &'a Subject, raw: *mut PJRT_Buffer) -> Self {
         Self { subject, raw }
     }
@@ -165,7 +165,7 @@ impl Drop for RawBuffer<'_> {
     fn drop(&mut self) {
         let mut arguments = PJRT_Buffer_Destroy_Args::new();
         arguments.buffer = self.raw;
-        // SAFETY: it is alive, and nobody uses it after this.
+        // SAFETY: it is alive, and is not used after this call.
         let _ = unsafe { self.subject.slots.call_with(&mut arguments) };
     }
 }

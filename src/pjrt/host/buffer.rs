@@ -23,7 +23,7 @@ pub(super) struct BufferHandle {
 }
 
 // SAFETY: the C API lets any thread use any buffer, several at once but for destroying it; that is
-// done when nobody holds it any more.
+// done once no handle to it is left.
 unsafe impl Send for BufferHandle {}
 // SAFETY: as above.
 unsafe impl Sync for BufferHandle {}
@@ -41,7 +41,7 @@ impl BufferHandle {
 impl Drop for BufferHandle {
     fn drop(&mut self) {
         let raw = self.raw();
-        // SAFETY: it is alive, and nobody holds it any more. An error changes nothing.
+        // SAFETY: it is alive, and no handle to it is left. An error changes nothing.
         let _ = unsafe {
             self.client.table().ask(|call: &mut PJRT_Buffer_Destroy_Args| call.buffer = raw)
         };
@@ -68,7 +68,7 @@ impl Buffer {
     /// Takes a buffer that a plug-in handed over.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client, and nobody else's.
+    /// It is NULL or alive, of that client, and owned by no other handle.
     pub(super) unsafe fn taken(
         call: &'static str,
         client: &Arc<ClientHandle>,
@@ -93,7 +93,7 @@ impl Buffer {
         Client::of(&self.handle.client)
     }
 
-    /// What it is made of.
+    /// Type of the elements.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for a number that is no type with data.
@@ -110,7 +110,7 @@ impl Buffer {
     pub fn dims(&self) -> Result<Vec<i64>, PjrtError> {
         const CALL: &str = "PJRT_Buffer_Dimensions";
         let found = of_buffer!(self.handle, PJRT_Buffer_Dimensions_Args)?;
-        // SAFETY: the plug-in says that there are so many; they belong to the buffer.
+        // SAFETY: the plug-in declares this number of entries; they belong to the buffer.
         unsafe { dimensions(CALL, found.dims, found.num_dims) }
     }
 
@@ -121,11 +121,11 @@ impl Buffer {
     pub fn unpadded_dims(&self) -> Result<Vec<i64>, PjrtError> {
         const CALL: &str = "PJRT_Buffer_UnpaddedDimensions";
         let found = of_buffer!(self.handle, PJRT_Buffer_UnpaddedDimensions_Args)?;
-        // SAFETY: the plug-in says that there are so many; they belong to the buffer.
+        // SAFETY: the plug-in declares this number of entries; they belong to the buffer.
         unsafe { dimensions(CALL, found.unpadded_dims, found.num_dims) }
     }
 
-    /// Which of its dimensions are not known before a program runs.
+    /// Indices of the dimensions whose extent is unknown before a program runs.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for more than 254 of them.
@@ -134,11 +134,11 @@ impl Buffer {
         let found = of_buffer!(self.handle, PJRT_Buffer_DynamicDimensionIndices_Args)?;
         check_rank(CALL, found.num_dynamic_dims)?;
         let (start, count) = (found.dynamic_dim_indices, found.num_dynamic_dims);
-        // SAFETY: the plug-in says that there are so many; they belong to the buffer.
+        // SAFETY: the plug-in declares this number of entries; they belong to the buffer.
         unsafe { list(CALL, "dimensions", start, count) }.map(<[usize]>::to_vec)
     }
 
-    /// How long it is on the host, in bytes: dense, at least a byte an element.
+    /// Size on the host in bytes: dense, with at least one byte per element.
     ///
     /// # Errors
     /// As [`Self::element_type`] and [`Self::dims`]; [`PjrtError::BadAnswer`] if it is longer than
@@ -156,7 +156,7 @@ impl Buffer {
         })
     }
 
-    /// How long it is on the device, in bytes: packed, with whatever the device puts between.
+    /// Size on the device in bytes, including the padding of the device's layout.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -189,7 +189,7 @@ impl Buffer {
         }
     }
 
-    /// Whether it lies in memory that the host's processor reads.
+    /// True if it lies in memory that the host's processor reads.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -231,7 +231,7 @@ impl Buffer {
         }
     }
 
-    /// What happens when its data is there; `None`, if it is.
+    /// The event of its data being there; `None` if the data is there already.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -249,7 +249,7 @@ impl Buffer {
         of_buffer!(self.handle, PJRT_Buffer_Delete_Args).map(drop)
     }
 
-    /// Whether its memory is gone: it was deleted, or given to a program.
+    /// True if its memory is gone: it was deleted, or donated to a program.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -276,8 +276,8 @@ pub struct ExternalReference {
 }
 
 impl ExternalReference {
-    /// Where the device has the array. What it means, and whether the host can read it, is the
-    /// device's business; it is good as long as this reference.
+    /// Address of the array on the device. Its meaning, and if the host can read it, depend on the
+    /// device; it is valid as long as this reference.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -312,7 +312,7 @@ fn check_rank(call: &'static str, rank: usize) -> Result<(), PjrtError> {
 /// [`PjrtError::BadAnswer`] for more than 254 of them, or a negative one.
 ///
 /// # Safety
-/// There are so many at `start`, or it is NULL.
+/// `start` points to `rank` dimensions, or is NULL.
 pub(super) unsafe fn dimensions(
     call: &'static str,
     start: *const i64,

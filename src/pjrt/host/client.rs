@@ -33,8 +33,8 @@ impl Drop for RawClient {
     }
 }
 
-/// Whether a client maps memory of the host: asked once, as a plug-in that cannot will not learn
-/// it.
+/// Cached answer of a client to the question if it maps host memory: asked once, because the answer
+/// of a plug-in that cannot does not change.
 #[derive(Debug, Default)]
 pub(super) struct Mapping(AtomicU8);
 
@@ -57,12 +57,12 @@ pub(super) struct ClientHandle {
     platform_name: String,
     platform_version: String,
     process_index: i32,
-    /// What is known of mapping memory of the host.
+    /// Cached support for mapping host memory.
     pub(super) mapping: Mapping,
 }
 
-// SAFETY: the C API lets any thread use a client, several at once; it is destroyed when nobody
-// holds it any more.
+// SAFETY: the C API lets any thread use a client, several at once; it is destroyed once no handle
+// to it is left.
 unsafe impl Send for ClientHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ClientHandle {}
@@ -109,7 +109,7 @@ impl Client {
         plugin.table().require::<PJRT_Event_Await_Args>()?;
         plugin.table().require::<PJRT_Error_GetCode_Args>()?;
         let named = options::named_values(options, plugin.minor())?;
-        // SAFETY: there are so many options, and what they point to is in `options`.
+        // SAFETY: the number of options is that of `options`, which also holds their pointees.
         let made = unsafe {
             plugin.table().ask(|call: &mut PJRT_Client_Create_Args| {
                 call.create_options = named.as_ptr();
@@ -121,7 +121,7 @@ impl Client {
         let (table, raw) = (plugin.table(), raw.as_ptr());
         let name = of_client!(table, raw, PJRT_Client_PlatformName_Args)?;
         let (start, length) = (name.platform_name, name.platform_name_size);
-        // SAFETY: the plug-in says that there are so many bytes; they are the client's.
+        // SAFETY: the plug-in declares this length in bytes; they are the client's.
         let platform_name = unsafe { text("PJRT_Client_PlatformName", "its text", start, length) }?;
         let version = of_client!(table, raw, PJRT_Client_PlatformVersion_Args)?;
         let (start, length) = (version.platform_version, version.platform_version_size);
@@ -162,7 +162,7 @@ impl Client {
         self.handle.table().minor()
     }
 
-    /// What the plug-in calls its platform: `cpu`.
+    /// Name of the platform as the plug-in gives it, such as `cpu`.
     #[must_use]
     pub fn platform_name(&self) -> &str {
         &self.handle.platform_name
@@ -174,7 +174,7 @@ impl Client {
         &self.handle.platform_version
     }
 
-    /// Which of several processes this is.
+    /// Index of this process among those of a distributed client.
     #[must_use]
     pub fn process_index(&self) -> i32 {
         self.handle.process_index

@@ -1,4 +1,4 @@
-//! What a client has: devices, their memories, and how they are connected.
+//! Devices of a client, their memories, and their default assignment to programs.
 
 use serdes_abi::pjrt::args::*;
 
@@ -17,7 +17,7 @@ impl Client {
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
         let found = of_client!(self, PJRT_Client_Devices_Args)?;
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
         let found = unsafe { handles("PJRT_Client_Devices", found.devices, found.num_devices) }?;
         Ok(found.into_iter().map(|raw| Device::of(self.handle(), raw)).collect())
     }
@@ -30,7 +30,7 @@ impl Client {
         const CALL: &str = "PJRT_Client_AddressableDevices";
         let found = of_client!(self, PJRT_Client_AddressableDevices_Args)?;
         let (start, count) = (found.addressable_devices, found.num_addressable_devices);
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
         let found = unsafe { handles(CALL, start, count) }?;
         Ok(found.into_iter().map(|raw| Device::of(self.handle(), raw)).collect())
     }
@@ -46,7 +46,7 @@ impl Client {
             found => found?,
         };
         let (start, count) = (found.addressable_memories, found.num_addressable_memories);
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
         let found = unsafe { handles(CALL, start, count) }?;
         Ok(found.into_iter().map(|raw| Memory::of(self.handle(), raw)).collect())
     }
@@ -68,12 +68,12 @@ impl Client {
         Ok(Device::of(self.handle(), raw))
     }
 
-    /// The numbers of the devices on which a program of so many replicas and partitions runs unless
-    /// it is said otherwise: partition by partition for each replica.
+    /// Ids of the devices on which a program of these replicas and partitions runs by default:
+    /// partition by partition for each replica.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for no replica or partition, or more than a million of both;
-    /// else as the plug-in's, such as that there are not so many devices.
+    /// else as the plug-in's, such as for too few devices.
     pub fn default_device_assignment(
         &self,
         replicas: u32,
@@ -91,7 +91,7 @@ impl Client {
         // It fits: it is no more than a million.
         let mut assignment = vec![0_i32; count as usize];
         let (raw, start, length) = (self.handle().raw(), assignment.as_mut_ptr(), assignment.len());
-        // SAFETY: the client is alive, and there is room for so many numbers.
+        // SAFETY: the client is alive, and the list has room for the declared number of ids.
         unsafe {
             self.handle().table().ask(|call: &mut PJRT_Client_DefaultDeviceAssignment_Args| {
                 call.client = raw;

@@ -4,8 +4,8 @@ use std::{fmt, ptr::NonNull, sync::Arc};
 
 use super::client::{Client, ClientHandle};
 
-/// An object that a client has from its making to its end: nobody destroys it, and it is alive as
-/// long as this holds the client.
+/// An object that exists as long as its client: it is never destroyed alone, and is alive as long
+/// as this holds the client.
 pub(super) struct ClientObject<T> {
     client: Arc<ClientHandle>,
     raw: NonNull<T>,

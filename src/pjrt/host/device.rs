@@ -46,7 +46,7 @@ impl Device {
         self.0.client()
     }
 
-    /// What is known of it.
+    /// Description of the device, which also devices of other processes have.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -64,7 +64,7 @@ impl Device {
         self.description()?.id()
     }
 
-    /// Which process it belongs to.
+    /// Index of the process that the device belongs to.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -72,7 +72,7 @@ impl Device {
         self.description()?.process_index()
     }
 
-    /// What kind of device it is, in the vendor's words.
+    /// Vendor's name for this kind of device.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -88,7 +88,7 @@ impl Device {
         self.description()?.debug_string()
     }
 
-    /// What the vendor says of it by name, such as its place among others.
+    /// Attributes of the vendor by name, such as its coordinates.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -96,7 +96,7 @@ impl Device {
         self.description()?.attributes()
     }
 
-    /// Whether this process can use it.
+    /// True if this process can use the device.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -123,7 +123,7 @@ impl Device {
             Err(error) if error.is_unsupported() => return Ok(Vec::new()),
             found => found?,
         };
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
         let found = unsafe { handles(CALL, found.memories, found.num_memories) }?;
         Ok(found.into_iter().map(|raw| Memory::of(self.0.handle(), raw)).collect())
     }
@@ -143,7 +143,7 @@ impl Device {
         }
     }
 
-    /// How full its memory is; `None`, if the plug-in does not count.
+    /// Statistics of its memory; `None` if the plug-in counts nothing.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -163,15 +163,15 @@ impl Device {
     }
 }
 
-/// What is known of a device, whether it is there or not.
+/// Description of a device, present or not.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceDescription<'a> {
     table: &'a Table,
     raw: NonNull<PJRT_DeviceDescription>,
 }
 
-// SAFETY: a description is its client's or topology's, which is used from any thread; nobody writes
-// to it.
+// SAFETY: a description belongs to its client or topology, which is used from any thread; it is
+// never written to.
 unsafe impl Send for DeviceDescription<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for DeviceDescription<'_> {}
@@ -200,7 +200,7 @@ impl<'a> DeviceDescription<'a> {
         Ok(of_description!(self, PJRT_DeviceDescription_Id_Args)?.id)
     }
 
-    /// Which process the device belongs to.
+    /// Index of the process that the device belongs to.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -208,7 +208,7 @@ impl<'a> DeviceDescription<'a> {
         Ok(of_description!(self, PJRT_DeviceDescription_ProcessIndex_Args)?.process_index)
     }
 
-    /// What kind of device it is, in the vendor's words.
+    /// Vendor's name for this kind of device.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -236,14 +236,14 @@ impl<'a> DeviceDescription<'a> {
         self.text("PJRT_DeviceDescription_ToString", found.to_string, found.to_string_size)
     }
 
-    /// What the vendor says of the device by name, such as its place among others.
+    /// Attributes of the vendor by name, such as its coordinates.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         const CALL: &str = "PJRT_DeviceDescription_Attributes";
         let found = of_description!(self, PJRT_DeviceDescription_Attributes_Args)?;
-        // SAFETY: the plug-in says that there are so many; they belong to the description.
+        // SAFETY: the plug-in declares this number of entries; they belong to the description.
         unsafe { attributes(CALL, found.attributes, found.num_attributes) }
     }
 
@@ -299,13 +299,13 @@ impl Memory {
         Ok(of_memory!(self, PJRT_Memory_Id_Args)?.id)
     }
 
-    /// What kind of memory it is: `device`, `pinned_host`.
+    /// Kind of the memory: `device`, `pinned_host`.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn kind(&self) -> Result<String, PjrtError> {
         let found = of_memory!(self, PJRT_Memory_Kind_Args)?;
-        // SAFETY: the plug-in says that there are so many bytes; they belong to the memory.
+        // SAFETY: the plug-in declares this length in bytes; they belong to the memory.
         unsafe { text("PJRT_Memory_Kind", "its text", found.kind, found.kind_size) }
     }
 
@@ -324,7 +324,7 @@ impl Memory {
     pub fn debug_string(&self) -> Result<String, PjrtError> {
         let found = of_memory!(self, PJRT_Memory_DebugString_Args)?;
         let call = "PJRT_Memory_DebugString";
-        // SAFETY: the plug-in says that there are so many bytes; they belong to the memory.
+        // SAFETY: the plug-in declares this length in bytes; they belong to the memory.
         unsafe { text(call, "its text", found.debug_string, found.debug_string_size) }
     }
 
@@ -335,7 +335,7 @@ impl Memory {
     pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
         const CALL: &str = "PJRT_Memory_AddressableByDevices";
         let found = of_memory!(self, PJRT_Memory_AddressableByDevices_Args)?;
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
         let found = unsafe { handles(CALL, found.devices, found.num_devices) }?;
         Ok(found.into_iter().map(|raw| Device::of(self.0.handle(), raw)).collect())
     }

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError, mpsc};
 
-/// Something that is dropped on a thread of the host's, whoever drops it: what is called back runs
-/// on a plug-in's thread, and the last holder of a client must not destroy it there.
+/// A value that is always dropped on a thread of the host: callbacks run on a plug-in's thread, and
+/// the last handle of a client must not be destroyed there.
 #[derive(Debug)]
 pub(super) struct Elsewhere<T: Send + 'static> {
     held: Option<T>,

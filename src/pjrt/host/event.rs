@@ -30,12 +30,12 @@ impl Event {
     /// Takes an event that a plug-in handed over; NULL is one that has happened.
     ///
     /// # Safety
-    /// It is NULL or alive, of a plug-in of that client, and nobody else's.
+    /// It is NULL or alive, of a plug-in of that client, and owned by no other handle.
     pub(super) unsafe fn taken(client: &Arc<ClientHandle>, raw: *mut PJRT_Event) -> Option<Self> {
         NonNull::new(raw).map(|raw| Self { client: Arc::clone(client), raw })
     }
 
-    /// Whether it has happened, or failed.
+    /// True if the event has happened, or has failed.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -69,7 +69,7 @@ impl Event {
         let plugin = self.client.plugin().clone();
         let action = Box::new(move |error| {
             let result = plugin.table().taken("PJRT_Event_OnReady", error);
-            // Whoever waited may have gone.
+            // The receiver may have stopped waiting.
             let _ = sender.try_send(result);
         });
         // SAFETY: the event is alive until it is dropped, and its client's.

@@ -42,7 +42,7 @@ impl<'a> HostArray<'a> {
         self.byte_strides
     }
 
-    /// How many bytes from the first on a plug-in may read.
+    /// Number of bytes, from the first on, that a plug-in may read.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for too many dimensions, a negative dimension or stride (a
@@ -89,8 +89,8 @@ impl<'a> HostArray<'a> {
     }
 }
 
-/// How many elements an array of these dimensions has; `None` if that is no number. A dimension of
-/// 0 makes it empty, however long the others are.
+/// Number of elements of an array of these dimensions; `None` if it overflows. A dimension of 0
+/// makes the array empty, however long the others are.
 pub(super) fn element_count(dims: &[i64]) -> Option<usize> {
     if dims.contains(&0) {
         return Some(0);

@@ -15,9 +15,9 @@ use serdes_abi::pjrt::args::*;
 use super::client::{Client, ClientHandle};
 use crate::pjrt::PjrtError;
 
-/// Where memory begins: at a page of every platform that is supported by default, which is what
-/// devices map, and no less than what plug-ins demand in order to use memory of the host as their
-/// own (64).
+/// Alignment of host memory in bytes: a page of every platform that is supported by default, which
+/// is the unit of mapping for devices, and at least the 64 bytes that plug-ins demand of memory
+/// that they use without a copy.
 const ALIGNMENT: usize = 4096;
 
 /// Memory of the host, which a transfer takes and gives back.
@@ -35,7 +35,7 @@ pub struct HostMemory {
 
 // SAFETY: it is the owner of plain bytes.
 unsafe impl Send for HostMemory {}
-// SAFETY: as above; nobody writes through a shared one.
+// SAFETY: as above; nothing is written through a shared reference.
 unsafe impl Sync for HostMemory {}
 
 impl Client {
@@ -72,7 +72,7 @@ impl Client {
 }
 
 impl HostMemory {
-    /// Zeroed memory that nobody has mapped.
+    /// Zeroed memory that is not mapped.
     pub(super) fn plain(bytes: usize) -> Result<Self, PjrtError> {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT);
         let layout = layout.map_err(|_| PjrtError::OutOfHostMemory { bytes })?;
@@ -82,7 +82,7 @@ impl HostMemory {
         Ok(Self { start, layout, bytes, mapped: None })
     }
 
-    /// Whether it is mapped for the client's devices.
+    /// True if it is mapped for the client's devices.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.mapped.is_some()
@@ -97,8 +97,8 @@ impl Deref for HostMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: there are so many bytes, all of which have a value; who has the memory mutably
-        // has it alone, and a transfer has it whole.
+        // SAFETY: the memory has `bytes` bytes, all of which are initialised; a mutable reference
+        // is exclusive, and a transfer owns the whole.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 }
@@ -126,7 +126,7 @@ impl Drop for HostMemory {
                 return;
             }
         }
-        // SAFETY: it was allocated with this layout, and nobody has it any more.
+        // SAFETY: it was allocated with this layout, and no reference to it is left.
         unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
     }
 }

@@ -27,16 +27,17 @@ const CANCELLED: c_int = 1;
 /// An array that comes onto a device in pieces, dense and row-major, as
 /// [`HostArray::new`](super::HostArray::new) has it.
 ///
-/// Dropped before the last piece it is given up: the plug-in is told, and nobody waits for it.
+/// Dropped before the last piece, it is cancelled: the plug-in is told, and the drop does not wait
+/// for it.
 #[derive(Debug)]
 pub struct IncomingBuffer {
     manager: Arc<ManagerHandle>,
     /// Its place among the arrays that the manager is for.
     index: c_int,
     buffer: Option<Buffer>,
-    /// How long the array is on the host, in bytes.
+    /// Size of the array on the host, in bytes.
     bytes: usize,
-    /// Whether the last piece has been handed over.
+    /// True once the last piece has been handed over.
     complete: bool,
 }
 
@@ -86,8 +87,8 @@ impl Client {
             arrays.iter().map(|(of, dims)| self.shape(*of, dims)).collect::<Result<_, _>>()?;
         let memory = memory_of(target)?;
         let client = handle.raw();
-        // SAFETY: the handles are alive and of one client; there are so many shapes, and their
-        // dimensions are there for the call.
+        // SAFETY: the handles are alive and of one client; the number of shapes is that of the
+        // list, and their dimensions live for the call.
         let made = unsafe {
             handle.table().ask(|call: &mut PJRT_Client_CreateBuffersForAsyncHostToDevice_Args| {
                 call.client = client;
@@ -151,7 +152,7 @@ fn memory_of(target: Target<'_>) -> Result<Memory, PjrtError> {
 }
 
 impl IncomingBuffer {
-    /// How long the array is, in bytes.
+    /// Size of the array on the host, in bytes.
     #[must_use]
     pub fn host_bytes(&self) -> usize {
         self.bytes
@@ -310,8 +311,8 @@ impl Drop for IncomingBuffer {
         }
         const REASON: &str = "the array was given up before its last piece";
         let (raw, index) = (self.manager.raw(), self.index);
-        // Whoever waits for the array learns that it will not come; one that cannot be told this
-        // is told by the end of its manager.
+        // Users of the array learn that it will not come. A plug-in without this function learns it
+        // from the end of its manager.
         // SAFETY: the manager is alive, and has an array of this number, which is not complete.
         let _ = unsafe {
             self.manager.client().table().ask(

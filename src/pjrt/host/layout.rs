@@ -1,4 +1,4 @@
-//! How arrays lie on devices.
+//! Layouts of arrays in the memory of devices.
 
 use std::ffi::{c_char, c_int};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{pjrt::PjrtError, stream_executor::printable};
 
-/// How an array lies in the memory of a device.
+/// Layout of an array in the memory of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryLayout {
@@ -33,8 +33,8 @@ const TILED: c_int = 0;
 const STRIDES: c_int = 1;
 
 impl MemoryLayout {
-    /// Whether an array of these dimensions, dense, lies in it as it does on the host: the last
-    /// dimension changes fastest, and elements of so many bytes follow each other.
+    /// True if an array of these dimensions has the same dense, row-major layout as on the host:
+    /// the last dimension changes fastest, and elements of `element_bytes` follow each other.
     #[must_use]
     pub fn is_row_major(&self, dims: &[i64], element_bytes: usize) -> bool {
         match self {
@@ -56,7 +56,7 @@ impl MemoryLayout {
 }
 
 impl Buffer {
-    /// How it lies on the device.
+    /// Layout of the array on the device.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for a kind of layout that is not known, or one
@@ -78,7 +78,7 @@ impl Buffer {
         match found.r#type {
             STRIDES => Ok(MemoryLayout::Strides(order.to_vec())),
             TILED => {
-                // SAFETY: the plug-in says that there are so many tiles; the list is the buffer's.
+                // SAFETY: the plug-in declares this number of tiles; the list is the buffer's.
                 let ranks = unsafe { list(CALL, "tiles", value.tile_dim_sizes, value.num_tiles) }?;
                 let total = ranks.iter().try_fold(0_usize, |sum, &rank| sum.checked_add(rank));
                 let Some(total) = total.filter(|&total| total <= MOST_DIMENSIONS) else {
@@ -99,8 +99,8 @@ impl Buffer {
         }
     }
 
-    /// Whether it lies on the device as it does on the host, dense and row-major, so that its raw
-    /// bytes are its values; `false`, if the plug-in does not say.
+    /// True if the layout on the device is dense and row-major, so that raw bytes are its values;
+    /// false if the plug-in does not say.
     ///
     /// # Errors
     /// As [`Self::dims`] and [`Self::element_type`].
@@ -111,7 +111,7 @@ impl Buffer {
         Ok(dense && layout.is_ok_and(|found| found.is_row_major(&dims, element_type.host_bytes())))
     }
 
-    /// How it lies on the device, in XLA's words (`{1,0}`): what the extension of layouts says.
+    /// Layout on the device in XLA's notation (`{1,0}`), from the extension of layouts.
     ///
     /// # Errors
     /// [`PjrtError::NotInExtensions`] if the plug-in does not have the extension; else as the
@@ -130,8 +130,8 @@ impl Buffer {
 }
 
 impl Client {
-    /// How arrays of that type and these dimensions lie on its devices unless it is said otherwise,
-    /// in XLA's words.
+    /// Default layout of arrays of that type and these dimensions on its devices, in XLA's
+    /// notation.
     ///
     /// # Errors
     /// As [`Buffer::layout_text`]; [`PjrtError::InvalidArgument`] for a type that its version does
@@ -179,7 +179,7 @@ pub(super) unsafe fn layout_text(
         let bytes: (*const c_char, usize) = (found.serialized_bytes, found.serialized_bytes_size);
         let (owner, deleter) = (found.serialized_layout, found.serialized_layout_deleter);
         let call = "PJRT_Layouts_MemoryLayout_Serialize";
-        // SAFETY: a call that succeeds gives so many bytes, and what owns them.
+        // SAFETY: a successful call returns this number of bytes and their owner.
         unsafe { owned_bytes(call, "a layout", bytes, owner, deleter) }
     });
     if is_owned {

@@ -1,4 +1,4 @@
-//! What takes the pieces of arrays that come onto a device.
+//! Transfer managers, which receive the pieces of arrays that come onto a device.
 
 use std::{ptr::NonNull, sync::Arc};
 
@@ -7,7 +7,7 @@ use serdes_abi::pjrt::args::*;
 use super::client::ClientHandle;
 use crate::pjrt::PjrtError;
 
-/// What takes the pieces. Whatever is on its way to it holds it.
+/// A plug-in's transfer manager. Every transfer in progress holds it.
 #[derive(Debug)]
 pub(super) struct ManagerHandle {
     client: Arc<ClientHandle>,
@@ -15,13 +15,13 @@ pub(super) struct ManagerHandle {
 }
 
 // SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
-// done when nobody holds it any more.
+// done once no handle to it is left.
 unsafe impl Send for ManagerHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ManagerHandle {}
 
 impl ManagerHandle {
-    /// Of a manager that a plug-in handed over, which is nobody else's.
+    /// Takes ownership of a manager that a plug-in handed over.
     pub(super) fn new(
         client: &Arc<ClientHandle>,
         raw: NonNull<PJRT_AsyncHostToDeviceTransferManager>,
@@ -65,7 +65,7 @@ impl ManagerHandle {
 impl Drop for ManagerHandle {
     fn drop(&mut self) {
         let raw = self.raw();
-        // SAFETY: it is alive, and nobody holds it any more. An error changes nothing.
+        // SAFETY: it is alive, and no handle to it is left. An error changes nothing.
         let _ = unsafe {
             self.client.table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_Destroy_Args| {

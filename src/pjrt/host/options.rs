@@ -133,7 +133,7 @@ pub(super) unsafe fn read(
         INTEGER => Value::Integer(found.value.cast_signed()),
         INTEGERS => {
             let start = ptr::with_exposed_provenance::<i64>(address(found.value));
-            // SAFETY: the union holds the address of so many integers.
+            // SAFETY: the union holds the address of this number of integers.
             Value::Integers(
                 unsafe { list(call, "an attribute", start, found.value_size) }?.to_vec(),
             )
@@ -145,10 +145,10 @@ pub(super) unsafe fn read(
     Ok(Some((name, value)))
 }
 
-/// The named values that a plug-in gave: those of a type that is known.
+/// Named values of a plug-in, without those of unknown types.
 ///
 /// # Safety
-/// There are so many at `start`, or it is NULL, and what they point to is there.
+/// `start` points to `count` values, or is NULL, and their pointees live for the call.
 pub(super) unsafe fn attributes(
     call: &'static str,
     start: *const PJRT_NamedValue,

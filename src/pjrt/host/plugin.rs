@@ -28,7 +28,7 @@ struct Loaded {
     attributes: Option<Vec<(String, Value)>>,
 }
 
-/// What identifies a file: device and inode, so that links are the same file.
+/// Identity of a file by device and inode, so that links are the same file.
 type FileId = (u64, u64);
 
 /// The plug-ins of this process; each is initialised once.
@@ -78,7 +78,7 @@ impl PjrtPlugin {
         self.0.table.minor()
     }
 
-    /// How long it says that its table is, in bytes.
+    /// Size that its table declares, in bytes.
     #[must_use]
     pub fn struct_size(&self) -> usize {
         self.0.table.struct_size()
@@ -90,7 +90,7 @@ impl PjrtPlugin {
         self.0.table.extensions()
     }
 
-    /// What is odd in its table, for people.
+    /// Oddities of its table, for people.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         self.0.table.warnings()
@@ -101,27 +101,26 @@ impl PjrtPlugin {
         self.0.table.missing()
     }
 
-    /// Whether it has the function of that name (`PJRT_Buffer_CopyRawToHost`), as far as this host
-    /// calls it. It may still say that it does not implement it.
+    /// True if it has the function `name` (`PJRT_Buffer_CopyRawToHost`), for functions that this
+    /// host calls. The function may still return UNIMPLEMENTED.
     #[must_use]
     pub fn has_function(&self, name: &str) -> bool {
         self.0.table.has(name)
     }
 
-    /// What it says of itself, such as `stablehlo_current_version`; nothing, if it says nothing.
+    /// Attributes of the plug-in, such as `stablehlo_current_version`; empty if it gives none.
     #[must_use]
     pub fn attributes(&self) -> &[(String, Value)] {
         self.0.attributes.as_deref().unwrap_or_default()
     }
 
-    /// Whether it can be asked what it says of itself; its answer may be nothing.
+    /// True if it has the function for its attributes, whose answer may be empty.
     #[must_use]
     pub fn answers_attributes(&self) -> bool {
         self.0.attributes.is_some()
     }
 
-    /// What is known of it for the question whether a framework could load it
-    /// ([`Framework::fit`](crate::pjrt::Framework::fit)).
+    /// Its version and size rules, as [`Framework::fit`](crate::pjrt::Framework::fit) takes them.
     #[must_use]
     pub fn version(&self) -> PluginVersion {
         let mut version = PluginVersion::new(self.minor()).without(self.missing_functions());
@@ -179,6 +178,6 @@ fn attributes(table: &Table) -> Result<Option<Vec<(String, Value)>>, PjrtError> 
         found => found?,
     };
     let (start, count) = (found.attributes, found.num_attributes);
-    // SAFETY: the plug-in says that there are so many; they belong to it, and it stays.
+    // SAFETY: the plug-in declares this number of entries; they belong to it, and it stays.
     unsafe { options::attributes("PJRT_Plugin_Attributes", start, count) }.map(Some)
 }

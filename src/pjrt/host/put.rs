@@ -10,7 +10,7 @@ use super::{
 };
 use crate::pjrt::PjrtError;
 
-/// What a plug-in may do with memory of the host that it is given for good.
+/// Permitted uses of host memory whose ownership passes to a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostBufferSemantics {
     /// Read it until the transfer is done.
@@ -137,7 +137,7 @@ impl Client {
         }?;
         // SAFETY: a call that succeeds hands over this event, or none.
         let done = unsafe { Event::taken(self.handle(), made.done_with_host_buffer) };
-        // SAFETY: as above; this buffer is nobody else's.
+        // SAFETY: as above; this buffer has no other owner.
         match unsafe { Buffer::taken(CALL, self.handle(), made.buffer) } {
             Ok(buffer) => Ok((buffer, done)),
             Err(error) => {

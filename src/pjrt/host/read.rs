@@ -89,8 +89,8 @@ impl Buffer {
         if let Some(turned) = self.turned()? {
             let mut data = room_for(bytes)?;
             self.read_turned(&turned, &mut data)?;
-            // SAFETY: the memory is at least so long, nobody else has it, and no other memory is
-            // the same.
+            // SAFETY: the target has at least `bytes` bytes, is borrowed exclusively, and does not
+            // overlap `data`.
             unsafe {
                 target.as_start().cast::<u8>().copy_from_nonoverlapping(data.as_ptr(), bytes)
             };
@@ -203,8 +203,8 @@ impl Buffer {
         }
     }
 
-    /// Whether the plug-in has what [`Self::read_raw`] needs; it may still say that it does not
-    /// implement it.
+    /// True if the plug-in has the functions for [`Self::read_raw`]; they may still return
+    /// UNIMPLEMENTED.
     #[must_use]
     pub fn has_raw_reads(&self) -> bool {
         self.handle().client().table().require::<PJRT_Buffer_CopyRawToHost_Args>().is_ok()

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{pjrt::PjrtError, stream_executor::enter};
 
-/// What a plug-in is told the memory with.
+/// The function by which the plug-in receives the target memory.
 type FutureReady = unsafe extern "C" fn(*mut PJRT_Buffer_CopyRawToHostFuture_Callback_Args);
 
 /// A raw read that waits for its memory.
@@ -25,9 +25,9 @@ pub struct AwaitedRead {
     buffer: Arc<BufferHandle>,
     bytes: usize,
     event: Option<Event>,
-    /// What the plug-in knows the read by.
+    /// Identity of the read for the plug-in.
     data: *mut c_void,
-    /// Taken by whoever tells the plug-in, which is done once.
+    /// Taken by the call that passes the memory on, which happens once.
     tell: Option<FutureReady>,
 }
 
@@ -39,9 +39,8 @@ unsafe impl Send for AwaitedRead {}
 const CANCELLED: i32 = 1;
 
 impl Buffer {
-    /// Begins to read so many of the device's own bytes from `offset` on, as
-    /// [`Self::begin_read_raw`] does, into memory that is given later: when the device has them,
-    /// the host need not have had the memory all the while.
+    /// Begins to read `bytes` raw bytes of the device from `offset` on, as [`Self::begin_read_raw`]
+    /// does, into memory that is given later: the host needs it only once the device has the data.
     ///
     /// # Errors
     /// As [`Self::read_raw`]; [`PjrtError::Missing`] before 0.84; [`PjrtError::BadAnswer`] if the

@@ -1,9 +1,9 @@
-//! What plug-ins count: the memory of a device, and what a program needs of it.
+//! Statistics of plug-ins: the memory of a device.
 
 use serdes_abi::pjrt::{Minor, args::*};
 
-/// How full a device's memory is, in bytes where nothing else is said. What a plug-in does not
-/// count is `None`.
+/// Statistics of a device's memory, in bytes unless stated otherwise. Counts that a plug-in lacks
+/// are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStatistics {
@@ -11,7 +11,7 @@ pub struct MemoryStatistics {
     pub bytes_in_use: i64,
     /// Most that were in use at once.
     pub peak_bytes_in_use: Option<i64>,
-    /// How many allocations there were.
+    /// Number of allocations.
     pub allocations: Option<i64>,
     /// The longest allocation.
     pub largest_allocation: Option<i64>,
@@ -34,7 +34,7 @@ pub struct MemoryStatistics {
 }
 
 impl MemoryStatistics {
-    /// What a plug-in of that minor has written.
+    /// Reads the fields that a plug-in of that minor has written.
     pub(super) fn of(found: &PJRT_Device_MemoryStats_Args, minor: Minor) -> Self {
         let given = |value, is_set: u8| (is_set != 0).then_some(value);
         // Before it came, the memory behind the struct is the host's, and zero.
@@ -63,7 +63,7 @@ impl MemoryStatistics {
     }
 }
 
-/// Whether structs of that minor have the field.
+/// True if structs of that minor have the field.
 fn has<A: Arguments>(field: &str, minor: Minor) -> bool {
     A::STRUCT.field(field, minor).is_some()
 }

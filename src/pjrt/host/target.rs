@@ -1,4 +1,4 @@
-//! Where arrays are put.
+//! Destinations of arrays.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::pjrt::PjrtError;
 
-/// Where an array is put.
+/// Destination of an array: a device or one of its memories.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// Into the default memory of a device.

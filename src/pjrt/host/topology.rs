@@ -45,7 +45,7 @@ impl PjrtPlugin {
     /// As the plug-in's, such as that they are of another platform; [`PjrtError::Missing`] before
     /// 0.75.
     pub fn deserialize_topology(&self, serialized: &[u8]) -> Result<Topology, PjrtError> {
-        // SAFETY: there are so many bytes for the call.
+        // SAFETY: the name and its length in bytes are valid for the call.
         let made = unsafe {
             self.table().ask(|call: &mut PJRT_TopologyDescription_Deserialize_Args| {
                 call.serialized_topology = serialized.as_ptr().cast();
@@ -78,14 +78,14 @@ impl Topology {
         self.raw.as_ptr()
     }
 
-    /// What the plug-in calls its platform.
+    /// Name of the platform as the plug-in gives it.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn platform_name(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_PlatformName";
         let found = of_topology!(self, PJRT_TopologyDescription_PlatformName_Args)?;
-        // SAFETY: the plug-in says that there are so many bytes; they are the topology's.
+        // SAFETY: the plug-in declares this length in bytes; they are the topology's.
         unsafe { text(CALL, "its text", found.platform_name, found.platform_name_size) }
     }
 
@@ -96,7 +96,7 @@ impl Topology {
     pub fn platform_version(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_PlatformVersion";
         let found = of_topology!(self, PJRT_TopologyDescription_PlatformVersion_Args)?;
-        // SAFETY: the plug-in says that there are so many bytes; they are the topology's.
+        // SAFETY: the plug-in declares this length in bytes; they are the topology's.
         unsafe { text(CALL, "its text", found.platform_version, found.platform_version_size) }
     }
 
@@ -107,7 +107,7 @@ impl Topology {
     pub fn devices(&self) -> Result<Vec<DeviceDescription<'_>>, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_GetDeviceDescriptions";
         let found = of_topology!(self, PJRT_TopologyDescription_GetDeviceDescriptions_Args)?;
-        // SAFETY: the plug-in says that there are so many; they are the topology's.
+        // SAFETY: the plug-in declares this number of entries; they are the topology's.
         let found = unsafe { handles(CALL, found.descriptions, found.num_descriptions) }?;
         // SAFETY: they live as long as the topology, which is borrowed.
         Ok(found
@@ -116,14 +116,14 @@ impl Topology {
             .collect())
     }
 
-    /// What the vendor says of it by name.
+    /// Attributes of the vendor by name.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_Attributes";
         let found = of_topology!(self, PJRT_TopologyDescription_Attributes_Args)?;
-        // SAFETY: the plug-in says that there are so many; they are the topology's.
+        // SAFETY: the plug-in declares this number of entries; they are the topology's.
         unsafe { attributes(CALL, found.attributes, found.num_attributes) }
     }
 
@@ -136,7 +136,7 @@ impl Topology {
         let found = of_topology!(self, PJRT_TopologyDescription_Serialize_Args)?;
         let bytes = (found.serialized_bytes, found.serialized_bytes_size);
         let (owner, deleter) = (found.serialized_topology, found.serialized_topology_deleter);
-        // SAFETY: a call that succeeds gives so many bytes, and what owns them.
+        // SAFETY: a successful call returns this number of bytes and their owner.
         unsafe { owned_bytes(CALL, "a topology", bytes, owner, deleter) }
     }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::pjrt::PjrtError;
 
-/// What is at the other end of a copy; held, so that it is not destroyed before the copy is done.
+/// The other end of a copy; held, so that it is not destroyed before the copy is done.
 #[derive(Debug)]
 pub(super) enum Endpoint {
     /// An array that is read.
@@ -18,7 +18,7 @@ pub(super) enum Endpoint {
     },
     /// An array that comes in pieces.
     Manager {
-        /// What takes the pieces.
+        /// The transfer manager that receives the pieces.
         _handle: Arc<ManagerHandle>,
     },
 }
@@ -40,7 +40,7 @@ impl Transfer {
         Self { event, held: ManuallyDrop::new((memory, endpoint)) }
     }
 
-    /// Whether it is done, or has failed.
+    /// True if the transfer is done, or has failed.
     ///
     /// # Errors
     /// As the plug-in's.

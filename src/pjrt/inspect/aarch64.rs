@@ -1,4 +1,4 @@
-//! What compilers for 64-bit Arm make of the lines that put a table together.
+//! Patterns of the code that compilers for 64-bit Arm generate where a function table is filled in.
 //!
 //! A constant goes into a register before it is stored, and the version, two numbers in eight
 //! bytes, is often taken from the data. So the instructions around a store of a register and zero
@@ -7,9 +7,9 @@
 
 use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
-/// How many instructions before and behind that store are followed.
+/// Number of instructions that are followed before and behind that store.
 const NEAR: usize = 32;
-/// How much windows of code must overlap.
+/// Overlap of neighbouring windows of code, in bytes.
 pub(super) const OVERLAP: usize = 2 * NEAR * 4;
 
 /// `stp x?, xzr, [x?, #16]`, and what of it is the same in all of them.
@@ -37,7 +37,7 @@ pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Recognised)
     }
 }
 
-/// What is known of a register.
+/// Known content of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Number(u64),
@@ -164,7 +164,7 @@ impl Steps {
         }
     }
 
-    /// What a store stores of a register; the last one stands for zero.
+    /// Content of a register as a store writes it; register 31 stands for zero.
     fn content(&self, register: usize) -> Option<Content> {
         if register == 31 { Some(Content::Number(0)) } else { *self.general.get(register)? }
     }
@@ -196,7 +196,7 @@ impl Steps {
         }
     }
 
-    /// What the table got, if it is one.
+    /// The version in the stores that were followed, if they fill in a function table.
     fn version(&self) -> Option<Recognised> {
         let Some(Content::Number(size)) = self.size else { return None };
         let struct_size = table_size(size)?;

@@ -12,7 +12,7 @@ use object::{
     read::elf::{FileHeader, ProgramHeader},
 };
 
-/// How much is read at a time; a multiple of what anything in a segment is aligned to.
+/// Bytes that are read at a time; a multiple of every alignment within a segment.
 const WINDOW: usize = 1 << 20;
 /// Most bytes that are read of a file; the largest plug-in that was seen has an eighth of it.
 const MOST: u64 = 4 << 30;
@@ -20,11 +20,11 @@ const MOST: u64 = 4 << 30;
 /// A stretch of the file that is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
-    /// Where it lies in memory.
+    /// Address in memory.
     address: u64,
-    /// Where it begins in the file.
+    /// Offset in the file, in bytes.
     offset: u64,
-    /// How much of it is in the file, in bytes.
+    /// Size within the file, in bytes.
     bytes: u64,
     flags: ProgramFlags,
 }
@@ -34,12 +34,12 @@ impl Segment {
         self.flags & flag != ProgramFlags::default()
     }
 
-    /// Whether it is run.
+    /// True if the segment is executable.
     pub(super) fn is_code(&self) -> bool {
         self.has(PF_X)
     }
 
-    /// Whether it is written to, as a table of addresses is when the library is loaded.
+    /// True if the segment is writable, as a table of addresses is when the library is loaded.
     pub(super) fn is_data(&self) -> bool {
         self.has(PF_W) && !self.is_code()
     }

@@ -1,4 +1,4 @@
-//! What is read of a library, and what it is.
+//! The inspection of a library file, without loading it.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::{
 /// The function by which a plug-in hands out its table.
 pub(in crate::pjrt) const ENTRY: &str = "GetPjrtApi";
 
-/// What a shared library says of itself.
+/// Facts about a shared library, from its file alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// What its ELF tables say.
+    /// Facts from its ELF tables.
     pub elf: elf::Inspection,
     /// The version that it puts into its table, where that could be read: a hint, because it is
     /// recognised by a pattern. `None` where no pattern is there, where there are several versions,
@@ -25,7 +25,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Whether it exports the function `GetPjrtApi`.
+    /// True if it exports the function `GetPjrtApi`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         self.elf.exports.iter().any(|name| name == ENTRY)
@@ -42,10 +42,9 @@ impl Inspection {
         number.parse().ok().filter(|_| all_digits).map(Minor::new)
     }
 
-    /// What the file alone tells of the plug-in for the question whether a framework could load it;
-    /// `None` where it does not tell a version that plug-ins have. What a plug-in fills in when it
-    /// is loaded, such as which of its functions are there, is taken for what its version should
-    /// have.
+    /// The plug-in's version as [`Framework::fit`](crate::pjrt::Framework::fit) takes it; `None`
+    /// where the file shows no version that plug-ins have. Facts that only a loaded plug-in shows,
+    /// such as its missing functions, are assumed to be those that its version should have.
     #[must_use]
     pub fn plugin_version(&self) -> Option<PluginVersion> {
         let version = self.version.filter(VersionInFile::is_consistent)?;

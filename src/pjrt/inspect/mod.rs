@@ -1,4 +1,4 @@
-//! What the file of a plug-in says, read without loading it.
+//! Facts about a plug-in from its file, read without loading it.
 //!
 //! This folder must never run anything of the file.
 

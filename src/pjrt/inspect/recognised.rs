@@ -1,5 +1,5 @@
-//! What the patterns recognise in a file: a version, or from where it is taken, and which numbers
-//! may be one.
+//! Results of the patterns: a version, or the address that it is loaded from, and the numbers that
+//! count as one.
 
 use serdes_abi::pjrt::{self, Minor};
 
@@ -8,13 +8,13 @@ use serdes_abi::pjrt::{self, Minor};
 pub struct VersionInFile {
     /// The minor number; the major one is 0.
     pub minor: Minor,
-    /// How long the plug-in says that its table is, in bytes.
+    /// Size that the plug-in declares for its table, in bytes.
     pub struct_size: usize,
 }
 
 impl VersionInFile {
-    /// Whether the size is the one that plug-ins of that minor say; for a newer one than is known,
-    /// at least that of the newest.
+    /// True if the size is the one that plug-ins of that minor declare; for a minor newer than the
+    /// known ones, if it is at least that of the newest.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let Some(known) = pjrt::table_size(self.minor) else { return false };

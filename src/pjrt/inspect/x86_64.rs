@@ -1,4 +1,4 @@
-//! What compilers for x86-64 make of the lines that put a table together.
+//! Patterns of the code that compilers for x86-64 generate where a function table is filled in.
 //!
 //! The table's size is stored as a constant at its beginning. In plug-ins of upstream's code 24 is
 //! stored at byte 16, then major and minor number as one constant of eight bytes. In others these
@@ -7,15 +7,17 @@
 
 use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
-/// How far before the store of the version's size that of the table's size may end.
+/// Greatest distance, in bytes, from the end of the store of the table's size to the store of the
+/// version's size.
 const BEFORE: usize = 64;
-/// How far behind it the constant of the version may begin.
+/// Greatest distance, in bytes, from that store to the constant of the version.
 const BEHIND: usize = 96;
-/// How far from the store of the table's size its version may be loaded and stored.
+/// Greatest distance, in bytes, between the store of the table's size and the load and store of its
+/// version.
 const NEAR: usize = 48;
 /// The longest instruction that is looked for.
 const INSTRUCTION: usize = 10;
-/// How much windows of code must overlap.
+/// Overlap of neighbouring windows of code, in bytes.
 pub(super) const OVERLAP: usize = (BEFORE + BEHIND + 2 * INSTRUCTION).next_multiple_of(8);
 
 /// The opcode of `mov qword [register + …], constant`.
@@ -53,7 +55,7 @@ pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Recognised)
     }
 }
 
-/// Whether a byte is the prefix of an instruction over 64 bits with one register.
+/// True for the prefix of an instruction over 64 bits with one register.
 fn is_wide(prefix: u8) -> bool {
     matches!(prefix, 0x48 | 0x49)
 }

@@ -44,7 +44,7 @@ impl Examination {
         }
     }
 
-    /// What is known so far.
+    /// The report so far.
     #[must_use]
     pub fn report(&self) -> &PluginReport {
         &self.report
@@ -94,7 +94,7 @@ fn version_of(error: &PjrtError) -> Option<Minor> {
     }
 }
 
-/// What its table and its attributes say.
+/// Reports the plug-in's table and its attributes.
 fn read_table(path: &Path, plugin: &PjrtPlugin, report: &mut PluginReport) {
     report.struct_size = Some(plugin.struct_size());
     report.extensions = plugin.extensions().iter().map(name).collect();
@@ -132,7 +132,7 @@ fn name(extension: &Extension) -> String {
     extension.name.map_or_else(|| extension.number.to_string(), str::to_owned)
 }
 
-/// What its client and its devices say.
+/// Reports the client and its devices.
 fn describe(client: &Client, report: &mut PluginReport) -> Result<(), PjrtError> {
     report.platform = Some(client.platform_name().to_owned());
     report.platform_version = Some(client.platform_version().to_owned());

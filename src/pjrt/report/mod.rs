@@ -1,4 +1,4 @@
-//! What a plug-in says when it is loaded and asked: its table, its attributes, its devices.
+//! Reports on plug-ins that are loaded and queried: table, attributes, devices.
 //!
 //! A plug-in may end the process at any step, so that what is known is handed over step by step.
 //! This folder must never know of arrays, nor whether a framework fits.

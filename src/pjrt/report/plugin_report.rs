@@ -1,26 +1,26 @@
-//! What is known of a plug-in.
+//! The report on a plug-in.
 
 use crate::pjrt::{PluginVersion, Value};
 
-/// What a plug-in says when it is loaded and asked; what it was not asked yet is `None` or empty.
+/// Answers of a loaded plug-in; those that it was not asked for yet are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PluginReport {
     /// Its version, and what decides whether a framework fits.
     pub version: Option<PluginVersion>,
-    /// How long it says that its table is, in bytes.
+    /// Size that it declares for its table, in bytes.
     pub struct_size: Option<usize>,
     /// Its extensions, in the order of its chain: their names, or numbers where they have none.
     pub extensions: Vec<String>,
-    /// What it says of itself.
+    /// Attributes of the plug-in.
     pub attributes: Vec<(String, Value)>,
-    /// What it calls its platform.
+    /// Name of the platform as the plug-in gives it.
     pub platform: Option<String>,
     /// The platform's version, in its words.
     pub platform_version: Option<String>,
-    /// How many devices its client has; 0 where it gave no client.
+    /// Number of devices of its client; 0 if it created no client.
     pub devices: Option<usize>,
-    /// How many of them this process can use.
+    /// Number of devices that this process can use.
     pub addressable_devices: Option<usize>,
     /// The kinds of memory of its first device.
     pub memories: Vec<String>,
@@ -32,12 +32,12 @@ pub struct PluginReport {
     pub unimplemented: Vec<&'static str>,
     /// Why it is refused.
     pub reasons: Vec<String>,
-    /// What is odd, or did not work.
+    /// Oddities, and steps that failed.
     pub warnings: Vec<String>,
 }
 
 impl PluginReport {
-    /// Whether nothing stands against it.
+    /// True if there is no reason against the plug-in.
     #[must_use]
     pub fn accepted(&self) -> bool {
         self.reasons.is_empty()

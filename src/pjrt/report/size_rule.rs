@@ -1,4 +1,4 @@
-//! How a plug-in judges the size that a caller declares.
+//! The rule by which a plug-in checks the struct size that a caller declares.
 
 use super::slots::{CallRecord, Slots};
 use crate::pjrt::SizeRule;

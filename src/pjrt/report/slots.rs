@@ -15,7 +15,7 @@ use crate::{
 /// A function of the table: it takes one struct, and answers an error or NULL.
 type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 
-/// Those that answer nothing, so that no size of theirs can be refused.
+/// Functions without a result, which cannot refuse a size.
 const WITHOUT_ANSWER: [&str; 2] = ["PJRT_Error_Destroy", "PJRT_Error_Message"];
 
 /// Without these no host can work: nothing could be waited for, no error read, no array moved.
@@ -41,12 +41,12 @@ const REQUIRED: [&str; 14] = [
 pub(in crate::pjrt) struct Slots {
     plugin: PjrtPlugin,
     address: *const u8,
-    /// How much of it may be read, in bytes.
+    /// Number of readable bytes.
     readable: usize,
 }
 
-// SAFETY: the table is memory of a library that is never unloaded, and nobody writes to it once
-// `GetPjrtApi` has answered.
+// SAFETY: the table is memory of a library that is never unloaded, and is not written to after
+// `GetPjrtApi` has returned.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
@@ -58,12 +58,13 @@ pub(in crate::pjrt) struct CallRecord {
 }
 
 impl CallRecord {
-    /// Room for arguments of so many bytes and for what a newer plug-in may look at behind them.
+    /// Room for arguments of `bytes` bytes, and for the fields that a newer plug-in may read behind
+    /// them.
     pub(in crate::pjrt) fn new(bytes: usize) -> Self {
         Self { words: vec![0; (bytes + PADDING).div_ceil(size_of::<u64>())] }
     }
 
-    /// Whether the plug-in wrote anything behind the size that the caller declared.
+    /// True if the plug-in wrote nothing behind the size that the caller declared.
     #[cfg(feature = "conformance")]
     pub(in crate::pjrt) fn is_untouched(&self) -> bool {
         self.words.iter().skip(1).all(|&word| word == 0)
@@ -129,7 +130,7 @@ impl Slots {
         of_its_day.map(|found| found.name).filter(|name| self.function(name).is_none())
     }
 
-    /// Those of them without which no host can work.
+    /// Missing functions that every host needs.
     pub(in crate::pjrt) fn missing_required(&self) -> Vec<&'static str> {
         self.missing().filter(|name| REQUIRED.contains(name)).collect()
     }

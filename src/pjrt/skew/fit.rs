@@ -64,13 +64,13 @@ impl Mismatch {
         self.rule
     }
 
-    /// Where the framework meets it.
+    /// The step of the framework that meets the mismatch.
     #[must_use]
     pub fn step(&self) -> Step {
         self.step
     }
 
-    /// What was found, what was expected, and what to do.
+    /// Message with what was found, what was expected, and what to do.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -83,7 +83,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Whether a framework can use a plug-in.
+/// Result of the question if a framework can use a plug-in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fit {
     reasons: Vec<Mismatch>,
@@ -91,7 +91,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether nothing stands against it.
+    /// True if there is no reason against the pair.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.reasons.is_empty()
@@ -104,7 +104,7 @@ impl Fit {
         &self.reasons
     }
 
-    /// What fails although the two fit, and what is not known.
+    /// Calls that fail although the two fit, and facts that are unknown.
     #[must_use]
     pub fn warnings(&self) -> &[Mismatch] {
         &self.warnings
@@ -120,7 +120,7 @@ impl Fit {
 }
 
 impl Framework {
-    /// Whether it can use a plug-in, as far as the versions of both say.
+    /// Checks if this framework can use a plug-in, as far as the versions of both show.
     #[must_use]
     pub fn fit(&self, plugin: &PluginVersion) -> Fit {
         let mut fit = Fit::default();
@@ -143,7 +143,7 @@ impl Framework {
     }
 }
 
-/// What the framework asks of the plug-in's number before it calls anything.
+/// Checks the plug-in's version as the framework does before any other call.
 fn gate(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     let (name, minor, own) = (framework.name(), plugin.minor(), framework.minor());
     match framework.gate() {
@@ -176,7 +176,7 @@ fn shortest(found: &Struct, oldest: Minor) -> usize {
     since.map(|span| usize::from(span.declared)).min().unwrap_or(0)
 }
 
-/// What the plug-in says of a struct that the framework hands over.
+/// Checks the size of a struct that the framework passes by the plug-in's rule.
 fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struct, fit: &mut Fit) {
     let declared_at = |minor: Minor| found.size(minor).map(|size| size.declared);
     // What one of the two does not know is not handed over.
@@ -217,7 +217,7 @@ fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struc
     }
 }
 
-/// What the framework cannot do without.
+/// Checks the functions that the framework cannot do without.
 fn needs(framework: &Framework, plugin: &PluginVersion, step: Step, fit: &mut Fit) {
     let due = NEEDS.iter().filter(|need| need.step == step && framework.minor() >= need.since);
     for need in due.filter(|need| plugin.lacks(need.function)) {
@@ -231,7 +231,7 @@ fn needs(framework: &Framework, plugin: &PluginVersion, step: Step, fit: &mut Fi
     }
 }
 
-/// Whether programs of the framework can be read by the plug-in.
+/// Checks that the plug-in reads programs of the framework.
 fn stablehlo(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     let (Some([oldest, newest]), Some([minimum, current])) =
         (framework.stablehlo(), plugin.stablehlo())

@@ -54,7 +54,7 @@ impl Framework {
         RELEASES.iter().map(|release| format!("jaxlib-{}", release.number))
     }
 
-    /// What it is called.
+    /// Name of the framework's release.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -66,7 +66,7 @@ impl Framework {
         self.minor
     }
 
-    /// What it demands of a plug-in's version.
+    /// Its check of a plug-in's version.
     #[must_use]
     pub fn gate(&self) -> Gate {
         self.gate

@@ -1,8 +1,8 @@
-//! What a framework asks of versions before it calls anything.
+//! Checks of versions that frameworks do before any other call.
 
 use serdes_abi::pjrt::Minor;
 
-/// What a framework demands of a plug-in's version before it calls anything.
+/// A framework's check of a plug-in's version before any other call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gate {
     /// The very minor that the framework was built with.

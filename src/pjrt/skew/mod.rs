@@ -1,5 +1,5 @@
-//! Whether a framework and a plug-in of different days fit each other, by what is known of both
-//! before anything is loaded.
+//! Compatibility of a framework and a plug-in of different days, from facts about both that are
+//! known before anything is loaded.
 //!
 //! This folder must never know of a plug-in that runs: it compares versions.
 

@@ -1,8 +1,8 @@
-//! What is known of a plug-in that a framework is to load.
+//! Facts about a plug-in that a framework is to load.
 
 use serdes_abi::pjrt::Minor;
 
-/// How a plug-in judges the size that a caller declares for a struct.
+/// Rule by which a plug-in checks the struct size that a caller declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
     /// Its own size or more, as upstream's plug-ins do.
@@ -61,13 +61,13 @@ impl PluginVersion {
         self.minor
     }
 
-    /// How it judges sizes.
+    /// Its rule for sizes.
     #[must_use]
     pub fn size_rule(&self) -> SizeRule {
         self.size_rule
     }
 
-    /// Whether it is known not to have that function.
+    /// True if the function is known to be missing.
     pub(super) fn lacks(&self, function: &str) -> bool {
         self.absent.iter().any(|absent| absent == function)
     }

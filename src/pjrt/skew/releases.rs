@@ -15,7 +15,7 @@ pub(super) struct Release {
     pub(super) number: &'static str,
     /// The minor that it was built with.
     pub(super) minor: u32,
-    /// What it demands of a plug-in's minor.
+    /// Its check of a plug-in's minor.
     pub(super) gate: Gate,
     /// The oldest StableHLO that it can write, and its own.
     pub(super) stablehlo: [StableHlo; 2],

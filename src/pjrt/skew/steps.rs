@@ -1,4 +1,4 @@
-//! What a framework does with a plug-in, step by step, and which structs it hands over on the way.
+//! The steps of a framework that uses a plug-in, and the structs that it passes in each.
 
 use serdes_abi::pjrt::Minor;
 
@@ -137,7 +137,7 @@ pub(super) struct Need {
     pub(super) step: Step,
 }
 
-/// What frameworks need, from reports of users: without attributes they ended the process
+/// Needs of frameworks, from reports of users: without attributes they ended the process
 /// (iree#19223), and from jax 0.5.1 on every device must have memories (iree#20907).
 pub(super) const NEEDS: &[Need] = &[
     need("PJRT_Plugin_Attributes", Minor::new(36), Step::DescribeClient),
@@ -163,6 +163,6 @@ pub(super) struct Tolerance {
     pub(super) least: usize,
 }
 
-/// What was measured with plug-ins of 0.81, 0.106 and 0.115.
+/// Tolerances as measured with plug-ins of 0.81, 0.106 and 0.115.
 pub(super) const TOLERATED: &[Tolerance] =
     &[Tolerance { structure: "PJRT_ExecuteOptions", since: Minor::new(81), least: 112 }];

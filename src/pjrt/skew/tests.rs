@@ -12,7 +12,7 @@ fn framework(minor: u32) -> Framework {
     Framework::new(format!("framework-0.{minor}"), Minor::new(minor))
 }
 
-/// What a user sees first.
+/// The first reason, which is the one that a user sees.
 fn first(fit: &Fit) -> (SkewRule, Step) {
     let first = &fit.reasons()[0];
     (first.rule(), first.step())

@@ -15,7 +15,7 @@ pub struct Array {
     element_type: ElementType,
     dims: Vec<i64>,
     bytes: usize,
-    /// Whether it is read as a whole; found out when somebody wants to know.
+    /// True if the array is only read as a whole; computed at first use.
     is_read_whole: OnceLock<bool>,
 }
 
@@ -38,7 +38,7 @@ impl Array {
         Ok(Self { buffer, space: space.clone(), element_type, dims, bytes, is_read_whole })
     }
 
-    /// What it is made of.
+    /// Type of the elements.
     #[must_use]
     pub const fn element_type(&self) -> ElementType {
         self.element_type
@@ -56,7 +56,7 @@ impl Array {
         self.bytes
     }
 
-    /// Where it lies.
+    /// Memory that holds the array.
     #[must_use]
     pub const fn space(&self) -> &MemorySpace {
         &self.space
@@ -68,13 +68,13 @@ impl Array {
         &self.buffer
     }
 
-    /// The plug-in's buffer, for whoever wants nothing else.
+    /// The plug-in's buffer, without the rest.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {
         self.buffer
     }
 
-    /// Whether it is read as a whole or not at all.
+    /// True if the array can only be read as a whole.
     ///
     /// Pieces are raw bytes of the device, which are those of the host only where the plug-in says
     /// that the array lies there dense and row-major. A short array is one call in either way.
@@ -126,7 +126,7 @@ impl Array {
         transfer.map(ArrayTransfer::under_way)
     }
 
-    /// Where a piece begins, if the array is read in pieces and has it.
+    /// Offset of a piece, if the array is read in pieces and contains this one.
     fn start_of_piece(&self, offset: u64, bytes: usize) -> Result<usize, PjrtError> {
         let start = usize::try_from(offset).ok();
         let end = start.and_then(|start| start.checked_add(bytes));

@@ -15,7 +15,7 @@ pub struct IncomingArray {
     element_type: ElementType,
     dims: Vec<i64>,
     bytes: usize,
-    /// How many of them have come.
+    /// Number of bytes that have arrived.
     written: usize,
     route: Route,
 }
@@ -71,13 +71,13 @@ impl IncomingArray {
         self.bytes
     }
 
-    /// Where it goes.
+    /// Memory that receives the array.
     #[must_use]
     pub const fn space(&self) -> &MemorySpace {
         &self.space
     }
 
-    /// Whether its pieces are handed to the plug-in as they come.
+    /// True if its pieces are passed to the plug-in as they arrive.
     #[must_use]
     pub const fn takes_pieces(&self) -> bool {
         matches!(self.route, Route::Pieces(_))
@@ -177,7 +177,8 @@ impl IncomingArray {
         Array::in_space(buffer, &self.space)
     }
 
-    /// Where the next bytes end, if these are they.
+    /// Offset behind the next bytes, if `offset` continues those that have arrived and the array is
+    /// long enough.
     fn end_of_next(&self, offset: u64, bytes: usize) -> Result<usize, PjrtError> {
         let end = self.written.checked_add(bytes).filter(|&end| end <= self.bytes);
         end.filter(|_| offset == self.written as u64).ok_or_else(|| PjrtError::OutOfRange {

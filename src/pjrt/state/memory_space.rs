@@ -1,4 +1,4 @@
-//! Where arrays lie.
+//! Memories that hold arrays.
 
 use std::fmt;
 
@@ -71,7 +71,7 @@ impl MemorySpace {
         self.device_id
     }
 
-    /// What arrays are put into.
+    /// The memory as a destination of arrays.
     #[must_use]
     pub fn target(&self) -> Target<'_> {
         self.memory.as_ref().map_or(Target::Device(&self.device), Target::Memory)
@@ -85,7 +85,7 @@ impl fmt::Display for MemorySpace {
     }
 }
 
-/// Whether it is the same memory of the same device of the same client.
+/// Compares the memory, its device and its client.
 impl PartialEq for MemorySpace {
     fn eq(&self, other: &Self) -> bool {
         self.device == other.device && self.memory == other.memory

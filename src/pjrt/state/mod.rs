@@ -1,8 +1,8 @@
-//! Arrays as bytes that come and go in pieces: what whoever moves the state of devices needs.
+//! Arrays as bytes that are read and written in pieces, for moving the state of devices.
 //!
-//! A [`MemorySpace`] is where arrays lie, an [`Array`] is one of which it is known what it is made
-//! of and how it can be read, an [`IncomingArray`] one whose bytes are on their way. Bytes are
-//! those of the host: dense, row-major, little endian, a byte at least an element.
+//! A [`MemorySpace`] holds arrays, an [`Array`] knows its element type and how it can be read, an
+//! [`IncomingArray`] receives its bytes. Bytes are those of the host: dense, row-major, little
+//! endian, with at least one byte per element.
 //!
 //! This folder must never know where bytes come from or go to.
 

@@ -1,4 +1,4 @@
-//! What plug-ins give back: texts, lists and handles, each checked before it is used.
+//! Checked access to the texts, lists and handles that plug-ins return.
 
 use std::{ffi::c_char, ptr::NonNull};
 
@@ -9,7 +9,7 @@ use crate::{
     stream_executor::{enter, printable},
 };
 
-/// Most entries that a list is believed to have: no machine has so many devices.
+/// Longest list that is accepted, in entries: no machine has this number of devices.
 const LONGEST_LIST: usize = 1 << 20;
 
 /// A handle that must not be NULL.
@@ -26,10 +26,10 @@ pub(in crate::pjrt::host) fn pointer<T>(
     })
 }
 
-/// A text of so many bytes, with control characters escaped; no more of it than 16 KiB.
+/// A text of `length` bytes, with control characters escaped and cut off after 16 KiB.
 ///
 /// # Safety
-/// There are so many bytes at `start`, or it is NULL.
+/// `start` points to `length` bytes, or is NULL.
 pub(in crate::pjrt) unsafe fn text(
     call: &'static str,
     what: &'static str,
@@ -41,13 +41,13 @@ pub(in crate::pjrt) unsafe fn text(
     Ok(printable(bytes))
 }
 
-/// A list of so many entries.
+/// A list of `length` entries.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if it is NULL and not empty, not aligned, or longer than any.
 ///
 /// # Safety
-/// There are so many entries at `start`, or it is NULL, and they stay for `'a`.
+/// `start` points to `length` entries that live for `'a`, or is NULL.
 pub(in crate::pjrt::host) unsafe fn list<'a, T>(
     call: &'static str,
     what: &'static str,
@@ -80,8 +80,8 @@ pub(in crate::pjrt::host) const LONGEST_BYTES: usize = 1 << 32;
 /// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
 ///
 /// # Safety
-/// There are so many bytes at `start`, or it is NULL. `owner` is what the call that gave them
-/// handed over with `deleter`.
+/// `start` points to `length` bytes, or is NULL. `owner` and `deleter` are those that the call
+/// returned with these bytes.
 pub(in crate::pjrt::host) unsafe fn owned_bytes<T>(
     call: &'static str,
     what: &'static str,
@@ -100,13 +100,13 @@ pub(in crate::pjrt::host) unsafe fn owned_bytes<T>(
     copied
 }
 
-/// Bytes that are not looked at.
+/// Bytes that are not interpreted.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
 ///
 /// # Safety
-/// There are so many bytes at `start`, or it is NULL, and they stay for `'a`.
+/// `start` points to `length` bytes that live for `'a`, or is NULL.
 pub(in crate::pjrt::host) unsafe fn bytes<'a>(
     call: &'static str,
     what: &'static str,
@@ -133,7 +133,7 @@ pub(in crate::pjrt::host) unsafe fn bytes<'a>(
 /// [`PjrtError::BadAnswer`] if the list cannot be, or an entry is NULL.
 ///
 /// # Safety
-/// There are so many entries at `start`, or it is NULL.
+/// `start` points to `length` entries, or is NULL.
 pub(in crate::pjrt::host) unsafe fn handles<T>(
     call: &'static str,
     start: *const *mut T,

@@ -1,4 +1,4 @@
-//! What plug-ins call back when something is ready.
+//! Callbacks that plug-ins call when something is ready.
 //!
 //! A plug-in gets a number, never an address: one that calls twice, or after everybody has gone,
 //! finds nothing under it.
@@ -16,7 +16,7 @@ use serdes_abi::pjrt::args::{PJRT_Error, PJRT_Event, PJRT_Event_OnReady_Args};
 use super::table::{Handed, Table};
 use crate::pjrt::PjrtError;
 
-/// What is done when an event is ready. It gets the error that the plug-in handed over, or NULL.
+/// The reaction to a ready event. It receives the error of the plug-in, or NULL.
 type Action = Box<dyn FnOnce(*mut PJRT_Error) + Send>;
 
 struct Waiting {
@@ -70,13 +70,13 @@ pub(super) fn keep_until_freed<T: Send + 'static>(kept: T) -> usize {
     insert(Box::new(|_| drop(kept)))
 }
 
-/// What a plug-in calls when it does not need something any more.
+/// The callback for data that the plug-in no longer needs.
 pub(super) unsafe extern "C" fn freed(_data: *mut c_void, number: *mut c_void) {
     // SAFETY: the action of a number that is given out for this ignores the error.
     unsafe { ready(ptr::null_mut(), number) };
 }
 
-/// What the plug-in calls.
+/// The callback for a ready event.
 unsafe extern "C" fn ready(error: *mut PJRT_Error, number: *mut c_void) {
     if let Some(action) = take(number.addr()) {
         // A panic must not reach the plug-in's frames.

@@ -11,8 +11,8 @@ pub struct Extension {
     pub number: i32,
     /// Its name, such as `Layouts`, if the number is known.
     pub name: Option<&'static str>,
-    /// How long it says that it is, in bytes; 0 in minors before 0.45, whose extensions do not say
-    /// it.
+    /// Size that the extension declares, in bytes; 0 in minors before 0.45, whose extensions have
+    /// no such field.
     pub struct_size: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Chain {
     addresses: Vec<*const u8>,
 }
 
-// SAFETY: extensions are the library's, which is never closed, and nobody writes to them.
+// SAFETY: extensions belong to the library, which is never closed, and are never written to.
 unsafe impl Send for Chain {}
 // SAFETY: as above.
 unsafe impl Sync for Chain {}
@@ -86,8 +86,8 @@ impl Chain {
         if end > extension.struct_size || extension.struct_size > LONGEST {
             return None;
         }
-        // SAFETY: the extension says that it has so many bytes. It is aligned, and so is the place;
-        // a function pointer is one of this type, or NULL, which is `None`.
+        // SAFETY: the extension declares at least this size in bytes. It is aligned, and so is the
+        // place; a function pointer is one of this type, or NULL, which is `None`.
         unsafe { address.add(offset).cast::<Option<RawFunction>>().read() }
     }
 }

@@ -1,4 +1,5 @@
-//! What running programs call: with what they send to the host, and for what they receive from it.
+//! Callbacks of running programs: for data that they send to the host, and for data that they
+//! receive.
 //!
 //! A plug-in gets a number, never an address, as in `callbacks`: one that calls after everybody has
 //! gone finds nothing under it.
@@ -54,7 +55,7 @@ impl Registration {
         Self(number)
     }
 
-    /// What a plug-in is given to call the handler with.
+    /// The number that the plug-in passes to its calls of the handler.
     pub(in crate::pjrt::host) fn number(&self) -> *mut c_void {
         ptr::without_provenance_mut(self.0)
     }
@@ -71,7 +72,7 @@ impl Drop for Registration {
 /// The code of a host that failed.
 const INTERNAL: c_int = 13;
 
-/// What a plug-in calls with a piece.
+/// The callback for a chunk that a program sends.
 pub(in crate::pjrt::host) unsafe extern "C" fn sent(
     chunk: *mut PJRT_Chunk,
     make_error: *mut Option<PJRT_CallbackError>,
@@ -139,7 +140,7 @@ unsafe fn error_of(make: *mut Option<PJRT_CallbackError>, reason: &str) -> *mut 
     }
 }
 
-/// What a plug-in calls for what a program receives. A stream that nobody waits for stays.
+/// The callback for data that a program receives. A stream without a handler is left alone.
 pub(in crate::pjrt::host) unsafe extern "C" fn received(
     stream: *mut PJRT_CopyToDeviceStream,
     number: *mut c_void,

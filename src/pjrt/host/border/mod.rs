@@ -1,5 +1,5 @@
-//! Where the C API is spoken: the library, the table of its functions, calls with arguments of the
-//! size that the plug-in was built with, and what comes back.
+//! The border to the C API: the library, the table of its functions, calls with arguments of the
+//! size that the plug-in was built with, and checked answers.
 //!
 //! Nothing that a plug-in gives is used unchecked: counts and lengths are bounded, pointers that
 //! must not be NULL are compared with it. This folder must never know what a call is for.

@@ -1,8 +1,7 @@
-//! What errors carry besides a code and a message.
+//! Payloads of errors, beside their code and message.
 //!
-//! A plug-in shows it piece by piece to a function of the host, while one call lasts. The pieces
-//! are collected by thread: a plug-in that shows them later, or on another thread, shows them to
-//! nobody.
+//! A plug-in passes them one by one to a function of the host during one call. They are collected
+//! per thread: payloads that come later, or on another thread, are lost.
 
 use std::{
     cell::RefCell,
@@ -14,7 +13,7 @@ use crate::stream_executor::printable;
 /// Something that an error carries, for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPayload {
-    /// What it is, such as the name of a message's type; control characters are escaped.
+    /// Name of the payload, such as the type of a message; control characters are escaped.
     pub key: String,
     /// Its bytes: the first 64 KiB.
     pub value: Vec<u8>,
@@ -28,7 +27,7 @@ const LONGEST_VALUE: usize = 64 << 10;
 const LONGEST_KEY: usize = 4 << 10;
 
 thread_local! {
-    /// What has been shown during the call that is in progress; `None` where none is.
+    /// Payloads that came during the call in progress; `None` outside of such a call.
     static SHOWN: RefCell<Option<Vec<ErrorPayload>>> = const { RefCell::new(None) };
 }
 
@@ -39,7 +38,7 @@ pub(super) fn collected<R>(call: impl FnOnce() -> R) -> (R, Vec<ErrorPayload>) {
     (result, SHOWN.take().unwrap_or_default())
 }
 
-/// What the plug-in calls with each.
+/// The callback for each payload.
 pub(super) unsafe extern "C" fn visit(
     key: *const c_char,
     key_size: usize,
@@ -52,7 +51,7 @@ pub(super) unsafe extern "C" fn visit(
     let _ = SHOWN.try_with(|shown| {
         let Ok(mut shown) = shown.try_borrow_mut() else { return };
         let Some(found) = shown.as_mut().filter(|found| found.len() < MOST) else { return };
-        // SAFETY: the plug-in says that there are so many bytes for the call.
+        // SAFETY: the plug-in declares these lengths in bytes, for the time of the call.
         let (key, value) = unsafe {
             (bytes(key, key_size.min(LONGEST_KEY)), bytes(value, value_size.min(LONGEST_VALUE)))
         };
@@ -61,11 +60,11 @@ pub(super) unsafe extern "C" fn visit(
 }
 
 /// # Safety
-/// There are so many bytes at `start` for `'a`, or it is NULL.
+/// `start` points to `length` bytes that live for `'a`, or is NULL.
 unsafe fn bytes<'a>(start: *const c_char, length: usize) -> &'a [u8] {
     if start.is_null() || length == 0 {
         return &[];
     }
-    // SAFETY: it is not NULL, and the caller says that there are so many.
+    // SAFETY: it is not NULL, and the caller guarantees `length` bytes.
     unsafe { std::slice::from_raw_parts(start.cast(), length) }
 }

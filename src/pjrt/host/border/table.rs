@@ -21,7 +21,7 @@ use crate::{
     stream_executor::{LONGEST_MESSAGE, enter, printable},
 };
 
-/// Those that answer nothing.
+/// A function without a result.
 type RawProcedure = unsafe extern "C" fn(*mut c_void);
 
 /// Arguments as they are handed over: with room behind them for what a newer plug-in may look at.
@@ -66,7 +66,7 @@ impl<A> DerefMut for Handed<A> {
 struct Entry {
     /// `None` where the table ends before it, or has NULL.
     function: Option<RawFunction>,
-    /// What is declared as the size of its arguments, in bytes.
+    /// Size that is declared for its arguments, in bytes.
     struct_size: usize,
 }
 
@@ -170,8 +170,7 @@ impl Table {
         entries.filter(|(entry, _)| entry.function.is_none()).map(|(_, call)| call.0)
     }
 
-    /// Whether the plug-in has the function of that name; of functions that this host never calls,
-    /// no plug-in has any.
+    /// True if the plug-in has the function `name`; false for functions that this host never calls.
     pub(in crate::pjrt::host) fn has(&self, name: &str) -> bool {
         let mut entries = self.entries.iter().zip(CALLS);
         entries.any(|(entry, call)| call.0 == name && entry.function.is_some())
@@ -309,9 +308,8 @@ impl Table {
         self.procedure(&mut message);
         let bytes = match (message.message.is_null(), message.message_size) {
             (true, _) | (_, 0) => &[][..],
-            // SAFETY: the plug-in says that there are so many bytes; a message belongs to its
-            // error, which is destroyed after it has been copied. No more than 16 KiB are looked
-            // at.
+            // SAFETY: the plug-in declares this length in bytes; a message belongs to its error,
+            // which is destroyed after it has been copied. At most 16 KiB are read.
             (false, size) => unsafe {
                 std::slice::from_raw_parts(message.message.cast(), size.min(LONGEST_MESSAGE))
             },
@@ -322,7 +320,7 @@ impl Table {
         PjrtError::Status { call, code: TF_Code(code), message, payloads }
     }
 
-    /// What an error carries besides its message; nothing where the plug-in cannot say it.
+    /// The payloads of an error; empty if the plug-in lacks the function for them.
     fn payloads(&self, error: *mut PJRT_Error) -> Vec<ErrorPayload> {
         let Ok((function, struct_size)) = self.entry::<PJRT_Error_ForEachPayload_Args>() else {
             return Vec::new();
@@ -364,8 +362,8 @@ impl Table {
     }
 }
 
-/// How much of a table of that minor may be read, in bytes: what it says, or what it has where the
-/// macro was not moved with the table.
+/// Number of readable bytes in a table of that minor: the declared size, or that of the known table
+/// where upstream did not move the size macro with the table.
 fn readable(minor: Minor, struct_size: usize, warnings: &mut Vec<String>) -> usize {
     let Some(known) = pjrt::table_size(minor) else { return struct_size };
     let is_known = minor.is_known();

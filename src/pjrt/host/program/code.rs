@@ -71,7 +71,7 @@ pub(super) fn check_code(what: &'static str, code: &[u8]) -> Result<(), PjrtErro
     Ok(())
 }
 
-/// What is declared as the size of a struct that stands in arguments, in bytes.
+/// Size to declare for a struct within arguments, in bytes.
 pub(super) fn struct_size(history: &serdes_abi::pjrt::Struct, minor: Minor) -> usize {
     history.handover(minor).map_or(0, |given| given.struct_size)
 }

@@ -1,5 +1,5 @@
-//! How a program is to be compiled: the few options that every compilation needs, as the message
-//! that plug-ins take (`xla.CompileOptionsProto`).
+//! Options of a compilation: the few that every one needs, as the message `xla.CompileOptionsProto`
+//! that plug-ins accept.
 
 use prost::Message;
 
@@ -8,7 +8,7 @@ use crate::{
     proto::xla::{DeviceAssignmentProto, device_assignment_proto::ComputationDevice},
 };
 
-/// How a program is to be compiled.
+/// Options of a compilation.
 ///
 /// Plug-ins end the process on options that name no replica or partition, so that there are none
 /// here.
@@ -37,8 +37,8 @@ struct Made {
 const MOST_DEVICES: i64 = 1 << 20;
 
 impl CompileOptions {
-    /// Options for a program that runs on so many devices: `replicas` copies of it, each divided
-    /// into `partitions`.
+    /// Options for a program of `replicas` copies, each divided into `partitions`. It runs on their
+    /// product of devices.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if either is 0, or both together more than a million.
@@ -112,7 +112,7 @@ impl CompileOptions {
         Ok(Self(Form::Serialized(serialized)))
     }
 
-    /// The message for a plug-in; `choose` gives devices for so many replicas and partitions where
+    /// The message for a plug-in; `choose` gives the devices for the replicas and partitions where
     /// none were given.
     pub(super) fn serialize(
         &self,

@@ -1,4 +1,4 @@
-//! What was compiled: its name, its outputs, what it costs, and itself as bytes.
+//! Compiled programs: name, outputs, estimated cost, and serialized form.
 
 use std::{
     ffi::{c_char, c_int},
@@ -61,7 +61,7 @@ impl Executable {
     /// Takes an executable that a plug-in handed over.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client or plug-in, and nobody else's.
+    /// It is NULL or alive, of that client or plug-in, and owned by no other handle.
     pub(super) unsafe fn taken(
         call: &'static str,
         origin: Origin,
@@ -93,11 +93,11 @@ impl Executable {
     pub fn name(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_Executable_Name";
         let found = of_executable!(self, PJRT_Executable_Name_Args)?;
-        // SAFETY: the plug-in says that there are so many bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
         unsafe { text(CALL, "its text", found.executable_name, found.executable_name_size) }
     }
 
-    /// How many copies of it run together.
+    /// Number of its copies that run together.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -113,13 +113,13 @@ impl Executable {
         Ok(of_executable!(self, PJRT_Executable_NumPartitions_Args)?.num_partitions)
     }
 
-    /// How many outputs it has on each device.
+    /// Number of outputs on each device.
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.outputs
     }
 
-    /// How long its code is, in bytes; plug-ins that cannot say it say a negative number.
+    /// Size of its code in bytes; negative from plug-ins that do not know it.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -135,22 +135,22 @@ impl Executable {
         const CALL: &str = "PJRT_Executable_Fingerprint";
         let found = of_executable!(self, PJRT_Executable_Fingerprint_Args)?;
         let (start, length) = (found.executable_fingerprint, found.executable_fingerprint_size);
-        // SAFETY: the plug-in says that there are so many bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
         unsafe { text(CALL, "its text", start, length) }
     }
 
-    /// What it is estimated to cost, such as `flops`.
+    /// Estimated costs by name, such as `flops`.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
     pub fn cost_analysis(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         let found = of_executable!(self, PJRT_Executable_GetCostAnalysis_Args)?;
         let call = "PJRT_Executable_GetCostAnalysis";
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         unsafe { attributes(call, found.properties, found.num_properties) }
     }
 
-    /// How much memory it needs.
+    /// Memory that it needs.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::Missing`] before 0.40.
@@ -159,7 +159,7 @@ impl Executable {
         Ok(ProgramMemory::of(&found, self.table().minor()))
     }
 
-    /// Of what its outputs are made.
+    /// Element types of its outputs.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for another number of types than of outputs, or a
@@ -169,7 +169,7 @@ impl Executable {
         let found = of_executable!(self, PJRT_Executable_OutputElementTypes_Args)?;
         self.check_count(CALL, found.num_output_types)?;
         let start: *const c_int = found.output_types;
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         let numbers = unsafe { list(CALL, "its list", start, found.num_output_types) }?;
         let minor = self.table().minor();
         numbers.iter().map(|&number| of_answer(CALL, number, minor)).collect()
@@ -184,7 +184,7 @@ impl Executable {
         const CALL: &str = "PJRT_Executable_OutputDimensions";
         let found = of_executable!(self, PJRT_Executable_OutputDimensions_Args)?;
         self.check_count(CALL, found.num_outputs)?;
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         let ranks = unsafe { list(CALL, "its ranks", found.dim_sizes, found.num_outputs) }?;
         if let Some(&rank) = ranks.iter().find(|&&rank| rank > MOST_DIMENSIONS) {
             return Err(bad(CALL, "the rank of an output", rank, "254 at most"));
@@ -216,7 +216,7 @@ impl Executable {
         let found = of_executable!(self, PJRT_Executable_OutputMemoryKinds_Args)?;
         self.check_count(CALL, found.num_outputs)?;
         let (kinds, sizes) = (found.memory_kinds, found.memory_kind_sizes);
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         unsafe { texts(CALL, kinds, sizes, found.num_outputs) }
     }
 
@@ -228,11 +228,11 @@ impl Executable {
         const CALL: &str = "PJRT_Executable_ParameterMemoryKinds";
         let found = of_executable!(self, PJRT_Executable_ParameterMemoryKinds_Args)?;
         let (kinds, sizes) = (found.memory_kinds, found.memory_kind_sizes);
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         unsafe { texts(CALL, kinds, sizes, found.num_parameters) }
     }
 
-    /// How its outputs lie on devices, in XLA's words.
+    /// Layouts of its outputs on devices, in XLA's notation.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::NotInExtensions`] if it does not have the extension of
@@ -250,7 +250,7 @@ impl Executable {
         self.layouts(CALL, found.layouts, found.num_outputs)
     }
 
-    /// How it expects its parameters to lie on devices, in XLA's words.
+    /// Layouts that it expects of its parameters, in XLA's notation.
     ///
     /// # Errors
     /// As [`Self::output_layouts`].
@@ -271,7 +271,7 @@ impl Executable {
         start: *const *mut PJRT_Layouts_MemoryLayout,
         count: usize,
     ) -> Result<Vec<String>, PjrtError> {
-        // SAFETY: the plug-in said just now that there are so many; they are the executable's.
+        // SAFETY: the plug-in declared this number of entries just now; they are the executable's.
         let layouts = unsafe { list(call, "its layouts", start, count) }?;
         let table = self.table();
         // SAFETY: each is alive as long as the executable, and stays its.
@@ -296,12 +296,12 @@ impl Executable {
             let expected = "no more than it said before";
             return Err(bad(CALL, "the length of the program", found.code_size, expected));
         };
-        // SAFETY: the plug-in says that there are so many bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
         let format = unsafe { text(CALL, "its format", found.format, found.format_size) }?;
         Ok(OptimizedProgram { format, code: code.to_vec() })
     }
 
-    /// Asks for the program, with memory for so many bytes of it, or none.
+    /// Asks for the program, with `code_size` bytes of memory for it, or none.
     fn ask_program(&self, code: *mut c_char, code_size: usize) -> Result<PJRT_Program, PjrtError> {
         let (table, raw) = (self.table(), self.raw.as_ptr());
         let mut program = Handed::of(PJRT_Program {
@@ -333,7 +333,7 @@ impl Executable {
         let found = of_executable!(self, PJRT_Executable_Serialize_Args)?;
         let bytes = (found.serialized_bytes, found.serialized_bytes_size);
         let (owner, deleter) = (found.serialized_executable, found.serialized_executable_deleter);
-        // SAFETY: a call that succeeds gives so many bytes, and what owns them.
+        // SAFETY: a successful call returns this number of bytes and their owner.
         unsafe { owned_bytes(CALL, "an executable", bytes, owner, deleter) }
     }
 
@@ -364,7 +364,8 @@ fn bad(
 }
 
 /// # Safety
-/// There are so many texts at `start`, each of the length that is in `sizes`, or either is NULL.
+/// `start` and `sizes` point to `count` entries, a text and its length in bytes each, or either is
+/// NULL.
 unsafe fn texts(
     call: &'static str,
     start: *const *const c_char,

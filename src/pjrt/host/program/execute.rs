@@ -32,7 +32,7 @@ impl Argument<'_> {
     }
 }
 
-/// How a program is run.
+/// Options of a run of a program.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteOptions {
     launch_id: c_int,
@@ -69,12 +69,12 @@ impl ExecuteOptions {
     }
 }
 
-/// What a run of a program gives: its outputs, which may be on their way still.
+/// Results of a run of a program; outputs may not be computed yet.
 #[derive(Debug)]
 pub struct Execution {
     outputs: Vec<Vec<Buffer>>,
     complete: Vec<Event>,
-    /// What the program may call, until it has run everywhere.
+    /// Callbacks of the program, kept until it has run on all devices.
     _called: Option<Arc<Elsewhere<HeldTransfers>>>,
 }
 
@@ -88,7 +88,7 @@ impl Execution {
         self.complete.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
-    /// What happens when a device is done, for those that say it.
+    /// Completion events, one per device, for plug-ins that give them.
     #[must_use]
     pub fn complete(&self) -> &[Event] {
         &self.complete

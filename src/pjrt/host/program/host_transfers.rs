@@ -1,5 +1,5 @@
-//! What a running program sends to the host and receives from it: channels that it was compiled
-//! with, and what is called for each.
+//! Transfers between a running program and the host: the channels that it was compiled with, and a
+//! handler for each.
 
 use std::{fmt, ptr::NonNull, sync::Arc};
 
@@ -24,7 +24,7 @@ pub struct SentPiece<'a> {
 }
 
 impl<'a> SentPiece<'a> {
-    /// Which of the run's devices sends it, in the order of its arguments.
+    /// Index of the sending device, in the order of the run's arguments.
     #[must_use]
     pub fn device_index(&self) -> usize {
         self.device
@@ -36,13 +36,13 @@ impl<'a> SentPiece<'a> {
         self.data
     }
 
-    /// How long everything is that is sent at once, in bytes.
+    /// Total size of the transfer that the chunk belongs to, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> usize {
         self.total
     }
 
-    /// Whether this is the last piece of it.
+    /// True for the last chunk of the transfer.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -52,9 +52,8 @@ impl<'a> SentPiece<'a> {
 type OnSend = Arc<dyn Fn(SentPiece<'_>) -> Result<(), String> + Send + Sync>;
 type OnReceive = Arc<dyn Fn(HostStream) + Send + Sync>;
 
-/// What is called when a program sends to the host, or receives from it, by the number of the
-/// channel. Calls come on the plug-in's threads, for several devices at once, as long as the run
-/// goes on.
+/// Handlers of a program's sends to and receives from the host, by the number of the channel. They
+/// are called on the plug-in's threads, for several devices at once, during the run.
 #[derive(Clone, Default)]
 pub struct HostTransfers {
     sends: Vec<(i64, OnSend)>,
@@ -91,7 +90,7 @@ impl HostTransfers {
         self
     }
 
-    /// Whether there is no channel.
+    /// True if there is no channel.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sends.is_empty() && self.receives.is_empty()
@@ -105,7 +104,7 @@ impl HostTransfers {
         self.receives.len()
     }
 
-    /// Registers everything for a run on so many devices.
+    /// Registers all handlers for a run on `devices` devices.
     pub(super) fn register(&self, plugin: &PjrtPlugin, devices: usize) -> RegisteredTransfers {
         let mut registered = RegisteredTransfers::default();
         for device in 0..devices {
@@ -150,7 +149,7 @@ impl fmt::Debug for HostTransfers {
     }
 }
 
-/// What a run is given to call the host with.
+/// Handlers as a run passes them to the plug-in.
 #[derive(Default)]
 pub(super) struct RegisteredTransfers {
     sends: Vec<Vec<PJRT_SendCallbackInfo>>,
@@ -203,7 +202,7 @@ impl HeldTransfers {
     }
 }
 
-/// What a program waits for: a stream of bytes to a device, which the host fills. Closed when it is
+/// A stream of bytes to a device, which a program waits for and the host fills. Closed when it is
 /// dropped.
 #[derive(Debug)]
 pub struct HostStream {
@@ -225,13 +224,13 @@ macro_rules! of_stream {
 }
 
 impl HostStream {
-    /// Which of the run's devices receives, in the order of its arguments.
+    /// Index of the receiving device, in the order of the run's arguments.
     #[must_use]
     pub fn device_index(&self) -> usize {
         self.device
     }
 
-    /// How many bytes the program waits for in all.
+    /// Number of bytes that the program waits for in all.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -239,7 +238,7 @@ impl HostStream {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_TotalBytes_Args)?.total_bytes)
     }
 
-    /// Of how many bytes the length of each piece must be a multiple.
+    /// Granularity in bytes: the length of each piece must be a multiple of it.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -247,7 +246,7 @@ impl HostStream {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_GranuleSize_Args)?.granule_size_in_bytes)
     }
 
-    /// How many bytes it has got so far.
+    /// Number of bytes that it has got so far.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -291,7 +290,7 @@ impl HostStream {
             })
         }?;
         if let Some(event) = NonNull::new(added.transfer_complete) {
-            // SAFETY: a call that succeeds hands over this event, which nobody else has. An error
+            // SAFETY: a successful call hands over this event, which has no other owner. An error
             // changes nothing.
             let _ = unsafe {
                 table.ask(|call: &mut PJRT_Event_Destroy_Args| call.event = event.as_ptr())

@@ -64,7 +64,7 @@ impl LoadedExecutable {
     /// Takes an executable that a plug-in handed over, and asks what is needed to run it.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client, and nobody else's.
+    /// It is NULL or alive, of that client, and owned by no other handle.
     pub(super) unsafe fn taken(
         call: &'static str,
         client: &Arc<ClientHandle>,
@@ -86,7 +86,7 @@ impl LoadedExecutable {
         let executable = unsafe { Executable::taken(GET, origin, found.executable) }?;
         let found = of_loaded!(handle, PJRT_LoadedExecutable_AddressableDevices_Args)?;
         let (start, count) = (found.addressable_devices, found.num_addressable_devices);
-        // SAFETY: the plug-in says that there are so many; they belong to the client.
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
         let devices = unsafe { handles(DEVICES, start, count) }?;
         let devices = devices.into_iter().map(|raw| Device::of(client, raw)).collect();
         Ok(Self { handle, executable, devices })
@@ -98,7 +98,7 @@ impl LoadedExecutable {
         Client::of(&self.handle.client)
     }
 
-    /// What was compiled.
+    /// The compiled program.
     #[must_use]
     pub fn executable(&self) -> &Executable {
         &self.executable
@@ -123,7 +123,7 @@ impl LoadedExecutable {
         let bytes = (found.serialized_bytes, found.serialized_bytes_size);
         let owner = found.serialized_device_assignment;
         let deleter = found.serialized_device_assignment_deleter;
-        // SAFETY: a call that succeeds gives so many bytes, and what owns them.
+        // SAFETY: a successful call returns this number of bytes and their owner.
         let bytes = unsafe { owned_bytes(CALL, "an assignment", bytes, owner, deleter) }?;
         let message = DeviceAssignmentProto::decode(&*bytes);
         let message = message.map_err(|error| PjrtError::BadAnswer {
@@ -144,7 +144,7 @@ impl LoadedExecutable {
         const CALL: &str = "PJRT_LoadedExecutable_Fingerprint";
         let found = of_loaded!(self.handle, PJRT_LoadedExecutable_Fingerprint_Args)?;
         let (start, length) = (found.executable_fingerprint, found.executable_fingerprint_size);
-        // SAFETY: the plug-in says that there are so many bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
         unsafe { text(CALL, "its text", start, length) }
     }
 
@@ -156,7 +156,7 @@ impl LoadedExecutable {
         of_loaded!(self.handle, PJRT_LoadedExecutable_Delete_Args).map(drop)
     }
 
-    /// Whether it was deleted.
+    /// True if it was deleted.
     ///
     /// # Errors
     /// As the plug-in's.

@@ -1,8 +1,8 @@
-//! What a compiled program needs of memory.
+//! Memory requirements of a compiled program.
 
 use serdes_abi::pjrt::{Minor, args::*};
 
-/// How much memory a compiled program needs, in bytes. What the plug-in's version does not count is
+/// Memory that a compiled program needs, in bytes. Counts that the plug-in's version lacks are
 /// `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,9 +13,9 @@ pub struct ProgramMemory {
     pub arguments: i64,
     /// Its outputs on the device.
     pub outputs: i64,
-    /// What of its outputs lies in its arguments.
+    /// Part of the outputs that shares memory with the arguments.
     pub aliased: i64,
-    /// What it needs while it runs.
+    /// Memory needed during the run.
     pub temporary: i64,
     /// Its code on the host.
     pub host_generated_code: Option<i64>,
@@ -23,9 +23,9 @@ pub struct ProgramMemory {
     pub host_arguments: Option<i64>,
     /// Its outputs on the host.
     pub host_outputs: Option<i64>,
-    /// What of its outputs on the host lies in its arguments.
+    /// Part of the outputs on the host that shares memory with the arguments.
     pub host_aliased: Option<i64>,
-    /// What it needs on the host while it runs.
+    /// Memory needed on the host during the run.
     pub host_temporary: Option<i64>,
     /// Most that it needs at once.
     pub peak: Option<i64>,
@@ -34,7 +34,7 @@ pub struct ProgramMemory {
 }
 
 impl ProgramMemory {
-    /// What a plug-in of that minor has written.
+    /// Reads the fields that a plug-in of that minor has written.
     pub(super) fn of(found: &PJRT_Executable_GetCompiledMemoryStats_Args, minor: Minor) -> Self {
         let history = PJRT_Executable_GetCompiledMemoryStats_Args::HISTORY;
         let given = |value, field| history.field(field, minor).map(|_| value);

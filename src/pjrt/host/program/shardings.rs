@@ -1,4 +1,4 @@
-//! How the arrays of a program are divided over its devices: what the extension of shardings says.
+//! Shardings of a program's parameters and outputs, from the extension of shardings.
 
 use std::ffi::c_char;
 
@@ -11,8 +11,8 @@ use crate::pjrt::{
 };
 
 impl Executable {
-    /// How its parameters are divided, each as a message `xla.OpSharding`; `None` if the program
-    /// does not say it.
+    /// Shardings of its parameters, each as a message `xla.OpSharding`; `None` if the program does
+    /// not say them.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::NotInExtensions`] before 0.91, or if it does not have the
@@ -25,12 +25,12 @@ impl Executable {
         };
         // SAFETY: the executable is alive.
         let found = unsafe { self.table().ask_extension(ask) }?;
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_parameters) }
     }
 
-    /// How its outputs are divided, each as a message `xla.OpSharding`; `None` if the program does
-    /// not say it.
+    /// Shardings of its outputs, each as a message `xla.OpSharding`; `None` if the program does not
+    /// say them.
     ///
     /// # Errors
     /// As for [`Self::parameter_shardings`]; also for another number of them than of outputs.
@@ -42,7 +42,7 @@ impl Executable {
         };
         // SAFETY: the executable is alive.
         let found = unsafe { self.table().ask_extension(ask) }?;
-        // SAFETY: the plug-in says that there are so many; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
         let messages =
             unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_outputs) }?;
         if let Some(messages) = &messages {
@@ -53,7 +53,8 @@ impl Executable {
 }
 
 /// # Safety
-/// There are so many messages at `start`, each of the length that is in `sizes`, or either is NULL.
+/// `start` and `sizes` point to `count` entries, a message and its length in bytes each, or either
+/// is NULL.
 unsafe fn messages(
     call: &'static str,
     start: *const *const c_char,
