@@ -1,4 +1,4 @@
-//! What can go wrong, by who is to blame.
+//! Errors of plug-ins, by the party to blame.
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
@@ -42,7 +42,7 @@ pub enum Error {
     NoSuchDevice {
         /// The ordinal asked for.
         ordinal: usize,
-        /// How many devices there are.
+        /// Number of devices.
         count: usize,
     },
     /// Caller: a range that is not inside its memory.
@@ -50,29 +50,29 @@ pub enum Error {
         "{bytes} bytes at offset {offset} are not inside the {what}, which has {size} bytes; use a range that is"
     )]
     OutOfRange {
-        /// Which memory.
+        /// Memory that the range belongs to.
         what: &'static str,
-        /// Where the range begins, in bytes.
+        /// Start of the range, in bytes.
         offset: u64,
-        /// How long it is, in bytes.
+        /// Length of the range, in bytes.
         bytes: u64,
-        /// How long the memory is, in bytes.
+        /// Size of the memory, in bytes.
         size: u64,
     },
     /// Caller: objects of two devices in one operation that takes one device.
     #[error("the {what} belongs to another device; use one that was made on the same device")]
     OtherDevice {
-        /// Which object.
+        /// Kind of the object.
         what: &'static str,
     },
     /// Caller: an argument that no plug-in could take.
     #[error("{what} is {found}, expected {expected}")]
     InvalidArgument {
-        /// What the argument is.
+        /// Name of the argument.
         what: &'static str,
-        /// What it is.
+        /// The argument as it was given.
         found: String,
-        /// What it could be.
+        /// Permitted values.
         expected: &'static str,
     },
     /// Caller: the same library or the same platform is in use already.
@@ -100,7 +100,7 @@ pub enum Error {
     NotAPlugin {
         /// The file.
         path: PathBuf,
-        /// What it exports instead, if that says something.
+        /// Entry point of another kind of plug-in that it exports, or empty.
         hint: String,
     },
     /// Plug-in: its registration was refused; it has been unloaded.
@@ -124,7 +124,7 @@ pub enum Error {
     OutOfMemory {
         /// The function.
         call: &'static str,
-        /// How much was asked for, in bytes.
+        /// Size of the request, in bytes.
         bytes: u64,
     },
     /// Plug-in: host memory that it gave is in use already, by what it gave before. It is neither
@@ -135,7 +135,7 @@ pub enum Error {
     MemoryInUse {
         /// The function.
         call: &'static str,
-        /// How much was asked for, in bytes.
+        /// Size of the request, in bytes.
         bytes: u64,
     },
     /// Plug-in: a struct that it filled in cannot be used.
@@ -149,9 +149,9 @@ pub enum Error {
         structure: &'static str,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// Value of the field.
         found: String,
-        /// What it should hold.
+        /// Permitted values.
         expected: &'static str,
     },
     /// Plug-in: the work before an event failed, or the plug-in does not know the event's state.
@@ -175,13 +175,13 @@ pub enum Error {
         "the plug-in ran a host callback {times} times, expected once; the later runs did nothing"
     )]
     CallbackRepeated {
-        /// How many times.
+        /// Number of times.
         times: u32,
     },
     /// Caller: the function that was to run as a host callback failed.
     #[error("the host callback failed: {message}")]
     CallbackFailed {
-        /// What it said.
+        /// Message of the plug-in.
         message: String,
     },
     /// Plug-in: a call did not return in time.
@@ -191,7 +191,7 @@ pub enum Error {
     TimedOut {
         /// The call in progress.
         call: &'static str,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
     /// System: plug-ins cannot be loaded on this platform.
@@ -213,9 +213,9 @@ pub enum Error {
     /// System: an operation of the operating system failed.
     #[error("cannot {doing}: {error}")]
     System {
-        /// What was to be done.
+        /// The operation.
         doing: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
@@ -230,7 +230,7 @@ impl Error {
         }
     }
 
-    /// Whether the plug-in does not have the function that was needed.
+    /// True if the plug-in lacks the function that was needed.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. })

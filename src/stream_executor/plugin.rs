@@ -25,7 +25,7 @@ pub struct Plugin {
     inner: Arc<PluginInner>,
 }
 
-/// How a plug-in is opened.
+/// Options for opening a plug-in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PluginOptions {
     layout: LayoutChoice,
@@ -162,13 +162,13 @@ impl Plugin {
         Self { inner: Arc::new(PluginInner::new(registration, report, library, claims)) }
     }
 
-    /// What it registered: its platform.
+    /// The platform that it registered.
     #[must_use]
     pub fn platform(&self) -> Platform {
         Platform { plugin: self.clone() }
     }
 
-    /// What was found when it registered, warnings included.
+    /// Report of its registration, warnings included.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.inner.report
@@ -180,7 +180,7 @@ impl Plugin {
         self.inner.registration.layout
     }
 
-    /// How many devices it had when it registered.
+    /// Number of devices at the time of the registration.
     #[must_use]
     pub fn device_count(&self) -> usize {
         self.inner.report.devices.unwrap_or_default()
@@ -230,20 +230,20 @@ impl Platform {
         &self.plugin.inner.registration.facts.device_type
     }
 
-    /// Whether it has memory that host and devices address alike.
+    /// True if it has memory that host and devices address alike.
     #[must_use]
     pub fn supports_unified_memory(&self) -> bool {
         self.plugin.inner.registration.facts.supports_unified_memory
     }
 
-    /// Whether it asks the host to put its best-fit allocator over the devices' memory, as
+    /// True if it asks the host to put its best-fit allocator over the devices' memory, as
     /// [`Device::allocate`] then does.
     #[must_use]
     pub fn uses_bfc_allocator(&self) -> bool {
         self.plugin.inner.registration.facts.use_bfc_allocator
     }
 
-    /// Whether it asks that this allocator grow by and by.
+    /// True if it asks for an allocator that grows on demand.
     #[must_use]
     pub fn forces_memory_growth(&self) -> bool {
         self.plugin.inner.registration.facts.force_memory_growth

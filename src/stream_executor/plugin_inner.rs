@@ -1,4 +1,4 @@
-//! What all handles of a plug-in share, and what they are made of.
+//! The state that all handles of a plug-in share.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use super::{
     report::Report,
 };
 
-/// What keeps a plug-in in memory. The fields are dropped in this order: what the plug-in made, its
+/// Shared ownership of a plug-in. The fields are dropped in this order: what the plug-in made, its
 /// code, its claims.
 #[derive(Debug)]
 pub(crate) struct PluginInner {

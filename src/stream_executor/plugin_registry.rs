@@ -114,7 +114,7 @@ impl PluginRegistry {
         names
     }
 
-    /// How many devices of a type the plug-ins before this one have.
+    /// Number of devices of a type in the plug-ins before this one.
     fn count_before(&self, index: usize, kind: &str) -> usize {
         let before = self.plugins.iter().take(index);
         before

@@ -1,4 +1,4 @@
-//! What a registration found, as data.
+//! Reports of registrations, as data.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ pub struct Reason {
     pub structure: &'static str,
     /// The field, empty where the reason is about a call.
     pub field: String,
-    /// What was found.
+    /// The value or state that was found.
     pub found: String,
-    /// What was expected.
+    /// The expected one.
     pub expected: String,
-    /// What to do.
+    /// Remedy for the user.
     pub remedy: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a plug-in says of itself when it registers, and what is wrong with it.
+/// Facts that a plug-in gives when it registers, and reasons against it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The layout that the plug-in was built against, if it could be told.
@@ -41,10 +41,9 @@ pub struct Report {
     pub platform: Option<String>,
     /// Type of its devices.
     pub device_type: Option<String>,
-    /// How many devices there are.
+    /// Number of devices.
     pub devices: Option<usize>,
-    /// What each struct says that its size is, in bytes, in the order in which the plug-in filled
-    /// them.
+    /// Size that each struct declares, in bytes, in the order in which the plug-in filled them.
     pub struct_sizes: Vec<(&'static str, usize)>,
     /// Functions that are missing and without which no plug-in is accepted.
     pub missing_required: Vec<&'static str>,
@@ -52,15 +51,15 @@ pub struct Report {
     pub missing_optional: Vec<&'static str>,
     /// Why the plug-in is refused; empty if it is accepted.
     pub reasons: Vec<Reason>,
-    /// Whether it is refused because its layout cannot be told, so that it may be accepted under
-    /// one that is named.
+    /// True if it is refused because its layout cannot be detected, so that it may be accepted
+    /// under one that is named.
     pub layout_may_be_named: bool,
-    /// What is odd, but accepted.
+    /// Oddities that are accepted.
     pub warnings: Vec<String>,
 }
 
 impl Report {
-    /// Whether the plug-in was accepted.
+    /// True if the plug-in was accepted.
     #[must_use]
     pub fn accepted(&self) -> bool {
         self.reasons.is_empty()

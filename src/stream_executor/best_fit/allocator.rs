@@ -8,7 +8,7 @@ use crate::stream_executor::{
     error::Error,
 };
 
-/// How an allocator gets its regions.
+/// Options of an allocator: how it reserves its regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BfcOptions {
     limit: Option<u64>,
@@ -37,8 +37,8 @@ impl BfcOptions {
         self
     }
 
-    /// Whether it grows region by region, each twice as large as the one before. Otherwise the
-    /// first allocation reserves the limit at once (without a limit: what the device says is free).
+    /// With `true`, it grows region by region, each twice as large as the one before. Otherwise the
+    /// first allocation reserves the limit at once (without a limit: the device's free memory).
     #[must_use]
     pub fn with_growth(mut self, growth: bool) -> Self {
         self.growth = growth;
@@ -81,7 +81,7 @@ struct AllocatorInner {
 #[derive(Debug)]
 struct Regions {
     fit: BestFit,
-    /// What the device gave; `None` for what went back.
+    /// Memory of each region; `None` for a region that was released.
     memories: Vec<Option<DeviceMemory>>,
     next_region: u64,
     stats: Counts,
@@ -244,8 +244,8 @@ impl Regions {
     fn extend(&mut self, device: &Device, options: &BfcOptions, size: u64) -> Result<(), Error> {
         match self.try_extend(device, options, size) {
             Err(Error::OutOfMemory { .. }) if self.stats.reserved > 0 => {
-                // Regions that nobody uses may be too short for this request, and the reason why
-                // there is no room for a longer one.
+                // Unused regions may be too short for this request, and the reason why there is no
+                // room for a longer one.
                 drop(self.release_unused());
                 self.try_extend(device, options, size)
             }
@@ -382,7 +382,7 @@ mod tests {
         assert!(live.len() >= 30, "{}", live.len());
         assert!(growing.allocate(u64::MAX).is_err());
         drop(live);
-        // Short regions that nobody uses make room for a long one.
+        // Short unused regions make room for a long one.
         growing.allocate(3_900_000).unwrap();
     }
 
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(device.download(&memory).unwrap(), [1, 2, 3]);
         drop(device);
         drop(memory);
-        // Nobody held it: the region went back, and the next one is new.
+        // The region was unused and went back: the next one is new.
         let device = plugin.device(0).unwrap();
         assert_eq!(device.allocator_stats().unwrap().unwrap().bytes_in_use, 0);
         assert_eq!(device.allocator().unwrap().stats().num_allocs, 0);

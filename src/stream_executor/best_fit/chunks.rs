@@ -18,8 +18,8 @@ pub(super) const GRANULE: u64 = 256;
 /// Sizes of this many granules and more are kept sorted instead of in lists.
 const LISTS: usize = 1025;
 const WORDS: usize = LISTS.div_ceil(64);
-/// What is left over of a chunk is given away with it unless it is as long as the request, or this
-/// long, in bytes.
+/// Longest rest of a chunk, in bytes, that an allocation gets on top of its request; a longer rest,
+/// or one as long as the request, becomes a free chunk.
 const LONGEST_WASTE: u64 = 128 << 20;
 
 /// No chunk.
@@ -29,7 +29,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     region: u32,
-    /// Where it begins in its region, in bytes.
+    /// Offset in its region, in bytes.
     offset: u64,
     /// Its size in bytes.
     size: u64,
@@ -47,9 +47,9 @@ struct Chunk {
 pub(super) struct Given {
     pub(super) chunk: u32,
     pub(super) region: u32,
-    /// Where it begins in its region, in bytes.
+    /// Offset in its region, in bytes.
     pub(super) offset: u64,
-    /// How long it is, in bytes; at least what was asked for.
+    /// Size in bytes; at least the requested one.
     pub(super) size: u64,
 }
 

@@ -62,8 +62,8 @@ macro_rules! destroy_calls {
             $(#[$attribute])*
             ///
             /// # Safety
-            /// The device is alive; the handle is a living one of this device, in use by nobody,
-            /// and not used afterwards.
+            /// The device is alive; the handle is a living one of this device, not in use, and not
+            /// used afterwards.
             pub(crate) unsafe fn $name(&self, handle: $type) {
                 // NULL is a handle that plug-ins may give, and for which there is nothing to
                 // destroy (004:779).
@@ -71,7 +71,7 @@ macro_rules! destroy_calls {
                     && !handle.is_null()
                 {
                     let _call = enter(&stringify!($name));
-                    // SAFETY: device and handle are alive, and the handle is nobody's after this,
+                    // SAFETY: device and handle are alive, and the handle is not used after this,
                     // by the conditions above.
                     unsafe { function(self.device, handle) };
                 }
@@ -188,8 +188,8 @@ impl Calls<'_> {
     /// Allocates `bytes` bytes of device memory into `memory`; a NULL `opaque` there is failure.
     ///
     /// # Safety
-    /// The device is alive; `memory` is a whole struct, zeroed, its size preset, that nobody else
-    /// uses.
+    /// The device is alive; `memory` is a whole struct, zeroed, its size preset, that is borrowed
+    /// exclusively.
     pub(crate) unsafe fn allocate(
         &self,
         bytes: u64,
@@ -204,12 +204,12 @@ impl Calls<'_> {
     /// Frees device memory.
     ///
     /// # Safety
-    /// The device is alive; `memory` describes memory of [`Self::allocate`] of this device that
-    /// nobody uses any more, or no memory (NULL).
+    /// The device is alive; `memory` describes memory of [`Self::allocate`] of this device that is
+    /// no longer used, or no memory (NULL).
     pub(crate) unsafe fn deallocate(&self, memory: *mut SP_DeviceMemoryBase) {
         if let Some(pair) = &self.functions.memory.device {
-            // SAFETY: the memory came from this function's counterpart and is nobody's, by the
-            // conditions above.
+            // SAFETY: the memory came from this function's counterpart and is no longer used, by
+            // the conditions above.
             unsafe { pair.free.get()(self.device, memory) };
         }
     }
@@ -229,12 +229,12 @@ impl Calls<'_> {
     /// Frees host memory.
     ///
     /// # Safety
-    /// The device is alive; `memory` came from [`Self::allocate_host`] of it, and nobody uses it
-    /// any more.
+    /// The device is alive; `memory` came from [`Self::allocate_host`] of it, and is no longer
+    /// used.
     pub(crate) unsafe fn deallocate_host(&self, memory: *mut c_void) {
         if let Some(pair) = &self.functions.memory.host {
-            // SAFETY: the memory came from this function's counterpart and is nobody's, by the
-            // conditions above.
+            // SAFETY: the memory came from this function's counterpart and is no longer used, by
+            // the conditions above.
             unsafe { pair.free.get()(self.device, memory) };
         }
     }
@@ -254,12 +254,12 @@ impl Calls<'_> {
     /// Frees unified memory.
     ///
     /// # Safety
-    /// The device is alive; `memory` came from [`Self::allocate_unified`] of it, and nobody uses it
-    /// any more.
+    /// The device is alive; `memory` came from [`Self::allocate_unified`] of it, and is no longer
+    /// used.
     pub(crate) unsafe fn deallocate_unified(&self, memory: *mut c_void) {
         if let Some(pair) = &self.functions.memory.unified {
-            // SAFETY: the memory came from this function's counterpart and is nobody's, by the
-            // conditions above.
+            // SAFETY: the memory came from this function's counterpart and is no longer used, by
+            // the conditions above.
             unsafe { pair.free.get()(self.device, memory) };
         }
     }
@@ -267,8 +267,8 @@ impl Calls<'_> {
     /// Fills in statistics of the device's allocator; false: not available.
     ///
     /// # Safety
-    /// The device is alive; `stats` is a whole struct, zeroed, its size preset, that nobody else
-    /// uses.
+    /// The device is alive; `stats` is a whole struct, zeroed, its size preset, that is borrowed
+    /// exclusively.
     pub(crate) unsafe fn statistics(&self, stats: *mut SP_AllocatorStats) -> Result<bool, Error> {
         let Some(function) = &self.functions.memory.statistics else {
             return unsupported("get_allocator_stats");

@@ -34,10 +34,10 @@ impl<F: ?Sized> Bound<F> {
     /// The function.
     ///
     /// # Safety
-    /// Its arguments are what the C API asks for: the device (or platform) is a living one of the
-    /// plug-in that the function belongs to; a struct is whole, and in use by nobody else; memory
-    /// to be freed came from the function's counterpart, is in use by nobody, and is freed once (or
-    /// there is none: NULL). The plug-in is registered as long as the function is used.
+    /// Its arguments are as the C API demands: the device (or platform) is a living one of the
+    /// plug-in that the function belongs to; a struct is whole and borrowed exclusively; memory to
+    /// be freed came from the function's counterpart, is no longer used, and is freed once (or
+    /// there is none: NULL). The plug-in stays registered as long as the function is used.
     pub(crate) unsafe fn get(&self) -> &F {
         &self.0
     }

@@ -16,10 +16,10 @@ use crate::{
     stream_executor::error::{Error, StatusError},
 };
 
-/// What a `*mut TF_Status` of ours points to.
+/// The struct behind a `*mut TF_Status` of this host.
 ///
-/// What only errors and payloads need is apart, so that the status of a call that goes well costs
-/// two stores and two comparisons.
+/// Fields that only errors and payloads need are apart, so that the status of a successful call
+/// costs two stores and two comparisons.
 #[derive(Debug)]
 pub(crate) struct Status {
     code: TF_Code,
@@ -51,7 +51,7 @@ impl Status {
             (code != TF_Code::OK).then(|| Box::new(Detail { message, payloads: Vec::new() }));
     }
 
-    /// Whether the status says OK.
+    /// True if the status is OK.
     #[inline]
     pub(crate) fn is_ok(&self) -> bool {
         self.code == TF_Code::OK
@@ -116,7 +116,7 @@ pub(crate) const SERVED: [&str; 8] = [
 /// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
 pub(crate) const PREFIXES: [&str; 2] = ["TF_", "TSL_"];
 
-/// Whether a symbol of that name is one that we serve to plug-ins.
+/// True if the symbol is one of the status functions that the host serves to plug-ins.
 #[must_use]
 pub(crate) fn serves(symbol: &str) -> bool {
     PREFIXES
@@ -149,7 +149,7 @@ unsafe fn borrow<'a>(status: *mut TF_Status) -> Option<&'a mut Status> {
 }
 
 /// # Safety
-/// `text` is NULL or points to a NUL-terminated string that nobody changes meanwhile.
+/// `text` is NULL or points to a NUL-terminated string that does not change during the call.
 unsafe fn owned(text: *const c_char) -> CString {
     if text.is_null() {
         return CString::default();

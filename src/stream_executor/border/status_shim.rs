@@ -59,7 +59,7 @@ fn symbols() -> Vec<(String, usize)> {
     names.zip(served_addresses().into_iter().cycle()).collect()
 }
 
-/// What the dynamic loader finds for a name in the global scope; 0 for nothing.
+/// Address that the dynamic loader finds for a name in the global scope; 0 if there is none.
 fn default_scope(name: &str) -> usize {
     let Ok(name) = CString::new(name) else { return 0 };
     // SAFETY: dlsym takes any string, and RTLD_DEFAULT is a valid handle.
@@ -73,7 +73,7 @@ fn open(image: &[u8]) -> io::Result<Library> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and owned by nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(image)?;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -61,17 +61,17 @@ impl StructMemory {
     /// Writes the value at `offset` bytes.
     pub(crate) fn write<T: Scalar>(&self, offset: usize, value: T) {
         assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host writes inside its own block");
-        // SAFETY: inside the block by the assert; unaligned writes need no alignment; nobody else
-        // touches the block outside of calls.
+        // SAFETY: inside the block by the assert; unaligned writes need no alignment; outside of
+        // calls this value is the only user of the block.
         unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
     }
 
-    /// Where the first byte that is not zero lies, from `offset` on.
+    /// Offset of the first byte from `offset` on that is not zero.
     pub(crate) fn first_set_from(&self, offset: usize) -> Option<usize> {
         (offset..BLOCK_BYTES).find(|&at| self.read::<u8>(at) != 0)
     }
 
-    /// What the struct says that its size is.
+    /// Size that the struct declares, in bytes.
     pub(crate) fn struct_size(&self) -> usize {
         self.read(0)
     }
@@ -108,7 +108,7 @@ unsafe impl Scalar for i64 {}
 pub(crate) struct StructView<'a> {
     block: &'a StructMemory,
     layout: &'static StructLayout,
-    /// How many bytes of the struct may be used.
+    /// Number of usable bytes of the struct.
     size: usize,
 }
 
@@ -192,7 +192,7 @@ mod tests {
         ],
     );
 
-    /// What a producer of that layout fills in.
+    /// A struct as a producer of that layout fills it in.
     fn produced(layout: &StructLayout) -> StructMemory {
         let block = StructMemory::new(layout.struct_size);
         block.write(16, 5i32);

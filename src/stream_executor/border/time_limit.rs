@@ -1,4 +1,4 @@
-//! Which call into a plug-in is in progress, and a limit on how long one may take.
+//! Time limits of calls into a plug-in, with the name of the call in progress.
 //!
 //! A function of a plug-in that does not return cannot be stopped. What can be done is to make the
 //! calls on a thread of their own, to stop waiting for that thread, and to say which call it is in.
@@ -15,7 +15,7 @@ use std::{
 
 use crate::stream_executor::error::Error;
 
-/// Where a watched thread says in which call it is.
+/// Record by which a watched thread reports the call that it is in.
 #[derive(Debug, Default)]
 struct CallInProgress {
     /// The name of the call, or NULL.
@@ -23,7 +23,7 @@ struct CallInProgress {
 }
 
 thread_local! {
-    /// Where this thread notes the call that it is in; NULL if the thread is not watched.
+    /// Record for the call in progress on this thread; NULL if the thread is not watched.
     static IN_PROGRESS: Cell<*const CallInProgress> = const { Cell::new(ptr::null()) };
 }
 
@@ -70,7 +70,7 @@ impl Drop for Unwatch<'_> {
     }
 }
 
-/// What has become of the work.
+/// State of the work.
 enum Progress<T> {
     Working,
     Done(T),
@@ -78,7 +78,7 @@ enum Progress<T> {
     Lost,
 }
 
-/// Where one thread leaves the value of its work for another that waits for it.
+/// A slot in which one thread leaves the result of its work for another that waits for it.
 ///
 /// A channel would do, but for this: the first wait on one registers a destructor of a thread-local
 /// variable, for which the dynamic loader's lock is needed; and a library whose initialiser hangs

@@ -21,14 +21,14 @@ impl From<Error> for Failure {
     }
 }
 
-/// What a trial answers: what was seen, or why it did not pass.
+/// Result of a trial: an observation, or the reason why it did not pass.
 pub(crate) type Verdict = Result<String, Failure>;
 
 /// One behaviour.
 #[derive(Clone, Copy)]
 pub(super) struct Behaviour {
     pub(super) name: &'static str,
-    /// What is demanded, in one sentence.
+    /// The demand on the plug-in, in one sentence.
     pub(super) demand: &'static str,
     pub(super) run: fn(&Plugin) -> Verdict,
 }

@@ -67,7 +67,7 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
     },
 ];
 
-/// What `allocate` writes for `bytes` bytes.
+/// The struct that `allocate` fills in for `bytes` bytes.
 fn raw_allocate(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Failure> {
     let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
     let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
@@ -83,8 +83,8 @@ fn raw_deallocate(device: &Device, base: SP_DeviceMemoryBase) -> SP_DeviceMemory
     let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
     let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
     let calls = device.calls();
-    // SAFETY: it holds the struct; the memory came from `raw_allocate` or is NULL, and is used by
-    // nobody.
+    // SAFETY: it holds the struct; the memory came from `raw_allocate` or is NULL, and is no longer
+    // used.
     unsafe {
         memory.write(base);
         calls.deallocate(memory);

@@ -135,9 +135,9 @@ fn stream_status(plugin: &Plugin) -> Verdict {
     Ok("OK without work".to_owned())
 }
 
-/// Gives a stream something to do before what comes next, so that whoever does not wait for that is
-/// found out, however fast the copies are. Where the plug-in runs no functions of the host, which
-/// is another behaviour's failure, it is left to chance.
+/// Gives a stream work before the operation under test, so that a plug-in that does not wait for
+/// the stream is detected, however fast the copies are. Where the plug-in runs no functions of the
+/// host, which another behaviour reports, detection is left to chance.
 fn keep_busy(stream: &Stream) {
     let pause = || {
         std::thread::sleep(Duration::from_millis(5));

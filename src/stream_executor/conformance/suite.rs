@@ -1,4 +1,4 @@
-//! What became of each behaviour, and the run through all of them.
+//! The conformance suite: its options, its run, and the outcome of each behaviour.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::stream_executor::{border::with_time_limit, error::Error, plugin::Plugin};
 
-/// What became of a behaviour.
+/// Outcome of a behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conformance {
     /// It is as the C API says.
@@ -36,13 +36,13 @@ impl Conformance {
 pub struct Outcome {
     /// The behaviour's name.
     pub behaviour: &'static str,
-    /// What became of it.
+    /// Outcome.
     pub result: Conformance,
-    /// What was seen.
+    /// The observation.
     pub detail: String,
 }
 
-/// How the suite is run.
+/// Options of a run of the suite.
 #[derive(Clone, Copy, Debug)]
 pub struct ConformanceOptions {
     time_limit: Duration,
@@ -56,17 +56,16 @@ impl ConformanceOptions {
         Self::default()
     }
 
-    /// How long one behaviour may take. A plug-in that has not come back once gets a tenth of it
-    /// from then on, so that one call that hangs does not cost this time in every behaviour that
-    /// needs it.
+    /// Time limit of one behaviour. After the first call that hangs, later behaviours get a tenth
+    /// of it, so that a call that always hangs does not cost the whole limit in each.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
     }
 
-    /// How many of [`behaviours`] to leave out: those that were tried before, where one of them
-    /// ended its process.
+    /// Skips the first `behaviours` of [`behaviours`]: those that ran before one of them ended its
+    /// process.
     #[must_use]
     pub fn with_skip(mut self, behaviours: usize) -> Self {
         self.skip = behaviours;
@@ -77,7 +76,7 @@ impl ConformanceOptions {
         self.time_limit
     }
 
-    /// What a plug-in gets that has not come back once.
+    /// Time limit of a behaviour after a call of the plug-in has hung.
     pub(crate) fn time_limit_of_one_that_hung(&self) -> Duration {
         self.time_limit / 10
     }
@@ -98,7 +97,7 @@ pub fn behaviours() -> impl Iterator<Item = &'static str> {
     all().map(|behaviour| behaviour.name)
 }
 
-/// What each behaviour demands of a plug-in, by name, in the order of [`behaviours`].
+/// Demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
 pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().map(|behaviour| (behaviour.name, behaviour.demand))
 }

@@ -1,6 +1,6 @@
-//! What a device says of itself.
+//! Descriptions of devices.
 
-/// What a device says of itself. Parts that the plug-in does not tell are `None`.
+/// Description of a device as the plug-in gives it. Parts that it does not give are `None`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceDescription {
@@ -44,7 +44,7 @@ pub struct AllocatorStats {
     pub largest_free_block_bytes: i64,
 }
 
-/// How full a device is, in bytes.
+/// Free and total memory of a device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUsage {
     /// Free bytes.

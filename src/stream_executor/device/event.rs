@@ -13,7 +13,7 @@ pub struct Event {
     pub(crate) inner: Arc<EventInner>,
 }
 
-/// What keeps an event alive: the handle, and the streams that have it in their work.
+/// Shared ownership of an event: by its handle, and by the streams with work that uses it.
 #[derive(Debug)]
 pub(crate) struct EventInner {
     device: Device,
@@ -76,7 +76,7 @@ impl EventInner {
         unsafe { self.device.calls().get_event_status(self.handle) }
     }
 
-    /// Whether the work before the event is done.
+    /// True if the work before the event is done.
     pub(crate) fn is_done(&self) -> Result<bool, Error> {
         match self.raw_status()? {
             SE_EventStatus::COMPLETE => Ok(true),

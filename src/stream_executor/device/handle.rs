@@ -132,12 +132,12 @@ impl Device {
         &self.plugin.registration
     }
 
-    /// Whether both are the same device.
+    /// True if both are the same device.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether both are devices of the same plug-in.
+    /// True if both are devices of the same plug-in.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.plugin, &other.plugin)
     }
@@ -148,7 +148,7 @@ impl Device {
         self.inner.ordinal
     }
 
-    /// What it says of itself.
+    /// Description of the device as the plug-in gives it.
     #[must_use]
     pub fn description(&self) -> DeviceDescription {
         let registration = &self.plugin.registration;
@@ -247,7 +247,7 @@ impl Device {
         }))
     }
 
-    /// How full the device is; `None` if the plug-in cannot tell now.
+    /// Free and total memory of the device; `None` if the plug-in has no numbers at the moment.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

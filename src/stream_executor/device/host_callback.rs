@@ -21,14 +21,14 @@ pub struct HostCallback {
 }
 
 impl HostCallback {
-    /// The function for whoever asks for its outcome, and for the stream.
+    /// Returns the half for the caller that reads the outcome, and the half for the stream.
     pub(crate) fn new(function: Function, stream: Arc<StreamInner>) -> (Self, PendingCallback) {
         let kept = PendingCallback::new(function);
         let (record, listed) = (Arc::clone(&kept.record), Arc::clone(&kept.listed));
         (Self { record, stream, listed }, kept)
     }
 
-    /// What the plug-in is given.
+    /// Argument that the plug-in passes to the callback.
     pub(crate) fn argument(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.listed.number)
     }
@@ -39,7 +39,7 @@ impl HostCallback {
         drop(function);
     }
 
-    /// Whether it has run.
+    /// True if it has run.
     #[must_use]
     pub fn has_run(&self) -> bool {
         self.record.run().runs > 0

@@ -21,7 +21,7 @@ pub struct HostMemory {
     inner: Arc<HostAllocation>,
 }
 
-/// What keeps host memory allocated: the handle, or the streams that are using it.
+/// Shared ownership of host memory: by its handle, or by the streams that are using it.
 #[derive(Debug)]
 pub(crate) struct HostAllocation {
     start: NonNull<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct HostAllocation {
     source: HostMemorySource,
 }
 
-/// Where host memory comes from and goes back to.
+/// Origin of host memory, which it is returned to.
 #[derive(Debug)]
 enum HostMemorySource {
     /// The host's own allocator.
@@ -40,8 +40,8 @@ enum HostMemorySource {
     Unified(Device, LiveRange),
 }
 
-// SAFETY: it is memory that this value alone frees; whoever may read or write it is decided by
-// `HostMemory` and the streams.
+// SAFETY: it is memory that this value alone frees; `HostMemory` and the streams decide who may
+// read or write it.
 unsafe impl Send for HostAllocation {}
 // SAFETY: see above; nothing is reached through a shared reference to this struct itself.
 unsafe impl Sync for HostAllocation {}
@@ -136,7 +136,7 @@ impl HostMemory {
         Self { inner: Arc::new(allocation) }
     }
 
-    /// Whether the plug-in allocated it, so that copies need not go through another buffer.
+    /// True if the plug-in allocated it, so that copies need no intermediate buffer.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         !matches!(self.inner.source, HostMemorySource::Host)
@@ -147,7 +147,7 @@ impl HostMemory {
         Arc::clone(&self.inner)
     }
 
-    /// Where it begins, for a copy.
+    /// Address of the first byte, for a copy.
     pub(crate) fn start(&self) -> *mut c_void {
         self.inner.start.as_ptr().cast()
     }
@@ -156,8 +156,8 @@ impl HostMemory {
 /// The longest slice that there can be, in bytes: offsets into it are signed.
 const LONGEST_SLICE: usize = isize::MAX as usize;
 
-/// Takes `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in gave: nobody else has them,
-/// and they are zero.
+/// Takes ownership of `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in allocated, and
+/// zeroes them.
 fn claim(
     call: &'static str,
     memory: *mut c_void,
@@ -178,7 +178,7 @@ impl Deref for HostMemory {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: `bytes` initialised bytes; copies that write to them hold the `HostMemory` itself
-        // until they are done, so that while this reference exists nobody writes.
+        // until they are done, so that there are no writes while this reference exists.
         unsafe { std::slice::from_raw_parts(self.inner.start.as_ptr(), self.inner.bytes) }
     }
 }

@@ -54,7 +54,7 @@ impl Drop for LiveRange {
 mod tests {
     use super::*;
 
-    /// Addresses of a page that exists, so that nobody else's memory is there.
+    /// Addresses of a page that exists, so that no other allocation is there.
     #[test]
     fn ranges_that_share_a_byte_are_refused_and_neighbours_are_not() {
         let mut page = vec![0u8; 4096];

@@ -22,14 +22,14 @@ pub struct DeviceMemory {
     inner: Arc<DeviceAllocation>,
 }
 
-/// What keeps device memory allocated: the handle, and the streams that are using it.
+/// Shared ownership of device memory: by its handle, and by the streams that are using it.
 #[derive(Debug)]
 pub(crate) struct DeviceAllocation {
     base: SP_DeviceMemoryBase,
     source: DeviceMemorySource,
 }
 
-/// Where device memory comes from and goes back to. Its device is reached through it, so that a
+/// Origin of device memory, which it is returned to. The device is reached through it, so that a
 /// part of a region counts one reference and not three.
 #[derive(Debug)]
 enum DeviceMemorySource {
@@ -192,7 +192,7 @@ fn allocate_base(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Err
     let calls = device.calls();
     // SAFETY: the device is alive; the struct's memory is zeroed and longer than the struct.
     unsafe { calls.allocate(bytes, memory) }?;
-    // SAFETY: it holds a whole struct, all of whose fields hold any bytes; nobody else uses it now.
+    // SAFETY: it holds a whole struct, all of whose fields hold any bytes; no call uses it now.
     let mut base = unsafe { memory.read() };
     if base.opaque.is_null() {
         return Err(Error::OutOfMemory { call: "allocate", bytes });
@@ -202,7 +202,7 @@ fn allocate_base(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Err
     // A plug-in that writes no size has given what was asked for.
     if size != 0 && size < bytes {
         let mut part = MemoryRange::new(SP_DeviceMemoryBase { size, ..base });
-        // SAFETY: the memory was allocated just now and is used by nobody.
+        // SAFETY: the memory was allocated just now and is not in use.
         unsafe { calls.deallocate(part.as_mut_ptr()) };
         return Err(Error::BadStruct {
             call: "allocate",

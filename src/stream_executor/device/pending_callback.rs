@@ -27,7 +27,7 @@ static PENDING: Mutex<Option<HashMap<usize, Arc<CallbackRecord>>>> = Mutex::new(
 /// The newest number.
 static NEWEST: AtomicUsize = AtomicUsize::new(0);
 
-/// What is known of a callback.
+/// Record of a callback.
 #[derive(Debug, Default)]
 pub(super) struct CallbackRecord {
     run: Mutex<CallbackRun>,
@@ -38,7 +38,7 @@ pub(super) struct CallbackRecord {
 pub(super) struct CallbackRun {
     pub(super) function: Option<Function>,
     pub(super) runs: u32,
-    /// What the function gave, once it has run.
+    /// Result of the function, once it has run.
     pub(super) result: Option<Result<(), String>>,
 }
 
@@ -63,8 +63,8 @@ fn pending<T>(act: impl FnOnce(&mut HashMap<usize, Arc<CallbackRecord>>) -> T) -
     act(pending.get_or_insert_default())
 }
 
-/// Has the number in the list until nobody waits for the callback any more: neither its stream nor
-/// whoever asks for its outcome.
+/// Keeps the number in the list until neither the stream nor the reader of the outcome needs the
+/// callback any more.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) number: usize,
@@ -77,7 +77,7 @@ impl Drop for Listed {
     }
 }
 
-/// What the stream keeps: when it is dropped, the stream is past the callback.
+/// The stream's half of a callback: dropped once the stream is past it.
 #[derive(Debug)]
 pub(crate) struct PendingCallback {
     pub(super) record: Arc<CallbackRecord>,
@@ -105,7 +105,7 @@ impl Drop for PendingCallback {
     }
 }
 
-/// What plug-ins call.
+/// The function that plug-ins call.
 ///
 /// Sound with any argument at any time: an unknown number does nothing.
 pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Status) {
@@ -117,8 +117,8 @@ pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Statu
         state.function.take()
     };
     let Some(function) = function else { return };
-    // A panic must not cross into the plug-in. The function is gone afterwards, so nobody sees what
-    // it left half done but its owner.
+    // A panic must not cross into the plug-in. The function is dropped afterwards, so that only its
+    // owner can see state that it left half done.
     let result = catch_unwind(AssertUnwindSafe(function))
         .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(panic.as_ref()))));
     if let Err(message) = &result {

@@ -361,7 +361,7 @@ impl Stream {
         self.inner.synchronize()
     }
 
-    /// What the plug-in says of the stream, without waiting.
+    /// The stream's status as the plug-in gives it, without waiting.
     ///
     /// # Errors
     /// The error that the stream is in.
@@ -369,8 +369,8 @@ impl Stream {
         self.inner.status()
     }
 
-    /// Whether nothing has gone wrong with the stream yet: no call on it failed, no callback was
-    /// refused, and the plug-in reports no error.
+    /// True if the stream has had no error yet: no call on it failed, no callback was refused, and
+    /// the plug-in reports no error.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.inner.status().is_ok() && !self.inner.has_failed()

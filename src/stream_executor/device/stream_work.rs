@@ -17,7 +17,7 @@ use super::{
 };
 use crate::stream_executor::error::Error;
 
-/// What keeps a stream alive: the handle, and transfers that are under way.
+/// Shared ownership of a stream: by its handle, and by transfers in progress.
 #[derive(Debug)]
 pub(crate) struct StreamInner {
     pub(crate) device: Device,
@@ -37,9 +37,9 @@ unsafe impl Sync for StreamInner {}
 struct Work {
     /// The number of the newest piece of work.
     newest: u64,
-    /// What the pieces use, oldest first, each with the number of its piece.
+    /// Objects that the pieces use, oldest first, each with the number of its piece.
     kept: VecDeque<(u64, Kept)>,
-    /// Events that nobody uses, to be recorded again.
+    /// Events that are free to be recorded again.
     spare: Vec<Arc<EventInner>>,
 }
 
@@ -67,7 +67,7 @@ impl StreamInner {
         Self { device, handle, work: Mutex::default(), failed: AtomicBool::new(false) }
     }
 
-    /// Whether a call on the stream failed.
+    /// True if a call on the stream failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl StreamInner {
         self.status()
     }
 
-    /// What the plug-in says of the stream.
+    /// The stream's status as the plug-in gives it.
     #[inline]
     pub(crate) fn status(&self) -> Result<(), Error> {
         // SAFETY: device and stream are alive.
@@ -189,7 +189,7 @@ impl StreamInner {
             || self.has_failed_to_the_end()
     }
 
-    /// Whether an event behind the work comes, if only to say that the work failed: then it is
+    /// True if an event behind the work is reached or fails within the limit: then the work is
     /// over, too.
     fn has_failed_to_the_end(&self) -> bool {
         let Ok(event) = EventInner::create(&self.device) else { return false };
@@ -212,7 +212,7 @@ impl StreamInner {
     }
 }
 
-/// How long a stream that failed is waited for when it is dropped.
+/// Longest wait, when a failed stream is dropped, for its work to end.
 const LONGEST_WAIT_FOR_FAILURE: Duration = Duration::from_secs(2);
 
 impl Drop for StreamInner {

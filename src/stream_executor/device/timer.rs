@@ -14,7 +14,7 @@ pub struct Timer {
     inner: Arc<TimerInner>,
 }
 
-/// What keeps a timer alive: the handle, and the streams that have it in their work.
+/// Shared ownership of a timer: by its handle, and by the streams with work that uses it.
 #[derive(Debug)]
 pub(crate) struct TimerInner {
     device: Device,

@@ -28,7 +28,7 @@ impl Transfer {
         Self { stream, event, number, host }
     }
 
-    /// Whether it is done.
+    /// True if it is done.
     ///
     /// # Errors
     /// [`Error::EventFailed`] if it failed.

@@ -1,5 +1,6 @@
-//! Which functions give memory: the executor's, or those of one of the two kinds of allocators that
-//! RFC #257 has. They are bound here, so that nobody after the registration knows which they are.
+//! Selection of the functions that allocate memory: the executor's, or those of one of the two
+//! kinds of allocators of RFC #257. They are bound here, so that the code after the registration is
+//! the same for all.
 
 use std::{ffi::c_void, ptr};
 
@@ -85,7 +86,7 @@ pub(super) struct RfcAllocator {
     /// The allocator, whose address bound functions have, and its functions.
     _structs: [StructMemory; 2],
     destroy: Option<Bound<Destroy>>,
-    /// Whether it says that it has memory that host and device address alike.
+    /// True if the platform declares memory that host and device address alike.
     pub(super) supports_unified_memory: bool,
 }
 
@@ -249,8 +250,8 @@ fn own_strategy_memory(
             // memory.
             let Ok(size) = usize::try_from(bytes) else { return };
             let _call = enter(&"allocate_raw");
-            // SAFETY: as in `bind!`; the struct is whole and nobody else's, by the conditions of
-            // `Bound::get`.
+            // SAFETY: as in `bind!`; the struct is whole and borrowed exclusively, by the
+            // conditions of `Bound::get`.
             unsafe {
                 let opaque: *mut c_void = function(device, allocator, size, ALIGNMENT);
                 (*memory).opaque = opaque;

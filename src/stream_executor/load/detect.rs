@@ -1,4 +1,4 @@
-//! Which layout a plug-in was built against.
+//! Detection of the layout that a plug-in was built against.
 //!
 //! All headers call themselves 0.0.1, so the layout is told from the sizes that the plug-in wrote,
 //! and where it wrote none, from which slots it set. Where the two contradict each other nothing is
@@ -11,7 +11,7 @@ use serdes_abi::{
 
 use crate::stream_executor::{border::StructMemory, error::Error};
 
-/// How the layout of a plug-in is chosen.
+/// Choice of a plug-in's layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LayoutChoice {
     /// By what the plug-in writes when it registers.
@@ -35,16 +35,16 @@ impl LayoutChoice {
     }
 }
 
-/// Where SP_PlatformFns of the released layout ends; what lies at this offset is beyond it.
+/// End of SP_PlatformFns in the released layout; data at this offset is beyond it.
 const RELEASED_END: usize = SP_PlatformFns::STRUCT_SIZE;
 
-/// Where SP_PlatformFns of RFC #257 ends.
+/// End of SP_PlatformFns in RFC #257.
 const RFC_257_END: usize = rfc::SP_PlatformFns::LAYOUT.size_of;
 
 /// No function lies below the first page.
 const LOWEST_ADDRESS: usize = 4096;
 
-/// What the platform's two structs say.
+/// Layout as detected from the platform's two structs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Detected {
     /// This layout, or for the released ones a family that the executor will narrow down.
@@ -54,7 +54,7 @@ pub(crate) enum Detected {
     Ambiguous,
     /// No known layout.
     Unknown {
-        /// What was found, for people.
+        /// The contradiction, for people.
         found: String,
     },
 }
@@ -127,14 +127,13 @@ pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'s
     }
 }
 
-/// Whether an executor of 264 bytes has functions beyond them: then its functions are those of a
-/// newer header, whatever its size says, and what lies where 264-byte headers have host_callback is
-/// mem_zero.
+/// True if an executor of 264 bytes has functions beyond them: then it is of a newer header,
+/// whatever its size says, and the slot where 264-byte headers have host_callback is mem_zero.
 pub(crate) fn is_longer_than_264_bytes(executor: &StructMemory) -> bool {
     (264..=280).step_by(8).any(|offset| executor.read::<usize>(offset) >= LOWEST_ADDRESS)
 }
 
-/// Whether an executor whose size was left at 288 holds a function where 264-byte headers have
+/// True if an executor whose size was left at 288 holds a function where 264-byte headers have
 /// host_callback, and nothing behind it.
 pub(crate) fn looks_like_264_bytes(executor: &StructMemory) -> bool {
     executor.read::<usize>(256) != 0

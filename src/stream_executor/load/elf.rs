@@ -1,5 +1,4 @@
-//! What a shared library says of itself, read as an ELF file: nothing is loaded and nothing of it
-//! is run.
+//! The ELF file of a shared library, read without loading or running it.
 
 use std::{collections::BTreeSet, fs::File, path::Path};
 
@@ -18,22 +17,22 @@ use object::{
 
 use crate::stream_executor::{border::serves, error::Error};
 
-/// What an ELF shared library exports and needs.
+/// Exports and imports of an ELF shared library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// The processor architecture, such as `x86_64`.
     pub architecture: String,
-    /// Whether it is a shared library (and not an executable at a fixed address or an object file).
+    /// True for a shared library (and not an executable at a fixed address or an object file).
     pub shared: bool,
     /// Symbols that it defines for others, sorted.
     pub exports: Vec<String>,
-    /// Whether it exports a variable of the name `SE_InitPlugin`, which nobody can call.
+    /// True if it exports a variable of the name `SE_InitPlugin`, which cannot be called.
     pub entry_is_data: bool,
     /// Symbols that others must define, sorted; weak ones, which may stay undefined, left out.
     pub undefined: Vec<String>,
-    /// Those of `undefined` that this host serves: status functions.
+    /// Names of `undefined` that this host serves: status functions.
     pub served: Vec<String>,
-    /// Those of `undefined` that look like TensorFlow's and that this host does not serve.
+    /// Names of `undefined` that look like TensorFlow's and that this host does not serve.
     pub unserved: Vec<String>,
     /// The libraries that must be loaded with it, in its order.
     pub needed: Vec<String>,
@@ -70,13 +69,13 @@ impl Inspection {
         }
     }
 
-    /// Whether it exports the function `SE_InitPlugin`.
+    /// True if it exports the function `SE_InitPlugin`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         !self.entry_is_data && self.exports.iter().any(|name| name == ENTRY)
     }
 
-    /// Whether it is for the architecture that this program runs on.
+    /// True if it is for the architecture that this program runs on.
     #[must_use]
     pub fn is_for_this_machine(&self) -> bool {
         self.architecture == std::env::consts::ARCH
@@ -115,7 +114,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, Error> {
     }
 }
 
-/// What a file is that is no ELF file, by its first bytes.
+/// Format of a file other than ELF, by its first bytes.
 fn foreign_format(head: &[u8]) -> &'static str {
     match head {
         // For one processor in either order of bytes, and for several.
@@ -187,14 +186,14 @@ const OTHER_ENTRIES: [&str; 6] = [
 /// a tenth of it.
 const LARGEST_TABLE: u64 = 256 << 20;
 
-/// How many times the bytes of its string table the names of a library may have together. Names
-/// share their ends, which makes the sum a little larger than the table; where every symbol names
-/// nearly the whole of it, the sum has no bound worth the name.
+/// Limit on the bytes of a library's names, as a multiple of its string table. Names share their
+/// ends, which makes the sum a little larger than the table; where every symbol names nearly the
+/// whole of it, the sum has no practical bound.
 const SHARED_NAMES: u64 = 8;
 
 type ElfResult<T> = Result<T, String>;
 
-/// What the dynamic loader would map, which is what counts: it never looks at sections, and a
+/// The segments that the dynamic loader would map. They decide: it never reads sections, and a
 /// library may have none.
 struct Image<'data, Elf: FileHeader<Endian = Endianness>> {
     endian: Endianness,
@@ -250,7 +249,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
             .map_err(|()| format!("{what} is not in the file: {size} bytes at offset {offset}"))
     }
 
-    /// Where the byte at an address lies in the file, and how many bytes of its segment follow.
+    /// Offset in the file of the byte at an address, and number of bytes of its segment from there
+    /// on.
     fn place(&self, address: u64) -> Option<(u64, u64)> {
         self.segments.iter().filter(|segment| segment.p_type(self.endian) == PT_LOAD).find_map(
             |segment| {
@@ -290,7 +290,7 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         next.map_or(end, |next| end.min(next - address)).min(LARGEST_TABLE)
     }
 
-    /// How many dynamic symbols there are: nothing but the hash tables says it.
+    /// Number of dynamic symbols, which only the hash tables give.
     fn symbol_count(&self, symbols: u64, machine: Machine) -> ElfResult<u64> {
         // The words of this table are of 8 bytes on these machines, and of 4 on all others.
         let has_words = machine != EM_S390 && machine != EM_ALPHA;
@@ -390,12 +390,12 @@ impl<'data> Names<'data> {
     }
 }
 
-/// Those of the names that look like TensorFlow's.
+/// Names that look like TensorFlow's.
 fn of_tensorflow(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().filter(|name| is_of_tensorflow(name)).cloned()
 }
 
-/// Whether a name looks like one of TensorFlow's functions of C.
+/// True if the name looks like one of TensorFlow's C functions.
 pub(super) fn is_of_tensorflow(name: &str) -> bool {
     const PREFIXES: [&str; 5] = ["TF_", "TSL_", "TFE_", "SE_", "TFNPD_"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))

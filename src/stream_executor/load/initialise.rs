@@ -18,7 +18,7 @@ use crate::stream_executor::{
 /// `SE_InitPlugin` of a library, or of the embedded plug-in.
 pub(crate) type InitPlugin<'a> = &'a dyn Fn(*mut SE_PlatformRegistrationParams, *mut TF_Status);
 
-/// What `SE_InitPlugin` left.
+/// Structs that `SE_InitPlugin` filled in.
 pub(super) struct Initialised {
     pub(super) parameters: StructMemory,
     pub(super) platform: StructMemory,

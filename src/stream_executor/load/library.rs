@@ -8,8 +8,8 @@ use std::{
 
 use crate::stream_executor::error::Error;
 
-/// What identifies a library file: device and inode, so that links and other spellings of a path
-/// are the same file.
+/// Identity of a library file by device and inode, so that links and other spellings of a path are
+/// the same file.
 type FileId = (u64, u64);
 
 /// The libraries and platforms of this process.
@@ -154,7 +154,7 @@ mod system {
         }
     }
 
-    /// What to do about what the dynamic loader said.
+    /// Remedy for a message of the dynamic loader.
     fn remedy(said: &str) -> &'static str {
         if said.contains("static TLS block") {
             "its thread-local variables need room that is set apart when a program starts: start this one with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES, or with the plug-in in LD_PRELOAD"
@@ -163,7 +163,7 @@ mod system {
         }
     }
 
-    /// What the dynamic loader said, without the wrapper's own words.
+    /// Message of the dynamic loader, without the wrapper's prefix.
     fn source(error: &libloading::Error) -> String {
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
     }

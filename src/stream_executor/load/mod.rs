@@ -1,8 +1,8 @@
-//! From the path of a library to a plug-in that is registered: what the file is, who has it open,
-//! which layout it was built against, what it filled in and whether that is in order.
+//! Loading of plug-ins, from the path of a library to a registered plug-in: identity of the file,
+//! detection of the layout, calls of the registration, and checks of the structs.
 //!
-//! After it nobody asks for a layout: every function lies in the place of the newest one. This
-//! folder must never know of devices, nor of what is done with a plug-in.
+//! Code behind it does not depend on the layout: every function is in the slot of the newest one.
+//! This folder must never know of devices, nor of what is done with a plug-in.
 
 mod allocators;
 mod detect;

@@ -1,4 +1,4 @@
-//! What a platform says of itself: its names and flags.
+//! Names and flags of a platform.
 
 use std::ffi::{CStr, CString, c_char};
 
@@ -6,7 +6,7 @@ use serdes_abi::Family;
 
 use crate::stream_executor::{border::StructView, report::Report};
 
-/// What SP_Platform says.
+/// Fields of SP_Platform, checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlatformFacts {
     pub(crate) name: String,
@@ -46,11 +46,11 @@ pub(super) fn platform_facts(
 /// The longest platform name or type that is read, in bytes.
 const LONGEST_NAME: usize = 4096;
 
-/// Which names a platform may have.
+/// Permitted names of a platform.
 struct Names {
-    /// What is told of them.
+    /// Description of permitted names for the message.
     expected: &'static str,
-    /// What to do about another one.
+    /// Remedy for any other name.
     remedy: &'static str,
     is_valid: fn(char, usize) -> bool,
 }

@@ -38,7 +38,7 @@ const TENSORFLOW_2_5_EXECUTOR: usize = 264;
 pub(crate) struct Registration {
     pub(crate) layout: &'static Layout,
     pub(crate) facts: PlatformFacts,
-    /// What the plug-in can be asked to do.
+    /// Functions of the plug-in.
     pub(crate) functions: FunctionTable,
     platform: StructMemory,
     platform_functions: StructMemory,
@@ -208,7 +208,7 @@ impl Registration {
         self.executor = Some(memory);
     }
 
-    /// Which of the released layouts it is, by the executor.
+    /// Chooses among the released layouts by the executor.
     fn narrow_layout(&mut self, executor: &StructMemory, report: &mut Report) {
         let size = executor.struct_size();
         if size == TENSORFLOW_2_5_EXECUTOR && detect::is_longer_than_264_bytes(executor) {
@@ -316,7 +316,7 @@ impl Drop for Registration {
     }
 }
 
-/// What the platform says and has, once it was found to be in order.
+/// Facts and functions of a platform that passed all checks.
 struct Platform {
     facts: PlatformFacts,
     functions: SP_PlatformFns,

@@ -1,6 +1,6 @@
-//! Which functions a plug-in must have: those that its layout marks as required
-//! ([`serdes_abi::Zero`]), which are those that TensorFlow asks for, plus `get_device_count`, which
-//! it calls without asking. Here is what that depends on besides.
+//! Requirements on a plug-in's functions: its layout marks the required ones
+//! ([`serdes_abi::Zero`]), which are those that TensorFlow checks for, plus `get_device_count`,
+//! which TensorFlow calls unchecked. This file has the conditions on which others are required.
 
 use serdes_abi::{
     FieldLayout, Layout, RFC_257, SP_PlatformFns,
@@ -169,12 +169,12 @@ pub(super) fn own_strategy(functions: &SP_CustomAllocatorFns, report: &mut Repor
     );
 }
 
-/// What it depends on which functions of the executor a plug-in needs.
+/// Conditions that decide which functions of the executor are required.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExecutorUse {
-    /// Whether the executor allocates; the RFC's allocators take its place.
+    /// True if the executor allocates; false if the RFC's allocators take its place.
     pub(super) allocates: bool,
-    /// Whether it has memory that host and device address alike.
+    /// True if the platform has memory that host and device address alike.
     pub(super) unified: bool,
     /// The size that the executor's struct announces, in bytes.
     pub(super) size: usize,
@@ -297,12 +297,12 @@ mod tests {
         rfc_platform_functions,
     };
 
-    /// What is not one of the rules here: of the RFC's allocators a platform may have any or none.
+    /// True for functions with a rule; a platform may have any or none of the RFC's allocators.
     fn has_a_rule(field: &FieldLayout) -> bool {
         field.is_function() && !field.name.ends_with("_allocator")
     }
 
-    /// Nobody would hear of a missing function that no rule looks at.
+    /// A missing function without a rule would go unreported.
     #[test]
     fn every_function_of_every_layout_is_told_when_it_is_missing() {
         let memory = StructMemory::new(0);

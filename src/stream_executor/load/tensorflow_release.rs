@@ -1,4 +1,4 @@
-//! What a release of TensorFlow offers to a plug-in before anything is loaded: the functions of C
+//! Interface of a TensorFlow release to plug-ins, known without loading anything: the C functions
 //! that it exports, and the layout under which it registers plug-ins.
 
 use std::{collections::HashMap, sync::LazyLock};
@@ -58,7 +58,7 @@ pub struct UnknownTensorFlowRelease {
     pub found: String,
 }
 
-/// What a plug-in's file and a release say of each other.
+/// Result of comparing a plug-in's file with a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorFlowFit {
@@ -98,7 +98,7 @@ impl TensorFlowRelease {
         RELEASES.get(self.index).copied().unwrap_or_default()
     }
 
-    /// Whether it exports a function of C of this name.
+    /// True if it exports a C function of this name.
     #[must_use]
     pub fn exports(self, symbol: &str) -> bool {
         EXPORTS.get(symbol).is_some_and(|(first, last)| (*first..=*last).contains(&self.index))
@@ -111,7 +111,7 @@ impl TensorFlowRelease {
         Some((RELEASES.get(*first)?, RELEASES.get(*last)?))
     }
 
-    /// Whether a plug-in could be loaded and registered, as far as its file tells.
+    /// Checks if a plug-in could be loaded and registered, as far as its file shows.
     #[must_use]
     pub fn fit(self, plugin: &Inspection) -> TensorFlowFit {
         let needed = |is_meant: &dyn Fn(&str) -> bool| -> Vec<String> {
@@ -125,7 +125,7 @@ impl TensorFlowRelease {
     }
 }
 
-/// Whether a name is one of TensorFlow's C++: mangled, and of one of its namespaces.
+/// True for a mangled C++ name in one of TensorFlow's namespaces.
 fn is_of_its_cpp(symbol: &str) -> bool {
     const NAMESPACES: [&str; 4] = ["10tensorflow", "15stream_executor", "3tsl", "3xla"];
     symbol.starts_with("_Z") && NAMESPACES.iter().any(|name| symbol.contains(name))
