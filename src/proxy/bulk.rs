@@ -49,13 +49,13 @@ pub(super) const HEADER: usize = 5;
 /// `HostBufferLookup`'s.
 const DATA: u32 = 1;
 
-/// What that field begins with.
+/// First byte of that field: its key.
 pub(super) const DATA_KEY: u8 = (DATA as u8) << 3 | WireType::LengthDelimited as u8;
 
 /// Data that is copied behind what goes before it, because a frame of its own costs more.
 const SMALL: usize = 4 << 10;
 
-/// What goes before the data of a message.
+/// Encoding of a message up to its data.
 fn head(bytes: usize, room: usize) -> BytesMut {
     let key = 1;
     let message = match bytes {
@@ -83,7 +83,7 @@ pub(super) struct DataMessages<S> {
     end: End,
 }
 
-/// How a body ends.
+/// End of a body.
 #[derive(PartialEq, Eq)]
 enum End {
     /// As the body of a request.
@@ -202,7 +202,7 @@ impl http_body::Body for OneMessage {
 pub(super) struct BodyBytes {
     body: Body,
     trailers: Option<HeaderMap>,
-    /// What has arrived and was not taken yet.
+    /// Bytes that have arrived and were not taken yet.
     pub(super) rest: Bytes,
 }
 
@@ -227,7 +227,7 @@ impl BodyBytes {
         Ok(true)
     }
 
-    /// At most so many of the bytes that have come.
+    /// Takes at most `most` of the bytes that have arrived.
     pub(super) fn take(&mut self, most: usize) -> Bytes {
         self.rest.split_to(self.rest.len().min(most))
     }
@@ -272,7 +272,7 @@ impl<M: Message + Default + Into<Bytes>> DataParts<M> {
         }
     }
 
-    /// What the trailers say of the call.
+    /// Status of the call by its trailers.
     fn over(&self) -> Result<(), Status> {
         let found = self.bytes.trailers.as_ref().and_then(tonic::Status::from_header_map);
         match found {
@@ -397,7 +397,7 @@ mod tests {
         Ok((data, trailers))
     }
 
-    /// A body of these bytes, cut after so many, and a status.
+    /// A body of these bytes in frames of `size` bytes, and a status.
     fn body(bytes: &[u8], size: usize, status: Option<tonic::Status>) -> Body {
         struct Written(std::collections::VecDeque<Frame<Bytes>>);
         impl http_body::Body for Written {

@@ -1,4 +1,4 @@
-//! What goes wrong with a server or a client.
+//! Errors of servers and clients.
 
 use super::Ranges;
 use crate::{
@@ -17,9 +17,9 @@ pub enum ProxyError {
     #[error("{what} `{found}` cannot be used: {reason}")]
     #[non_exhaustive]
     Configuration {
-        /// What it is.
+        /// Name of the setting.
         what: &'static str,
-        /// What was given.
+        /// The value that was given.
         found: String,
         /// Why, and what to do.
         reason: String,
@@ -28,9 +28,9 @@ pub enum ProxyError {
     #[error("the server refused the handshake ({}): {}", .status.code(), .status.message())]
     #[non_exhaustive]
     Refused {
-        /// What it said.
+        /// Status of the server.
         status: Status,
-        /// What was offered to it.
+        /// Versions that were offered to it.
         offered: Ranges,
     },
     /// The peer's fault: it answered with something that was not offered or that does not fit the
@@ -46,7 +46,7 @@ pub enum ProxyError {
     Connection {
         /// The address.
         address: String,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
     /// The state cannot be read or written.
@@ -71,9 +71,9 @@ pub enum ProxyError {
     #[error("{doing}: {error}")]
     #[non_exhaustive]
     System {
-        /// What was to be done.
+        /// The operation.
         doing: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         error: std::io::Error,
     },
 }
@@ -85,7 +85,7 @@ impl From<PjrtError> for ProxyError {
 }
 
 impl ProxyError {
-    /// Whether the peer was there and said no.
+    /// True if the peer was there and refused.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused { .. })

@@ -1,7 +1,6 @@
-//! Whether a server takes new sessions: the messages of gRPC's health service
-//! (`grpc.health.v1`).
+//! Health of a server: the messages of gRPC's health service (`grpc.health.v1`).
 
-/// Whether a server takes new sessions.
+/// Health of a server: if it takes new sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Health {
@@ -15,14 +14,14 @@ pub enum Health {
     Unknown,
 }
 
-/// What a client asks; the service is that of the proxy, or empty for all of the server.
+/// Request of a client; the service is that of the proxy, or empty for all of the server.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct CheckRequest {
     #[prost(string, tag = "1")]
     pub(super) service: String,
 }
 
-/// What the server answers.
+/// Answer of the server.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct CheckResponse {
     /// The number of a `ServingStatus`.

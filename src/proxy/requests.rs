@@ -266,7 +266,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/golden")
     }
 
-    /// What a real client of jaxlib 0.10.2 sent.
+    /// A request that a real client of jaxlib 0.10.2 sent.
     fn captured(name: &str) -> Vec<u8> {
         COMPARED.with_borrow_mut(|compared| compared.insert(name.to_owned()));
         fs::read(directory().join(name)).unwrap()

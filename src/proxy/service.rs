@@ -30,7 +30,7 @@ pub(super) const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata
 /// The key of a store's metadata: a `GrpcHostBufferStoreMetadata`.
 pub(super) const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
 
-/// Where gRPC has the code of a call's status: 0 for one that went well.
+/// Name of gRPC's trailer for the status code of a call: 0 for success.
 pub(super) const GRPC_STATUS: &str = "grpc-status";
 
 /// The key by which our client says that it wants a host buffer once, and by which our server

@@ -32,8 +32,8 @@ pub(super) struct SmallTransfer {
     pub(super) data: Bytes,
 }
 
-/// What came of it, with the data of its host buffer where it filled one. Answers come in any
-/// order.
+/// Result of a small transfer, with the data of its host buffer where it filled one. Answers come
+/// in any order.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SmallTransferred {
     /// The number of the request.

@@ -50,7 +50,7 @@ pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     Status::new(code, status.message())
 }
 
-/// What an error of a PJRT client is to a peer.
+/// Status for a peer of a PJRT client's error.
 pub(super) fn of_pjrt(error: &PjrtError) -> Status {
     let code = match error {
         PjrtError::OutOfHostMemory { .. } => StatusCode::ResourceExhausted,
@@ -65,7 +65,7 @@ pub(super) fn of_pjrt(error: &PjrtError) -> Status {
     Status::new(code, error.to_string())
 }
 
-/// What a device's error is to a peer.
+/// Status for a peer of a device's error.
 pub(super) fn of_device(error: &stream_executor::Error) -> Status {
     let code = match error {
         stream_executor::Error::OutOfMemory { .. } => StatusCode::ResourceExhausted,

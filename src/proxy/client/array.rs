@@ -28,7 +28,7 @@ impl RemoteArray {
         self.handle
     }
 
-    /// What it is.
+    /// Element type, shape and sharding.
     #[must_use]
     pub const fn spec(&self) -> &ArraySpec {
         &self.spec
@@ -46,7 +46,7 @@ impl RemoteArray {
         self.spec.shape()
     }
 
-    /// How it is spread over devices.
+    /// Sharding over devices.
     #[must_use]
     pub const fn sharding(&self) -> &Sharding {
         self.spec.sharding()

@@ -1,4 +1,4 @@
-//! What is asked of a server without a session: which versions it speaks, and how it is.
+//! Queries of a server without a session: its versions and its health.
 
 use super::{ClientOptions, transport};
 use crate::proxy::{
@@ -7,13 +7,13 @@ use crate::proxy::{
     service,
 };
 
-/// Asks the server at `address` which versions both would speak. Nothing else happens there.
+/// Negotiates versions with the server at `address`, and does nothing else there.
 ///
 /// # Errors
 /// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does
 /// not let the client in, or has no room for it (UNAUTHENTICATED, PERMISSION_DENIED,
-/// RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if nobody is there; [`ProxyError::Protocol`] if
-/// the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
+/// RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if there is no server; [`ProxyError::Protocol`]
+/// if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
 pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
     negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
 }
@@ -31,13 +31,13 @@ pub async fn negotiate_with(
     Ok(agreement)
 }
 
-/// Asks the server at `address` whether it takes new sessions. A token is neither needed nor sent;
-/// a certificate is, where the server wants one.
+/// Asks the server at `address` if it takes new sessions. A token is neither needed nor sent; a
+/// certificate is, where the server requires one.
 ///
 /// # Errors
 /// [`ProxyError::Status`] with UNIMPLEMENTED from a server without a health service, with
-/// RESOURCE_EXHAUSTED from one that is asked too much; [`ProxyError::Connection`] if nobody
-/// answers in time; [`ProxyError::Configuration`] for the address.
+/// RESOURCE_EXHAUSTED from one with too many such calls; [`ProxyError::Connection`] if there is no
+/// answer in time; [`ProxyError::Configuration`] for the address.
 pub async fn check_health(address: &str, options: &ClientOptions) -> Result<Health, ProxyError> {
     let unnamed =
         ClientOptions { credentials: options.credentials.without_token(), ..options.clone() };

@@ -1,4 +1,4 @@
-//! Work that has an end on the server: begun, it is brought to its end, whoever waits for it.
+//! Futures of work on the server that complete even if they are dropped.
 
 use std::{
     pin::Pin,
@@ -7,8 +7,7 @@ use std::{
 
 use tokio::runtime::Handle;
 
-/// A future that goes on by itself where nobody waits for it any more. As long as somebody does, it
-/// costs no task of its own.
+/// A future that continues in a task of its own once it is dropped. Until then, it costs no task.
 pub(super) struct Completing<F>
 where
     F: Future<Output: Send + 'static> + Send + 'static,

@@ -41,12 +41,12 @@ use crate::{
 /// Who waits for an answer.
 type Waiter = oneshot::Sender<Result<Response, Status>>;
 
-/// What goes out: requests, with numbers in the order in which they are sent.
+/// The sender: requests, with numbers in the order in which they are sent.
 struct Sending {
     requests: mpsc::UnboundedSender<IfrtRequest>,
     user_context: u64,
     next_op: u64,
-    /// Arrays that nobody has any more, and of which the server has not been told.
+    /// Handles of dropped arrays that the server has not been told of.
     gone: Vec<u64>,
 }
 
@@ -61,8 +61,8 @@ impl Sending {
         (op_id, requests::numbered(op_id, self.user_context, request))
     }
 
-    /// Tells the server of the arrays that nobody has any more. Nobody waits for the answer: a
-    /// server that is gone has none of them.
+    /// Tells the server of the dropped arrays, without waiting for the answer: a server that is
+    /// gone has none of them.
     fn tell_gone(&mut self) {
         if !self.gone.is_empty() {
             let gone = requests::destruct(std::mem::take(&mut self.gone));
@@ -80,7 +80,7 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// How long the server is not told of small arrays that are gone, so that many are one request.
+    /// Time for which news of dropped small arrays is gathered, so that many are one request.
     const GATHERING: Duration = Duration::from_millis(2);
 
     fn lock(&self) -> MutexGuard<'_, Sending> {
@@ -97,7 +97,8 @@ impl Outgoing {
     }
 }
 
-/// Who waits for which answer; why nobody will get one any more.
+/// Pending requests by the number of their answer; or the reason why there will be no further
+/// answer.
 #[derive(Default)]
 struct Waiting {
     by_op: HashMap<u64, Waiter>,
@@ -171,12 +172,12 @@ impl Connection {
         self.runtime.clone()
     }
 
-    /// Whether transfers may bring requests along.
+    /// True if transfers may bring requests along.
     pub(super) const fn takes_requests(&self) -> bool {
         self.extras.takes_requests
     }
 
-    /// The stream of small arrays, for one of so many bytes.
+    /// The stream for small arrays, if one of `bytes` bytes is small enough for it.
     pub(super) fn small_transfers(&self, bytes: Option<u64>) -> Option<&SmallTransfers> {
         let is_small = bytes.is_some_and(|bytes| bytes <= MOST_BYTES);
         (is_small && self.extras.has_small_transfers).then(|| {
@@ -210,7 +211,7 @@ impl Connection {
         self.session.get().copied().unwrap_or_default()
     }
 
-    /// What both sides speak.
+    /// Versions that both sides have agreed upon.
     pub(super) const fn agreement(&self) -> Agreement {
         self.agreement
     }
@@ -278,8 +279,8 @@ impl Connection {
         }
     }
 
-    /// Tells the server to forget an array of so many bytes, if that is known: a large one at once,
-    /// a small one with others that are gone in the same moment.
+    /// Tells the server to delete an array of `bytes` bytes, if the size is known: a large one at
+    /// once, a small one with others that are dropped in the same moment.
     pub(super) fn destruct(&self, handle: u64, bytes: Option<u64>) {
         /// Bytes of an array whose room is not missed for a moment.
         const SMALL: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! How a client proves who it is. Nothing here is ever shown.
+//! Credentials by which a client proves its identity. They are never printed.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 
 use crate::proxy::ProxyError;
 
-/// What a client has to show.
+/// Credentials of a client.
 #[derive(Clone, Default)]
 pub(in crate::proxy) struct Credentials {
     pub(super) token: Option<String>,

@@ -1,4 +1,4 @@
-//! What a server says of its devices and their memories.
+//! Devices of a server and their memories.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::{
 pub struct RemoteDevice {
     /// Its id.
     pub id: DeviceId,
-    /// What kind of device it is.
+    /// Kind of the device.
     pub kind: String,
     /// Its name for people.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct RemoteDevice {
     pub default_memory: Option<i32>,
     /// The ids of its memories.
     pub memories: Vec<i32>,
-    /// What else is said of it.
+    /// Further attributes.
     pub attributes: AttributeMap,
 }
 
@@ -33,7 +33,7 @@ pub struct RemoteDevice {
 pub struct RemoteMemory {
     /// Its id.
     pub id: i32,
-    /// What kind of memory it is.
+    /// Kind of the memory.
     pub kind: MemoryKind,
     /// The devices that use it.
     pub devices: Vec<DeviceId>,

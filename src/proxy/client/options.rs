@@ -1,18 +1,18 @@
-//! How a client connects.
+//! Options of a client's connection.
 
 use std::time::Duration;
 
 use super::credentials::Credentials;
 use crate::{ifrt::AttributeMap, proxy::Ranges};
 
-/// How to connect.
+/// Options of a client's connection.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// What to offer.
+    /// Versions to offer.
     pub(in crate::proxy) ranges: Ranges,
-    /// What the server is told of this client.
+    /// Attributes of this client for the server.
     pub(in crate::proxy) initialization_data: AttributeMap,
-    /// How long connecting, the handshake and the first answer may take, each.
+    /// Time limit for connecting, for the handshake, and for the first answer, each.
     pub(in crate::proxy) timeout: Duration,
     /// The certificates to trust, in PEM. Needed for `https://` addresses: none is trusted by
     /// itself.

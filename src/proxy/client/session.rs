@@ -172,7 +172,7 @@ impl Client {
         &self.memories
     }
 
-    /// What else the server says of itself.
+    /// Further attributes of the server.
     #[must_use]
     pub fn attributes(&self) -> &AttributeMap {
         &self.attributes
@@ -231,8 +231,7 @@ impl Client {
         let request = Request::MakeArrayFromHostBufferRequest(request);
         if connection.takes_requests() {
             let own = Arc::clone(connection);
-            // Where nobody waits for it any more, what it has made is freed, and never before it is
-            // made.
+            // If this future is dropped, the new array is deleted, and never before it is made.
             return Completing::new(connection.runtime(), async move {
                 match own.store(handle, bytes, Some(request)).await {
                     Ok(()) => Ok(array),

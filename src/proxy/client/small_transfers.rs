@@ -26,7 +26,7 @@ use crate::{
 
 type Waiter = oneshot::Sender<Result<Bytes, Status>>;
 
-/// Who waits for which answer; whether nobody will get one any more.
+/// Pending transfers by the number of their answer; or that there will be no further answer.
 #[derive(Default)]
 struct Waiting {
     by_op: HashMap<u64, Waiter>,

@@ -125,8 +125,8 @@ impl Connection {
         self.look_up(request, transfer.request.take(), expected).await
     }
 
-    /// Deletes a host buffer. Nobody waits for it: what does not arrive any more goes with the
-    /// session.
+    /// Deletes a host buffer without waiting for the answer: a request that does not arrive any
+    /// more is settled by the end of the session.
     fn forget(&self, request: GrpcHostBufferDeleteRequest) {
         let transport = self.transport.clone();
         tokio::spawn(async move {

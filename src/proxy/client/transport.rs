@@ -80,7 +80,7 @@ impl Transport {
     }
 }
 
-/// Whether an answer has its status at its beginning, and nothing after that.
+/// True if an answer has its status at its beginning, and nothing after that.
 pub(super) fn is_over(answer: &http::Response<Body>) -> bool {
     answer.headers().contains_key(service::GRPC_STATUS)
 }
@@ -89,11 +89,11 @@ pub(super) fn is_over(answer: &http::Response<Body>) -> bool {
 /// Frames of 16 KiB, which is what HTTP/2 begins with, cost a call of the system each.
 const FRAME_BYTES: u32 = service::CHUNK_BYTES as u32;
 
-/// Connects. Nothing is asked of the server yet.
+/// Connects, without a request to the server.
 ///
 /// # Errors
 /// [`ProxyError::Configuration`] for the address, a certificate or a token;
-/// [`ProxyError::Connection`] if nobody answers in time.
+/// [`ProxyError::Connection`] if there is no answer in time.
 pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Transport, ProxyError> {
     let invalid = |reason: String| ProxyError::configuration("the address", address, reason);
     let rest = address.strip_prefix("grpc://").or_else(|| address.strip_prefix("http://"));
@@ -174,7 +174,7 @@ where
 /// Why a call has no answer.
 struct Failure {
     status: Status,
-    /// Whether no server said so: the connection broke off.
+    /// True if the connection broke off without a status of the server.
     broke: bool,
 }
 
@@ -197,7 +197,7 @@ where
     })
 }
 
-/// What our server does and others do not.
+/// Features of this library's server beyond the protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extras {
     /// Transfers may bring requests along.
@@ -206,7 +206,7 @@ pub(super) struct Extras {
     pub(super) has_small_transfers: bool,
 }
 
-/// What to do where a server is there, and ends the connection without a word.
+/// Remedy for a server that closes the connection without a message.
 fn remedy(address: &str, options: &ClientOptions) -> &'static str {
     let encrypted = address.starts_with("https://");
     match (encrypted, &options.credentials.certificate) {

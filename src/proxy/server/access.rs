@@ -120,7 +120,7 @@ impl Tokens {
     }
 }
 
-/// What a client must have to get in, beside a certificate.
+/// Requirements for access, beside a certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     tokens: RwLock<Option<Arc<Tokens>>>,
@@ -128,7 +128,7 @@ pub(crate) struct Access {
     late: bool,
 }
 
-/// What a client has shown.
+/// Credential that a client has presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// None is wanted.
@@ -152,7 +152,7 @@ impl Access {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
     }
 
-    /// Whether a client that gave this token would still get in.
+    /// True if a client that gave this token would still be admitted.
     pub(crate) fn holds(&self, token: Option<&Digest>) -> bool {
         match (self.tokens(), token) {
             (None, _) => true,

@@ -21,7 +21,7 @@ pub(crate) struct Budget {
     /// The name of the limit, for those who meet it.
     limit: &'static str,
     amount: u64,
-    /// What is counted as one: bytes come in pages.
+    /// Size of a permit: bytes are counted in pages.
     page: u64,
     pages: Arc<Semaphore>,
 }
@@ -100,7 +100,7 @@ impl HostBudgets {
     }
 }
 
-/// What may be held at a time: by one peer, or by all together.
+/// Limits on resources that are held at a time: by one peer, or by all together.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     pub(crate) connections: Budget,
@@ -118,7 +118,7 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// Of all together.
+    /// Budgets of all peers together.
     pub(crate) fn of_all(limits: &Limits) -> Self {
         Self {
             connections: Budget::count("connections", limits.connections),
@@ -135,7 +135,7 @@ impl Budgets {
         }
     }
 
-    /// Of a peer.
+    /// Budgets of one peer.
     pub(crate) fn of_peer(limits: &Limits) -> Self {
         Self {
             connections: Budget::count("peer-connections", limits.peer_connections),
@@ -170,7 +170,7 @@ pub(crate) struct Account {
     peer: Option<Arc<Peer>>,
 }
 
-/// What was taken from an account, given back on drop.
+/// Permit for an amount of an account, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Holding {
     shares: SmallVec<[OwnedSemaphorePermit; 3]>,
@@ -280,12 +280,12 @@ pub(crate) struct Share {
 /// Room that programs take for themselves while they run.
 #[derive(Debug, Default)]
 pub(crate) struct Insides {
-    /// How many programs have some.
+    /// Number of programs that have taken room.
     taken: AtomicUsize,
     given_back: Notify,
 }
 
-/// What a program has taken for itself, given back on drop.
+/// Room that a program has taken for itself, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Inside {
     held: Option<Holding>,
@@ -432,7 +432,7 @@ mod tests {
         assert!(!next.is_finished());
         drop(first);
         next.await.unwrap().unwrap();
-        // Nobody is left who could give the rest back.
+        // No holder is left that could return the rest.
         assert!(insides.take(limit, || account.take_now(8192)).await.is_err());
         drop(array);
         assert!(insides.take(limit, || account.take_now(8192)).await.is_ok());

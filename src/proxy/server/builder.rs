@@ -1,4 +1,4 @@
-//! How a server is made.
+//! Configuration and construction of a server.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -126,10 +126,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Where tokens are wanted, also takes sessions that give theirs in the initialization data,
-    /// under `serdes.token`: the clients of jaxlib cannot send metadata. The server then tells
-    /// anyone its versions, and the host buffers of such a session are for whoever knows its id,
-    /// which cannot be guessed, and comes from the same address.
+    /// Also admits, where tokens are required, sessions that give theirs in the initialization
+    /// data, under `serdes.token`: the clients of jaxlib cannot send metadata. The server then
+    /// gives its versions to unauthenticated clients, and the host buffers of such a session to any
+    /// client at the same address that knows its id, which cannot be guessed.
     #[must_use]
     pub fn session_tokens(mut self) -> Self {
         self.session_tokens = true;

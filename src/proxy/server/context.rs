@@ -1,5 +1,4 @@
-//! What all sessions work with: the devices, the limits, what is counted, and the lanes to the
-//! plug-in.
+//! Shared context of all sessions: devices, limits, metrics, and the lanes to the plug-in.
 //!
 //! This part must never know a session, a request, a connection or the state.
 
@@ -26,44 +25,44 @@ use super::{
 };
 use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
 
-/// What all sessions work with.
+/// Shared context of all sessions.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) limits: Limits,
     pub(crate) devices: Arc<Devices>,
     pub(crate) gauges: Arc<Gauges>,
-    /// Of all together.
+    /// Budgets of all peers together.
     pub(crate) budgets: Budgets,
-    /// Whether the server is to stop, and takes no new sessions.
+    /// True once the server is to stop, and takes no new sessions.
     pub(crate) draining: watch::Sender<bool>,
-    /// Whether the server stops.
+    /// True once the server stops.
     pub(crate) stop: watch::Sender<bool>,
     turns: Arc<Turns>,
     /// Lanes of their own for what takes long: nothing else waits for a compiler.
     compilers: Arc<Turns>,
     /// And for programs that call functions of their clients: a plug-in may wait for a client then.
     callers: Arc<Turns>,
-    /// Of small transfers between the host and a device.
+    /// Latency estimate of small transfers between the host and a device.
     pub(crate) transfers: Pace,
     /// Calls that are over at once, as a rule.
     passing: Passing,
     /// The order in which programs on several devices are launched.
     pub(crate) launches: Launches,
-    /// What programs that run have taken for themselves.
+    /// Room that running programs have taken for themselves.
     pub(crate) insides: Arc<Insides>,
     pub(crate) compilation: Compilation,
 }
 
-/// How programs are compiled.
+/// Settings for compiling programs.
 #[derive(Debug, Default)]
 pub(crate) struct Compilation {
     /// Who writes programs for the plug-in where that is not done here.
     pub(crate) bridge: Option<Arc<dyn ProgramBridge>>,
     /// Who compiles them first.
     pub(crate) trials: Trials,
-    /// Which options of clients are taken.
+    /// Rules for the compile options of clients.
     pub(crate) rules: OptionRules,
-    /// Whether programs are portable artifacts of StableHLO and nothing else.
+    /// True if programs must be portable artifacts of StableHLO.
     pub(crate) portable_only: bool,
 }
 
@@ -182,8 +181,8 @@ impl Context {
         turn: Turn,
         mut step: impl FnMut() -> Result<Option<T>, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        // Goes with this future: where nobody waits for the result any more, no further piece is
-        // done.
+        // Dropped with this future: once the caller no longer waits for the result, no further
+        // piece is done.
         let awaited = Arc::new(());
         loop {
             let lane = self.turns.take(turn).await;
@@ -215,7 +214,7 @@ async fn on_lane<T: Send + 'static>(
 ) -> Result<T, Status> {
     let lane = turns.take(turn).await;
     let work = move || {
-        // Nobody else has it until this is done, though its session may be over before.
+        // The lane is held until this is done, even if the session is over before.
         let _lane = lane;
         work()
     };

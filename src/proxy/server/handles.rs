@@ -1,5 +1,4 @@
-//! Numbers that stand for things of a session, and that nobody can guess where the server makes
-//! them.
+//! Handles of a session's objects; those that the server makes cannot be guessed.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -8,7 +7,7 @@ use crate::{codec::Status, proxy::status::status};
 /// Handles from here on are the server's; those below are the client's choice.
 pub(crate) const SERVER_HANDLES: u64 = 1 << 63;
 
-/// A number that nobody can guess, and not 0.
+/// A random number other than 0, which cannot be guessed.
 ///
 /// # Errors
 /// INTERNAL if the system gives no random numbers.

@@ -23,8 +23,8 @@ impl Launches {
         Self { devices: (0..devices).map(|_| Arc::default()).collect() }
     }
 
-    /// Waits until nobody else launches a program on several devices of which one is among these.
-    /// A program on one device waits for nobody.
+    /// Waits until no other launch is in progress on several devices of which one is among these. A
+    /// program on one device does not wait.
     pub(crate) async fn take(&self, devices: &[usize]) -> Launching {
         let mut devices = devices.to_vec();
         // All take them in the same order, so that no two wait for each other.

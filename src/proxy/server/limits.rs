@@ -1,4 +1,4 @@
-//! What clients may make a server hold, and for how long.
+//! Limits on the resources that clients may hold, and on times.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serdes_host_memory::available_memory;
 
 use crate::proxy::ProxyError;
 
-/// What clients may make a server hold, and for how long.
+/// Limits on the resources that clients may make a server hold, and on times.
 ///
 /// Most things have a limit for a session, for a peer (a client certificate, a token, or else an
 /// address, with all its sessions and connections) and for all. What is larger than one of them
@@ -85,39 +85,39 @@ pub struct Limits {
     pub peer_executions: usize,
     /// The same of a session.
     pub executions_per_session: usize,
-    /// How long a client waits for a program to be compiled. A compiler in a process of its own
+    /// Longest compilation that a client waits for. A compiler in a process of its own
     /// ([`ServerBuilder::trial_compiler`](super::ServerBuilder::trial_compiler)) is stopped then;
     /// one in this process keeps its place among those that compile until it ends.
     pub compilation_timeout: Duration,
-    /// How long a client waits for a program that it runs. The program itself cannot be stopped: it
+    /// Longest run of a program that a client waits for. The program itself cannot be stopped: it
     /// keeps its place among those that run until it ends.
     pub execution_timeout: Duration,
-    /// How long a program waits for its client, where it calls a function of it.
+    /// Longest time that a program waits for its client, where it calls a function of it.
     pub callback_timeout: Duration,
-    /// How long a client may take to say who it is: the handshakes of TLS and HTTP/2, the first
-    /// call of a connection, and the first request of a session.
+    /// Longest time until a client has identified itself: the handshakes of TLS and HTTP/2, the
+    /// first call of a connection, and the first request of a session.
     pub handshake_timeout: Duration,
-    /// How long a connection without a call stays; its client connects anew when it has one.
+    /// Time after which a connection without a call is closed; its client connects anew for its
+    /// next call.
     pub connection_idle_timeout: Duration,
-    /// How long a session that holds nothing stays without a request.
+    /// Time after which a session without a request is closed if it holds nothing.
     pub session_idle_timeout: Duration,
-    /// How long a session may be open in all.
+    /// Longest life of a session.
     pub session_timeout: Duration,
-    /// How long an array waits for its data, and a buffer for room.
+    /// Longest time that an array waits for its data, and a buffer for room.
     pub host_buffer_timeout: Duration,
-    /// How long a transfer or a message may stand still.
+    /// Longest pause within a transfer or a message.
     pub idle_timeout: Duration,
-    /// How often a silent connection is asked whether its client is still there, and how long the
-    /// answer may take.
+    /// Time without traffic after which a connection is pinged, and longest wait for the answer.
     pub keepalive: Duration,
-    /// How long open sessions may go on when the server is to stop; no new one is opened
+    /// Time that open sessions may go on when the server is to stop; no new one is opened
     /// meanwhile. By default they end at once.
     pub drain_timeout: Duration,
-    /// How long saving the state may take when the server stops, all tries together. With
-    /// `drain_timeout` and `stop_timeout` it should be less than what a service manager waits
-    /// before it kills.
+    /// Longest save of the state when the server stops, all tries together. With `drain_timeout`
+    /// and `stop_timeout` it should be less than the time that a service manager waits before it
+    /// kills.
     pub save_timeout: Duration,
-    /// How long requests in progress may take when the server stops.
+    /// Longest time that requests in progress may take when the server stops.
     pub stop_timeout: Duration,
 }
 
@@ -372,7 +372,7 @@ impl Limits {
         numbers.collect()
     }
 
-    /// How long a client waits for a program that it runs, if that has an end.
+    /// The execution timeout, if it is finite.
     pub(crate) fn execution_limit(&self) -> Option<Duration> {
         Some(self.execution_timeout).filter(|limit| *limit < FOREVER)
     }

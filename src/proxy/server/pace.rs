@@ -1,21 +1,20 @@
-//! How long calls of a kind into the plug-in took, and how many are made on the runtime's own
-//! threads.
+//! Latency estimates of calls into the plug-in, and a limit on calls on the runtime's own threads.
 
 use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
-/// How long calls of a kind took: the last one says what the next is taken for.
+/// Latency estimate of a kind of call: the duration of the last one.
 ///
-/// A quick call is made on the thread that asks for it, for another thread costs more than the
-/// call. Nothing stands still if it turns out to be slow: the runtime gives the thread's other
-/// tasks to another one. But nobody can give it up before it ends. To give them away costs more
-/// than a call that is over at once: such a one is made without, and a thread of the runtime is as
-/// good as lost if it never ends; [`Passing`] says how many may be.
+/// A quick call is made on the calling thread, because a switch of threads costs more than the
+/// call. The runtime is told of it, so that it moves the thread's other tasks to another thread;
+/// but the call cannot be abandoned before it ends. Moving the tasks costs more than a momentary
+/// call: such a call is made without, and blocks its thread of the runtime if it never ends;
+/// [`Passing`] limits their number.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Of the last one, in nanoseconds; endless before the first.
+    /// Duration of the last call, in nanoseconds; the maximum before the first.
     last: AtomicU64,
 }
 
@@ -35,17 +34,17 @@ impl Pace {
     /// Shorter than it takes another thread to begin with something.
     const INSTANT: Duration = Duration::from_micros(5);
 
-    /// Whether the next call is taken for a quick one: never the first.
+    /// True if the next call is expected to be quick; false before the first.
     pub(crate) fn is_quick(&self) -> bool {
         self.last() < Self::QUICK
     }
 
-    /// Whether it is taken for one that is over at once.
+    /// True if it is expected to end sooner than the thread's other tasks could be moved.
     pub(crate) fn is_momentary(&self) -> bool {
         self.last() < Self::MOMENT
     }
 
-    /// Whether nobody could do anything else meanwhile.
+    /// True if it is expected to end sooner than another thread could begin with something.
     pub(crate) fn is_instant(&self) -> bool {
         self.last() < Self::INSTANT
     }
@@ -73,7 +72,7 @@ pub(crate) struct Passing(AtomicUsize);
 pub(crate) struct Passes<'a>(&'a Passing);
 
 impl Passing {
-    /// One more on a runtime with so many threads, if there is a place.
+    /// Admits one more call on a runtime of `threads` threads, if one is left.
     pub(crate) fn take(&self, threads: usize) -> Option<Passes<'_>> {
         let one_more = |calls: usize| (calls + 1 < threads).then_some(calls + 1);
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);

@@ -19,9 +19,9 @@ use super::{
 /// Who a client is: what it has proved, or else where it comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Of its certificate, which the server has verified.
+    /// Digest of its certificate, which the server has verified.
     pub(crate) certificate: Option<Digest>,
-    /// Of its token.
+    /// Digest of its token.
     pub(crate) token: Option<Digest>,
     /// The token came with the session alone: other calls of this client have none.
     pub(crate) late: bool,
@@ -39,7 +39,7 @@ impl Identity {
         Self::at(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
-    /// Whether a call of `caller` may reach a session of this one.
+    /// True if a call of `caller` may reach a session of this identity.
     pub(crate) fn admits(&self, caller: &Self) -> bool {
         if self.certificate != caller.certificate {
             return false;
@@ -52,8 +52,8 @@ impl Identity {
         }
     }
 
-    /// What a state says whose an array is, of a client that has proved something: a hash of it,
-    /// the same on every server.
+    /// Owner's name in a state for arrays of an authenticated client: a hash of its identity, the
+    /// same on every server.
     pub(crate) fn owner(&self) -> Option<String> {
         let proofs = [self.certificate, self.token];
         proofs.iter().any(Option::is_some).then(|| {

@@ -30,7 +30,7 @@ pub(crate) struct Registry {
     pub(crate) access: Access,
     pub(crate) peers: Peers,
     pub(crate) state: Arc<State>,
-    /// Where clients on this machine may leave large host buffers.
+    /// Directory in which clients on this machine may leave large host buffers.
     pub(crate) transfer_directory: Option<PathBuf>,
     open: Mutex<HashMap<u64, Arc<Session>>>,
     /// Told when a session is over.
@@ -55,7 +55,7 @@ impl Registry {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether new sessions are taken.
+    /// Checks that new sessions are taken.
     ///
     /// # Errors
     /// UNAVAILABLE while the server waits for its sessions to end.

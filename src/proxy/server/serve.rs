@@ -39,13 +39,13 @@ impl Server {
         Self { registry, tls }
     }
 
-    /// What it holds at the moment.
+    /// Gauges and counters at the moment.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.registry.context.gauges.read()
     }
 
-    /// What it speaks.
+    /// Supported protocol and format versions.
     #[must_use]
     pub fn ranges(&self) -> Ranges {
         self.registry.ranges
@@ -68,7 +68,7 @@ impl Server {
         saved
     }
 
-    /// What clients may make it hold, with what its devices leave open.
+    /// Limits of the server, completed by defaults from its devices.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.registry.context.limits
@@ -109,7 +109,7 @@ impl Server {
         self.registry.state.abandon();
     }
 
-    /// How long [`serve`](Self::serve) may go on after its `shutdown` is done.
+    /// Longest time that [`serve`](Self::serve) may go on after its `shutdown` is done.
     #[must_use]
     pub fn stop_limit(&self) -> Duration {
         let limits = &self.registry.context.limits;
@@ -118,9 +118,9 @@ impl Server {
         limits.drain_timeout.saturating_add(saving).saturating_add(limits.stop_timeout)
     }
 
-    /// Serves the page of its [`Metrics`] at `/metrics`, in the text format of Prometheus, to
-    /// whoever connects to `listener` and asks by HTTP/1, until [`serve`](Self::serve) stops. The
-    /// page says how much there is, and of no client who it is or what it sends.
+    /// Serves the page of its [`Metrics`] at `/metrics`, in the text format of Prometheus, to every
+    /// HTTP/1 client of `listener`, until [`serve`](Self::serve) stops. The page has amounts only,
+    /// and neither identities nor data of clients.
     ///
     /// # Errors
     /// [`ProxyError::System`] if the listener fails.

@@ -125,7 +125,7 @@ impl Turns {
 }
 
 impl State {
-    /// Takes a lane for one who waits for nobody, if one is free for it.
+    /// Takes a lane for a request that does not wait, if one is free for it.
     fn take_now(&mut self, turn: Turn) -> bool {
         let may = match self.free {
             0 => false,
@@ -160,7 +160,7 @@ impl State {
 }
 
 impl Lane {
-    /// Whether somebody waits for a lane.
+    /// True if a request waits for a lane.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.turns.lock().waiting.order.is_empty()
     }

@@ -35,7 +35,7 @@ impl Array {
         self.spec.sharding()
     }
 
-    /// Which part of the array each shard is.
+    /// Part of the array that each shard holds.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if the sharding does not say it.

@@ -28,7 +28,7 @@ pub(crate) enum ServedDevice {
 #[derive(Debug)]
 pub(crate) struct PjrtDevice {
     default: pjrt::MemorySpace,
-    /// Those that the plug-in calls as clients do, beside the default memory.
+    /// Memories beside the default one that the plug-in names as clients do.
     others: Vec<(Kind, pjrt::MemorySpace)>,
 }
 
@@ -47,8 +47,7 @@ impl PjrtDevice {
         Ok(Self { default, others })
     }
 
-    /// Where arrays of a kind of memory lie: in the default memory, where the plug-in does not have
-    /// the kind.
+    /// Memory for arrays of a memory kind: the default memory, where the plug-in lacks the kind.
     pub(crate) fn space(&self, kind: Kind) -> &pjrt::MemorySpace {
         let own = self.others.iter().find(|(other, _)| *other == kind);
         own.map_or(&self.default, |(_, space)| space)
@@ -71,15 +70,15 @@ impl ServedDevice {
 #[derive(Debug)]
 pub(crate) struct Devices {
     devices: Vec<ServedDevice>,
-    /// What clients call each of them: what the plug-in does, for programs name devices as well; or
-    /// their places in the list, where it has no numbers.
+    /// Id of each device for clients: that of the plug-in, because programs name devices as well;
+    /// or its place in the list, where the plug-in has no ids.
     ids: Vec<DeviceId>,
     platform: String,
-    /// What kind of hardware each device is: what it says itself, or the type of the platform's
+    /// Kind of each device's hardware: as the plug-in names it, or the type of the platform's
     /// devices.
     kinds: Vec<String>,
     version: String,
-    /// What compiles and runs programs.
+    /// The PJRT client that compiles and runs programs.
     client: Option<pjrt::Client>,
 }
 
@@ -157,7 +156,7 @@ impl Devices {
         self.devices.len()
     }
 
-    /// What compiles and runs programs on these devices, if anything does.
+    /// The PJRT client that compiles and runs programs on these devices, if there is one.
     pub(crate) const fn client(&self) -> Option<&pjrt::Client> {
         self.client.as_ref()
     }
@@ -188,12 +187,12 @@ impl Devices {
             .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
     }
 
-    /// What clients call the devices, in the order of the list.
+    /// Ids of the devices for clients, in the order of the list.
     pub(crate) fn ids(&self) -> Vec<i32> {
         self.ids.iter().map(|id| id.0).collect()
     }
 
-    /// What clients call the device of a place in the list.
+    /// Id for clients of the device at a place in the list.
     pub(crate) fn id(&self, place: usize) -> DeviceId {
         // A place is one of a device that was found by its id.
         self.ids.get(place).copied().unwrap_or(DeviceId(-1))
@@ -233,7 +232,7 @@ impl Devices {
         self.devices.get(place)?.kinds().find(|kind| kind.name() == name)
     }
 
-    /// Where the shards of a sharding are, in their order.
+    /// Memories of the shards of a sharding, in their order.
     ///
     /// # Errors
     /// As [`space`](Self::space); INVALID_ARGUMENT if there is no device or one is named twice.
@@ -258,8 +257,7 @@ impl Devices {
         Ok(spaces)
     }
 
-    /// Whether arrays of strings can be made: for devices whose memory a host's strings may live
-    /// in.
+    /// True if arrays of strings can be made: for devices whose memory may hold a host's strings.
     pub(crate) fn take_strings(&self) -> bool {
         self.kinds.iter().all(|kind| kind == "cpu")
     }
@@ -334,7 +332,7 @@ fn local_hardware_id(device: &ServedDevice) -> Option<i32> {
     }
 }
 
-/// How many bytes of memory a device has, if it says that.
+/// Size of a device's memory in bytes, if the plug-in gives it.
 fn limit_of(device: &PjrtDevice) -> Option<i64> {
     device.default.device().memory_statistics().ok()??.bytes_limit
 }
@@ -349,8 +347,8 @@ impl DeviceLookup for Devices {
     }
 }
 
-/// What a client of JAX wants to know of a PJRT client: what the plug-in says of itself, and what
-/// the proxy can do with it.
+/// Attributes of a PJRT client for clients of JAX: those of the plug-in, and those for features of
+/// the proxy.
 fn client_attributes(client: &pjrt::Client) -> Vec<(String, AttributeValue)> {
     let said = client.plugin().attributes().iter();
     let mut attributes: Vec<_> =
@@ -377,7 +375,7 @@ pub(crate) fn attribute(value: &pjrt::Value) -> AttributeValue {
     }
 }
 
-/// What a device says of itself.
+/// Attributes of a device, from its description.
 fn attributes_of(device: &ServedDevice) -> AttributeMap {
     let device = match device {
         ServedDevice::StreamExecutor(device) => device,

@@ -11,7 +11,7 @@ use crate::{
 /// the caches of a processor.
 pub(crate) const STEP: usize = 4 << 20;
 
-/// How an element lies in memory.
+/// Memory representation of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// That many bytes; elements smaller than a byte have one each.
@@ -38,7 +38,7 @@ pub(crate) fn item_size(dtype: DType) -> Result<Item, Status> {
     }
 }
 
-/// What a device is to hold of a shard.
+/// Contents of a device's memory for a shard.
 ///
 /// # Errors
 /// INTERNAL for elements that have no place on a device, or more of them than any memory has.

@@ -1,5 +1,5 @@
-//! Where the bytes of shards are: on a device or in its pinned host memory; and shards whose bytes
-//! are still on their way.
+//! Memory of shards, on a device or in its pinned host memory, and shards whose bytes have not
+//! arrived yet.
 
 use std::sync::Arc;
 
@@ -210,7 +210,8 @@ impl Memory {
         Self { bytes, contents, computed: None, _share: share, _counted: counted }
     }
 
-    /// What a program writes into an array of a device, or has written; `computed` is done then.
+    /// Memory that a program writes or has written on a device; `computed` completes when it is
+    /// written.
     pub(crate) fn of_program(
         array: Array,
         contents: Contents,
@@ -308,7 +309,8 @@ impl Memory {
         }
     }
 
-    /// How many bytes are read of it at a time: a few, or all where its plug-in has no parts.
+    /// Number of bytes that are read of it at a time: a few, or all where its plug-in reads arrays
+    /// only as a whole.
     pub(crate) fn step(&self) -> u64 {
         match &self.bytes {
             Bytes::Pjrt(array) if array.is_read_whole() => u64::MAX,
@@ -316,7 +318,7 @@ impl Memory {
         }
     }
 
-    /// What it holds.
+    /// Type and shape of its contents.
     pub(crate) const fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -361,7 +363,7 @@ impl Buffer {
         (promise, Self { is_of_program: true, ..buffer })
     }
 
-    /// Whether a program writes it, so that it comes whatever its client does.
+    /// True if a program writes it, so that it arrives whatever its client does.
     pub(crate) const fn is_of_program(&self) -> bool {
         self.is_of_program
     }
@@ -406,10 +408,10 @@ impl Buffer {
         self.memory.wait().await
     }
 
-    /// The memory that is there, and whether nobody else has it or ever will.
+    /// The memory, and if this is its only reference.
     ///
     /// # Errors
-    /// Why it is not there; INTERNAL if it is to come.
+    /// The reason why it is not there; INTERNAL if it has not arrived yet.
     pub(crate) fn into_place(self) -> Result<Place, Status> {
         let (memory, is_sole) = match Arc::try_unwrap(self.memory) {
             Ok(promised) => (promised.now(), true),
@@ -427,7 +429,7 @@ impl Buffer {
 /// Memory that a program is given.
 #[expect(clippy::large_enum_variant, reason = "one lives at a time, while a program is launched")]
 pub(crate) enum Place {
-    /// Nobody else has it: it may be written over.
+    /// The only reference: the memory may be overwritten.
     Sole(Memory),
     Shared(Arc<Memory>),
 }

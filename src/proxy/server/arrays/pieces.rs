@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{codec::Status, ifrt::IndexDomain, proxy::status::status};
 
-/// What comes next of bytes that are on their way.
+/// Result of asking for the next bytes of a stream.
 #[derive(Debug)]
 pub(crate) enum Next {
     Bytes(Bytes),
@@ -33,7 +33,8 @@ pub(crate) trait Pieces: Send {
 pub(crate) struct MemoryReader {
     memory: Arc<Memory>,
     next: u64,
-    /// What was read last and before: its memory is used again when nobody has it any more.
+    /// The last two pieces that were read: their memory is reused once no other reference to it is
+    /// left.
     last: [Bytes; 2],
 }
 
@@ -63,7 +64,7 @@ impl Pieces for MemoryReader {
     }
 }
 
-/// What a block is taken from.
+/// Source of a block.
 enum Source {
     Memory(Arc<Memory>),
     Host(Box<dyn Pieces>),
@@ -73,7 +74,7 @@ enum Source {
 struct Block {
     source: Source,
     region: Region,
-    /// Where it begins in the source, and in the target.
+    /// Origin of the block in the source, and in the target.
     from: Vec<i64>,
     to: Vec<i64>,
     shape: Vec<i64>,
@@ -87,7 +88,7 @@ struct Open {
     left: Vec<Part>,
 }
 
-/// How far a source has been read.
+/// Progress of reading a source.
 enum Reading {
     Memory { bytes: Vec<u8>, filled: usize },
     Pieces(Vec<Bytes>),

@@ -98,7 +98,7 @@ impl Region {
         self.item
     }
 
-    /// Whether this is row-major without gaps.
+    /// True if the region is row-major without gaps.
     pub(crate) fn is_dense(&self) -> bool {
         self.bytes == 0
             || Self::dense(&self.shape, self.item).is_ok_and(|dense| {
@@ -107,8 +107,8 @@ impl Region {
             })
     }
 
-    /// Whether a block lies inside of this region of such elements, and the region inside of so
-    /// many bytes.
+    /// True if a block lies inside this region of elements of `item` bytes, and the region inside
+    /// `memory` bytes.
     fn has(&self, origin: &[i64], shape: &[i64], item: usize, memory: usize) -> bool {
         origin.len() == shape.len()
             && self.shape.len() == shape.len()
@@ -119,8 +119,8 @@ impl Region {
             })
     }
 
-    /// How a block of both regions is copied: the bytes of a run, and the dimensions that count
-    /// runs, as their lengths and their steps in each of the regions.
+    /// Loop nest for copying a block between both regions: bytes of a contiguous run, and for each
+    /// dimension of runs its length and its steps in both regions.
     fn runs(&self, target: &Self, shape: &[i64]) -> (usize, Vec<(usize, usize, usize)>) {
         // Dimensions of one element do not move; those at the end that lie close in both are one
         // run.

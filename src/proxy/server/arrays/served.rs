@@ -6,9 +6,9 @@ use crate::{pjrt::Client, stream_executor::Plugin};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ServedDevices {
-    /// Those of a StreamExecutor plug-in.
+    /// Devices of a StreamExecutor plug-in.
     Plugin(Plugin),
-    /// Those of a PJRT client that this process can use.
+    /// Devices of a PJRT client that this process can use.
     Client(Client),
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn pick_strings(
     picked.collect::<Option<_>>().ok_or_else(|| status!(Internal, "{domain} is outside of {shape}"))
 }
 
-/// Where the elements of a part are among all elements, in row-major order.
+/// Positions of the elements of a part among all elements, in row-major order.
 pub(crate) fn positions(shape: &Shape, domain: &IndexDomain) -> Result<Vec<usize>, Status> {
     let count = domain.shape().element_count().map_err(|error| error.to_status())?;
     let mut positions = Vec::new();

@@ -1,4 +1,4 @@
-//! What a server holds at the moment, counted.
+//! Gauges of the resources that a server holds, and counters of events.
 
 use std::{
     sync::{
@@ -10,7 +10,7 @@ use std::{
 
 use super::series::RequestSeries;
 
-/// What a server holds. All of it goes back to nothing when the last session is over.
+/// Resources that a server holds. All gauges return to zero when the last session is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -50,7 +50,7 @@ pub struct Metrics {
     pub connections: u64,
     /// Connections that were accepted since the start.
     pub connections_accepted: u64,
-    /// Of these, those that ended before their clients had shown who they are, or for which there
+    /// Connections that ended before their clients had identified themselves, or for which there
     /// was no room.
     pub connections_refused: u64,
     /// Calls without the right token since the start.
@@ -67,7 +67,7 @@ pub struct Metrics {
     pub last_save: u64,
 }
 
-/// What is counted, as it is counted.
+/// Gauges and counters as they are updated.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) sessions: AtomicU64,

@@ -1,8 +1,8 @@
-//! What a server counts, and how it tells it.
+//! Metrics of a server, and their page.
 //!
-//! `gauges` are what it holds and what has happened since its start; `series` are the requests of
-//! each kind; `page` writes both for Prometheus. This part must never know a session, a request or
-//! a connection: whoever has something to count brings it here.
+//! `gauges` has the resources that it holds and its events since its start; `series` are the
+//! requests of each kind; `page` writes both for Prometheus. This part must never know a session, a
+//! request or a connection: other parts report their counts here.
 
 mod gauges;
 mod page;

@@ -1,8 +1,7 @@
 //! The page of metrics, in the text format of Prometheus (version 0.0.4).
 //!
-//! A label is a name of the program: a kind of request, a code, a limit. What a client sends, and
-//! what says who it is, is never on the page, so that it stays small and may be read by whoever
-//! looks after the server.
+//! A label is a name of the program: a kind of request, a code, a limit. Data and identities of
+//! clients are never on the page, so that it stays small and may be read by every operator.
 
 use std::fmt::{self, Write as _};
 
@@ -15,10 +14,10 @@ use super::{
 /// The type of the page.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What stands before the name of each metric.
+/// Prefix of the name of each metric.
 const PREFIX: &str = "serdes_proxy";
 
-/// What a metric is.
+/// Type of a metric.
 #[derive(Clone, Copy)]
 enum Kind {
     Counter,
@@ -97,12 +96,12 @@ const NUMBERS: &[Number] = &[
     ),
 ];
 
-/// What a page says beside what is counted.
+/// Facts about the server that are no metrics.
 pub(crate) struct Server<'a> {
     pub(crate) gauges: &'a Gauges,
     pub(crate) limits: &'a [(&'static str, Option<f64>)],
     pub(crate) devices: usize,
-    /// Whether it is about to stop.
+    /// True if the server is about to stop.
     pub(crate) draining: bool,
 }
 

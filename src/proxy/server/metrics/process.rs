@@ -1,4 +1,4 @@
-//! What the system says of this process, under the names that all exporters use.
+//! Metrics of this process from the operating system, under the names that all exporters use.
 
 /// Bytes in memory and open descriptors; `None` where the system does not tell.
 #[derive(Clone, Copy, Debug, Default)]

@@ -21,13 +21,13 @@ pub(crate) struct RequestSeries(Mutex<BTreeMap<&'static str, Series>>);
 /// The requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
-    /// How many ended with which code.
+    /// Number of requests that ended with each code.
     pub(super) by_code: BTreeMap<StatusCode, u64>,
-    /// How many took no longer than each bound, and longer than the one before.
+    /// Number of requests that took no longer than each bound, and longer than the one before.
     pub(super) by_bound: [u64; BOUNDS.len()],
-    /// How many there were.
+    /// Number of requests.
     pub(super) count: u64,
-    /// How long all of them took together.
+    /// Total duration in seconds.
     pub(super) seconds: f64,
 }
 

@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::proxy::ProxyError;
 
-/// Where connections come from.
+/// A source of connections.
 pub(crate) trait Accept {
     /// The next one.
     ///
@@ -67,7 +67,7 @@ impl<L: Accept> Accepting<L> {
     }
 }
 
-/// Whether an error of `accept` is of the connection that it was to take.
+/// True if the error of `accept` concerns only the connection that it was to return: retry at once.
 pub(crate) fn is_of_peer(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -83,7 +83,7 @@ pub(crate) fn is_of_peer(error: &io::Error) -> bool {
     )
 }
 
-/// Whether no connection will ever come after an error of `accept`.
+/// True if no connection will ever come after the error of `accept`.
 pub(crate) fn is_final(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(error.kind(), Kind::InvalidInput | Kind::NotConnected | Kind::Unsupported)

@@ -23,7 +23,7 @@ pub(crate) struct Call {
     pub(crate) body: Body,
 }
 
-/// What a call is answered.
+/// Answer to a call.
 pub(crate) type Answered = Result<Response<Body>, Status>;
 
 /// The answer of a call that has one.

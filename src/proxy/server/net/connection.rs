@@ -41,7 +41,7 @@ struct Idle {
 /// A call in progress.
 pub(crate) struct Busy {
     connection: Arc<Connection>,
-    /// Whether the connection is young again when it is over.
+    /// True if the end of the call resets the connection's age.
     renews: bool,
 }
 

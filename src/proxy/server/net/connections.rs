@@ -34,8 +34,8 @@ use crate::proxy::{
 const STREAM_WINDOW: u32 = 512 << 10;
 /// Calls at a time on a connection. Those of a client wait there for their turn beyond that.
 const STREAMS: u32 = 128;
-/// Bytes of a connection that may be on the way unread: a store that nobody reads yet fills its
-/// stream's window, and must leave room for the others.
+/// Unread bytes in flight of a connection: a store that is not read yet fills its stream's window,
+/// and must leave room for the others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
 /// Bytes of a frame: with the 16 KiB that HTTP/2 begins with, what arrives has to be put together.
 const FRAME_BYTES: u32 = 256 << 10;
@@ -44,7 +44,7 @@ const FRAME_BYTES: u32 = 256 << 10;
 const HEADER_LIST_BYTES: u32 = 256 << 10;
 /// Connections whose clients have not said yet that they speak HTTP/2.
 const MOST_PENDING: usize = 256;
-/// What every connection begins with.
+/// First bytes of every HTTP/2 connection.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The connections of a listener.
@@ -174,7 +174,7 @@ impl Connections {
     /// Room for one more connection of a peer. Where there is none, one of its own that does
     /// nothing goes.
     async fn room(&self, peer: &Arc<Peer>) -> Option<Holding> {
-        /// How often somebody is asked to go for one that comes.
+        /// Most times that an idle connection is asked to close for a new one.
         const TRIES: usize = 20;
         let levels = vec![
             peer.budgets.connections.clone(),

@@ -1,9 +1,9 @@
-//! Host buffers out of the directory that clients see too.
+//! Host buffers in the directory that the server shares with clients on this machine.
 //!
-//! Whoever may write there is no friend for that: a file may be a link to one that only the server
-//! may read, a pipe that never has a writer, or somebody else's. What is no plain file of a client
-//! of this directory is as if it were not there, and the answer says nothing else, whatever is
-//! behind the name. This part must never know whose the handle is.
+//! The contents of the directory are not trusted: a file may be a link to one that only the server
+//! may read, a pipe without a writer, or of another user. Anything but a plain file of a client of
+//! this directory is treated as missing, and the answer says nothing else about it. This part must
+//! never know whose the handle is.
 
 use std::{
     fs::{self, File, Metadata},
@@ -42,8 +42,7 @@ pub(crate) fn take_file(directory: &Path, handle: u64, size: u64) -> Result<Vec<
     Ok(bytes)
 }
 
-/// Opens what is there without following a link, and without waiting for whoever writes into a
-/// pipe.
+/// Opens the file without following a link, and without waiting for the writer of a pipe.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -59,7 +58,7 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Whether an open file is one that a client of the directory has left there.
+/// Checks that an open file is one that a client of the directory has left there.
 #[cfg(unix)]
 fn check(file: &Metadata, directory: &Path) -> Result<(), &'static str> {
     use std::os::unix::fs::MetadataExt as _;
@@ -72,8 +71,8 @@ fn check(file: &Metadata, directory: &Path) -> Result<(), &'static str> {
     }
     let directory = fs::metadata(directory).map_err(|_| "its directory cannot be looked at")?;
     let server = rustix::process::geteuid();
-    // Whoever owns the directory of a server that may read everything could move a file of its into
-    // it.
+    // The owner of the directory of a server that may read everything could move a file of the
+    // server's into it.
     let of_server = file.uid() == server.as_raw() && !server.is_root();
     if file.uid() != directory.uid() && !of_server {
         return Err("it belongs neither to the directory's owner nor to the server's user");

@@ -20,21 +20,21 @@ use crate::{
     },
 };
 
-/// What messages may cost.
+/// Limits on the size of a message and on its times.
 #[derive(Clone)]
 pub(crate) struct Terms {
-    /// Where room is taken for what arrives; `None` for calls of few bytes.
+    /// Account that room for received bytes is taken from; `None` for calls of few bytes.
     pub(crate) account: Option<Account>,
     /// Bytes of a message that need no room of the account: those that a call may have in any case.
     pub(crate) free: usize,
-    /// How long a message may stand still once it has begun.
+    /// Longest pause within a message.
     pub(crate) idle: Duration,
-    /// How long it may wait for room.
+    /// Longest wait for room.
     pub(crate) room: Duration,
 }
 
 impl Terms {
-    /// Those of messages that count for `account`.
+    /// Limits of messages that count for `account`.
     pub(crate) fn of(account: &Account, limits: &Limits) -> Self {
         /// Bytes that a message may have without room for it: there would be a deadlock if a small
         /// request had to wait for the room that it gives back.

@@ -1,10 +1,9 @@
 //! The health service of gRPC (`grpc.health.v1.Health`), on the listener of the proxy.
 //!
-//! Whoever reaches the listener may ask, with a token or without: those who ask, load balancers and
-//! the like, cannot send one, and the answer says only whether new sessions are taken. Where
-//! clients need a certificate, that is asked for as for every connection. So that strangers gain
-//! nothing by it, these calls have limits of their own, and do not keep a connection from being
-//! idle.
+//! All clients that reach the listener may ask, with a token or without: load balancers and the
+//! like cannot send one, and the answer says only if new sessions are taken. Where clients need a
+//! certificate, that is required as for every connection. So that untrusted clients gain nothing by
+//! it, these calls have limits of their own, and do not keep a connection from being idle.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ use crate::{
     },
 };
 
-/// Whether a call is one of the health service.
+/// True if a call is one of the health service.
 pub(crate) fn is_health(path: &str) -> bool {
     matches!(path, service::HEALTH_CHECK | service::HEALTH_WATCH)
 }

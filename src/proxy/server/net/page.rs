@@ -1,9 +1,8 @@
-//! The page of metrics, for whoever asks by HTTP/1: on a listener of its own, which never serves
-//! anything else.
+//! The page of metrics over HTTP/1: on a listener of its own, which never serves anything else.
 //!
-//! Whoever reaches that listener may read the page: nothing on it says who a client is or what it
-//! sends. Each connection has one request and a few seconds; of too many, the oldest goes, so that
-//! those who only hold connections keep nobody out.
+//! All clients that reach that listener may read the page: nothing on it says who a client is or
+//! what it sends. Each connection has one request and a few seconds; of too many, the oldest is
+//! closed, so that idle connections keep no client out.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -30,7 +29,7 @@ use crate::proxy::{
 
 /// Connections at a time.
 const CONNECTIONS: usize = 64;
-/// How long a connection may take, from its first byte to its last.
+/// Longest life of a connection, from its first byte to its last.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Bytes of the head of a request.
 const HEAD_BYTES: usize = 16 << 10;

@@ -193,7 +193,7 @@ async fn put(
     made.await.map(drop)
 }
 
-/// The host buffer that a request fills, which nobody else gets.
+/// Takes the host buffer that a request fills; no other call can take it.
 async fn get(
     session: &Arc<Session>,
     request: &IfrtRequest,

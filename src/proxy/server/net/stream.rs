@@ -76,7 +76,7 @@ fn metadata_of(given: &MetadataMap) -> Result<GrpcIfrtSessionMetadata, Status> {
     )
 }
 
-/// Opens a session for whoever may have one.
+/// Opens a session for an authorised client.
 ///
 /// # Errors
 /// UNAUTHENTICATED without a token where one is needed; FAILED_PRECONDITION for versions that were
@@ -119,12 +119,11 @@ impl Drop for Ended {
     }
 }
 
-/// What is left of a session that hangs in calls into a plug-in is waited for no longer than that
-/// when the session is over.
+/// Longest wait, when a session is over, for its calls into a plug-in that hang.
 const HANGS: Duration = Duration::from_secs(1);
 
-/// A session from its first request to its end. Its requests are taken up by a task of their own:
-/// one that hangs in a call into the plug-in keeps nobody from seeing that the session is over.
+/// A session from its first request to its end. A task of its own takes up its requests: one that
+/// hangs in a call into the plug-in does not keep the end of the session from being noticed.
 async fn run(
     session: Arc<Session>,
     requests: Messages<IfrtRequest>,
@@ -261,8 +260,8 @@ async fn at_once(
     poll_fn(|context| Poll::Ready(span.in_scope(|| Pin::new(&mut *reply).poll(context)))).await
 }
 
-/// What is said while a request is dealt with says which it is: `SESSION-NUMBER`, the same for
-/// nobody else as long as the server runs.
+/// The tracing span of a request, with its identity `SESSION-NUMBER`, which is unique as long as
+/// the server runs.
 pub(super) fn span_of(session: &Session, asked: Asked) -> tracing::Span {
     let request = format_args!("{}-{}", session.number, asked.op_id);
     tracing::info_span!("request", request = %request, kind = asked.kind)
@@ -333,7 +332,7 @@ fn kind_of(mut bytes: &[u8]) -> Option<u32> {
     }
 }
 
-/// Where answers go.
+/// The sender of answers.
 #[derive(Clone)]
 struct Answering {
     gauges: Arc<Gauges>,

@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// Where a store's bytes go, and how many they are.
+/// Destination and size of a store.
 ///
 /// # Errors
 /// NOT_FOUND for an unknown session; INVALID_ARGUMENT for a negative size; ALREADY_EXISTS.
@@ -94,7 +94,7 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(one(GrpcHostBufferStoreResponse {}))
 }
 
-/// Takes a host buffer in, and gives it to whoever waits for it.
+/// Receives a host buffer, and passes it to the request that waits for it.
 async fn take_in(
     session: &Session,
     filling: Filling,
@@ -113,7 +113,7 @@ async fn take_in(
     Ok(())
 }
 
-/// Where received bytes go.
+/// Destination of received bytes.
 enum Target {
     /// Into the store.
     Store(HostBufferBuilder),
@@ -199,8 +199,9 @@ const SMALL: u64 = 64 << 10;
 
 type Pieces = mpsc::Sender<Result<Piece, Status>>;
 
-/// Where the bytes of a store go, and the room that they have: an array that takes them as they
-/// come needs none for all of them, so that it may be larger than what a session may store.
+/// Destination of a store's bytes, and the room that they take: an array that reads them as they
+/// arrive needs no room for all of them, so that it may be larger than the store limit of a
+/// session.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED.
@@ -264,7 +265,7 @@ async fn receive_into(
     }
 }
 
-/// A host buffer that is given up when it is looked up, or nobody waits for it any more.
+/// A host buffer that is released when it is looked up, or no longer waited for.
 pub(super) struct Taken<'a> {
     pub(super) session: &'a Session,
     pub(super) handle: u64,

@@ -20,19 +20,19 @@ use crate::{
     proxy::status::status,
 };
 
-/// What goes through a channel each time the function is called.
+/// The channel of one operand or result: its number in the program, and its size in each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Channel {
     pub(super) id: u32,
     pub(super) bytes: usize,
 }
 
-/// A function of the client, and the calls of it that nobody has taken yet.
+/// A function of the client, and the calls of it that the client has not taken yet.
 #[derive(Debug)]
 pub(crate) struct HostCallback {
     pub(super) operands: Vec<Channel>,
     pub(super) results: Vec<Channel>,
-    /// How long the client may take to answer a call.
+    /// Longest time in which the client must answer a call.
     pub(super) limit: Duration,
     queue: Mutex<Queue>,
     /// Told when there is a call, or will be none any more.
@@ -50,7 +50,7 @@ struct Queue {
 pub(crate) struct Call {
     /// All operands, one after the other.
     pub(crate) operands: Bytes,
-    /// How long all results are together.
+    /// Total size of the results, in bytes.
     expected: usize,
     answer: mpsc::SyncSender<Result<Bytes, String>>,
 }
@@ -140,13 +140,13 @@ impl HostCallback {
         }
     }
 
-    /// Whether there will be no call any more.
+    /// True if there will be no further call.
     pub(crate) fn is_over(&self) -> bool {
         self.queue().is_over
     }
 
-    /// Says that nobody calls any more, or that nobody answers: those who wait for an answer to a
-    /// call that was not taken get none.
+    /// Ends all calls, because the program or the client is gone: calls that were not taken get no
+    /// answer.
     pub(crate) fn end(&self) {
         let left = {
             let mut queue = self.queue();
@@ -178,7 +178,7 @@ impl HostCallback {
         }
     }
 
-    /// How long all operands are together.
+    /// Total size of the operands, in bytes.
     pub(super) fn operand_bytes(&self) -> usize {
         self.operands.iter().map(|channel| channel.bytes).fold(0, usize::saturating_add)
     }

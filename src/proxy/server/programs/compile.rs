@@ -98,7 +98,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) bridge: Option<&'a dyn ProgramBridge>,
     pub(crate) trials: &'a Trials,
     pub(crate) deadline: Deadline,
-    /// Whether programs are portable artifacts of StableHLO and nothing else.
+    /// True if programs must be portable artifacts of StableHLO.
     pub(crate) portable_only: bool,
 }
 
@@ -134,8 +134,8 @@ pub(crate) fn compile(
     });
     let ids = device_ids(&loaded)?;
     let places = places(devices, &ids)?;
-    // Without the module nobody knows which arguments the program takes away from their owners, nor
-    // which part of an output each of several devices holds.
+    // Only the module says which arguments the program takes away from their owners, and which part
+    // of an output each of several devices holds.
     let module = module?;
     let shardings = plain_shardings(&module.output_shardings)?;
     let parameter_shardings = plain_shardings(&module.parameter_shardings)?;
@@ -182,8 +182,8 @@ fn inside(executable: &Executable, devices: usize) -> u64 {
     parts.fold(0, u64::saturating_add).saturating_mul(devices as u64)
 }
 
-/// What a client is told of a program that calls functions of it and is not compiled: that may be
-/// the reason, and its user knows them by other names.
+/// Adds to the error of a program with host callbacks that these may be the reason: users know them
+/// by other names.
 fn of_callbacks(status: Status, callbacks: usize, client: &Client) -> Status {
     if status.code() == StatusCode::ResourceExhausted {
         return status;
@@ -197,7 +197,7 @@ fn of_callbacks(status: Status, callbacks: usize, client: &Client) -> Status {
     Status::new(status.code(), message)
 }
 
-/// Those that the module says, as far as there are such parameters.
+/// Donated parameters of the module, without numbers of no parameter.
 fn donated(module: &Module) -> BTreeSet<usize> {
     let parameters = module.parameters.len();
     module.donated.iter().copied().filter(|number| *number < parameters).collect()
@@ -209,7 +209,7 @@ fn device_ids(loaded: &LoadedExecutable) -> Result<Vec<i32>, Status> {
     ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))
 }
 
-/// Where the devices of these ids are in the list of all.
+/// Places of the devices of these ids in the list of all.
 ///
 /// # Errors
 /// UNIMPLEMENTED for a program that names none; INTERNAL for one that is not there.
@@ -271,7 +271,7 @@ fn kind_of(shape: &xla::ShapeProto) -> Kind {
     }
 }
 
-/// What a program gives, by what the plug-in says of each device and how the shards make a whole.
+/// Outputs of a program, from the plug-in's facts about each device and the sharding of the whole.
 fn outputs(
     loaded: &LoadedExecutable,
     ids: &[i32],
@@ -296,7 +296,7 @@ fn outputs(
         let sharding = match shardings.get(at) {
             Some(sharding) => sharding.clone(),
             None if ids.len() == 1 => OpSharding::replicated(),
-            // Each device has computed its own, and nobody says how they belong together.
+            // Each device has computed its own, and no sharding says how they belong together.
             None => OpSharding::manual(),
         };
         let whole = whole_shape(&sharding, &shard).map_err(internal)?;

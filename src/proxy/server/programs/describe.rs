@@ -1,4 +1,4 @@
-//! What a client is told of a program: names, devices, shardings, layouts, memory.
+//! Descriptions of programs for clients: names, devices, shardings, layouts, memory.
 //!
 //! A client believes it. What the plug-in does not say is said to be unimplemented, or left out
 //! where the field has no place for that; never guessed.
@@ -26,23 +26,23 @@ use crate::{
     },
 };
 
-/// What there is to tell of.
+/// Facts that a description is made from.
 pub(super) struct Described<'a> {
     pub(super) loaded: &'a LoadedExecutable,
     /// The ids of its devices.
     pub(super) ids: &'a [i32],
     pub(super) module: &'a Module,
-    /// Where its outputs are.
+    /// Memory kinds of the outputs.
     pub(super) kinds: &'a [Kind],
     /// The shardings of its parameters and outputs; none for a program of one device.
     pub(super) parameter_shardings: &'a [OpSharding],
     pub(super) output_shardings: &'a [OpSharding],
 }
 
-/// What a client is told at first, without handles.
+/// First description of a program, without handles.
 ///
 /// # Errors
-/// What the plug-in reports of the program's name.
+/// Those of the plug-in for the program's name.
 pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Status> {
     let executable = described.loaded.executable();
     let fingerprint = match executable.fingerprint() {
@@ -66,7 +66,7 @@ pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Statu
     })
 }
 
-/// What a client is told when it asks for more.
+/// Full description, for clients that ask for it.
 pub(super) fn metadata(described: &Described<'_>) -> LoadedExecutableMetadataResponse {
     let executable = described.loaded.executable();
     let module = described.module;
@@ -134,7 +134,7 @@ pub(super) fn lack(error: &PjrtError) -> Status {
     }
 }
 
-/// How much memory a program needs.
+/// Memory statistics of a program.
 fn statistics(memory: &ProgramMemory) -> CompiledMemoryStatsProto {
     CompiledMemoryStatsProto {
         generated_code_size_in_bytes: memory.generated_code,

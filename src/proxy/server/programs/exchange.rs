@@ -1,5 +1,5 @@
-//! What one device and a function of the client have for each other: operands until all of a call
-//! are there, results until the device takes them.
+//! Exchange between one device and a function of the client: operands until a call is complete,
+//! results until the device takes them.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::callback::{HostCallback, deadline, late};
 
-/// What one device and a function have for each other, during one run.
+/// Exchange between one device and a function, during one run.
 ///
 /// All waiting here is on threads of the plug-in, and none is longer than the function's limit.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub(super) struct Exchange {
 
 #[derive(Debug)]
 struct State {
-    /// Of each operand, what has come of it, and what is there for the next call.
+    /// Received bytes of each operand, and in `complete` its whole value for the next call.
     arriving: Vec<Vec<u8>>,
     complete: Vec<Option<Vec<u8>>>,
     /// Somebody waits for the client: calls are made one after the other.
     is_calling: bool,
-    /// Of each result, those that the device has not taken.
+    /// Results that the device has not taken yet, per result.
     results: Vec<VecDeque<Bytes>>,
     /// A call has failed, and so will the run.
     has_failed: bool,

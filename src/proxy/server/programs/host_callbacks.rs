@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{callback::HostCallback, exchange::Exchange};
 use crate::pjrt::HostTransfers;
 
-/// The functions that a program calls. When neither it nor a run of it is left, nobody calls them
-/// any more.
+/// Functions that a program calls. They are closed once neither the program nor a run of it is
+/// left.
 #[derive(Debug, Default)]
 pub(crate) struct HostCallbacks(Vec<Arc<HostCallback>>);
 
@@ -20,7 +20,7 @@ impl HostCallbacks {
         &self.0
     }
 
-    /// How much a run on one device may have on the host at a time because of them.
+    /// Number of bytes that a run on one device may hold on the host at a time for callbacks.
     pub(super) fn bytes(&self) -> u64 {
         let of = |callback: &Arc<HostCallback>| {
             // What is being called with, and what comes for the next call; results until the device
@@ -32,7 +32,7 @@ impl HostCallbacks {
         self.0.iter().map(of).fold(0, u64::saturating_add)
     }
 
-    /// What a run on so many devices is given to call them with.
+    /// Transfer handlers for a run on `devices` devices.
     pub(super) fn transfers(self: &Arc<Self>, devices: usize) -> HostTransfers {
         let mut transfers = HostTransfers::new();
         for callback in &self.0 {

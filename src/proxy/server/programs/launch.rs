@@ -22,9 +22,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Argument {
     array: Arc<Array>,
-    /// Which of its shards each device gets, in the order of the program's devices.
+    /// Index of the shard for each device, in the order of the program's devices.
     shards: Vec<usize>,
-    /// Whether the program takes its memory, so that its owner has it no more.
+    /// True if the program takes its memory, so that its owner loses it.
     is_taken: bool,
 }
 
@@ -64,7 +64,7 @@ impl Argument {
         Ok(Self { array, shards, is_taken: may && program.takes(number) })
     }
 
-    /// Whether the program takes its memory, so that its owner has it no more.
+    /// True if the program takes its memory, so that its owner loses it.
     pub(crate) const fn is_taken(&self) -> bool {
         self.is_taken
     }
@@ -85,8 +85,8 @@ impl Argument {
         Ok(())
     }
 
-    /// What each device is given of it. Its memory is written over only if nobody else has it: not
-    /// another array, nor a request in progress, nor the state.
+    /// Memory of the argument for each device. It may be overwritten only if there is no other
+    /// reference: from another array, a request in progress, or the state.
     fn places(self) -> Result<Vec<Place>, Status> {
         let mut buffers: Vec<Option<Buffer>> = if self.is_taken {
             match Arc::try_unwrap(self.array) {
@@ -109,7 +109,7 @@ fn buffers_of(array: &Array) -> Vec<Option<Buffer>> {
     array.shards.iter().map(|shard| Some(shard.buffer.clone())).collect()
 }
 
-/// What counts as a program that runs, until its last device is done.
+/// Resources of a running program, held until its last device is done.
 #[derive(Debug)]
 pub(crate) struct Running {
     _held: Holding,
@@ -147,7 +147,7 @@ pub(crate) struct Launch {
 pub(crate) struct Launched {
     /// The shards of each output, in the order of the program's devices.
     pub(crate) outputs: Vec<Vec<Memory>>,
-    /// Of each device, or of each output: whether it is computed, or has failed.
+    /// Completion of each device, or of each output.
     pub(crate) done: Vec<Completion>,
 }
 

@@ -1,4 +1,4 @@
-//! What the module of a compiled program says of its parameters and outputs: the few fields that no
+//! Facts about a compiled program's parameters and outputs from its module: the few fields that no
 //! call of a plug-in gives.
 //!
 //! Source of the numbers: XLA's `hlo.proto`, of which these have been the same since PJRT 0.81. All
@@ -53,7 +53,7 @@ struct AliasMessage {
     parameter_number: i64,
 }
 
-/// What a module says of its parameters and outputs.
+/// Parameters and outputs of a module.
 #[derive(Debug)]
 pub(super) struct Module {
     /// The shape on a device of each parameter, with its layout.

@@ -1,4 +1,4 @@
-//! What a program is run with: the type and shape of each argument on a device.
+//! Parameters of a program: the type and shape of each argument on a device.
 
 use crate::{
     codec::Status,

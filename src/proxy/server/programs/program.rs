@@ -32,43 +32,44 @@ pub(crate) struct Program {
     pub(super) loaded: LoadedExecutable,
     /// The places of the devices that it runs on, in the order of its arguments and shards.
     pub(super) devices: Vec<usize>,
-    /// What it is run with, in the order of its arguments.
+    /// Parameters in the order of the arguments.
     pub(super) parameters: Vec<Parameter>,
     /// Bytes that it needs for itself while it runs.
     pub(super) inside: u64,
-    /// Those of them whose memory it takes.
+    /// Indices of parameters whose memory the program takes.
     pub(super) donated: BTreeSet<usize>,
     pub(super) outputs: Vec<Output>,
     /// The functions of its client that it calls.
     pub(super) callbacks: Arc<HostCallbacks>,
-    /// What a client is told when it is compiled, without handles.
+    /// Answer to the compile request, without handles.
     pub(super) answer: CompileResponse,
-    /// What a client is told of it afterwards.
+    /// Answer to the request for metadata.
     pub(super) metadata: LoadedExecutableMetadataResponse,
     pub(super) deleted: AtomicBool,
-    /// Of launching it: a plug-in may only take it up then, or run it to its end.
+    /// Latency estimate of a launch: plug-ins may only enqueue the program then, or run it to its
+    /// end.
     pub(crate) pace: Arc<Pace>,
     pub(super) _held: Holding,
     pub(super) _counted: Counted,
 }
 
-/// What a program gives.
+/// An output of a program.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// The whole array.
     pub(crate) spec: ArraySpec,
     /// The shape of a shard.
     pub(crate) shard: Shape,
-    /// What a device holds of it.
+    /// Contents on each device.
     pub(crate) contents: Contents,
     /// In what memory it lies.
     pub(crate) kind: Kind,
-    /// Where the shards are, in the order of the devices.
+    /// Memories of the shards, in the order of the devices.
     pub(crate) spaces: Vec<MemorySpace>,
 }
 
 impl Program {
-    /// What is compiled, for questions that are asked seldom.
+    /// The compiled program, for rare requests.
     pub(crate) fn executable(&self) -> &Executable {
         self.loaded.executable()
     }
@@ -78,22 +79,22 @@ impl Program {
         &self.devices
     }
 
-    /// Whether it calls functions of its client, and so may wait for it.
+    /// True if it calls functions of its client, and so may wait for it.
     pub(crate) fn calls_back(&self) -> bool {
         !self.callbacks.list().is_empty()
     }
 
-    /// How much a run may have on the host at a time because of them.
+    /// Number of bytes that a run may hold on the host at a time for callbacks.
     pub(crate) fn callback_bytes(&self) -> u64 {
         self.callbacks.bytes().saturating_mul(self.devices.len() as u64)
     }
 
-    /// What it gives.
+    /// Outputs of the program.
     pub(crate) fn outputs(&self) -> &[Output] {
         &self.outputs
     }
 
-    /// Whether it takes the memory of that argument, unless it is told not to.
+    /// True if it takes the memory of that argument, unless a run says otherwise.
     pub(crate) fn takes(&self, argument: usize) -> bool {
         self.donated.contains(&argument)
     }
@@ -141,12 +142,12 @@ impl Program {
         self.inside.saturating_add(outputs)
     }
 
-    /// What a client is told when it is compiled, without handles.
+    /// Answer to the compile request, without handles.
     pub(crate) fn answer(&self) -> CompileResponse {
         self.answer.clone()
     }
 
-    /// What a client is told of it afterwards.
+    /// Answer to the request for metadata.
     pub(crate) fn metadata(&self) -> LoadedExecutableMetadataResponse {
         self.metadata.clone()
     }
@@ -162,7 +163,7 @@ impl Program {
         self.loaded.delete().map_err(|error| of_pjrt(&error))
     }
 
-    /// Whether it was deleted.
+    /// True if it was deleted.
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Relaxed)
     }

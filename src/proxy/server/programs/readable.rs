@@ -42,7 +42,7 @@ pub(super) fn readable<'a>(
     readable.map_err(|error| unreadable(&error, client, bridge.is_some()))
 }
 
-/// What a client is told of a program that nobody here can write for the plug-in.
+/// Error for a program that cannot be converted to a version that the plug-in reads.
 fn unreadable(error: &StableHloError, client: &Client, has_bridge: bool) -> Status {
     let bridge = if has_bridge { "" } else { ", or a bridge for programs" };
     status!(
@@ -53,8 +53,8 @@ fn unreadable(error: &StableHloError, client: &Client, has_bridge: bool) -> Stat
     )
 }
 
-/// What a client is told of a program that the plug-in does not compile: where it is newer than the
-/// plug-in, that is said too, for it may be the reason.
+/// Error for a program that the plug-in does not compile: says also if it is newer than the
+/// plug-in, which may be the reason.
 pub(super) fn refused(status: Status, artifact: &[u8], client: &Client) -> Status {
     let Ok(program) = Program::read(artifact) else { return status };
     let Some(newest) = newest(client) else { return status };

@@ -18,13 +18,10 @@ use crate::{
 
 /// Compiles programs in a process of its own, to see whether that can be done.
 ///
-/// A compiler is foreign code that reads bytes of strangers; some programs make it overflow its
-/// stack, fail an assertion, or work for hours. A server with such a process compiles a program
-/// itself only if the process has come to its end with it. Without one, what ends the compiler ends
-/// the server.
-///
-/// Implementations are called from several threads at a time. They bound how many processes there
-/// are.
+/// A compiler is foreign code that reads bytes of untrusted clients; some programs make it overflow
+/// its stack, fail an assertion, or work for hours. A server with such a process compiles a program
+/// itself only if the process has come to its end with it. Without one, a program that ends the
+/// compiler ends the server.
 pub trait TrialCompiler: fmt::Debug + Send + Sync {
     /// Compiles a program (of the format `mlir`) with these options (`xla.CompileOptionsProto`) on
     /// the same plug-in as the server's, and forgets it.
@@ -41,7 +38,7 @@ pub enum TrialFailure {
     /// The compiler says why.
     #[error("{message}")]
     Refused {
-        /// Of which kind it is.
+        /// Status code of the error.
         code: StatusCode,
         /// Its words.
         message: String,
@@ -150,7 +147,7 @@ struct Passed {
 }
 
 impl Passed {
-    /// Of each 64 bytes are kept.
+    /// Most digests that are kept, of 64 bytes each.
     const MOST: usize = 1 << 14;
 
     fn contains(&self, digest: &Digest) -> bool {

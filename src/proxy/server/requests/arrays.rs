@@ -204,7 +204,7 @@ fn check_dtype(context: &Context, dtype: DType) -> Result<(), Status> {
     Ok(())
 }
 
-/// Which part of the array each of its devices holds.
+/// Part of the array that each of its devices holds.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if the sharding does not say it.

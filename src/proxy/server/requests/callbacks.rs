@@ -39,12 +39,12 @@ impl Request for LoadedHostCallbackPollRequest {
 pub(super) struct Polling {
     handle: u64,
     callback: Arc<HostCallback>,
-    /// Where the operands go.
+    /// Host buffer that receives the operands.
     operands: Filling,
 }
 
 impl Work for Polling {
-    /// Without a handle in the answer nobody calls the function any more.
+    /// Without a handle in the answer the function is not called any more.
     async fn run(self, session: Arc<Session>) -> Reply {
         let Self { handle, callback, operands } = self;
         let mut stop = session.context.stop.subscribe();

@@ -127,7 +127,7 @@ impl Request for LoadedExecutableDestructRequest {
     }
 }
 
-/// A program that nobody asks for any more.
+/// A program whose last handle is gone.
 pub(super) struct Dropping(Arc<Program>);
 
 impl Work for Dropping {
@@ -146,7 +146,7 @@ impl Work for Dropping {
 impl Request for LoadedExecutableDeleteRequest {
     type Work = Nothing;
 
-    /// What could not be deleted is what the future says.
+    /// The result of deleting it is in the answer's future.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let program = loaded(context, session, self.loaded_executable_handle)?;
         let outcome = program.delete().map_err(|status| short(&status));

@@ -123,7 +123,7 @@ fn promised(program: &Program) -> (Promises, Vec<Array>) {
     (promises, arrays)
 }
 
-/// What a client is told of the outputs.
+/// Descriptions of the outputs for the client.
 ///
 /// # Errors
 /// Those of writing them at the agreed version.
@@ -217,7 +217,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Statu
     let launched = async {
         match calls_back {
             true => session.calling(run).await,
-            // What may take too long must be such that nobody has to wait for it.
+            // A call that may exceed the time limit runs where the waiting request can abandon it.
             false if limit.is_some() => session.blocking(run).await,
             false => session.at_pace(&pace, run).await,
         }

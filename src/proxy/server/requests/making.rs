@@ -57,7 +57,8 @@ impl Source {
         Ok(Self { handle, dtype, shape, item, region })
     }
 
-    /// Whether its bytes are those of each of the shards, in their order.
+    /// True if the bytes of each shard are all of the host buffer in its order, so that they can be
+    /// passed on as they arrive.
     fn streams(&self, makings: &[Making]) -> bool {
         matches!(self.item, Item::Bytes(_))
             && self.region.is_dense()
@@ -103,7 +104,7 @@ struct Making {
 }
 
 impl Making {
-    /// What the shard is to hold.
+    /// Contents of the shard.
     ///
     /// # Errors
     /// INTERNAL for elements that have no place on a device.

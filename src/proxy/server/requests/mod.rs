@@ -1,4 +1,4 @@
-//! What each request does: a type for each, which plans and runs.
+//! The requests: a type for each, which plans and runs.
 //!
 //! [`begin`] takes requests up in the order in which they came. Planning does all that a request
 //! does to handles; what is left, since it waits for bytes, a device or another request, runs

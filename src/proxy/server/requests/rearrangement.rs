@@ -47,7 +47,7 @@ pub(super) trait Rearrange {
     fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status>;
 }
 
-/// What arrays are made of, and where.
+/// The input arrays: their type, shape and place.
 pub(super) struct Inputs<'a> {
     pub(super) context: &'a Context,
     pub(super) session: &'a Session,
@@ -55,7 +55,7 @@ pub(super) struct Inputs<'a> {
     pub(super) semantics: Semantics,
 }
 
-/// What a request of this kind calls its handles, and its answer.
+/// Names of a request's fields for handles, and of its answer.
 macro_rules! handles {
     ($inputs:ident[], $($rest:tt)*) => {
         fn inputs(&self) -> &[u64] {
@@ -137,11 +137,11 @@ pub(super) struct ShardCopy {
     pub(super) source: ShardSource,
 }
 
-/// What the bytes of a shard are made of.
+/// Source of a shard's bytes.
 pub(super) enum ShardSource {
     /// All of another shard.
     Shard(Buffer),
-    /// Those parts of an array, of which a part is wanted.
+    /// Parts of an array, which contain the wanted part.
     Parts { parts: Vec<(Buffer, IndexDomain)>, wanted: IndexDomain, shape: Shape, item: Item },
 }
 

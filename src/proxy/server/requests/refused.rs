@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What is said to a client of a plug-in that has no programs.
+/// Error for a client of a plug-in without programs.
 pub(super) fn unserved(what: &str) -> Status {
     status!(Unimplemented, "this server moves arrays; it does not {what}")
 }

@@ -1,4 +1,4 @@
-//! What a request is: planned in its turn, run beside others.
+//! The trait of requests: planned in their turn, run beside others.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -8,7 +8,7 @@ use crate::{
     proxy::server::{context::Context, sessions::Session},
 };
 
-/// What a request comes to.
+/// Result of a request.
 pub(crate) type Reply = Result<Response, Status>;
 
 /// The answer to a request: at once, or when something else has happened.
@@ -20,7 +20,7 @@ pub(crate) enum Answer {
 
 /// A request of a client.
 pub(super) trait Request {
-    /// What is left to do when it is planned; [`Nothing`] for what is done then.
+    /// The work that is left once it is planned; [`Nothing`] for requests that are done then.
     type Work: Work;
 
     /// Does what the request does to handles: those that it makes can be used by the next request,
@@ -36,18 +36,18 @@ pub(super) trait Request {
         &[]
     }
 
-    /// What else there is to do if it cannot be planned.
+    /// Cleans up if the request cannot be planned.
     fn refuse(&self, _session: &Session, _status: &Status) {}
 }
 
-/// What is left of a request that is planned.
+/// The remaining work of a planned request.
 #[expect(clippy::large_enum_variant, reason = "one lives at a time, while its request is answered")]
 pub(super) enum Job<W> {
     Done(Response),
     Work(W),
 }
 
-/// What waits: for bytes, for a device, for another request. It keeps its promises, whatever
+/// Work that waits: for bytes, for a device, for another request. It keeps its promises, whatever
 /// happens; an error that is found here is in the answer, and in what was promised.
 pub(super) trait Work: Send + 'static {
     fn run(self, session: Arc<Session>) -> impl Future<Output = Reply> + Send;

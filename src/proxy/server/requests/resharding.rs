@@ -43,7 +43,7 @@ impl Rearrange for ReshardArraysRequest {
     }
 }
 
-/// Which part of the array each of the devices is to hold.
+/// Part of the array that each of the devices is to hold.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if the sharding does not say it.

@@ -164,8 +164,8 @@ async fn a_computation_that_is_dropped_leaves_nobody_waiting() {
     assert_eq!(code(reply(ready).await), Err(StatusCode::Cancelled));
 }
 
-/// What the file of the messages says: the numbers of requests by their names, and the fields of
-/// each by their names.
+/// The definition of the messages: numbers of requests by their names, and the fields of each by
+/// their names.
 struct Messages {
     requests: BTreeMap<String, u32>,
     fields: BTreeMap<String, BTreeMap<String, u32>>,
@@ -246,7 +246,7 @@ async fn every_request_that_fails_leaves_its_error_under_the_handles_of_its_resu
             let session = client.session.session();
             let failed =
                 reply(begin(session, Some(&messages.request(name, Some((*number, 7)))))).await;
-            // A handle that nobody has put anything under is NOT_FOUND as well.
+            // A handle without an entry is NOT_FOUND as well.
             let left = matches!(session.table().entry(7), Ok(Entry::Failed(_)));
             assert!(left, "{name}.{field}");
             let found = session.table().array(7).map(drop);

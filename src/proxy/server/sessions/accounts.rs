@@ -1,4 +1,4 @@
-//! Where what a session holds is counted: for itself, for its peer, and for all.
+//! Accounts of a session's resources: its own, its peer's, and those of all.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::{
     },
 };
 
-/// Where what a session holds is counted.
+/// Accounts of a session's resources.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// Stores that have been announced: of the session alone, so that it can finish all that it has
     /// begun.
     pub(crate) announced: Account,
-    /// What has arrived of them: of its peer, and of all.
+    /// Received bytes of stores, counted for its peer and for all.
     pub(crate) arrived: Account,
     /// Requests larger than most.
     pub(crate) messages: Account,
     pub(crate) results: Account,
     pub(crate) requests: Account,
-    /// Of its peer, and of all: handles of every kind.
+    /// Handles of every kind, counted for its peer and for all.
     pub(crate) handles: Account,
     /// Programs that are loaded.
     pub(crate) programs: Account,
@@ -83,7 +83,8 @@ impl Accounts {
     }
 
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there will never be room for so many bytes on devices.
+    /// RESOURCE_EXHAUSTED if `bytes` exceed the limit of device memory, so that waiting would not
+    /// help.
     pub(crate) fn can_hold(&self, bytes: u64) -> Result<(), Status> {
         self.arrays.can_hold(bytes)
     }

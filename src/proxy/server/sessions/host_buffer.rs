@@ -29,11 +29,11 @@ pub(crate) struct HostBuffer {
 enum Content {
     /// In the pieces in which they came.
     Pieces(Vec<Bytes>),
-    /// Those of a shard, which never change: they are read when they are asked for.
+    /// Bytes of a shard, which never change: they are read on demand.
     Memory(Arc<Memory>),
 }
 
-/// What a buffer counts for, from its announcement on.
+/// Permits of a buffer, held from its announcement on.
 #[derive(Debug)]
 pub(crate) struct Held {
     _announced: Holding,
@@ -70,7 +70,7 @@ impl HostBuffer {
         Self { size, content: Content::Pieces(vec![bytes]), _held: held }
     }
 
-    /// The pieces of a buffer that is on the host, which nobody has to wait for.
+    /// The pieces of a buffer that is complete on the host.
     pub(crate) fn pieces(&self) -> Option<&[Bytes]> {
         match &self.content {
             Content::Pieces(pieces) => Some(pieces),
@@ -78,7 +78,7 @@ impl HostBuffer {
         }
     }
 
-    /// Whether it is on the host, and so short that a turn on the way to a device costs more than
+    /// True if it is on the host, and so short that a turn on the way to a device costs more than
     /// its bytes.
     pub(crate) fn is_small(&self) -> bool {
         const SMALL: u64 = 64 << 10;
@@ -115,7 +115,7 @@ impl HostBuffer {
 /// Reads a host buffer from its first byte to its last.
 #[derive(Debug)]
 pub(crate) struct HostBufferReader {
-    /// Of one whose bytes are those of a shard.
+    /// Reader of the shard, for a buffer whose bytes are those of a shard.
     memory: Option<MemoryReader>,
     next_piece: usize,
     buffer: Arc<HostBuffer>,
@@ -174,8 +174,8 @@ impl HostBufferBuilder {
         Self { pieces, tail, size: 0, covered: 0, announced, held }
     }
 
-    /// How much room that many bytes need more. It is taken for more than a small piece
-    /// at a time, and never for more than what was announced.
+    /// Additional room, in bytes, that `bytes` more received bytes need. It is taken for more than
+    /// a small piece at a time, and never for more than what was announced.
     pub(crate) fn needs(&self, bytes: u64) -> u64 {
         let needed = self.size.saturating_add(bytes);
         if needed <= self.covered {

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// How long a look-up waits for the request that makes its buffer.
+/// Longest time that a look-up waits for the request that makes its buffer.
 const EARLY: Duration = Duration::from_millis(50);
 /// Look-ups of a session that wait so at a time. The others are told at once.
 const MOST_EARLY: usize = 64;
@@ -111,7 +111,7 @@ pub(crate) struct HostBuffers {
     takers: Notify,
     /// Told when somebody begins to make a buffer.
     fillings: Notify,
-    /// How many look-ups may wait for that.
+    /// Permits for look-ups that wait for that.
     early: Semaphore,
     limit: usize,
 }
@@ -135,7 +135,7 @@ impl HostBuffers {
         Arc::new(Self { slots, takers: Notify::new(), fillings: Notify::new(), early, limit })
     }
 
-    /// Whether there is none, and none is waited for.
+    /// True if there is no buffer, and no request that waits for one.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().by_handle.is_empty()
     }
@@ -195,7 +195,7 @@ impl HostBuffers {
         Ok(receiver)
     }
 
-    /// Drops the buffer of `handle`, now or when it arrives: nobody will ask for it.
+    /// Drops the buffer of `handle`, now or when it arrives: no request will use it.
     pub(crate) fn discard(&self, handle: u64) {
         let mut slots = self.lock();
         if let Ok(slot) = slots.slot(handle, self.limit)
@@ -326,7 +326,8 @@ impl Filling {
         self.deliver(Ok(Arc::new(buffer)));
     }
 
-    /// Where the bytes go as they come, if an array waits for them that takes them so.
+    /// Channel to an array that waits for the buffer and reads its bytes as they arrive, if there
+    /// is one.
     pub(crate) fn stream(&self, size: u64) -> Option<mpsc::Sender<Result<Piece, Status>>> {
         let mut slots = self.buffers.lock();
         let slot = slots.by_handle.get_mut(&self.handle)?;

@@ -31,17 +31,17 @@ use crate::{
 
 /// One client's session. All requests of it have it in common.
 pub(crate) struct Session {
-    /// The key to it: nobody else may know it, and it is in no log.
+    /// Secret id of the session: only its client knows it, and it is in no log.
     pub(crate) id: u64,
     /// Its place among all sessions, from 1 on.
     pub(crate) number: u64,
     pub(crate) agreement: Agreement,
-    /// What its arrays are called in the state.
+    /// Names of its arrays in the state.
     pub(crate) names: Names,
     pub(crate) state: Arc<State>,
     pub(crate) context: Arc<Context>,
     pub(crate) host_buffers: Arc<HostBuffers>,
-    /// Whose it is: nobody else reaches its host buffers.
+    /// Identity of the client: no other client reaches its host buffers.
     pub(crate) identity: Identity,
     pub(crate) accounts: Accounts,
     turn: Turn,
@@ -100,7 +100,8 @@ impl Session {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session: all that wait fail, and everything is freed that nobody else uses.
+    /// Ends the session: waiting requests fail, and all objects are freed that are not used
+    /// elsewhere.
     pub(crate) fn close(&self) {
         self.over.send_replace(true);
         self.host_buffers.close();
@@ -112,7 +113,7 @@ impl Session {
         self.over.send_replace(true);
     }
 
-    /// Whether it has no network between it and its client.
+    /// True if client and server are in one process, without a network between them.
     pub(crate) fn is_local(&self) -> bool {
         self.identity == Identity::own()
     }
@@ -123,7 +124,7 @@ impl Session {
         let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
-    /// Whether it holds nothing that anybody could miss.
+    /// True if it holds nothing that would be lost with it.
     pub(crate) fn is_empty(&self) -> bool {
         self.table().is_empty() && self.host_buffers.is_empty()
     }
@@ -147,7 +148,7 @@ impl Session {
     }
 
     /// As [`register`](Self::register), in exchange for arrays that are given away, by their
-    /// handles: whoever looks sees the ones or the others.
+    /// handles. The exchange is atomic for all readers.
     ///
     /// # Errors
     /// Those of [`Table::claim`] and [`Table::delete`].
@@ -185,7 +186,7 @@ impl Session {
         Ok(Held::new(held, bytes, &self.context.gauges))
     }
 
-    /// What a buffer counts for that goes through the server: its pieces take their own room.
+    /// Permits for a buffer that only passes through the server: its pieces take their own room.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// What a handle stands for.
+/// Entry of a handle.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     Live(Arc<Array>),
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// A handle that the server makes: nobody who was not told it can know it.
+    /// A handle that the server makes, which clients cannot guess.
     ///
     /// # Errors
     /// INTERNAL if the system gives no random numbers.
@@ -381,7 +381,7 @@ impl Table {
         self.reserve.clear();
     }
 
-    /// Whether no handle stands for anything.
+    /// True if there is no entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.arrays.is_empty() && self.futures.is_empty() && self.programs.is_empty()
     }

@@ -14,7 +14,7 @@ use crate::device_state;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateHolder {
     process: Option<u32>,
-    /// How many older states it keeps.
+    /// Number of older states that it keeps.
     previous: u32,
 }
 
@@ -39,7 +39,7 @@ impl StateHolder {
     /// The server whose own state is at `place`.
     fn at(place: &Path) -> Option<Self> {
         let (file, _) = at_lock_path(place, open_there).ok()?;
-        // Let go at once where nobody has it.
+        // Released at once if it was not held.
         let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         is_held.then(|| Self::read(file))
     }
@@ -59,12 +59,12 @@ impl StateHolder {
         })
     }
 
-    /// What a server writes into the file that it has locked.
+    /// Contents of the lock file of a server.
     pub(super) fn text(previous: u32) -> String {
         format!("{}\n{previous}\n", std::process::id())
     }
 
-    /// What [`text`](Self::text) wrote; nothing is known where it is something else.
+    /// Parses [`text`](Self::text); any other contents give an unknown holder.
     pub(super) fn read(mut file: File) -> Self {
         let mut text = String::new();
         // Two numbers of ten digits at most.

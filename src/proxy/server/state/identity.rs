@@ -1,8 +1,8 @@
-//! Which file is behind a name: whether it is still the one that was written.
+//! Identities of files, to find out if a name still refers to the file that was written.
 
 use std::{fs::Metadata, path::Path};
 
-/// Which file is behind a name.
+/// Identity of the file behind a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     device: u64,
@@ -30,8 +30,7 @@ impl FileIdentity {
         None
     }
 
-    /// Whether `path` names the file of this metadata; what the system does not tell is taken for
-    /// yes.
+    /// True if `path` names the file of this metadata, or the system does not tell.
     #[cfg(unix)]
     pub(crate) fn names(own: &Metadata, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! What a state has, and where it is kept.
+//! Contents of a state in memory, and options for its file.
 
 use std::{
     collections::BTreeMap,
@@ -24,11 +24,11 @@ pub(crate) trait LiveArrays: Send + Sync + 'static {
     fn live(&self) -> Vec<NamedArrays>;
 }
 
-/// Where a state is and how it is written.
+/// Location of a state's file, and options for writing it.
 #[derive(Clone, Debug)]
 pub(crate) struct StateOptions {
     pub(crate) path: PathBuf,
-    /// How many states before the last one are kept.
+    /// Number of earlier states that are kept beside the last one.
     pub(crate) previous: u32,
     pub(crate) versions: Versions,
 }
@@ -43,20 +43,20 @@ impl StateOptions {
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) owner: Owner,
-    /// Where it is in memory, for sessions to come; otherwise it is in the file.
+    /// The array in memory, for later sessions; `None` if it is only in the file.
     pub(super) array: Option<Arc<Array>>,
-    /// Which array it was that went into the file under this name; `None` if none did.
+    /// The array that was saved into the file under this name; `None` if there was none.
     pub(super) saved: Option<Weak<Array>>,
 }
 
 impl Kept {
-    /// Whether `array` is what the state has, or will have, under this name.
+    /// True if `array` is in the state under this name, or was saved under it.
     pub(super) fn is(&self, array: &Arc<Array>) -> bool {
         let kept = self.array.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, array));
         kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
     }
 
-    /// Whether `array`, which may be gone, is what the file has.
+    /// True if `array`, which may be gone, is the one in the file.
     pub(super) fn was(&self, array: &Weak<Array>) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.ptr_eq(array))
     }
@@ -72,7 +72,7 @@ pub(super) struct Given {
     pub(super) array: Weak<Array>,
 }
 
-/// What the state has.
+/// Contents of the state.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) arrays: BTreeMap<String, Kept>,
@@ -82,6 +82,6 @@ pub(super) struct Contents {
     /// Words of the file that are not the server's.
     pub(super) metadata: Vec<(String, String)>,
     pub(super) given: Vec<Given>,
-    /// What clients deleted while a save was under way.
+    /// Arrays that clients deleted during a save; `None` outside of one.
     pub(super) deleted: Option<Vec<(String, Weak<Array>)>>,
 }

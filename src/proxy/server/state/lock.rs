@@ -5,8 +5,8 @@
 //! has one lock by whatever name a server is given it. The lock on the state itself, which moves to
 //! each new file, is for files that have names in several places: hard links and bind mounts.
 //!
-//! The lock file goes when the server stops. One that a killed server left behind locks nobody out:
-//! the lock is the system's, and ended with the process.
+//! The lock file is removed when the server stops. One that a killed server left behind blocks no
+//! other server: the lock is the system's, and ended with the process.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{device_state, proxy::ProxyError};
 
-/// How long a lock is tried that somebody has: another server takes it away while it stops, and
-/// whoever asks who has a state holds it for a moment.
+/// Time for which a held lock is tried again: another server releases it while it stops, and a
+/// query for the holder of a state takes it for a moment.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -84,7 +84,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is locked, so that nobody has it by then.
+        // While it is locked, so that no other server has locked it by then.
         if let Some((file, path)) = self.held.take()
             && is_at(&file, &path)
             && let Err(error) = fs::remove_file(&path)

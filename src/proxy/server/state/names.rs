@@ -26,12 +26,12 @@ const UNNAMED: &str = "session-";
 /// To whom an array of the state belongs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
-    /// Nobody: arrays of clients of which nothing is known, of files that the server did not write.
+    /// No owner: arrays of unknown clients, in files that the server did not write.
     #[default]
     Nobody,
-    /// Whoever gives a session this name, on a server that does not ask who its clients are.
+    /// All sessions of this name, on a server that does not authenticate clients.
     Named(String),
-    /// Whoever the server knows as this.
+    /// The client of this identity.
     Known(String),
 }
 
@@ -45,8 +45,8 @@ impl Owner {
         }
     }
 
-    /// What [`to_text`](Self::to_text) wrote. What a newer build wrote belongs to somebody, though
-    /// nobody here knows to whom.
+    /// Parses [`to_text`](Self::to_text). Owners that only a newer build knows are kept apart: no
+    /// client of this build is one.
     pub(crate) fn from_text(text: &str) -> Self {
         match text.split_once(':') {
             Some(("session", name)) => Self::Named(name.to_owned()),
@@ -59,19 +59,18 @@ impl Owner {
         matches!(self, Self::Known(_))
     }
 
-    /// Whether a session of this owner is shown what belongs to `other`.
+    /// True if a session of this owner is shown the arrays of `other`.
     pub(crate) fn may_read(&self, other: &Self) -> bool {
         !other.is_known() || self == other
     }
 
-    /// Whether a session of this owner may save under a name that belongs to `other`.
+    /// True if a session of this owner may save under a name that belongs to `other`.
     pub(crate) fn may_replace(&self, other: &Self) -> bool {
         self == other || (*other == Self::Nobody && !self.is_known())
     }
 
-    /// Whether a session of this owner may take out of the state what belongs to `other`. Clients
-    /// that the server does not ask who they are cannot be told apart; they may take out what one
-    /// of them made.
+    /// True if a session of this owner may delete arrays of `other` from the state. Unauthenticated
+    /// clients cannot be told apart; each may delete the arrays of any of them.
     pub(crate) fn may_delete(&self, other: &Self) -> bool {
         self == other || !(self.is_known() || other.is_known())
     }
@@ -81,13 +80,13 @@ impl Owner {
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) owner: Owner,
-    /// The place of the session among all, which makes the names that nobody gave.
+    /// Number of the session, which makes the names that the client did not choose.
     pub(crate) number: u64,
     /// The name of the session, and those of arrays by their handles, as the client wishes.
     prefix: Option<String>,
     given: BTreeMap<u64, String>,
-    /// Whether it may have them. Until then, and where it may not, its arrays are called as those
-    /// of a client that wishes nothing.
+    /// True once the client's names are granted. Until then, and where they are refused, its arrays
+    /// are named as those of a client without wishes.
     granted: AtomicBool,
     /// The arrays of the state that the client was shown.
     shown: Mutex<HashMap<u64, String>>,
@@ -123,12 +122,12 @@ impl Names {
         }
     }
 
-    /// Whether the client wishes names.
+    /// True if the client wishes names.
     pub(crate) fn are_wished(&self) -> bool {
         self.prefix.is_some() || !self.given.is_empty()
     }
 
-    /// Whether it has what it wishes.
+    /// True if its names are granted.
     pub(crate) fn is_granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
     }
@@ -168,7 +167,7 @@ impl Names {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the wishes go together.
+    /// Checks that the names do not conflict.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for a name that two arrays would have.
@@ -211,7 +210,7 @@ pub(crate) struct NamedArrays {
 pub(super) struct NamedArray {
     pub(super) name: String,
     pub(super) array: Arc<Array>,
-    /// Whether the client chose the name.
+    /// True if the client chose the name.
     pub(super) is_chosen: bool,
 }
 
@@ -241,18 +240,18 @@ pub(crate) struct Claims {
     prefixes: HashMap<String, Vec<Claim>>,
     /// Names of arrays.
     names: HashMap<String, Vec<Claim>>,
-    /// What would be the sessions of the names of arrays.
+    /// Claims on the session part of chosen array names.
     scopes: HashMap<String, Vec<Claim>>,
     last_number: u64,
 }
 
 impl Claims {
-    /// Nobody has a name; sessions are counted behind `last_number`.
+    /// No claims; sessions are counted behind `last_number`.
     pub(crate) fn after(last_number: u64) -> Self {
         Self { last_number, ..Self::default() }
     }
 
-    /// The next number whose names nobody has; the session of that number has them from now on.
+    /// The next number whose names are free; the session of that number claims them.
     pub(crate) fn take_number(&mut self, is_taken: impl Fn(&str) -> bool) -> u64 {
         loop {
             self.last_number = self.last_number.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! What is to be in the next state, and where it is now.
+//! Contents of the next state, and the sources of its arrays.
 
 use std::{
     collections::{BTreeMap, HashSet, btree_map::Entry as MapEntry},
@@ -29,7 +29,7 @@ use crate::{
 /// The shards that make a whole array, each part once.
 pub(crate) type Parts = Vec<(Arc<Memory>, IndexDomain)>;
 
-/// Where the bytes of an array are.
+/// Source of an array's bytes.
 pub(crate) enum Source {
     Memory {
         array: Arc<Array>,
@@ -43,8 +43,8 @@ pub(crate) enum Source {
 pub(crate) struct Planned {
     owner: Owner,
     pub(crate) source: Source,
-    /// Whether the state had an array of this name when the plan was made, and if it was in memory,
-    /// which one.
+    /// True if the state had an array of this name when the plan was made; `before` is that array,
+    /// if it was in memory.
     known: bool,
     before: Option<Arc<Array>>,
 }
@@ -57,7 +57,7 @@ pub(crate) enum Missing {
     Failed(Status),
 }
 
-/// What a state has before it is saved.
+/// Contents of a state before it is saved.
 pub(crate) struct Before {
     arrays: BTreeMap<String, Kept>,
     file: Option<Reader>,
@@ -73,7 +73,7 @@ impl Before {
     }
 }
 
-/// What sessions have, the oldest first: the younger one's arrays are the newer ones.
+/// Living arrays of the sessions, the oldest session first: arrays of younger sessions are newer.
 pub(crate) fn alive(live: &dyn LiveArrays) -> Vec<NamedArrays> {
     let mut live = live.live();
     settle(&live);
@@ -91,7 +91,7 @@ pub(crate) struct Plan {
     given: Vec<Given>,
     /// The state before, for what is only there.
     file: Option<Reader>,
-    /// Which of its arrays are in memory as well.
+    /// Names of the file's arrays that are in memory as well.
     in_file: HashSet<String>,
     metadata: Vec<(String, String)>,
     /// The file has just these arrays.
@@ -217,7 +217,7 @@ impl Plan {
         }
     }
 
-    /// Whether the file at its place has just these arrays, at the versions that are wanted.
+    /// True if the file at its place has exactly these arrays, at the versions that are wanted.
     pub(crate) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
         let is_there = contents.identity.is_some()
             && contents.identity == FileIdentity::of(&options.path)
@@ -248,7 +248,7 @@ impl Plan {
         }
     }
 
-    /// Whether something that the state before has is not in this one, for want of readable bytes.
+    /// True if the next state lacks something of the state before for want of readable bytes.
     pub(crate) fn loses(&self) -> bool {
         self.dropped.iter().any(|name| self.in_file.contains(name))
     }
@@ -329,7 +329,7 @@ impl Contents {
 /// Waits for arrays that programs compute: in a loop that is every one of them, and what a step has
 /// not computed the next one has taken.
 fn settle(live: &[NamedArrays]) {
-    /// What is not there then is left out, and said.
+    /// Longest wait for arrays. Those that are not there then are left out and reported.
     const LONGEST: Duration = Duration::from_secs(10);
     let Ok(runtime) = Handle::try_current() else { return };
     let arrays = live.iter().flat_map(|session| &session.arrays);

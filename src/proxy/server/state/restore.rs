@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Where restored arrays are counted.
+/// Budgets that restored arrays count for.
 ///
 /// They are there before any client, and nothing of them is left out: those that are more than a
 /// limit allows take all that it has.
@@ -110,7 +110,7 @@ pub(crate) fn restore(
     Ok(Array { spec, shards })
 }
 
-/// Where the shards of a restored array go, and which part each is.
+/// Memories and index domains of a restored array's shards.
 struct Layout {
     spec: ArraySpec,
     spaces: Vec<MemorySpace>,

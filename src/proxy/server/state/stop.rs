@@ -7,11 +7,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{LiveArrays, Occasion, State};
 use crate::proxy::ProxyError;
 
-/// How often a save is tried, and the pause after the first failure, which then doubles.
+/// Number of tries for a save; the pause after the first failure is doubled after each.
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a device may take for its next bytes before nothing is expected of it any more.
+/// Longest wait for the next bytes of a device before it counts as lost.
 const STANDSTILL: Duration = Duration::from_secs(15);
 
 impl State {

@@ -31,8 +31,8 @@ use crate::{
     },
 };
 
-/// How long a session waits for a name that another has. One that a client opens again comes faster
-/// than the news that it has left the one before.
+/// Longest time that a new session waits for a name that is still held: a client may reconnect
+/// before its old session is closed.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The state of a server.
@@ -50,7 +50,7 @@ pub(crate) struct State {
     /// The save that is under way, and how far it has come.
     watch: Mutex<Watch>,
     pub(super) pulse: Arc<Pulse>,
-    /// Whether nothing more is to be saved.
+    /// True once nothing more is to be saved.
     pub(super) abandoned: watch::Sender<bool>,
     gauges: Arc<Gauges>,
 }
@@ -122,7 +122,7 @@ impl State {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether there is a place for a state.
+    /// True if there is a file for the state.
     pub(crate) const fn is_kept(&self) -> bool {
         self.options.is_some()
     }
@@ -187,9 +187,9 @@ impl State {
         self.contents().arrays.iter().filter_map(there).collect()
     }
 
-    /// Takes an array that a client deletes out of the state, if the state has it: under the name
-    /// that the client was shown, or under the one that its session saves it with, whoever chose
-    /// that name.
+    /// Removes an array that a client deletes from the state, if the state has it: under the name
+    /// that the client was shown, or under the one that its session saves it with, chosen by the
+    /// client or not.
     ///
     /// # Errors
     /// PERMISSION_DENIED if it belongs to another client.
@@ -284,7 +284,7 @@ impl State {
         let watch = self.pulse.start();
         *self.watch() = watch.clone();
         let saved = tokio::task::spawn_blocking(move || {
-            // Until it is really over, also where nobody waits for it any more.
+            // Held until the save is over, also where the caller has stopped waiting.
             let _one = one;
             let saved = state.carry_out(&*live, &options, &watch, occasion);
             lock.follow(&options.path);

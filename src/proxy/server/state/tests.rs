@@ -127,7 +127,7 @@ fn handle(answer: InitResponse, array: &str) -> Option<u64> {
     map.int64(&format!("serdes.state.handle.{array}")).ok().map(i64::cast_unsigned)
 }
 
-/// What the future of a deletion says.
+/// Result of a deletion's future.
 async fn delete(client: &mut Client, handle: u64) -> Result<(), StatusCode> {
     let request = DeleteArrayRequest { array_handle: vec![handle] };
     let answer = client.ask(Request::DeleteArrayRequest(request)).await?;

@@ -30,7 +30,7 @@ use crate::{
 /// costs another file.
 const UNREADABLE: usize = 8;
 
-/// Whether a state can be written where `options` say: tries it, without leaving anything.
+/// Checks that a state can be written to the place in `options`, without leaving anything.
 ///
 /// # Errors
 /// [`ProxyError::Configuration`], which says what to do.
@@ -87,7 +87,7 @@ pub(crate) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
     })
 }
 
-/// How far the save that is under way has come.
+/// Progress of the save that is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     beats: AtomicU64,

@@ -26,7 +26,7 @@ use crate::{
     version::{SerDesVersion, VersionRange},
 };
 
-/// How an array lies on devices. The server has the devices 0 and 1.
+/// Layout of an array on devices. The server has the devices 0 and 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cut {
     by: By,
@@ -115,7 +115,7 @@ impl Value {
         spec(self.dims, &self.cut)
     }
 
-    /// What a client reads: the shards as far as they are needed, in the order of the devices.
+    /// Bytes that a client reads: the needed shards, in the order of the devices.
     fn read(&self) -> Result<Vec<u8>, StatusCode> {
         let mut whole = vec![0; self.dims[0] * self.dims[1]];
         for (shard, (origin, shape)) in self.shards.iter().zip(self.cut.parts(self.dims)) {
@@ -370,7 +370,7 @@ struct Checked {
 }
 
 impl Checked {
-    /// What the server answers to a step, and what the model does.
+    /// Compares the server's answer to a step with the model's.
     async fn take(
         &mut self,
         step: Step,

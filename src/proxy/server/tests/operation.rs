@@ -1,5 +1,5 @@
-//! What whoever looks after a server asks of it: its health, its metrics, to stop without haste,
-//! and that these doors give strangers nothing.
+//! Operation of a server: health, metrics, graceful stop; and that these listeners give untrusted
+//! clients nothing else.
 
 use std::time::{Duration, Instant};
 

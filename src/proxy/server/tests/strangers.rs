@@ -1,4 +1,4 @@
-//! What a stranger can take from others: his share, and no more.
+//! Attacks of untrusted clients: each gets its own share of the server, and no more.
 
 use std::{
     net::SocketAddr,

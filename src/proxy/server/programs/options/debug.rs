@@ -41,7 +41,7 @@ pub(super) fn rebuilt(
     Ok(rebuilt)
 }
 
-/// Whether the field is handed on; else it is left out.
+/// True if the field is passed on; else it is left out.
 fn passes(number: u32, value: Value<'_>, rules: &OptionRules) -> Result<bool, Status> {
     let Some(option) = table::by_number(number) else {
         if rules.allows_number(number) {

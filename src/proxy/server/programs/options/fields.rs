@@ -8,11 +8,11 @@ use super::{
 };
 use crate::codec::Status;
 
-/// What may stand in a field.
+/// Permitted contents of a field.
 #[derive(Clone, Debug)]
 enum Form {
     Numbers(RangeInclusive<i64>),
-    /// So many of them, in one field or in several.
+    /// A list whose length is in this range, in one field or in several.
     List(RangeInclusive<i64>),
     /// A fraction from -1 to 1.
     Effort,

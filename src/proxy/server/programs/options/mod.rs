@@ -148,8 +148,8 @@ fn check_counts(replicas: i64, partitions: i64, target: Target<'_>) -> Result<()
 }
 
 /// # Errors
-/// INVALID_ARGUMENT for a device that there is not, and for one that is there twice. Whether there
-/// are as many as replicas and partitions is looked at by whoever hands the options on.
+/// INVALID_ARGUMENT for a device that does not exist, or is named twice. The caller compares their
+/// number with replicas and partitions.
 fn check_assignment(assignment: &DeviceAssignmentProto, target: Target<'_>) -> Result<(), Status> {
     let ids = assignment.computation_devices.iter().flat_map(|of| &of.replica_device_ids);
     let mut seen = vec![false; target.devices.len()];

@@ -72,7 +72,7 @@ pub(super) fn rebuilt(entry: &[u8], rules: &OptionRules) -> Result<Option<Vec<u8
     }
 }
 
-/// Whether the option may have the value; clients write numbers as words, too.
+/// True if the option may have the value; clients write numbers as text, too.
 fn takes(option: &DebugOption, value: Option<(u32, Value<'_>)>) -> bool {
     match value {
         Some((form::BOOL, Value::Number(number @ (0 | 1)))) => {

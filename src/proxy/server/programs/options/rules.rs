@@ -1,5 +1,4 @@
-//! Which options of a compilation a server takes from its clients: those of the table, and what its
-//! operator has allowed beyond.
+//! Rules for the compile options of clients: the table, and additions by the server's operator.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +9,14 @@ use crate::{
     proxy::{ProxyError, status::status},
 };
 
-/// What the operator has allowed beyond the table.
+/// Options that the operator has allowed beyond the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OptionRules {
     names: BTreeSet<String>,
     numbers: BTreeSet<u32>,
 }
 
-/// What an option may mean on the machine that compiles.
+/// Facts about the machine that compiles, for the meaning of options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) minor: Minor,
@@ -56,12 +55,12 @@ impl OptionRules {
         Ok(rules)
     }
 
-    /// Whether the operator has allowed the field of `xla.DebugOptions`.
+    /// True if the operator has allowed the field of `xla.DebugOptions`.
     pub(super) fn allows_number(&self, number: u32) -> bool {
         self.numbers.contains(&number)
     }
 
-    /// Whether the operator has allowed the option.
+    /// True if the operator has allowed the option.
     pub(super) fn allows(&self, name: &str) -> bool {
         self.names.contains(name)
     }

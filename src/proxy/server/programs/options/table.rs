@@ -13,7 +13,7 @@ const TEXT: &str = include_str!("debug_options.txt");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
 
-/// What a field of the compiler's options holds.
+/// Permitted values of a field of the compiler's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -53,7 +53,7 @@ enum Passing {
     Message(Vec<u8>),
 }
 
-/// What becomes of values that do not pass.
+/// Treatment of values that are not permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
     Refused,
@@ -101,7 +101,7 @@ impl DebugOption {
         words.next().is_none().then_some(option)
     }
 
-    /// Whether the field passes as it is.
+    /// True if the value is permitted as it is.
     pub(super) fn takes(&self, value: Value<'_>) -> bool {
         match (self.kind, value) {
             (Kind::Bool | Kind::Int | Kind::Enum | Kind::List, Value::Number(number)) => {
@@ -143,7 +143,7 @@ impl DebugOption {
         text.is_empty() || self.values.iter().any(is)
     }
 
-    /// What passes, in words.
+    /// Text of the permitted values.
     pub(super) fn expected(&self) -> String {
         match self.words {
             "-" | "never" | "left-out" => "nothing".to_owned(),

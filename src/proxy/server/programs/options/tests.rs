@@ -66,7 +66,7 @@ fn assert_refused(options: &[u8], name: &str) {
     assert!(error.message().contains(name), "{name}: {}", error.message());
 }
 
-/// What real clients have sent.
+/// Compile options that real clients have sent.
 fn captured() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/xla_compile_options");
     let mut all = Vec::new();

@@ -4,7 +4,7 @@ use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_va
 
 use crate::{codec::Status, proxy::status::status};
 
-/// What a field holds.
+/// Value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     Number(u64),
@@ -14,7 +14,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Whether it is zero or empty, which a message says by leaving the field out.
+    /// True if it is zero or empty, the default that a message expresses by leaving the field out.
     pub(super) fn is_nothing(self) -> bool {
         match self {
             Self::Number(number) => number == 0,

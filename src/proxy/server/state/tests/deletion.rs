@@ -1,4 +1,4 @@
-//! What a deletion takes out of the state, and what it leaves there.
+//! Tests of deletions: arrays that leave the state, and arrays that stay.
 
 use super::{Folder, delete, handle, init, named, open, stop};
 use crate::{codec::StatusCode, proxy::server::tests::session::on};
