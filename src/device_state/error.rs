@@ -21,7 +21,7 @@ pub enum Error {
     #[error("{found} is no device state; expected a file written by `serdes save`")]
     #[non_exhaustive]
     NotDeviceState {
-        /// How the file begins.
+        /// First bytes of the file.
         found: String,
     },
     /// Bytes that no version explains.
@@ -32,9 +32,9 @@ pub enum Error {
     Corrupt {
         /// The part of the file.
         place: String,
-        /// What is there.
+        /// The value that was found.
         found: String,
-        /// What should be there.
+        /// The value that was expected.
         expected: String,
     },
     /// The state needs a newer build.
@@ -43,7 +43,7 @@ pub enum Error {
     )]
     #[non_exhaustive]
     TooNew {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// The number found.
         found: i64,
@@ -54,7 +54,7 @@ pub enum Error {
     #[error("the state needs {what} {found}, which this build does not know; upgrade this build")]
     #[non_exhaustive]
     TooNewFeature {
-        /// What kind of thing.
+        /// Kind of the thing.
         what: &'static str,
         /// Its number.
         found: u32,
@@ -98,7 +98,7 @@ pub enum Error {
     Spec {
         /// The tensor.
         name: String,
-        /// What is wrong with the spec.
+        /// Error of the spec.
         source: Box<DecodeError>,
     },
 
@@ -109,9 +109,9 @@ pub enum Error {
     )]
     #[non_exhaustive]
     MissingPart {
-        /// Which part.
+        /// The part.
         part: String,
-        /// Where it was looked for.
+        /// Place where it was looked for.
         place: PathBuf,
     },
     /// Data of a tensor lies in a part that cannot be used.
@@ -120,7 +120,7 @@ pub enum Error {
     )]
     #[non_exhaustive]
     LostPart {
-        /// Which part.
+        /// The part.
         part: String,
     },
     /// The pieces of an array do not make up the array.
@@ -131,7 +131,7 @@ pub enum Error {
     Shards {
         /// The tensor.
         name: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 
@@ -166,7 +166,7 @@ pub enum Error {
     #[error("{reason}")]
     #[non_exhaustive]
     Invalid {
-        /// What was found, and what was expected.
+        /// Message with what was found, and what was expected.
         reason: String,
     },
     /// The array spec of a tensor cannot be written at the requested version.
@@ -175,7 +175,7 @@ pub enum Error {
     Encode {
         /// The tensor.
         name: String,
-        /// What the version cannot say.
+        /// Error of encoding at the version.
         source: Box<EncodeError>,
     },
     /// Two tensors of one state have the same name.
@@ -215,7 +215,7 @@ pub enum Error {
         name: String,
         /// Type and dimensions on the device.
         found: String,
-        /// Those of the spec, or of the device's part by its sharding.
+        /// Type and dimensions of the spec, or of the device's part by its sharding.
         expected: String,
     },
     /// Tensors of this kind have no bytes that could be stored.
@@ -245,11 +245,11 @@ pub enum Error {
     #[error("the device failed while {action} {name:?}: {source}")]
     #[non_exhaustive]
     Device {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The tensor.
         name: String,
-        /// What the plug-in reported.
+        /// Error of the plug-in.
         source: Box<stream_executor::Error>,
     },
 
@@ -257,11 +257,11 @@ pub enum Error {
     #[error("the device failed while {action} {name:?}: {source}")]
     #[non_exhaustive]
     Pjrt {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The tensor.
         name: String,
-        /// What the plug-in reported.
+        /// Error of the plug-in.
         source: Box<PjrtError>,
     },
 
@@ -296,23 +296,23 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system reported.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// A file could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     #[non_exhaustive]
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system reported.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
-/// What is said of a save whose parts are not all there.
+/// Message about a save whose parts are incomplete.
 fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32) -> String {
     if found == 0 {
         return format!(

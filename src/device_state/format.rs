@@ -43,7 +43,7 @@ pub(super) fn align(offset: u64, alignment: u64) -> Option<u64> {
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// What is being read, for messages.
+    /// Name of the block that is being read, for messages.
     what: &'static str,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A length as u32, then so many bytes of UTF-8.
+    /// A string: its length in bytes as u32, then UTF-8.
     pub(super) fn string(&mut self) -> Result<&'a str, Error> {
         let count = self.u32()? as usize;
         let bytes = self.take(count)?;

@@ -13,22 +13,22 @@ use crate::{
 /// What a state says of its arrays is the same for both, so that an array goes from a device of one
 /// kind to one of the other. Only this library has such devices.
 pub trait HostedDevice: Clone + Send + Sync + 'static {
-    /// What it holds of an array.
+    /// Memory of an array on this device.
     type Memory: HostedMemory<Device = Self>;
 
-    /// What a state calls the device.
+    /// Id of the device in a state.
     #[doc(hidden)]
     fn device_id(&self) -> DeviceId;
 }
 
-/// What a device holds of an array: memory of a StreamExecutor plug-in, or an array of a PJRT
-/// client. Only this library has such memory.
+/// Memory of an array on a device: of a StreamExecutor plug-in, or an array of a PJRT client. Only
+/// this library implements it.
 pub trait HostedMemory: Memory + 'static {
-    /// Those of this kind.
+    /// Selects the streams of this kind.
     #[doc(hidden)]
     fn streams(all: &mut AllStreams) -> &mut Streams<Self>;
 
-    /// What this is besides bytes, where its device knows that, if it is something else than
+    /// Description of the array by the device, if it knows type and shape and these differ from
     /// `contents`.
     #[doc(hidden)]
     fn other_than(&self, contents: &Contents) -> Option<String>;

@@ -1,4 +1,4 @@
-//! How a state is written.
+//! Options for writing a state.
 
 use std::{num::NonZero, thread::available_parallelism};
 
@@ -7,7 +7,7 @@ use super::{Durability, Part, Versions, Watch};
 /// Bytes under one checksum.
 const CHUNK_BYTES: u32 = 1 << 20;
 
-/// How a state is to be written.
+/// Options for writing a state.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     pub(super) versions: Versions,
@@ -19,7 +19,7 @@ pub struct WriteOptions {
     pub(super) threaded: bool,
     pub(super) direct: bool,
     pub(super) previous: u32,
-    /// Which part of a state of several savers is written.
+    /// The part to write, for a state of several savers.
     pub(super) part: Option<Part>,
 }
 
@@ -45,14 +45,14 @@ impl WriteOptions {
         self.versions
     }
 
-    /// How far the file is taken to the disk before it gets its name.
+    /// Durability that the file has before it gets its name.
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// How far files are taken to the disk.
+    /// Durability of written files.
     pub const fn durability(&self) -> Durability {
         self.durability
     }
@@ -91,9 +91,9 @@ impl WriteOptions {
         self
     }
 
-    /// Whether files are written past the system's page cache (`O_DIRECT`, on Linux), for states
-    /// that nobody reads soon and that should not push out of memory what others use. The bytes of
-    /// the file are the same.
+    /// With `true`, writes files past the system's page cache (`O_DIRECT`, on Linux), for states
+    /// that are not read soon and should not evict data of other programs. The bytes of the file
+    /// are the same.
     ///
     /// Where the file system refuses, the state is written through the cache;
     /// [`Written::direct`](super::Written::direct) tells. Shards of several devices are copied one
@@ -105,7 +105,7 @@ impl WriteOptions {
         self
     }
 
-    /// How many states that were at the path before are kept, as `PATH.1` (the newest), `PATH.2`
+    /// Keeps up to `states` states that were at the path before, as `PATH.1` (the newest), `PATH.2`
     /// and so on; none by default.
     ///
     /// At every moment there is a whole state at the path itself, once there was one. Where the

@@ -63,7 +63,7 @@ fn open(bytes: Vec<u8>) -> Result<Reader, Error> {
     Reader::from_source(bytes, "x.sds")
 }
 
-/// Whether anything is wrong with the bytes of a state, wherever it shows.
+/// True if any way of reading finds damage in the bytes of a state.
 fn is_damaged(bytes: Vec<u8>) -> bool {
     match open(bytes) {
         Err(_) => true,

@@ -31,14 +31,14 @@ pub(crate) struct Supported {
 }
 
 impl Supported {
-    /// Those of this build in the line `L`.
+    /// Versions of this build in the line `L`.
     pub(crate) fn in_line<L: Line>() -> Self {
         let range = VersionRange::<L>::supported();
         Self { current: range.maximum(), minimum: range.minimum(), min_producer: L::MIN_PRODUCER }
     }
 }
 
-/// What the frozen first 32 bytes say.
+/// Contents of the frozen first 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
     /// The number of the layout that the rest of the file follows.
@@ -130,7 +130,7 @@ pub(crate) struct Header {
     pub(crate) chunk_bytes: u32,
     /// Words of the source about itself, in its order; `None` if it has no place for them.
     pub(crate) metadata: Option<Vec<(String, String)>>,
-    /// What the file is to its state.
+    /// Role of the file in its state.
     pub(crate) role: Role,
 }
 

@@ -28,7 +28,7 @@ const NAMES: u32 = CRITICAL | 6;
 const ARRAY_BYTES: usize = 16;
 const PIECE_BYTES: usize = 32;
 
-/// Where a piece comes from and which part of its array it is.
+/// Origin of a piece, and its part of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Placement {
     /// Id of the device that the piece was copied from.
@@ -55,7 +55,7 @@ pub(crate) struct ArrayRow<'a> {
 }
 
 impl ArrayRow<'_> {
-    /// Whether the piece of this number is one of its.
+    /// True if the piece of this number belongs to the tensor.
     fn has_piece(&self, number: u32) -> bool {
         number.checked_sub(self.first_piece).is_some_and(|number| number < self.piece_count)
     }
@@ -258,7 +258,7 @@ pub(crate) struct Index {
     placements: Vec<Placement>,
 }
 
-/// What an index must agree with.
+/// Facts about the file that an index must agree with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings {
     pub(crate) header_bytes: u64,
@@ -266,14 +266,14 @@ pub(crate) struct Surroundings {
     pub(crate) index_offset: u64,
     pub(crate) data_bytes: u64,
     pub(crate) index_checksum: u32,
-    /// Whether pieces may be missing between others, as in an index made of what was salvaged.
+    /// True if pieces may be missing between others, as in an index made by salvaging.
     pub(crate) gaps: bool,
-    /// Whether the pieces lie in several parts, whose layout
-    /// [`places`](super::spread::places) checks.
+    /// True if the pieces lie in several parts, whose layout [`places`](super::spread::places)
+    /// checks.
     pub(crate) spread: bool,
 }
 
-/// Where a table lies in an index of `bytes` bytes.
+/// Byte range of a table in an index of `bytes` bytes.
 fn table_range(offset: u64, length: u64, bytes: usize) -> Result<Range<usize>, Error> {
     usize::try_from(offset)
         .ok()

@@ -16,7 +16,7 @@ const FOOTER_FIXED_BYTES: u64 = 12;
 /// is the whole array.
 pub(crate) type Domain = Option<Vec<(u64, u64)>>;
 
-/// What the header of a piece says.
+/// Contents of a piece's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PieceHeader<'a> {
     /// The name of the array.
@@ -27,7 +27,7 @@ pub(crate) struct PieceHeader<'a> {
     pub(crate) number: u32,
     /// Id of the device that the piece was copied from.
     pub(crate) device: i32,
-    /// Which part of the array.
+    /// Part of the array that the piece holds.
     pub(crate) domain: Domain,
     /// Offset of the data from the beginning of the file.
     pub(crate) data_offset: u64,
@@ -35,7 +35,7 @@ pub(crate) struct PieceHeader<'a> {
     pub(crate) data_bytes: u64,
 }
 
-/// Where the parts of a piece lie, in bytes from the beginning of the file.
+/// Positions of a piece's header, data and footer, in bytes from the beginning of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceLayout {
     pub(crate) header: u64,
@@ -126,7 +126,7 @@ pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     Some(header_length(name, spec, rank))
 }
 
-/// What stands in front of the checksum at the end of `bytes`, compared with it.
+/// Bytes in front of the checksum at the end of `bytes`, after comparing it.
 fn checked<'b>(bytes: &'b [u8], what: &'static str) -> Result<&'b [u8], Error> {
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(Error::corrupt(what, format!("{} bytes", bytes.len()), "more".to_owned()));

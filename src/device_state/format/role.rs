@@ -1,17 +1,18 @@
-//! What a file is to a state: all of it, the part of one saver, or what holds the parts together.
+//! Roles of a file in a state: the whole state, the part of one saver, or the index that holds the
+//! parts together.
 
 use super::{
     Cursor, Error, length_u32,
     trailer::{TRAILER_BYTES, Trailer},
 };
 
-/// What a file is to a state.
+/// Role of a file in a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The whole state.
     #[default]
     Whole,
-    /// What one of several savers wrote.
+    /// Part that one of several savers wrote.
     Part(PartRole),
     /// The index over the parts of all savers; the file has no data itself.
     Merged(MergedRole),
@@ -20,11 +21,11 @@ pub(crate) enum Role {
 /// The part of one saver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartRole {
-    /// Which save it belongs to.
+    /// Id of the save.
     pub(crate) save: [u8; 16],
-    /// Which part it is, from 0.
+    /// Number of the part, from 0.
     pub(crate) number: u32,
-    /// How many parts the save has.
+    /// Number of parts of the save.
     pub(crate) count: u32,
 }
 
@@ -53,7 +54,7 @@ impl PartRole {
 /// The parts that make up a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MergedRole {
-    /// Which save the parts belong to.
+    /// Id of the save that the parts belong to.
     pub(crate) save: [u8; 16],
     /// The name of the directory of the parts, which lies beside the file.
     pub(crate) directory: String,
@@ -61,7 +62,7 @@ pub(crate) struct MergedRole {
     pub(crate) parts: Vec<PartRecord>,
 }
 
-/// What is recorded of a part, so that no other file is taken for it.
+/// Length and checksum of a part, so that no other file is taken for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartRecord {
     /// Length of its header in bytes.
@@ -120,7 +121,7 @@ impl MergedRole {
         Ok(Self { save, directory: directory.to_owned(), parts })
     }
 
-    /// Where the bytes of each part begin, counted as if the parts lay one behind the other.
+    /// Offset of each part's first byte, counted as if the parts lay one behind the other.
     pub(crate) fn bases(&self) -> impl Iterator<Item = u64> {
         self.parts.iter().scan(0_u64, |base, part| {
             let this = *base;
@@ -130,7 +131,7 @@ impl MergedRole {
     }
 }
 
-/// Whether `name` is that of an entry of a directory, and leads nowhere else.
+/// True if `name` is that of an entry of a directory, and contains no path.
 fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255

@@ -1,4 +1,4 @@
-//! Where the pieces of a merged state lie in its parts.
+//! Positions of a merged state's pieces in its parts.
 //!
 //! The index of a merged state counts offsets as if the parts lay one behind the other.
 
@@ -9,16 +9,16 @@ use super::{
     role::MergedRole,
 };
 
-/// Where a piece lies in its part.
+/// Position of a piece in its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PiecePlace {
     /// Position of the part.
     pub(crate) part: u32,
-    /// Where the part begins, if all lie one behind the other.
+    /// Offset of the part, if all lie one behind the other.
     pub(crate) base: u64,
     /// The piece's number in its part.
     pub(crate) number: u32,
-    /// Where the header of the piece begins in its part.
+    /// Offset of the piece's header in its part, in bytes.
     pub(crate) header: u64,
 }
 

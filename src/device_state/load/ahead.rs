@@ -36,7 +36,7 @@ type Stretches<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 
 /// Stretches of a source that will be read in their order.
 pub(super) struct Ahead<'a> {
     stretches: Stretches<'a>,
-    /// What is left of a stretch that is longer than a block.
+    /// Remaining bytes of a stretch that is longer than a block.
     rest: Option<Range<u64>>,
     blocks: VecDeque<Block>,
     most_bytes: u64,
@@ -90,7 +90,7 @@ impl<'a> Ahead<'a> {
             else {
                 return source.read_exact_at(buffer, offset);
             };
-            // The order says that nobody comes back to those before.
+            // By the order of runs, no later run needs the blocks before.
             self.blocks.drain(..at);
             let Some(block) = self.blocks.front_mut() else { continue };
             let bytes = match &mut block.state {
@@ -148,7 +148,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Whether these bytes are short and all that is left to read.
+    /// True if these bytes are short and the last that are to be read.
     fn is_short_rest(&mut self, bytes: &Range<u64>) -> bool {
         let is_short = bytes.end.saturating_sub(bytes.start) < SHORT_BYTES;
         if !is_short || self.rest.is_some() || !self.blocks.is_empty() {

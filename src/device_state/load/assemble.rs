@@ -49,7 +49,7 @@ pub(super) struct Assembler {
     sweep: Sweep,
     element: u64,
     pieces: Vec<Source>,
-    /// Where the current run comes from, and how many bytes of it are left.
+    /// Source of the current run, and the number of its bytes that are left.
     current: (usize, u64),
 }
 

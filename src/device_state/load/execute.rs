@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Target {
     /// Positions of the memories; one as a rule.
     replicas: SmallVec<[usize; 1]>,
-    /// What was collected of it.
+    /// Bytes of it that were collected for one copy.
     stage: Option<Filling>,
     /// Bytes that are on the devices, or on their way.
     position: u64,
@@ -41,7 +41,7 @@ impl Target {
 /// Makes memories, one after the other.
 type Make<'a, M> = Box<dyn Iterator<Item = Result<<M as Memory>::Incoming, Error>> + 'a>;
 
-/// How far a load has come in a piece.
+/// Progress of a load within a piece.
 #[derive(Default)]
 struct Progress {
     passed: u64,

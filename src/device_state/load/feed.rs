@@ -118,7 +118,7 @@ pub(super) fn with_feed<T>(
     })
 }
 
-/// What reads the stretches.
+/// Reader of the stretches.
 pub(super) struct Reading<'a> {
     state: &'a OpenState,
     plan: &'a Plan<'a>,

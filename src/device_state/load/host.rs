@@ -41,7 +41,7 @@ const SPAN_BYTES: u64 = 8 << 20;
 /// count.
 const WINDOW_BYTES: u64 = 64 << 10;
 
-/// Whether bytes are compared with their checksums.
+/// Choice between comparing bytes with their checksums and trusting them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verification {
     /// Every chunk of which something is read, before the work ends.
@@ -189,7 +189,7 @@ impl Reader {
     }
 }
 
-/// What one thread does at a time.
+/// Work of one thread at a time.
 enum Job<'a> {
     /// Bytes of one piece, whole chunks or up to its end, to where they belong.
     Span { name: &'a str, piece: PieceEntry, first: u64, bytes: &'a mut [u8] },
@@ -204,7 +204,7 @@ struct GatherSource {
 }
 
 impl Job<'_> {
-    /// Where its first byte lies in the state.
+    /// Offset of its first byte in the state.
     fn begin(&self) -> u64 {
         match self {
             Self::Span { piece, first, .. } => piece.data_offset.saturating_add(*first),
@@ -215,7 +215,7 @@ impl Job<'_> {
     }
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Work<'a> {
     state: &'a OpenState,
     verification: Verification,
@@ -421,7 +421,7 @@ impl Work<'_> {
         }
     }
 
-    /// What a job reads, in its order.
+    /// Byte ranges that a job reads, in its order.
     fn ranges(&self, job: &Job<'_>) -> Vec<Range<u64>> {
         let range = |piece: &PieceEntry, first: u64, bytes: u64| {
             let begin = piece.data_offset.saturating_add(first);
@@ -462,7 +462,7 @@ fn whole_windows(piece: &PieceEntry, window: u64, from: u64, left: u64) -> u64 {
     }
 }
 
-/// So many bytes that follow each other in a piece and in what is wanted.
+/// Bytes that are contiguous both in a piece and in the wanted part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     from: u64,
@@ -470,7 +470,7 @@ struct Run {
     bytes: u64,
 }
 
-/// What a piece has of a part, in the order of the piece.
+/// Runs of a part within a piece, in the order of the piece.
 #[derive(Clone, Debug)]
 struct Runs {
     /// Extent, stride in the piece and stride in the part, in bytes, of each dimension that is
@@ -488,7 +488,7 @@ struct Dimension {
 }
 
 impl Runs {
-    /// What lies in both the piece and the part; `None` if nothing does.
+    /// Runs that piece and part have in common; `None` if they do not intersect.
     fn between(piece: &Block, part: &Block, element: u64) -> Option<Self> {
         let mut stride = Dimension { extent: 1, from: element, to: element };
         let mut run = Run { from: 0, to: 0, bytes: element };

@@ -81,14 +81,14 @@ impl MappedState {
             what: "file, for a mapping on this machine,",
             found: reader.file_bytes(),
         })?;
-        // SAFETY: nobody changes the file while the mapping lives, by the caller's promise; it was
+        // SAFETY: the file does not change while the mapping lives, by the caller's promise; it was
         // `length` bytes long when the reader looked, and `file` is read-only here.
         let map = unsafe { MmapOptions::new().len(length).map(&file) };
         let map = map.map_err(|error| io("map", error))?;
         Ok(Self { reader, file, map })
     }
 
-    /// What the state says about itself.
+    /// Reader of the state's index.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }

@@ -1,5 +1,4 @@
-//! What an open state holds, for its reader and all of its tensors; and the words that must stand
-//! around its pieces.
+//! Shared state of a reader and all of its tensors; and the bytes that must be around each piece.
 
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -20,7 +19,7 @@ use crate::{
     files::ReadAt,
 };
 
-/// What an open state holds.
+/// Shared state of a reader and all of its tensors.
 pub(in crate::device_state) struct OpenState {
     pub(in crate::device_state) source: Box<dyn ReadAt>,
     pub(in crate::device_state) path: PathBuf,
@@ -29,7 +28,8 @@ pub(in crate::device_state) struct OpenState {
     pub(in crate::device_state) index: Index,
     pub(in crate::device_state) file_bytes: u64,
     pub(super) data_bytes: u64,
-    /// Whether the index was made of what was found, so that it does not know every word.
+    /// True if the index was made from the pieces that were found, so that it lacks facts that only
+    /// the index has.
     pub(super) salvaged: bool,
     pub(super) specs: Vec<OnceLock<KnownSpec>>,
     /// The parts of a merged state; offsets in its index count through all of them, and `source`
@@ -38,7 +38,7 @@ pub(in crate::device_state) struct OpenState {
 }
 
 impl OpenState {
-    /// Which part of a save the file is; `None` if it is a state.
+    /// The part of a save that the file is; `None` if it is a state.
     pub(super) fn part(&self) -> Option<Part> {
         match self.header.role {
             Role::Part(part) => Part::new(SaveId(part.save), part.number, part.count).ok(),
@@ -96,7 +96,7 @@ impl OpenState {
         words.resize(start + length as usize, 0);
     }
 
-    /// Where a piece of a merged state lies in its part.
+    /// Position of a piece of a merged state in its part.
     fn place(&self, number: u32) -> Option<&PiecePlace> {
         self.merged.as_ref().and_then(|merged| merged.places.get(number as usize))
     }
@@ -128,7 +128,7 @@ impl OpenState {
         Err(Error::checksum(&place, stored, computed))
     }
 
-    /// Where the next piece or the index begins.
+    /// Offset at which the next piece or the index begins.
     fn end_of(&self, piece: &PieceEntry) -> u64 {
         let footer = piece.data_offset.saturating_add(piece.data_bytes);
         let sums = 4 * chunk_count(piece.data_bytes, self.header.chunk_bytes) + 12;

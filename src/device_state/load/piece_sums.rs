@@ -1,4 +1,4 @@
-//! What bytes that come from elsewhere must sum to, to be those of a tensor.
+//! Comparison of bytes from another source with the checksums of a tensor's pieces.
 
 use super::{Tensor, assemble::Router};
 use crate::device_state::{Error, format::index::PieceEntry, pump::ChunkSums};
@@ -25,7 +25,7 @@ impl PieceSums {
         }
     }
 
-    /// Whether all bytes were those of `tensor`.
+    /// Compares the checksums of all bytes with those of `tensor`.
     pub(crate) fn compare(self, tensor: &Tensor) -> Result<(), Error> {
         let holds = |piece: &PieceEntry, sums: &[u32]| {
             tensor.state.compare_sums(tensor.name(), piece, sums).is_ok()

@@ -1,9 +1,8 @@
-//! What is read of a state, in which order, and which memory gets it.
+//! Plans of loads: the ranges to read from a state, their order, and their target memories.
 //!
-//! A plan is a walk of runs: so many bytes of one piece go to these targets. Whole arrays are the
-//! trivial walk, one run a piece. The stretches that are read follow from the runs: windows of
-//! whole chunks, each named once, small neighbours together with what stands between them.
-
+//! A plan is a walk of runs: contiguous bytes of one piece, with their targets. Whole arrays are
+//! the trivial walk, one run a piece. The stretches that are read follow from the runs: windows of
+//! whole chunks, each named once, small neighbours together with the bytes between them.
 use std::ops::Range;
 
 use super::open_state::OpenState;
@@ -26,7 +25,7 @@ pub(super) struct Source<'a> {
     pub(super) name: &'a str,
 }
 
-/// So many bytes of a piece, from where its last run ended, for each of these targets.
+/// A run: `bytes` bytes of a piece, from the end of its last run on, for each of these targets.
 pub(super) struct Run<'a> {
     /// Position of the piece; `None` if no piece has the bytes.
     pub(super) source: Option<usize>,
@@ -44,12 +43,12 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Where it lies in the file.
+    /// Byte range in the file.
     pub(super) const fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.bytes as u64)
     }
 
-    /// Whether this byte of this piece is in it.
+    /// True if the stretch contains this byte of this piece.
     pub(super) fn has(&self, source: usize, offset: u64) -> bool {
         self.sources.contains(&source) && self.range().contains(&offset)
     }
@@ -63,11 +62,11 @@ pub(super) struct Plan<'a> {
     walk: Walk<'a>,
 }
 
-/// How the runs follow each other.
+/// Order of the runs.
 enum Walk<'a> {
     /// Each piece as a whole, to the target of its position.
     Each {
-        /// Whether pieces that follow each other in the index are neighbours in the file.
+        /// True if pieces that follow each other in the index are neighbours in the file.
         neighbours: bool,
     },
     /// Through an array in row-major order, which pieces and targets cut differently.
@@ -121,7 +120,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// What is read, in the order in which the walk comes to it.
+    /// Stretches to read, in the order of the walk.
     pub(super) fn stretches(&self) -> Result<Stretches<'_, 'a>, Error> {
         let passed = vec![Passed::default(); self.sources.len()];
         let windows = Windows { plan: self, runs: self.runs()?, passed, source: 0, numbers: 0..0 };
@@ -136,7 +135,7 @@ impl<'a> Plan<'a> {
         usize::try_from(longest).unwrap_or(usize::MAX).max(if joined { BUFFER_BYTES } else { 0 })
     }
 
-    /// What is loaded, for messages that are about no piece.
+    /// Name of the load, for messages that concern no piece.
     pub(super) fn name(&self) -> &'a str {
         match &self.walk {
             Walk::Each { .. } => self.sources.first().map_or("", |source| source.name),
@@ -144,7 +143,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether there is so much to read that a thread beside it is worth its start.
+    /// True if there is enough to read to be worth starting a second thread.
     pub(super) fn is_long(&self) -> bool {
         let bytes = self.sources.iter().map(|source| source.piece.data_bytes);
         bytes.fold(0, u64::saturating_add) > 2 * self.window
@@ -154,7 +153,7 @@ impl<'a> Plan<'a> {
         matches!(self.walk, Walk::Each { neighbours: true })
     }
 
-    /// Whether pieces of no bytes are looked at, too: what stands beside them is compared.
+    /// True if pieces of no bytes are read, too, to compare header and footer.
     pub(super) const fn reads_empty_pieces(&self) -> bool {
         matches!(self.walk, Walk::Each { .. })
     }
@@ -201,7 +200,7 @@ impl Runs {
     }
 }
 
-/// How far a walk has come in a piece.
+/// Progress of a walk within a piece.
 #[derive(Clone, Copy, Default)]
 struct Passed {
     bytes: u64,
@@ -214,7 +213,7 @@ struct Windows<'p, 'a> {
     plan: &'p Plan<'a>,
     runs: Runs,
     passed: Vec<Passed>,
-    /// What is left of the last run.
+    /// Remainder of the last run.
     source: usize,
     numbers: Range<u64>,
 }
@@ -265,7 +264,7 @@ impl Iterator for Windows<'_, '_> {
     }
 }
 
-/// What is read, in order.
+/// Iterator over the stretches to read, in order.
 pub(super) struct Stretches<'p, 'a> {
     windows: Windows<'p, 'a>,
     next: Option<Stretch>,

@@ -45,7 +45,7 @@ impl Reader {
     /// # Errors
     /// [`Error::TooNew`], [`Error::TooNewFeature`], [`Error::BadConsumer`], [`Error::TooOld`] or
     /// [`Error::ProducerTooOld`] if this build must not read it, [`Error::NotDeviceState`] or
-    /// [`Error::Corrupt`] if nobody can.
+    /// [`Error::Corrupt`] if no build can.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let index = |_| FileSystem.open(path).map_err(|error| Error::io("open", path, error));
@@ -192,7 +192,7 @@ impl Reader {
         self.state.index.arrays_len()
     }
 
-    /// Whether the state has no tensor.
+    /// True if the state has no tensor.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -202,8 +202,8 @@ impl Reader {
         self.state.data_bytes
     }
 
-    /// Which part of a save the file is; `None` if it is a state. Arrays of which the part has not
-    /// all shards can be listed and verified, and not restored.
+    /// The part of a save that the file is; `None` if it is a state. Arrays with shards in other
+    /// parts can be listed and verified, and not restored.
     pub fn part(&self) -> Option<Part> {
         self.state.part()
     }
@@ -243,7 +243,7 @@ impl Reader {
         self.state.header.ifrt_version
     }
 
-    /// Which builds may read the state.
+    /// Version constraints: the builds that may read the state.
     pub fn versions(&self) -> VersionDef {
         let header = &self.state.header;
         VersionDef {

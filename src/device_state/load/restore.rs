@@ -20,7 +20,7 @@ use crate::{
     files::Watch,
 };
 
-/// What a finished restore did.
+/// Summary of a finished restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Restored {
@@ -33,7 +33,7 @@ pub struct Restored {
 }
 
 impl Tensor {
-    /// What memory for all of it is to hold.
+    /// Contents of memory for the whole tensor.
     ///
     /// # Errors
     /// If it holds strings, which stay on the host.

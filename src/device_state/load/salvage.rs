@@ -1,4 +1,4 @@
-//! What is whole in a state that is not: a truncated file, or one with damaged parts.
+//! Salvage of intact tensors from a truncated or damaged state.
 //!
 //! A file whose index is there is verified piece by piece. One that lost it is searched for pieces,
 //! whose headers and footers repeat what the index would say.
@@ -38,7 +38,7 @@ const MAXIMUM_HEADER_BYTES: u64 = 1 << 20;
 /// Bytes that are searched or summed at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// What could be saved out of a damaged state.
+/// Result of salvaging a damaged state.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Salvaged {
@@ -52,14 +52,14 @@ pub struct Salvaged {
     /// several processes saved the state. What is whole in a damaged one is still in
     /// [`whole`](Self::whole).
     pub lost_parts: Vec<Damage>,
-    /// Whether every tensor of the state is known to be in one of the two lists: its index is
+    /// True if every tensor of the state is known to be in one of the two lists: its index is
     /// there, or the file was followed from piece to piece up to the place where the index begins.
-    /// What stood behind the end of a truncated file is unknown.
+    /// Tensors behind the end of a truncated file are unknown.
     pub complete_list: bool,
 }
 
 impl Salvaged {
-    /// Whether nothing is lost: [`whole`](Self::whole) is known to be everything that the state
+    /// True if nothing is lost: [`whole`](Self::whole) is known to be everything that the state
     /// ever had.
     pub fn is_complete(&self) -> bool {
         self.complete_list && self.lost.is_empty() && self.lost_parts.is_empty()
@@ -198,7 +198,7 @@ impl Reader {
     }
 }
 
-/// What the system could not read, told from damage.
+/// Keeps an I/O error apart from damage.
 fn unread(error: Error) -> Error {
     match error {
         Error::Io { action: "read", path, source } => Error::Unreadable { path, source },
@@ -206,8 +206,8 @@ fn unread(error: Error) -> Error {
     }
 }
 
-/// Whether nothing is known of a part: it may be there, and the system does not give it. Where
-/// something that is no file has its name, there is none.
+/// True if the part may exist and be intact, but the system failed to read it. Where something
+/// other than a file has its name, there is none.
 fn is_unread(lost: &Lost) -> bool {
     match &lost.error {
         Error::Io { source, .. } => {
@@ -302,7 +302,7 @@ fn list(
     Ok((builder, data_bytes))
 }
 
-/// Whether the pieces of an array make up all of it.
+/// Checks that the pieces of an array make up all of it.
 fn check_covered(name: &str, pieces: &[Found]) -> Result<(), Error> {
     let Some(first) = pieces.first() else { return Ok(()) };
     let spec = decode_spec(name, &first.spec)?;
@@ -329,13 +329,13 @@ struct Search<'a> {
 
 /// A piece whose header is whole.
 struct Step {
-    /// Where its header begins.
+    /// Offset of its header, in bytes.
     begin: u64,
     /// The name of its array.
     name: String,
     /// Its content, or what is wrong with it.
     result: Result<Found, Error>,
-    /// Where to look for the next.
+    /// Offset from which to search for the next piece.
     end: u64,
 }
 
@@ -407,7 +407,7 @@ impl Search<'_> {
         step(name, result, layout.end)
     }
 
-    /// Whether the index begins at `position`: then no piece follows.
+    /// True if the index begins at `position`: then no piece follows.
     fn is_index(&self, position: u64) -> Result<bool, Error> {
         let mut magic = [0; INDEX_MAGIC.len()];
         if position.saturating_add(magic.len() as u64) > self.size {

@@ -34,12 +34,13 @@ impl Reader {
     }
 }
 
-/// Whether `name` matches one of `patterns`, in the notation of [`Reader::select`].
+/// True if `name` matches one of `patterns`, in the notation of [`Reader::select`].
 pub fn matches_any<S: AsRef<str>>(patterns: &[S], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern.as_ref(), name))
 }
 
-/// Whether `name` matches `pattern`, in time of at most the product of their lengths.
+/// True if `name` matches `pattern`. The time is at most proportional to the product of their
+/// lengths.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());

@@ -31,8 +31,7 @@ const STAGE_BYTES: u64 = 1 << 20;
 /// Bytes that are collected for all shards together, unless there are very many.
 const ALL_STAGES_BYTES: u64 = 32 << 20;
 
-/// Where a shard of a restored array goes: a device of a StreamExecutor plug-in or of a PJRT
-/// client.
+/// Target of a restored shard: a device of a StreamExecutor plug-in or of a PJRT client.
 #[derive(Debug)]
 pub struct ShardTarget<'a, D = Device> {
     device: DeviceId,
@@ -61,7 +60,7 @@ impl<'a, D> ShardTarget<'a, D> {
     }
 }
 
-/// What a restore onto several devices did.
+/// Result of a restore onto several devices.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RestoredShards<M = DeviceMemory> {

@@ -1,4 +1,4 @@
-//! What the specs of tensors say, and whether their pieces are as long as that.
+//! Checks of the specs of tensors, and of the lengths of their pieces.
 
 use bytes::Bytes;
 
@@ -36,7 +36,7 @@ impl KnownSpec {
     }
 }
 
-/// Length in bytes of so many elements; `None` if they have none.
+/// Length in bytes of `elements` elements; `None` for types without a fixed size.
 fn bytes_of(dtype: DType, elements: u64) -> Option<u64> {
     dtype.unpacked_byte_size().and_then(|bytes| elements.checked_mul(bytes.into()))
 }
@@ -47,7 +47,7 @@ pub(super) fn decode_spec(name: &str, bytes: &[u8]) -> Result<ArraySpec, Error> 
         .map_err(|source| Error::Spec { name: name.to_owned(), source: Box::new(source) })
 }
 
-/// Whether a piece is as long as its part of the array.
+/// Checks that the length of a piece is that of its part of the array.
 pub(super) fn check_piece(
     name: &str,
     spec: &ArraySpec,

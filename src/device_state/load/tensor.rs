@@ -48,7 +48,7 @@ impl Tensor {
         self.state.index.name(self.number)
     }
 
-    /// What it is: element type, shape, sharding.
+    /// Element type, shape and sharding.
     pub fn spec(&self) -> &ArraySpec {
         static NONE: OnceLock<ArraySpec> = OnceLock::new();
         // Read by `check` before the tensor was handed out.
@@ -126,7 +126,7 @@ impl Tensor {
         })
     }
 
-    /// Whether all of the array is there, which a part of a state need not have.
+    /// Checks that all of the array is there; a part of a state may lack shards.
     pub(super) fn check_complete(&self) -> Result<(), Error> {
         if self.is_whole() || self.state.part().is_none() {
             return Ok(());
@@ -137,7 +137,7 @@ impl Tensor {
         check_tiling(self.spec(), &domains).map_err(|reason| Error::shards(self.name(), reason))
     }
 
-    /// Whether one piece holds the whole tensor.
+    /// True if one piece holds the whole tensor.
     pub(super) fn is_whole(&self) -> bool {
         let index = &self.state.index;
         self.piece_count == 1

@@ -17,7 +17,7 @@ use crate::{
 /// Lengths of tensors that are read alone, together, and not at all.
 const LENGTHS: [usize; 7] = [3 << 20, 70_000, 0, 200_000, (4 << 20) + 1, 1 << 20, 9];
 
-/// A state of such tensors, in chunks of so many bytes.
+/// A state of these tensors, in chunks of `chunk_bytes`.
 fn state(chunk_bytes: u32) -> Vec<u8> {
     let pipe = Pipe::default();
     let options = WriteOptions::new(Versions::current()).with_chunk_bytes(chunk_bytes);

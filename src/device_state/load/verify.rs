@@ -26,7 +26,7 @@ use crate::{
 pub struct Damage {
     /// Its name; that of a file if a part of the state is damaged outside of tensors.
     pub tensor: String,
-    /// What is wrong.
+    /// The damage.
     pub error: Error,
 }
 
@@ -112,7 +112,7 @@ impl Reader {
         array.map_or("", |array| array.name)
     }
 
-    /// Where the pieces lie with what is before and behind them.
+    /// Byte ranges of the pieces with the gaps before and behind them.
     fn pieces_around(&self) -> impl Iterator<Item = Range<u64>> + Send {
         let state = &self.state;
         let count = u32::try_from(state.index.pieces_len()).unwrap_or(u32::MAX);

@@ -12,9 +12,9 @@ use crate::{device_state::Error, pjrt, stream_executor::HostMemory};
 /// Bytes of one buffer on the way between a device and a file.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// Bytes of the buffer whose first byte goes to `position` of the file: so many that the next
-/// one begins at a multiple of [`BUFFER_BYTES`], which lets the system's page cache take its bytes
-/// in one large folio instead of ten of growing sizes.
+/// Capacity in bytes of the buffer whose first byte goes to `position` of the file: such that the
+/// next buffer begins at a multiple of [`BUFFER_BYTES`], which lets the system's page cache take
+/// its bytes in one large folio instead of ten of growing sizes.
 pub(crate) fn capacity_at(position: u64) -> usize {
     BUFFER_BYTES - (position % BUFFER_BYTES as u64) as usize
 }
@@ -160,7 +160,7 @@ impl Filling {
         Self { used: 0, limit: limit.min(buffer.len()), buffer }
     }
 
-    /// Whether there is no room left.
+    /// True if there is no room left.
     pub(crate) fn is_full(&self) -> bool {
         self.used >= self.limit
     }
@@ -180,12 +180,12 @@ impl Filling {
         Ok(most)
     }
 
-    /// What it has been filled with, so far.
+    /// Bytes that it has been filled with so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.used]
     }
 
-    /// What it has been filled with.
+    /// Ends the filling, and returns the filled buffer.
     pub(crate) fn finish(self) -> Filled {
         Filled { buffer: self.buffer, used: self.used }
     }

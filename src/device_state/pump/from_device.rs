@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::{Filled, IN_FLIGHT, Memory, Pool, PoolError, STREAMED_FROM, Streams, capacity_at};
 use crate::device_state::Error;
 
-/// The bytes of device memory, front to back, in buffers that are filled ahead of whoever takes
-/// them. Ends after the first error.
+/// The bytes of device memory, front to back, in buffers that are filled ahead of the consumer.
+/// Ends after the first error.
 ///
 /// A buffer that was taken is to be given back to the pool. A [bounded](Pool::bounded) pool has
 /// more than [`IN_FLIGHT`], or the next buffer never comes.
@@ -15,7 +15,7 @@ pub(crate) struct FromDevice<'a, M: Memory> {
     memory: &'a M,
     streams: &'a mut Streams<M>,
     pool: &'a mut Pool,
-    /// Where the first byte goes in the file.
+    /// Position of the first byte in the file.
     position: u64,
     requested: u64,
     under_way: VecDeque<Arriving<M>>,

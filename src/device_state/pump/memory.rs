@@ -1,4 +1,4 @@
-//! What the pump needs of a device, and what StreamExecutor's devices give.
+//! The pump's interface to devices, and its implementation for StreamExecutor.
 
 use smallvec::SmallVec;
 
@@ -9,7 +9,7 @@ use crate::{
     stream_executor::{self, Device, DeviceMemory, HostMemory, Stream, Transfer},
 };
 
-/// What memory is to hold: so many elements of a type. Devices that know arrays, and not only
+/// Contents of memory: a number of elements of a type. Devices that know arrays, and not only
 /// bytes, allocate by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
@@ -33,7 +33,7 @@ impl Contents {
         Some(Self { dtype, dims, bytes })
     }
 
-    /// So many bytes that are no array.
+    /// A number of bytes that are no array.
     #[cfg(feature = "proxy")]
     pub(crate) fn of_bytes(bytes: u64) -> Self {
         Self { dtype: DType::U8, dims: SmallVec::from([bytes.cast_signed(); 1].as_slice()), bytes }
@@ -62,25 +62,25 @@ impl Contents {
 /// whole arrays only, says so by [`is_read_whole`](Self::is_read_whole).
 ///
 /// A copy takes a [`HostBuffer`](Self::HostBuffer) and has it alone until [`wait`](Self::wait)
-/// gives it back: nobody can read a buffer that is being filled, nor reuse one that is being read.
-/// A transfer that is dropped instead must not leave the device copying into memory that is gone.
-/// Copies of one stream are done in the order in which they were begun; those of several may be
-/// under way at a time.
+/// gives it back: a buffer that is being filled cannot be read, nor one that is being read be
+/// reused. A transfer that is dropped instead must not leave the device copying into memory that is
+/// gone. Copies of one stream are done in the order in which they were begun; those of several may
+/// be under way at a time.
 ///
 /// Reads may come in any order.
 pub trait Memory: Sized + Sync {
-    /// Where the memory lies.
+    /// Device that holds the memory.
     type Device: Clone + Send + Sync + 'static;
     /// The same memory, while its bytes come.
     type Incoming: Incoming<Self>;
-    /// What orders copies.
+    /// Stream that orders copies.
     type Stream;
     /// Host memory that asynchronous copies can use. A buffer of another kind, which the other half
     /// of a trip may have left, is filled and read by calls that wait.
     type HostBuffer: Into<Buffer> + TryFrom<Buffer, Error = Buffer>;
     /// A copy under way, which keeps its host buffer.
     type Transfer;
-    /// What the device reports.
+    /// Error of the device.
     type Error;
 
     /// Allocates memory for an array.
@@ -92,20 +92,20 @@ pub trait Memory: Sized + Sync {
     /// Makes a stream.
     fn create_stream(device: &Self::Device) -> Result<Self::Stream, Self::Error>;
 
-    /// Whether a stream is one of this device.
+    /// True if the stream is one of this device.
     fn is_on(stream: &Self::Stream, device: &Self::Device) -> bool;
 
-    /// Whether these are one device.
+    /// True if these are one device.
     fn is_same(one: &Self::Device, other: &Self::Device) -> bool;
 
-    /// Where it lies.
+    /// Device that holds it.
     fn device(&self) -> &Self::Device;
 
     /// Its length.
     fn bytes(&self) -> u64;
 
-    /// Whether it is read as a whole or not at all, so that one host buffer must take all of it; by
-    /// default any stretch of it can be copied by itself.
+    /// True if it can only be read as a whole, so that one host buffer must hold all of it; by
+    /// default any range of it can be copied by itself.
     fn is_read_whole(&self) -> bool {
         false
     }
@@ -137,7 +137,7 @@ pub trait Memory: Sized + Sync {
 /// gathers the pieces itself and hands them over with the last one. Memory of no bytes gets no
 /// write.
 pub trait Incoming<M: Memory>: Sized {
-    /// Where it lies.
+    /// Device that holds it.
     fn device(&self) -> &M::Device;
 
     /// Its length.

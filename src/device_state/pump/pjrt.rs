@@ -1,5 +1,5 @@
-//! What PJRT clients give the pump: arrays, read in pieces where the plug-in can, and as a whole
-//! where it cannot.
+//! The pump's interface to PJRT clients: arrays, read in pieces where the plug-in can, and as a
+//! whole where it cannot.
 
 use super::{Contents, Incoming, Memory};
 use crate::{

@@ -34,7 +34,8 @@ impl From<PoolError> for Error {
 pub(crate) struct Pool {
     free: Receiver<Buffer>,
     bytes: usize,
-    /// How many more may be made before the taker waits for one; `None` if it never waits.
+    /// Number of buffers that may still be allocated before the consumer waits for one; `None` if
+    /// it never waits.
     left: Option<usize>,
 }
 
@@ -87,7 +88,7 @@ impl Returns {
     /// Gives a buffer back.
     pub(crate) fn give(&self, buffer: Buffer) {
         if buffer.len() == self.bytes {
-            // Nobody waits for the last ones.
+            // The receiver is gone for the last buffers.
             let _ = self.free.send(buffer);
         }
     }

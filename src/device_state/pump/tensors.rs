@@ -18,7 +18,7 @@ pub(crate) struct Uploads<'a, M: Memory> {
     to: ToDevice<M>,
     /// The length of the chunks whose checksums are wanted.
     chunk_bytes: Option<u32>,
-    /// Those of the array that was put last.
+    /// Checksums of the array that was put last.
     sums: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ impl<'a, M: Memory> Uploads<'a, M> {
         Self { device, watch, pool, returns, to, chunk_bytes: None, sums: Vec::new() }
     }
 
-    /// Takes the checksums of chunks of so many bytes on the way.
+    /// Computes the checksums of chunks of `chunk_bytes` on the way.
     pub(crate) fn summing(mut self, chunk_bytes: u32) -> Self {
         self.chunk_bytes = Some(chunk_bytes);
         self
@@ -84,7 +84,7 @@ pub(crate) struct Downloads<M: Memory> {
 }
 
 impl<M: Memory> Downloads<M> {
-    /// Of any devices.
+    /// Streams of any devices.
     pub(crate) fn new() -> Self {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
         Self { streams: Streams::new(), pool, returns }

@@ -23,7 +23,7 @@ pub(crate) struct Notes {
     pub(crate) whole: bool,
     /// Operations after which every other fails.
     pub(crate) left: Option<usize>,
-    /// Whether one has failed.
+    /// True if a copy has failed.
     pub(crate) refused: bool,
     pub(crate) under_way: usize,
     pub(crate) most_under_way: usize,
@@ -220,14 +220,14 @@ impl Incoming<Self> for ToyMemory {
     }
 }
 
-/// An array of so many bytes.
+/// Contents of `bytes` bytes.
 pub(crate) fn contents(bytes: u64) -> Contents {
     Contents::new(DType::U8, [bytes as i64]).unwrap()
 }
 
 const MIB: usize = BUFFER_BYTES;
 
-/// What comes out of a memory, and how it is cut.
+/// Bytes read from a memory, and the lengths of the buffers that they came in.
 fn read(memory: &ToyMemory, position: u64) -> Result<(Vec<u8>, Vec<usize>), Error> {
     let (mut pool, returns) = Pool::new(BUFFER_BYTES);
     let mut streams = Streams::new();

@@ -10,7 +10,7 @@ use crate::device_state::Error;
 pub(crate) struct ToDevice<M: Memory> {
     streams: Streams<M>,
     under_way: VecDeque<M::Transfer>,
-    /// Where buffers go whose bytes have arrived.
+    /// Channel for buffers whose bytes have arrived.
     returns: Returns,
 }
 

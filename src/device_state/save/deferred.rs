@@ -9,7 +9,7 @@ use crate::{device_state::Error, ifrt::ArraySpec};
 /// Bytes of an array, or of a shard, that are not in memory before they are written: those on a
 /// device that another library hosts, for example.
 pub trait DeferredBytes {
-    /// How many there are.
+    /// Number of bytes.
     fn count(&self) -> u64;
 
     /// Brings them into memory, where they stay until the answer is dropped. A writer drops it
@@ -20,7 +20,7 @@ pub trait DeferredBytes {
     fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>>;
 }
 
-/// Those that are there already.
+/// Bytes that are in memory already.
 impl DeferredBytes for [u8] {
     fn count(&self) -> u64 {
         self.len() as u64

@@ -16,7 +16,7 @@ use crate::device_state::pump::{BUFFER_BYTES, Filled, IN_FLIGHT, Pool, Returns};
 /// Buffers on the way: those that the device fills, those that are or wait to be written.
 const BUFFERS: usize = 2 * IN_FLIGHT;
 
-/// Where the bytes go.
+/// Destination of the bytes.
 pub(in crate::device_state) type Sink = Box<dyn Write + Send>;
 
 /// A sink, and the buffers that go round between it and the code that fills them.
@@ -50,11 +50,11 @@ enum Writing {
 struct WritingThread {
     orders: Sender<Order>,
     writer: JoinHandle<io::Result<()>>,
-    /// Whether it may have buffers that are not written yet.
+    /// True if it may have buffers that are not written yet.
     busy: bool,
 }
 
-/// What the writing thread is to do next.
+/// Next task of the writing thread.
 enum Order {
     Write(Filled),
     /// Says when everything before was written.
@@ -74,7 +74,7 @@ impl Output {
         Self { pool, drain: Drain { sink, writing } }
     }
 
-    /// Where empty buffers come out, and where full ones go in.
+    /// The pool that empty buffers come from, and the drain that full ones go to.
     pub(super) fn ends(&mut self) -> (&mut Pool, &mut Drain) {
         (&mut self.pool, &mut self.drain)
     }
@@ -111,7 +111,7 @@ impl WritingThread {
                         sink.with(|sink| sink.write_all(&filled))?;
                         returns.give(filled.into_buffer());
                     }
-                    // Whoever asked may have given up.
+                    // The asking thread may have given up.
                     Order::Tell(written) => drop(written.send(())),
                 }
             }
@@ -121,7 +121,7 @@ impl WritingThread {
         Ok(Self { orders, writer, busy: false })
     }
 
-    /// What it died of, if it did.
+    /// Error that ended the writing thread, if any.
     fn end(self) -> io::Result<()> {
         drop(self.orders);
         let panicked = |_| Err(io::Error::other("the writing thread panicked"));

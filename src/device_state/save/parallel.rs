@@ -74,14 +74,14 @@ struct Job<'a, M> {
     placed: PlacedPiece,
 }
 
-/// What a thread copies by.
+/// Buffers and streams that a thread copies with.
 struct Buffers<M: Memory> {
     streams: Streams<M>,
     pool: Pool,
     returns: Returns,
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Work<'a> {
     name: &'a str,
     file: &'a File,

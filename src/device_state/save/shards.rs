@@ -35,7 +35,7 @@ impl<M: ?Sized> Clone for Shard<'_, M> {
 }
 
 impl<'a, M: ?Sized> Shard<'a, M> {
-    /// What the device `device` of the sharding holds: the elements of its part, row by row.
+    /// The shard on the device `device` of the sharding: the elements of its part, row by row.
     pub const fn new(device: DeviceId, memory: &'a M) -> Self {
         Self { device, memory, domain: None }
     }
@@ -48,7 +48,7 @@ impl<'a, M: ?Sized> Shard<'a, M> {
     }
 }
 
-/// What is to be written of one array: a part of it, and the shard that has it.
+/// Blocks of one array to write, each with the shard that has it.
 type Chosen<'a, 'b, M> = Vec<(Block, &'b Shard<'a, M>)>;
 
 impl Writer {
@@ -419,7 +419,7 @@ mod tests {
         }
     }
 
-    /// The state of four rows on four devices, of which the last has so many bytes.
+    /// The state of four rows on four devices, of which the last has `bytes_of_last` bytes.
     fn save(bytes_of_last: usize) -> Result<Vec<u8>, String> {
         let rows = OpSharding::tiled(TileAssignment::iota([4, 1], [4], [0]).unwrap());
         let devices = DeviceList::from([0, 1, 2, 3]);

@@ -35,9 +35,9 @@ type MakeBuffer = Box<dyn Fn() -> Result<Buffer, Error> + Send>;
 /// The output of a save, and where in it the next byte goes.
 pub(super) struct Staging {
     output: Output,
-    /// Whether there is a second core that may help.
+    /// True if there is a second core for a helper thread.
     threaded: bool,
-    /// What it is called in messages.
+    /// Name of the output in messages.
     path: PathBuf,
     /// Hears of the data.
     watch: Watch,
@@ -56,12 +56,12 @@ impl Staging {
         Self { output, threaded, path, watch, position: 0, current: None, make: None }
     }
 
-    /// Where in the file the next byte goes.
+    /// Position of the next byte in the file.
     pub(super) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// What the output is called in messages.
+    /// Name of the output in messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

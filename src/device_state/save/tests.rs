@@ -16,7 +16,7 @@ use crate::{
     stream_executor::Plugin,
 };
 
-/// Where files lie on a disk and, on Linux, in memory.
+/// Directories on a disk and, on Linux, in memory.
 fn places() -> Vec<tempfile::TempDir> {
     let memory = PathBuf::from("/dev/shm");
     let mut places = vec![tempfile::tempdir().unwrap()];

@@ -137,8 +137,8 @@ impl Writer {
 }
 
 impl WriteOptions {
-    /// The length in bytes of a state that is written so, of whole tensors whose data take so many
-    /// bytes: what [`stream`](Self::stream) will write. A string takes 8 bytes more than its text.
+    /// The length in bytes of the state that [`stream`](Self::stream) would write for whole tensors
+    /// with data of these lengths in bytes. A string takes 8 bytes more than its text.
     ///
     /// # Errors
     /// As [`Writer::add_bytes`], except that lengths are not compared with specs.

@@ -30,7 +30,7 @@ use crate::{
     version::VersionDef,
 };
 
-/// What a finished save did.
+/// Summary of a finished save.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
@@ -44,7 +44,7 @@ pub struct Written {
     pub time: Duration,
     /// Syncing and renaming.
     pub sync_time: Duration,
-    /// Whether the data went to the disk past the system's page cache, as
+    /// True if the data went to the disk past the system's page cache, as
     /// [`WriteOptions::with_direct`] asks for; `false` also where the file system refused it.
     pub direct: bool,
 }
@@ -79,7 +79,7 @@ pub(super) struct OpenArray<'a> {
 }
 
 impl OpenArray<'_> {
-    /// What it is called.
+    /// Name of the tensor.
     pub(super) const fn name(&self) -> &str {
         self.name
     }
@@ -189,7 +189,7 @@ impl Writer {
         Ok(Written { tensors, bytes, file_bytes, time, sync_time, direct })
     }
 
-    /// How the state is written.
+    /// Options that the state is written with.
     pub(super) const fn options(&self) -> &WriteOptions {
         &self.options
     }
@@ -386,7 +386,7 @@ impl Writer {
         self.staging.put(&std::mem::take(&mut self.prologue))
     }
 
-    /// Whether anything may follow.
+    /// Checks that the writer accepts more data.
     fn check(&self) -> Result<(), Error> {
         if self.broken {
             let source = io::Error::other("an earlier tensor was written in part");

@@ -61,13 +61,13 @@ impl Block {
         self.dims.iter().try_fold(1_u64, |product, (_, extent)| product.checked_mul(*extent))
     }
 
-    /// Whether it has no elements.
+    /// True if it has no elements.
     pub(in crate::device_state) fn is_empty(&self) -> bool {
         self.dims.iter().any(|(_, extent)| *extent == 0)
     }
 }
 
-/// Which part of an array each device of its sharding holds.
+/// Parts of an array that the devices of its sharding hold, in their order.
 pub(in crate::device_state) fn blocks_of(
     sharding: &Sharding,
     shape: &Shape,
@@ -132,7 +132,7 @@ pub(in crate::device_state) fn element_bytes(spec: &ArraySpec) -> Result<u64, St
     })
 }
 
-/// Whether elements of this layout lie in row-major order, without gaps.
+/// True if elements of this layout lie in row-major order, without gaps.
 fn is_row_major(layout: &PjRtLayout, rank: usize) -> bool {
     let layout = layout.xla_layout();
     let order = layout.minor_to_major();

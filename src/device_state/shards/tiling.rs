@@ -1,4 +1,4 @@
-//! Whether blocks make up an array: each element in one of them.
+//! Checks that blocks make up an array: each element in exactly one of them.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::ifrt::ArraySpec;
 /// Corners that are counted at most: a state with more cuts than any real one has is refused.
 const MOST_CORNERS: usize = 1 << 24;
 
-/// Whether the stored domains of an array make up all of it; a message if they do not.
+/// Checks that the stored domains of an array make up all of it; a message if they do not.
 pub(in crate::device_state) fn check_tiling(
     spec: &ArraySpec,
     domains: &[Domain],
@@ -25,7 +25,7 @@ pub(in crate::device_state) fn check_tiling(
     tiles(&Block::whole(shape), &blocks)
 }
 
-/// Whether `blocks`, which lie inside of `whole`, make it up without gaps and overlaps.
+/// Checks that `blocks`, which lie inside of `whole`, make it up without gaps and overlaps.
 ///
 /// Counting elements finds most errors with a number. The rest is decided exactly: sum up the
 /// blocks as functions that are 1 inside and 0 outside. The sum is that of the whole if and only

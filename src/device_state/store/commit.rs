@@ -1,4 +1,4 @@
-//! How what was written appears.
+//! The commit of a written file or object, which makes it appear.
 
 use std::{fs::File, time::Duration};
 
@@ -20,7 +20,7 @@ pub trait Commit: Send {
         None
     }
 
-    /// Whether the bytes of the sink went to the disk past the system's cache, up to here. `false`
+    /// True if the bytes of the sink went to the disk past the system's cache, up to here. `false`
     /// by default.
     fn is_direct(&self) -> bool {
         false

@@ -40,10 +40,10 @@ impl LocalParts {
         Self { path: files::resolve(&path.into()), direct: None }
     }
 
-    /// Whether new parts are written, and states and their parts read, past the system's page cache
-    /// where the file system can; see
-    /// [`WriteOptions::with_direct`](crate::device_state::WriteOptions::with_direct). Reading so
-    /// spares what others have in the cache, and is slower: the system reads nothing ahead.
+    /// With `true`, writes new parts, and reads states and their parts, past the system's page
+    /// cache where the file system can; see
+    /// [`WriteOptions::with_direct`](crate::device_state::WriteOptions::with_direct). Such reads
+    /// keep the cached data of other programs, and are slower: the system reads nothing ahead.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -63,7 +63,7 @@ impl LocalParts {
         self
     }
 
-    /// Whether everything that was read up to here was read past the system's page cache.
+    /// True if everything that was read up to here was read past the system's page cache.
     pub fn reads_direct(&self) -> bool {
         self.direct.as_ref().is_some_and(|direct| direct.load(Ordering::Relaxed))
     }
@@ -131,8 +131,8 @@ impl LocalParts {
         })
     }
 
-    /// Removes the state, and then its parts: nobody opens one whose parts are half gone. Parts
-    /// that another state names, or that somebody writes, stay.
+    /// Removes the state before its parts, so that no state with missing parts can be opened. Parts
+    /// stay that another state names, or that are being written.
     pub(crate) fn remove_state(&self) -> Result<(), Error> {
         let removed = fs::remove_file(&self.path);
         // Parts of one that was removed half way go as well.

@@ -25,7 +25,7 @@ use crate::{
     files::ReadAt,
 };
 
-/// What a merge did.
+/// Summary of a merge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Merged {
@@ -152,9 +152,9 @@ fn incomplete(save: SaveId, found: u32, expected: u32, first_missing: u32) -> Er
     Error::IncompleteSave { save: save.to_string(), found, expected, first_missing }
 }
 
-/// Removes the parts of a save of the state at `path` that failed, so that nobody will merge them.
-/// They stay if the state is made of them, or one of them is still being written: then whoever
-/// writes it calls this as well.
+/// Removes the parts of a failed save of the state at `path`, so that they are not merged. They
+/// stay if the state is made of them, or one of them is still being written: then its writer calls
+/// this as well.
 ///
 /// The next save does the same before it begins; this is for a disk that is full until then.
 /// Failures are no concern of the caller.
@@ -195,7 +195,7 @@ fn clean_all_but(store: &dyn PartStore, keep: &[SaveId]) {
                     Role::Merged(merged) => Some(SaveId(merged.save)),
                     _ => None,
                 },
-                // It may be of a newer build: nobody knows which parts it needs.
+                // It may be of a newer build: its list of parts cannot be read.
                 Err(_) => return,
             }
         }
@@ -269,7 +269,7 @@ fn read_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<(Reader, Par
         .collect()
 }
 
-/// Whether a part was written with the same options as the first.
+/// Checks that a part was written with the same options as the first.
 fn agree(part: u32, header: &Header, first: &Header) -> Result<(), Error> {
     let differs = |what: &str, found: i64, expected: i64| {
         Err(Error::OtherSave { part, reason: format!("its {what} is {found}, not {expected}") })

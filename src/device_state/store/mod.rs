@@ -1,7 +1,7 @@
-//! Where states lie: a file, several files that processes save together, objects of a store.
+//! Storage of states: a file, several files that processes save together, objects of a store.
 //!
-//! What several processes save, each writes a part of its own, and a merge of the indexes makes a
-//! state of them. Parts are known only through [`PartStore`]; this part must never talk to other
+//! In a save of several processes, each writes a part of its own, and a merge of the indexes makes
+//! a state of them. Parts are known only through [`PartStore`]; this part must never talk to other
 //! processes, nor know a device.
 
 mod commit;

@@ -1,4 +1,4 @@
-//! What tells the parts of a save, and the saves, apart.
+//! Identities of saves and of their parts.
 
 use std::{
     fmt,
@@ -29,7 +29,7 @@ impl SaveId {
         Self(bytes)
     }
 
-    /// An id that nobody else has.
+    /// A new random id.
     pub fn random() -> Self {
         // Each state is seeded by the system; time and process tell apart those that are not.
         let seed = (SystemTime::now(), process::id());
@@ -89,7 +89,7 @@ impl FromStr for SaveId {
     }
 }
 
-/// What one process contributes to a save of several.
+/// Identity of one process's part in a save of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     save: SaveId,
@@ -114,12 +114,12 @@ impl Part {
         self.save
     }
 
-    /// Which part, from 0.
+    /// Number of the part, from 0.
     pub const fn number(self) -> u32 {
         self.number
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub const fn count(self) -> u32 {
         self.count
     }

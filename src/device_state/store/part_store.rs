@@ -1,4 +1,4 @@
-//! What a place must offer in which several processes save a state.
+//! The interface of a place in which several processes save a state.
 
 use std::{
     fmt,
@@ -15,9 +15,9 @@ use crate::{
 
 /// A part that is being written.
 pub struct PendingPart {
-    /// Where its bytes go, front to back.
+    /// Sink of its bytes, front to back.
     pub sink: Box<dyn Write + Send>,
-    /// What makes it appear.
+    /// The commit that makes it appear.
     pub commit: Box<dyn Commit>,
 }
 
@@ -40,13 +40,13 @@ impl fmt::Debug for PendingPart {
     }
 }
 
-/// Where one state lies that several processes save: its index, and the parts in a directory
+/// The place of one state that several processes save: its index, and the parts in a directory
 /// beside it.
 ///
-/// The index and each part appear whole or not at all. Whoever opens the state reads the index
-/// first, and only the parts that it names.
+/// The index and each part appear whole or not at all. A reader reads the index first, and only the
+/// parts that it names.
 pub trait PartStore: fmt::Debug + Send + Sync {
-    /// What the place is called in messages.
+    /// Name of the place in messages.
     fn place(&self) -> PathBuf;
 
     /// The name of the directory in which new parts are kept, without what leads to it.

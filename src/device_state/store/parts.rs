@@ -42,13 +42,13 @@ pub(in crate::device_state) struct Lost {
 }
 
 impl Lost {
-    /// Whether its bytes may still be compared with their checksums.
+    /// True if its bytes can be compared with their checksums.
     pub(in crate::device_state) fn is_readable(&self) -> bool {
         matches!(self.error, Error::Corrupt { .. })
     }
 }
 
-/// How the pieces of a merged state lie in its parts.
+/// Distribution of a merged state's pieces over its parts.
 pub(in crate::device_state) struct Spread {
     pub(in crate::device_state) parts: Arc<Parts>,
     /// The place of each piece, in the order of the index.
@@ -150,7 +150,7 @@ impl Parts {
         Ok(())
     }
 
-    /// How many there are.
+    /// Number of parts.
     pub(in crate::device_state) fn count(&self) -> u32 {
         u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
     }
@@ -179,7 +179,7 @@ fn open_part(store: &dyn PartStore, directory: &str, part: Part) -> Result<Box<d
     })
 }
 
-/// Whether a file is the part that was merged: as long, and with the same end.
+/// Checks that a file is the part that was merged, by its length and its end.
 fn check(source: &dyn ReadAt, record: PartRecord, part: Part, place: &Path) -> Result<(), Error> {
     let io = |error| Error::io("read", place, error);
     let what = format!("part {} of {}", part.number(), part.count());

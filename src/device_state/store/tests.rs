@@ -398,7 +398,7 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     assert!(is_whole(&path));
 }
 
-/// What salvaging a merged state finds: tensors that are whole, and that are not, and parts.
+/// Result of salvaging a merged state: whole tensors, lost tensors, lost parts.
 fn salvaged(path: &Path) -> ([Vec<String>; 3], Vec<Error>) {
     let salvaged = Reader::salvage(path, &Watch::new()).unwrap();
     assert!(salvaged.complete_list);

@@ -1,4 +1,4 @@
-//! What makes an upload appear, as states are made to appear.
+//! The commit of an upload, which makes it appear as a state or another object.
 
 use std::{path::PathBuf, time::Duration};
 

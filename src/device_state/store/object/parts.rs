@@ -36,11 +36,11 @@ const REMOVALS: usize = 16;
 /// request. Where the store puts on a condition, a merge whose state was replaced since it listed
 /// its parts is refused, so that of two saves at a time none takes the other's parts away.
 ///
-/// A store does not tell which savers are alive. Parts of saves that nobody merged are removed by
-/// a later save once they are an hour old, or [as old as you say](Self::with_leftover_age); parts
-/// of the state that was replaced at once, so that who still reads the old state gets an error.
-/// An index that is copied to another name keeps the parts of the old one, and no save looks
-/// whether there is such a copy: copy the parts along, under another prefix.
+/// A store does not tell which savers are alive. Parts of saves that were not merged are removed by
+/// a later save once they are an hour old, or [of the age you set](Self::with_leftover_age); parts
+/// of the state that was replaced at once, so that readers of the old state get an error. An index
+/// that is copied to another name keeps the parts of the old one, and no save checks if there is
+/// such a copy: copy the parts along, under another prefix.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -70,11 +70,11 @@ pub struct ObjectParts {
     driver: Arc<Driver>,
     store: Arc<dyn ObjectStore>,
     location: Path,
-    /// What it is called in messages.
+    /// Name of the state in messages.
     place: PathBuf,
     name: String,
     leftover_age: Duration,
-    /// What the index was when somebody last looked; `None` before.
+    /// Version of the index at the last read; `None` before.
     seen: Arc<Mutex<Option<Seen>>>,
 }
 
@@ -130,15 +130,15 @@ impl ObjectParts {
         })
     }
 
-    /// Parts of saves that nobody merged are removed by later saves from this age on; zero if
-    /// never two saves of the state are under way at a time.
+    /// Minimum age from which later saves remove parts of saves that were not merged; zero if two
+    /// saves of the state are never under way at a time.
     #[must_use]
     pub fn with_leftover_age(mut self, age: Duration) -> Self {
         self.leftover_age = age;
         self
     }
 
-    /// What makes an upload appear that is no state, with the place for messages.
+    /// The commit of an upload that is no state, with the place for messages.
     #[cfg(feature = "addresses")]
     pub(crate) fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
         Box::new(UploadCommit { upload, place })
@@ -215,7 +215,7 @@ impl ObjectParts {
         Ok(PendingPart { sink: Box::new(sink), commit: Box::new(commit) })
     }
 
-    /// Removes the state, and then its parts: nobody opens one whose parts are half gone.
+    /// Removes the state, and then its parts: so that no state with missing parts can be opened.
     #[cfg(feature = "addresses")]
     pub(crate) fn remove_state(&self) -> Result<(), Error> {
         let failed = |error| Error::io("remove", &self.place, error);

@@ -155,7 +155,7 @@ fn device() -> Device {
     Plugin::open("host", LayoutChoice::default()).unwrap().device(0).unwrap()
 }
 
-/// What one of the savers puts into the state.
+/// The writer of one saver's part of the state.
 fn part(store: &Arc<dyn ObjectStore>, save: SaveId, number: u32) -> Writer {
     let shape = Shape::new([ROWS as i64, ROW_BYTES as i64]).unwrap();
     let rows = ArraySpec::new(DType::U8, shape, rows_over(SAVERS as usize));
@@ -180,7 +180,7 @@ fn save(store: &Arc<dyn ObjectStore>, save: SaveId) -> Result<Merged, Error> {
     merge_in(Arc::new(parts(store)), save, &options())
 }
 
-/// Which save made the state, if it is whole.
+/// Number of the save that made the state, if it is whole.
 fn whole(store: &Arc<dyn ObjectStore>) -> Option<u64> {
     let state = open(store).ok()?;
     assert!(state.verify(&Watch::new()).unwrap().is_empty());
