@@ -1,4 +1,4 @@
-//! What an array is, without the devices that it will be on.
+//! Specs of arrays without devices.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("AbstractArraySpec");
 
-/// What an array is before its devices are chosen.
+/// Spec of an array whose devices are not chosen yet.
 ///
 /// Known to builds from version 5 on. Its message has no place to tell an unset memory kind from an
 /// empty name: both are the default kind here.
@@ -75,7 +75,7 @@ impl AbstractArraySpec {
         &self.shape
     }
 
-    /// How the array is to be cut.
+    /// Sharding of the array, without devices.
     pub const fn sharding_spec(&self) -> &ShardingSpec {
         &self.sharding_spec
     }
@@ -104,7 +104,7 @@ impl AbstractArraySpec {
     }
 }
 
-/// What remains of an array spec without its devices.
+/// Takes the devices off an array spec.
 impl TryFrom<&ArraySpec> for AbstractArraySpec {
     type Error = IfrtError;
 

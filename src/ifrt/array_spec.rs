@@ -1,4 +1,4 @@
-//! What an array is, apart from its data.
+//! Specs of arrays: everything but the data.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ArraySpec");
 
-/// What an array is, apart from its data: element type, shape, sharding, and a layout if it is not
-/// the default.
+/// Spec of an array without its data: element type, shape, sharding, and a layout if it is not the
+/// default.
 ///
 /// ```
 /// use serdes::codec::{FromProto, ToProto};
@@ -79,7 +79,7 @@ impl ArraySpec {
         &self.shape
     }
 
-    /// How the array is spread over devices.
+    /// Sharding of the array over devices.
     pub const fn sharding(&self) -> &Sharding {
         &self.sharding
     }

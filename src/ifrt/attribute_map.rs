@@ -175,7 +175,7 @@ impl AttributeMap {
         float Float "float" -> f32, value => *value
     }
 
-    /// Where the attribute `key` is, or where it would be.
+    /// Index of the attribute `key`, or the index to insert it at.
     fn place(&self, key: &str) -> Result<usize, usize> {
         self.attributes.binary_search_by(|(name, _)| name.as_str().cmp(key))
     }
@@ -221,7 +221,7 @@ impl AttributeMap {
         self.attributes.len()
     }
 
-    /// Whether there is no attribute.
+    /// True if there is no attribute.
     pub fn is_empty(&self) -> bool {
         self.attributes.is_empty()
     }

@@ -47,7 +47,7 @@ impl std::str::FromStr for DeviceId {
     }
 }
 
-/// Whether this process can use a device itself, or another process of the same job can.
+/// Reach of a device: this process can use it itself, or another process of the same job can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// This process can.
@@ -58,7 +58,7 @@ pub enum Reach {
 
 /// Says which devices there are, for reading types that name devices by their ids.
 pub trait DeviceLookup: Send + Sync {
-    /// Whether this process can use the device `id`.
+    /// Looks up if this process can use the device `id`.
     ///
     /// # Errors
     /// [`DecodeError::unknown_device`] if there is no such device.
@@ -154,7 +154,7 @@ impl DeserializeShardingOptions {
         Self { devices: Arc::new(devices) }
     }
 
-    /// Where to look devices up.
+    /// Look-up of devices by id.
     pub fn devices(&self) -> &dyn DeviceLookup {
         &*self.devices
     }
@@ -215,12 +215,12 @@ impl DeviceList {
         self.0.ids.len()
     }
 
-    /// Whether there is no device.
+    /// True if there is no device.
     pub fn is_empty(&self) -> bool {
         self.0.ids.is_empty()
     }
 
-    /// Whether this process can use the device at `index`; false beyond the end.
+    /// True if this process can use the device at `index`; false beyond the end.
     pub fn is_addressable(&self, index: usize) -> bool {
         match &self.0.addressable {
             Some(flags) => flags.get(index).copied().unwrap_or(false),
@@ -228,13 +228,13 @@ impl DeviceList {
         }
     }
 
-    /// Whether this process can use all of them.
+    /// True if this process can use all of them.
     pub fn is_fully_addressable(&self) -> bool {
         self.0.addressable.is_none()
     }
 
-    /// Those that this process can use, in the same order. Made once; cheap from then on, from any
-    /// thread.
+    /// Devices that this process can use, in the same order. Computed at first use; cheap from then
+    /// on, from any thread.
     pub fn addressable(&self) -> &Self {
         let Some(flags) = &self.0.addressable else { return self };
         self.0.addressable_list.get_or_init(|| {
@@ -256,7 +256,7 @@ impl DeviceList {
         })
     }
 
-    /// How this list differs from `other`, for people; `None` if they are equal.
+    /// Difference from `other`, for people; `None` if they are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self == other {
             return None;

@@ -165,7 +165,7 @@ impl DynamicShape {
         &self.shape
     }
 
-    /// Which dimensions vary.
+    /// Tag with the dimensions that vary.
     pub const fn tag(&self) -> &BoundedDynamicShapeTag {
         &self.tag
     }
@@ -175,7 +175,7 @@ impl DynamicShape {
         &self.shape
     }
 
-    /// Whether the dimension at `index` varies; false beyond the rank.
+    /// True if the dimension at `index` varies; false beyond the rank.
     pub fn is_dynamic(&self, index: usize) -> bool {
         self.tag.dynamic.get(index).copied().unwrap_or(false)
     }

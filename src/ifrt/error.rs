@@ -2,7 +2,7 @@
 
 use crate::codec::{DecodeError, Status, StatusCode};
 
-/// What `message` says is against a value.
+/// An error for an invalid value, with `message`.
 pub(in crate::ifrt) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
     Err(IfrtError::Invalid(message.into()))
 }
@@ -24,7 +24,7 @@ pub enum IfrtError {
     #[error("{what} does not fit {bits} bits; use a smaller one")]
     #[non_exhaustive]
     Overflow {
-        /// What is too large.
+        /// Name of the number that is too large.
         what: &'static str,
         /// The width of the type.
         bits: u32,
@@ -35,9 +35,9 @@ pub enum IfrtError {
     )]
     #[non_exhaustive]
     LimitExceeded {
-        /// What is limited, with its unit.
+        /// Name of the limited quantity, with its unit.
         what: &'static str,
-        /// What the answer would take.
+        /// Size of the answer.
         found: u64,
         /// The most that is allowed.
         limit: u64,
@@ -46,11 +46,11 @@ pub enum IfrtError {
     #[error("{what} has rank {found}; expected rank {expected}, as the {other} has")]
     #[non_exhaustive]
     RankMismatch {
-        /// What has the wrong rank.
+        /// Name of the value with the wrong rank.
         what: &'static str,
         /// The rank found.
         found: usize,
-        /// What it must agree with.
+        /// Name of the value that it must agree with.
         other: &'static str,
         /// The rank of that.
         expected: usize,
@@ -59,11 +59,11 @@ pub enum IfrtError {
     #[error("found {found} {what}; expected {expected}, one for each of the {other}")]
     #[non_exhaustive]
     CountMismatch {
-        /// What is counted.
+        /// Name of the counted items.
         what: &'static str,
         /// The count found.
         found: u64,
-        /// What it must agree with.
+        /// Name of the items that they must agree with.
         other: &'static str,
         /// The count of that.
         expected: u64,
@@ -96,9 +96,9 @@ pub enum IfrtError {
     NotKnown {
         /// The kind of sharding.
         sharding: &'static str,
-        /// What it does not know.
+        /// Name of the question.
         what: &'static str,
-        /// What the caller can do.
+        /// Remedy for the caller.
         remedy: &'static str,
     },
     /// A value breaks a rule of its type.
@@ -130,7 +130,7 @@ pub enum IfrtError {
         type_name: &'static str,
         /// The text found, the first 200 characters of it.
         found: String,
-        /// Where the text stops being one, in bytes from its start.
+        /// Position of the first invalid byte, in bytes from the start of the text.
         position: usize,
         /// The notation, by example.
         expected: &'static str,

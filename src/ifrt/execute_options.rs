@@ -1,4 +1,4 @@
-//! How a program is to be run.
+//! Options of a program's execution.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ExecuteOptions");
 
-/// How a loaded executable is to be run.
+/// Options for the execution of a loaded executable.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -77,7 +77,7 @@ impl ExecuteOptions {
         &self.non_donatable_input_indices
     }
 
-    /// Whether the status of the run is asked for.
+    /// True if the status of the execution is requested.
     pub const fn fill_status(&self) -> bool {
         self.fill_status
     }

@@ -145,17 +145,17 @@ impl IndexDomain {
         Self { origin: Index::zeros(shape.rank()), shape }
     }
 
-    /// Where it begins.
+    /// Index of its first element.
     pub const fn origin(&self) -> &Index {
         &self.origin
     }
 
-    /// How large it is.
+    /// Extent in each dimension.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// How large it is, without a copy.
+    /// Extent in each dimension, without a copy.
     pub fn into_shape(self) -> Shape {
         self.shape
     }

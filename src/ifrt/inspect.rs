@@ -1,6 +1,6 @@
-//! Which versions are recorded in a serialized value, without reading the value.
+//! Inspection of the versions that are recorded in a serialized value, without reading the value.
 //!
-//! Data of newer builds is looked at as well: what it records is listed, too new or not. Bytes are
+//! Data of newer builds is inspected as well: its versions are listed, too new or not. Bytes are
 //! only split into fields; nothing is allocated for what a length announces.
 
 mod schema;
@@ -15,13 +15,13 @@ use crate::{
 };
 use schema::{Content, Schema};
 
-/// How deep values may nest.
+/// Limit on the nesting of values.
 const DEEPEST: usize = 100;
 
-/// How long, in bytes, all locations together may be: values that nest deep have long ones.
+/// Limit on the total length of all locations, in bytes: deeply nested values have long ones.
 const MOST_LOCATION_BYTES: usize = 64 << 20;
 
-/// How many values may be nested in one.
+/// Limit on the number of values nested in one.
 const MOST_VALUES: usize = 1 << 20;
 
 const NAME: &str = "Serialized";
@@ -31,7 +31,7 @@ const NAME: &str = "Serialized";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NestedVersion {
-    /// Where it is: field names with dots between them, as in
+    /// Path of the value: field names with dots between them, as in
     /// `sharding.serialized_sharding.devices`; empty for the outermost.
     pub location: String,
     /// The registered type name, or the full name of the message.
@@ -266,7 +266,7 @@ fn first_version(type_name: &str) -> i32 {
     found.and_then(|found| found.granted.first()).copied().unwrap_or_default()
 }
 
-/// Where in the value the inspection is.
+/// Path of the value that is being inspected.
 #[derive(Default)]
 struct Location {
     text: String,

@@ -184,7 +184,7 @@ pub(super) fn write_envelope(
     })
 }
 
-/// What is in an envelope: the bytes of a `Serialized`.
+/// Contents of an envelope: the bytes of a `Serialized`.
 pub(super) struct Envelope<'a>(Joined<'a>);
 
 /// Reads the envelope of a `name`.

@@ -92,7 +92,7 @@ impl MemoryKind {
         self.0.as_ref().map(Name::as_str)
     }
 
-    /// Whether a name is set.
+    /// True if a name is set.
     pub const fn is_set(&self) -> bool {
         self.0.is_some()
     }

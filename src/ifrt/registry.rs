@@ -9,7 +9,7 @@ use super::{
 };
 use crate::codec::{DecodeError, RegistryError, SerDesRegistry};
 
-/// What is no kind of another type.
+/// Built-in types that are no kind of another type.
 const PROGRAMS: &[BuiltIn] = &[
     BuiltIn::of::<CustomCallProgram, _>(),
     BuiltIn::of::<CustomCallCompileOptions, _>(),

@@ -1,4 +1,4 @@
-//! How the shards of arrays are put together to other arrays without copying.
+//! Plans that make arrays from the shards of others without copying.
 
 mod convert;
 mod mappings;
@@ -26,11 +26,11 @@ pub struct InputDevices {
 /// By output, what it takes from which inputs.
 type DevicesByOutput = BTreeMap<i32, Vec<InputDevices>>;
 
-/// Which shards of which inputs become which outputs (`xla::ifrt::RemapPlan`).
+/// A plan that makes output arrays from shards of input arrays (`xla::ifrt::RemapPlan`).
 ///
-/// A plan says it in one of two forms, or in both: as mappings between intervals of shards, which
-/// is what messages below version 6 carry, or as the devices whose shards each output takes, which
-/// is what they carry from version 6 on. Each form is made from the other where it is needed.
+/// A plan has one of two forms, or both: mappings between intervals of shards, which messages below
+/// version 6 carry, or the devices whose shards each output takes, which they carry from version 6
+/// on. Each form is made from the other where it is needed.
 ///
 /// ```
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, Interval, MemoryKind, RemapPlan, Shape};

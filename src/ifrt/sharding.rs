@@ -1,4 +1,4 @@
-//! How the elements of an array are spread over devices.
+//! Shardings: distributions of an array's elements over devices.
 
 mod bound;
 mod concrete;
@@ -60,7 +60,7 @@ impl Sharding {
         for_each_kind!(self, sharding => sharding.memory_kind())
     }
 
-    /// Whether every device holds the whole array.
+    /// True if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         for_each_kind!(self, sharding => sharding.is_fully_replicated())
     }
@@ -73,7 +73,7 @@ impl Sharding {
         for_each_kind!(self, sharding => sharding.shard_shape(shape))
     }
 
-    /// Which part of an array of `shape` each device holds, in the order of the devices.
+    /// Part of an array of `shape` that each device holds, in the order of the devices.
     ///
     /// # Errors
     /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape;

@@ -23,11 +23,11 @@ const FORMATS: Formats = Formats::of("ShardingParam").negative_passes().older_wh
 /// The format that has unreduced axes.
 const WITH_UNREDUCED_AXES: i32 = FORMATS.number(1);
 
-/// How many shards each dimension of an array has, and how these lie on the axes of a mesh of
+/// Number of shards in each dimension of an array, and their place on the axes of a mesh of
 /// devices.
 ///
-/// Upstream does not verify one when it reads it, so that it may hold anything:
-/// [`verify`](Self::verify) says. All questions are answered with an error then.
+/// Upstream does not verify one when it reads it, so that it may be inconsistent:
+/// [`verify`](Self::verify) finds out. All other methods return an error then.
 ///
 /// ```
 /// use serdes::ifrt::{ShardingParam, Shape};
@@ -108,7 +108,7 @@ impl ShardingParam {
         &self.unreduced_axes
     }
 
-    /// Whether every device holds the whole array.
+    /// True if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         self.dim_shards.iter().all(|shards| *shards == 1)
     }

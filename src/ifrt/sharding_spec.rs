@@ -84,7 +84,7 @@ impl ShardingSpec {
     }
 }
 
-/// What remains of a sharding without its devices and its memory kind.
+/// Takes devices and memory kind off a sharding.
 impl TryFrom<&Sharding> for ShardingSpec {
     type Error = IfrtError;
 

@@ -1,4 +1,4 @@
-//! What the tests of many types make again and again.
+//! Constructors for the tests of several types.
 
 use bytes::Bytes;
 

@@ -112,7 +112,7 @@ fn specs() -> impl Strategy<Value = ArraySpec> {
     )
 }
 
-/// What prost makes of the bytes, and the spec of that.
+/// The spec of the bytes as read by way of prost's message.
 fn by_message(bytes: &[u8], options: &DeserializeOptions) -> Option<ArraySpec> {
     let message = ArraySpecProto::decode(bytes).ok()?;
     ArraySpec::from_proto(&message, options).ok()
@@ -127,7 +127,7 @@ fn fields(message: &[u8]) -> Vec<(u32, FieldValue<'_>, &[u8])> {
     fields
 }
 
-/// The fields of the message in another order, nested messages in pieces, a field of nobody between
+/// The fields of the message in another order, nested messages in pieces, an unknown field between
 /// them: what protobuf allows and no writer does.
 fn scattered(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

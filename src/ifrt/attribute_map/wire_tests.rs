@@ -11,7 +11,7 @@ fn read(bytes: &Bytes) -> Result<AttributeMap, DecodeError> {
     AttributeMap::from_bytes(bytes.clone(), &DeserializeOptions::new())
 }
 
-/// What prost makes of the bytes, and the map of that.
+/// The map of the bytes as read by way of prost's message.
 fn by_message(bytes: &Bytes) -> Option<AttributeMap> {
     let message = AttributeMapProto::decode(bytes.clone()).ok()?;
     AttributeMap::from_proto(&message, &DeserializeOptions::new()).ok()

@@ -1,9 +1,9 @@
-//! Where the messages of IFRT keep their versions, and which of their fields hold messages with
+//! Schema of IFRT's messages: the fields with versions, and the fields that hold messages with
 //! versions.
 //!
 //! The table is made from the descriptors of `proto/`, and a test compares the two.
 
-/// What a field holds.
+/// Content of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// The message of this name.
@@ -29,7 +29,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Whether it is the message `name` of `package`.
+    /// True if it is the message `name` of `package`.
     pub(super) fn is(&self, package: &str, name: &str) -> bool {
         let own = self.message.strip_prefix(package).and_then(|own| own.strip_prefix('.'));
         own == Some(name)

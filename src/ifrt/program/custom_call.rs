@@ -180,7 +180,7 @@ impl FromProto for CustomCallProgram {
     }
 }
 
-/// How a custom call is compiled (`xla::ifrt::CustomCallCompileOptions`).
+/// Options for compiling a custom call (`xla::ifrt::CustomCallCompileOptions`).
 ///
 /// Until version 3 the options had no content: their bytes were empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

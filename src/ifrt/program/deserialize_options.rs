@@ -1,4 +1,4 @@
-//! What reading a program needs beside its bytes.
+//! Inputs for reading a program, beside its bytes.
 
 use std::{fmt, sync::Arc};
 
@@ -19,7 +19,7 @@ impl DeserializeProgramOptions {
         Self { devices: Arc::new(devices) }
     }
 
-    /// Where to look devices up.
+    /// Look-up of devices by id.
     pub fn devices(&self) -> &dyn DeviceLookup {
         &*self.devices
     }

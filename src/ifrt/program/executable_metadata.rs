@@ -1,4 +1,4 @@
-//! What an executable of XLA says of its inputs and outputs, and the executable with it.
+//! Metadata of an XLA executable: its inputs and outputs, and the executable with it.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub struct OutputSpec {
     pub layout: Option<Layout>,
     /// The kind of memory; empty for the default.
     pub memory_kind: String,
-    /// How the array is spread over the devices of the executable.
+    /// Sharding of the array over the devices of the executable.
     pub op_sharding: Option<OpSharding>,
 }
 
@@ -51,13 +51,13 @@ pub struct ParameterSpec {
     pub layout: Option<Layout>,
     /// The kind of memory; empty for the default.
     pub memory_kind: String,
-    /// How the array is spread over the devices of the executable.
+    /// Sharding of the array over the devices of the executable.
     pub op_sharding: Option<OpSharding>,
-    /// Whether an execution takes the array over.
+    /// True if an execution takes over the array's memory.
     pub donated_input: bool,
 }
 
-/// What stands in front of a serialized executable of XLA (`SerializedXlaExecutableMetadata`).
+/// Header of a serialized XLA executable (`SerializedXlaExecutableMetadata`).
 ///
 /// The requested version is recorded, and reaches everything inside. (Upstream always writes its
 /// four-weeks-old version; a caller who wants that requests it.)
@@ -145,7 +145,7 @@ impl XlaExecutableMetadata {
         &self.computation_name
     }
 
-    /// Whether the executable runs on any device.
+    /// True if the executable runs on any device.
     pub const fn portable(&self) -> bool {
         self.portable
     }

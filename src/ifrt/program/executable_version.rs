@@ -1,4 +1,4 @@
-//! Which runtimes can load an executable of XLA.
+//! Versions of XLA executables, by which runtimes decide if they can load one.
 
 use std::{fmt, sync::Arc};
 

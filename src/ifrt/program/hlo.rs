@@ -17,7 +17,7 @@ use crate::{
 /// do. The artifact records none.
 const FORMATS: Formats = Formats::of("HloProgram");
 
-/// What MLIR bytecode begins with.
+/// First bytes of MLIR bytecode.
 const MAGIC: &[u8; 4] = b"ML\xefR";
 
 /// Producers are short words; this bounds how far we look for the end of one.

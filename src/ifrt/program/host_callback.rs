@@ -15,7 +15,7 @@ use crate::{
 /// The message records none of them.
 const FORMATS: Formats = Formats::of("XlaHostCallback");
 
-/// What goes through one channel of a host callback.
+/// Shape of an operand or result, and the channel of a host callback that transfers it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostCallbackArgument {
@@ -61,12 +61,12 @@ impl XlaHostCallback {
         self
     }
 
-    /// What it takes.
+    /// Operands of the callback.
     pub fn operands(&self) -> &[HostCallbackArgument] {
         &self.operands
     }
 
-    /// What it gives.
+    /// Results of the callback.
     pub fn results(&self) -> &[HostCallbackArgument] {
         &self.results
     }
@@ -76,7 +76,7 @@ impl XlaHostCallback {
         self.callback.as_ref()
     }
 
-    /// Whether the data is in row-major order whatever the layout on the device.
+    /// True if the data is in row-major order, whatever the layout on the device.
     pub const fn use_major_to_minor_data_layout(&self) -> bool {
         self.use_major_to_minor_data_layout
     }

@@ -143,7 +143,7 @@ impl FromProto for IfrtIrProgram {
     }
 }
 
-/// How a program of IFRT IR is compiled (`xla::ifrt::IfrtIRCompileOptions`).
+/// Options for compiling a program of IFRT IR (`xla::ifrt::IfrtIRCompileOptions`).
 ///
 /// The options of its parts belong to the compiler: they are kept as the bytes of an
 /// `xla.CompileOptionsProto` each.
@@ -214,7 +214,7 @@ impl IfrtIrCompileOptions {
         &self.overrides
     }
 
-    /// Whether the memory of all parts is reserved before the program runs.
+    /// True if the memory of all parts is reserved before the program runs.
     pub const fn strict_memory_reservation(&self) -> bool {
         self.proto.strict_memory_reservation
     }
@@ -226,7 +226,7 @@ impl IfrtIrCompileOptions {
         mlir_dump_pass_re, with_mlir_dump_pass_re: String, &str, as_deref;
         /// The functions that are written, as a regular expression.
         mlir_dump_func_re, with_mlir_dump_func_re: String, &str, as_deref;
-        /// Whether passes are timed.
+        /// True to report the time of each pass.
         mlir_enable_timing, with_mlir_enable_timing: bool, bool, clone;
         /// The directory that graphs are written to.
         dot_graph_dump_to, with_dot_graph_dump_to: String, &str, as_deref;
@@ -354,7 +354,7 @@ impl IfrtIrExecutableVersionDeserializeOptions {
     }
 }
 
-/// What a compiled program of IFRT IR needs of the runtime that loads it
+/// Requirements of a compiled program of IFRT IR on the runtime that loads it
 /// (`xla::ifrt::IfrtIrExecutableVersion`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

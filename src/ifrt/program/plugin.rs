@@ -14,7 +14,7 @@ use crate::{
 const PROGRAM_FORMATS: Formats = Formats::of("PluginProgram");
 const OPTIONS_FORMATS: Formats = Formats::of("PluginCompileOptions");
 
-/// What the bytes of a plug-in program begin with.
+/// First bytes of a plug-in program.
 const PREFIX: &[u8; 28] = b"__serialized_plugin_program ";
 
 /// A program that a PJRT plug-in understands, as bytes (`xla::ifrt::PluginProgram`).

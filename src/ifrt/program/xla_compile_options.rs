@@ -1,5 +1,5 @@
-//! How XLA is to compile a program. Must never know the options of the compiler, which are kept as
-//! they are.
+//! Options for compiling a program with XLA. Must never know the options of the compiler, which are
+//! kept as they are.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ const FORMATS: Formats = Formats::of("XlaCompileOptions");
 /// The format that has slice sizes.
 const WITH_SLICE_SIZES: i32 = FORMATS.number(4);
 
-/// How a program of XLA is compiled (`xla::ifrt::XlaCompileOptions`).
+/// Options for compiling a program with XLA (`xla::ifrt::XlaCompileOptions`).
 ///
 /// The options themselves belong to the compiler: they are kept as the bytes of an
 /// `xla.CompileOptionsProto`, as are fields of the message around them that this build does not

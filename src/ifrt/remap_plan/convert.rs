@@ -303,7 +303,7 @@ fn devices_of_shards(
     })
 }
 
-/// Where each device has its shards; a device that has several gives them in order.
+/// Indices of each device's shards; a device that has several gives them in order.
 struct Places(HashMap<DeviceId, std::vec::IntoIter<i64>>);
 
 impl Places {

@@ -11,7 +11,7 @@ use crate::ifrt::{IfrtError, list_notation::not_in_notation};
 pub struct Interval {
     /// The first shard.
     pub start: i64,
-    /// Where the interval ends; this shard is not in it.
+    /// End of the interval, exclusive.
     pub end: i64,
     /// From one shard to the next.
     pub step: i64,

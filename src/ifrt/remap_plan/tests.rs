@@ -529,7 +529,7 @@ fn plans() -> impl Strategy<Value = RemapPlan> {
     })
 }
 
-/// How a plan that can be carried out is written down.
+/// Form in which a valid plan is written.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Mappings,

@@ -1,12 +1,12 @@
-//! Whether a plan can be carried out. Upstream checks it when the plan is used, not when it is
-//! read.
+//! Validation of plans. Upstream validates a plan when it is used, not when it is read.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Interval, Mapping, RemapPlan};
 use crate::ifrt::{ArraySpec, DeviceId, IfrtError, Shape, error::invalid};
 
-/// Whether an operation may reuse the buffers of its inputs (`xla.ifrt.proto.ArrayCopySemantics`).
+/// Permission for an operation to reuse the buffers of its inputs
+/// (`xla.ifrt.proto.ArrayCopySemantics`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -64,11 +64,11 @@ impl ShardShapes {
     }
 }
 
-/// What is known about one array while mappings are followed.
+/// Facts about one array while mappings are followed.
 struct Shards {
     devices: Vec<DeviceId>,
     shapes: Option<ShardShapes>,
-    /// Of an input: whether the shard was taken. Of an output: the device it was taken from.
+    /// Per shard: of an input, that it was taken; of an output, the device it was taken from.
     used: Vec<Option<DeviceId>>,
 }
 

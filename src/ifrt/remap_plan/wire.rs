@@ -337,7 +337,7 @@ fn join_lists(message: &[u8]) -> Result<[Joined<'_>; 6], DecodeError> {
     Ok(lists)
 }
 
-/// What is wrong with the lists of a mapping: one is no list, or they have not the same length.
+/// The fault in the lists of a mapping: one is no list, or their lengths differ.
 #[cold]
 fn unequal(lists: [&[u8]; 6]) -> Result<Option<Unequal>, DecodeError> {
     for list in lists {

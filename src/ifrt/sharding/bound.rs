@@ -1,5 +1,5 @@
-//! How much memory an answer about every device may take. A few bytes can announce a mesh of any
-//! size, and a list of devices multiplies whatever is said of each of them.
+//! Limit on the memory of an answer about every device. A few bytes can announce a mesh of any
+//! size, and a list of devices multiplies the answer about each of them.
 
 use super::SingleDeviceSharding;
 use crate::ifrt::{IfrtError, IndexDomain, Shape};

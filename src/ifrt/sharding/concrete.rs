@@ -27,14 +27,14 @@ const FORMATS: Formats = Formats::of("ConcreteSharding");
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ShardShapes {
-    /// Of fixed size.
+    /// Shapes of fixed size.
     Static {
         /// The shape of the array.
         shape: Shape,
         /// One shape a shard.
         shard_shapes: Vec<Shape>,
     },
-    /// Of varying size.
+    /// Shapes of varying size.
     Dynamic {
         /// The shape of the array.
         shape: DynamicShape,

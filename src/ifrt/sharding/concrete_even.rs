@@ -62,7 +62,7 @@ impl ConcreteEvenSharding {
         &self.shape
     }
 
-    /// Whether every device holds the whole array.
+    /// True if every device holds the whole array.
     pub const fn is_fully_replicated(&self) -> bool {
         self.is_fully_replicated
     }

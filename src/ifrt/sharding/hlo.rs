@@ -103,7 +103,7 @@ impl HloSharding {
         &self.op_sharding
     }
 
-    /// Whether every device holds the whole array.
+    /// True if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         let one_tile = || {
             let rank = self.op_sharding.tiled_rank().unwrap_or_default();
@@ -151,7 +151,7 @@ impl HloSharding {
         }
     }
 
-    /// Which part of the array each device holds. Parts at the far edges are smaller where tiles do
+    /// Part of the array that each device holds. Parts at the far edges are smaller where tiles do
     /// not divide a dimension, down to nothing.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What every kind of sharding has: devices, and a kind of memory on them.
+//! Common part of every kind of sharding: devices, and a kind of memory on them.
 
 use crate::ifrt::{DeviceList, IfrtError};
 

@@ -66,12 +66,12 @@ impl ShardingParamSharding {
         Ok(Self { param, devices, memory_kind })
     }
 
-    /// How the array lies on the mesh.
+    /// Parameters of the sharding: the array's place on the mesh.
     pub const fn param(&self) -> &ShardingParam {
         &self.param
     }
 
-    /// Whether every device holds the whole array.
+    /// True if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         self.param.is_fully_replicated()
     }
@@ -84,7 +84,7 @@ impl ShardingParamSharding {
         self.param.shard_shape(shape)
     }
 
-    /// Which part of the array each device holds.
+    /// Part of the array that each device holds.
     ///
     /// # Errors
     /// As [`ShardingParam::index_domains`].

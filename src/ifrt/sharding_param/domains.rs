@@ -1,4 +1,4 @@
-//! Which device holds which part of an array.
+//! Computation of the part of an array that each device holds.
 
 use smallvec::SmallVec;
 
@@ -19,7 +19,7 @@ struct Axis {
     stride: i32,
 }
 
-/// How an array lies on a verified mesh.
+/// Tiles of an array on a verified mesh.
 struct Tiles {
     axes: SmallVec<[Axis; 4]>,
     devices: i32,
@@ -67,7 +67,7 @@ impl ShardingParam {
         (axes.collect(), devices)
     }
 
-    /// Which part of an array of `shape` each device holds, by its logical number.
+    /// Part of an array of `shape` that each device holds, by its logical number.
     ///
     /// # Errors
     /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape);
@@ -91,7 +91,7 @@ impl ShardingParam {
         (0..tiles.devices).map(|device| self.domain_of(&tiles, device)).collect()
     }
 
-    /// Which part of an array of `shape` the device of this logical number holds.
+    /// Part of an array of `shape` that the device of this logical number holds.
     ///
     /// ```
     /// use serdes::ifrt::{ShardingParam, Shape};
@@ -137,7 +137,7 @@ impl ShardingParam {
         IndexDomain::new(origin, tiles.shard_shape.clone())
     }
 
-    /// Where the tile with this number begins; tiles are numbered in row-major order.
+    /// Index of the first element of a tile; tiles are numbered in row-major order.
     fn origin(&self, tile: i32, shard_shape: &Shape) -> Index {
         let mut rest = i64::from(tile);
         let mut elements: SmallVec<[i64; 8]> = self

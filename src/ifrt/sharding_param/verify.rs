@@ -1,4 +1,4 @@
-//! Whether the parts of a param make sense together.
+//! Verification of sharding parameters.
 
 use std::collections::HashSet;
 
@@ -57,7 +57,7 @@ impl ShardingParam {
         self.verify_assignment()
     }
 
-    /// What newer builds check in addition.
+    /// Additional checks of newer builds.
     fn verify_sizes(&self) -> Result<(), IfrtError> {
         if let Some(shards) = self.dim_shards.iter().find(|shards| **shards < 1) {
             return Err(IfrtError::Invalid(format!(

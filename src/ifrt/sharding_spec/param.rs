@@ -39,7 +39,7 @@ impl ShardingParamShardingSpec {
         Self { param }
     }
 
-    /// How the array lies on the mesh.
+    /// Parameters of the sharding: the array's place on the mesh.
     pub const fn param(&self) -> &ShardingParam {
         &self.param
     }

@@ -27,7 +27,7 @@ fn every_kind() -> Vec<ShardingSpec> {
     ]
 }
 
-/// Those at which specs exist.
+/// Versions at which specs exist.
 fn versions_with_specs() -> impl Iterator<Item = SerDesVersion> {
     versions().filter(|version| version.number() >= 5)
 }

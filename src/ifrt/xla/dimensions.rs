@@ -1,8 +1,8 @@
-//! What a layout of XLA says of single dimensions: how they are stored, tiled and split.
+//! Properties of single dimensions in a layout of XLA: storage, tiles and splits.
 
 use crate::codec::DecodeError;
 
-/// How one dimension is stored (`xla.DimLevelType`).
+/// Storage of one dimension (`xla.DimLevelType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -71,7 +71,7 @@ impl Tile {
     }
 }
 
-/// Where a dimension is split over memories (`xla.SplitConfigProto`).
+/// Split of a dimension over memories (`xla.SplitConfigProto`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SplitConfig {

@@ -11,7 +11,7 @@ use crate::ifrt::permutation::check_permutation;
 /// Layouts are short: this bounds what a hostile text makes us hold.
 const LONGEST_TEXT: usize = 64 * 1024;
 
-/// How deep physical shapes nest at most: a sparse layout has one, and that one is dense.
+/// Limit on the nesting of physical shapes: a sparse layout has one, and that one is dense.
 pub(super) const DEEPEST_PHYSICAL_SHAPE: u32 = 8;
 
 /// A text that is not a layout.
@@ -21,9 +21,9 @@ pub(super) const DEEPEST_PHYSICAL_SHAPE: u32 = 8;
 )]
 #[non_exhaustive]
 pub struct LayoutTextError {
-    /// Where the text stops being a layout, in bytes from its start.
+    /// Position of the first invalid byte, in bytes from the start of the text.
     pub position: usize,
-    /// What was found and what was expected.
+    /// Message with what was found and what was expected.
     pub problem: String,
 }
 
@@ -125,7 +125,7 @@ impl FromStr for Layout {
     }
 }
 
-/// Where a text leaves the grammar, in bytes from its start, and how.
+/// Position at which a text leaves the grammar, in bytes from its start, and the problem there.
 pub(super) struct TextError {
     pub(super) position: usize,
     pub(super) problem: String,
@@ -138,7 +138,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// What `read` reads, if that is the whole text.
+    /// Result of `read`, if it reads the whole text.
     pub(super) fn read_whole<T>(
         text: &'a str,
         longest: usize,

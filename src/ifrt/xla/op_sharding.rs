@@ -39,7 +39,7 @@ struct Checked {
     parts: Parts,
     /// Made when it is first asked for, if the parts say all.
     message: OnceLock<Box<xla::OpSharding>>,
-    /// Whether the message is the one that the parts make.
+    /// True if the message equals the one that is made from the parts.
     is_plain: bool,
 }
 
@@ -231,7 +231,7 @@ impl OpSharding {
         self.0.parts.tiles.as_ref()
     }
 
-    /// Whether the devices along the last tile dimension hold the same tile.
+    /// True if the devices along the last tile dimension hold the same tile.
     pub fn replicates_on_last_tile_dimension(&self) -> bool {
         self.0.parts.replicates_last
             || self.beyond_parts().is_some_and(|proto| proto.replicate_on_last_tile_dim)

@@ -78,7 +78,7 @@ impl Shape {
         &self.dimensions
     }
 
-    /// Which dimensions are dynamic, as the message says it: may be shorter than the dimensions.
+    /// True for each dynamic dimension, as in the message: may be shorter than the dimensions.
     pub fn is_dynamic_dimension(&self) -> &[bool] {
         &self.is_dynamic_dimension
     }
@@ -253,17 +253,17 @@ impl Layout {
         &self.minor_to_major
     }
 
-    /// How each dimension is stored; empty if all are dense.
+    /// Storage of each dimension; empty if all are dense.
     pub fn dim_level_types(&self) -> &[DimLevelType] {
         &self.dim_level_types
     }
 
-    /// Whether the elements of each dimension are unique; empty if all are.
+    /// True for each dimension with unique elements; empty if all have them.
     pub fn dim_unique(&self) -> &[bool] {
         &self.dim_unique
     }
 
-    /// Whether the elements of each dimension are ordered; empty if all are.
+    /// True for each dimension with ordered elements; empty if all have them.
     pub fn dim_ordered(&self) -> &[bool] {
         &self.dim_ordered
     }
@@ -298,7 +298,7 @@ impl Layout {
         self.memory_space
     }
 
-    /// Where dimensions are split over memories.
+    /// Splits of dimensions over memories.
     pub fn split_configs(&self) -> &[SplitConfig] {
         &self.split_configs
     }

@@ -11,7 +11,7 @@ use super::{
 /// hold.
 const LONGEST_TEXT: usize = 256 * 1024;
 
-/// How deep tuples and buffers nest at most, which bounds the recursion: real ones nest a few
+/// Limit on the nesting of tuples and buffers, which bounds the recursion: real ones nest a few
 /// times.
 const DEEPEST_TUPLE: u32 = 64;
 
@@ -25,9 +25,9 @@ const NUMBERED: usize = 5;
 )]
 #[non_exhaustive]
 pub struct ShapeTextError {
-    /// Where the text stops being a shape, in bytes from its start.
+    /// Position of the first invalid byte, in bytes from the start of the text.
     pub position: usize,
-    /// What was found and what was expected.
+    /// Message with what was found and what was expected.
     pub problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! Which device holds which tile.
+//! Assignment of tiles to devices.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::ifrt::IfrtError;
 
-/// Which device holds which tile: an array of positions in a device list.
+/// Assignment of tiles to devices: an array of positions in a device list.
 ///
 /// It is either listed, or an iota: the positions in order, reshaped and transposed. An iota is
 /// never written out longer than it was given, so that a few bytes cannot announce a list of any

@@ -1,4 +1,4 @@
-//! How many devices a sharding speaks of, and into how many tiles it cuts a value.
+//! Number of devices of a sharding, and number of tiles that it cuts a value into.
 
 use super::{OpSharding, OpShardingType};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl OpSharding {
-    /// Whether every device holds the whole value.
+    /// True if every device holds the whole value.
     pub fn is_replicated(&self) -> bool {
         match self.named_sharding() {
             Some(named) => {

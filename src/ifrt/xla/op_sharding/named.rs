@@ -41,7 +41,7 @@ impl OpSharding {
         Self::tuple(elements)
     }
 
-    /// Whether the sharding, or an element of the tuple that it is, is said by a named mesh.
+    /// True if the sharding, or an element of a tuple of shardings, uses a named mesh.
     pub fn names_a_mesh(&self) -> bool {
         self.beyond_parts().is_some_and(|proto| {
             proto.named_sharding.is_some()
@@ -133,7 +133,7 @@ fn of_all_devices(
     }
 }
 
-/// A part of an axis that is not split further: so many devices, `outside` of them of each step.
+/// A part of an axis that is not split further, of `size` devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     axis: usize,
@@ -469,7 +469,7 @@ mod tests {
         (0..hexadecimal.len()).step_by(2).map(digit).collect()
     }
 
-    /// What is the same in two shardings that mean the same, be the devices listed or an iota.
+    /// A value that is equal for shardings of the same meaning, with listed devices or an iota.
     fn meaning(sharding: &OpSharding) -> impl PartialEq + std::fmt::Debug {
         let devices = sharding.tile_assignment().map(|tiles| tiles.devices(1 << 20).unwrap());
         (

@@ -1,4 +1,4 @@
-//! What nearly every sharding consists of.
+//! The parts of nearly every sharding.
 
 use prost::Message as _;
 use smallvec::SmallVec;
@@ -10,8 +10,8 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// What nearly every sharding consists of. Messages are large: reading and writing without one is
-/// what makes a sharding cheap.
+/// The parts of nearly every sharding. Messages are large: reading and writing without one is what
+/// makes a sharding cheap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Parts {
     pub(super) kind: OpShardingType,
@@ -44,7 +44,7 @@ impl Parts {
         message
     }
 
-    /// Whether tiles, subgroups and replication go together.
+    /// Checks that tiles, subgroups and replication are consistent.
     fn check(&self) -> Result<(), IfrtError> {
         let rank = self.tiles.as_ref().map_or(0, |tiles| tiles.dimensions().len());
         let subgroups = self.subgroups.len();
