@@ -5,7 +5,7 @@ use std::{fmt, io};
 /// Characters of what a server says of a file that are repeated.
 const SHOWN: usize = 80;
 
-/// What an error says of a file that changed while it was read.
+/// Message of an error about a file that changed while it was read.
 #[derive(Debug)]
 struct Changed(String);
 
@@ -24,13 +24,14 @@ pub(crate) fn changed(found: impl fmt::Display, expected: impl fmt::Display) -> 
     io::Error::other(Changed(format!("found {found}, expected {expected}")))
 }
 
-/// Whether an error is about a file that changed while it was read.
+/// True if an error is about a file that changed while it was read.
 #[cfg(feature = "artifact")]
 pub(crate) fn is_changed(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Changed>())
 }
 
-/// What a server says of a file, in words that do nothing to a terminal; `None` for nothing.
+/// A property of a file as a server gives it, `NAME VALUE`, cut off and with control characters
+/// escaped; `no NAME` without a value.
 pub(crate) fn said(name: &str, value: Option<&[u8]>) -> String {
     let Some(value) = value else { return format!("no {name}") };
     let value = String::from_utf8_lossy(value);

@@ -22,7 +22,7 @@ pub(crate) fn combine(first: u32, second: u32, second_len: u64) -> u32 {
 pub(crate) struct Crc32c(Digest);
 
 impl Crc32c {
-    /// Of no bytes yet.
+    /// The checksum of no bytes yet.
     pub(crate) fn new() -> Self {
         Self(Digest::new(CrcAlgorithm::Crc32Iscsi))
     }

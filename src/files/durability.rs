@@ -1,4 +1,4 @@
-//! How far bytes and names are taken to the disk.
+//! Durability of bytes and names on the disk.
 
 use std::{fs::File, path::Path};
 #[cfg(feature = "device")]
@@ -13,11 +13,11 @@ use super::Error;
 #[cfg(feature = "device")]
 use super::{Cancelled, Watch};
 
-/// How often a wait for the disk looks whether the work was stopped.
+/// Interval at which a wait for the disk checks for cancellation.
 #[cfg(feature = "device")]
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How far a file is taken to the disk before it gets its name.
+/// Durability that a file has before it gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Durability {
@@ -45,7 +45,7 @@ fn watched(
 ) -> io::Result<Result<(), Cancelled>> {
     let (done, ended) = sync_channel(1);
     thread::Builder::new().name("serdes sync".to_owned()).spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may have stopped waiting.
         let _ = done.send(work());
     })?;
     loop {

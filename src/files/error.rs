@@ -1,4 +1,4 @@
-//! What the system could not do; the rooms above make their own errors of it.
+//! Errors of the operating system; the modules above make their own errors of them.
 
 use std::{
     io,
@@ -8,11 +8,11 @@ use std::{
 /// The system could not do something with a file.
 #[derive(Debug)]
 pub(crate) struct Error {
-    /// What was being done: "create".
+    /// The operation: "create".
     pub(crate) action: &'static str,
     /// The file.
     pub(crate) path: PathBuf,
-    /// What the system reported.
+    /// Error of the operating system.
     pub(crate) source: io::Error,
 }
 

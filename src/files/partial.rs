@@ -22,7 +22,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// Makes one for a target, readable by nobody else; `target` is for messages.
+    /// Makes one for a target, readable by its owner only; `target` is for messages.
     pub(super) fn create(place: &TargetPlace, target: &Path) -> Result<Self, Error> {
         for _ in 0..MOST_ATTEMPTS {
             let path = new_path(place);
@@ -86,8 +86,8 @@ pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
     path
 }
 
-/// What a target is called in the names of its partial files: as it is called, or by the checksum
-/// of that name where that would be too long.
+/// Prefixes for the names of a target's partial files: the target's name, or the checksum of it
+/// where that would be too long.
 fn names_in_partials(name: &OsStr) -> [OsString; 2] {
     let sum = crc32c(name.as_encoded_bytes());
     [name.to_owned(), format!("long-{sum:08x}").into()]
@@ -171,7 +171,7 @@ pub(crate) fn dead_partials(
     })
 }
 
-/// What the target of a partial file is called; `None` if the name is none of a partial file.
+/// Name of the target of a partial file; `None` if the name is none of a partial file.
 #[cfg(feature = "device")]
 pub(crate) fn target_of(partial: &str) -> Option<&str> {
     named_in(partial.as_bytes()).and_then(|name| str::from_utf8(name).ok())

@@ -1,5 +1,4 @@
-//! Where a target lies, whatever becomes of the working directory and however many links lead to
-//! it.
+//! Location of a target, independent of the working directory and with links resolved.
 
 use std::{
     ffi::OsString,
@@ -72,21 +71,21 @@ impl TargetPlace {
         Ok(Self { name: name.to_owned(), directory })
     }
 
-    /// Where the file lies.
+    /// Path of the file.
     pub(super) fn path(&self) -> PathBuf {
         self.directory.join(&self.name)
     }
 }
 
-/// Names in these directories are not files but ways to what is open elsewhere: behind
-/// `/dev/stdout` may be any file, which nobody asked to replace. Shared memory (`/dev/shm`) is a
-/// place as any other.
+/// True for directories whose entries are not files but references to open files: behind
+/// `/dev/stdout` may be any file, which the caller did not ask to replace. Shared memory
+/// (`/dev/shm`) is a place as any other.
 fn is_no_place(directory: &Path) -> bool {
     cfg!(unix) && (directory == Path::new("/dev") || directory.starts_with("/proc"))
 }
 
-/// Where the file at `path` lies, as [`Replacement::create`](super::Replacement::create) finds it,
-/// or its absolute path if it could not lie there.
+/// Path of the file that [`Replacement::create`](super::Replacement::create) would write for
+/// `path`, or its absolute path if it cannot lie there.
 #[cfg(feature = "device")]
 pub(crate) fn resolve(path: &Path) -> PathBuf {
     match TargetPlace::of(path) {

@@ -64,14 +64,14 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
-    /// Whether [`begin_read`](Self::begin_read) begins reads, so that it is worth while to know
-    /// early what will be read.
+    /// True if [`begin_read`](Self::begin_read) begins reads, so that announcing reads early is
+    /// worth it.
     fn answers_late(&self) -> bool {
         false
     }
 
-    /// What tells the source from another one of its name, as it was when it was opened. `None`,
-    /// which is so by default, if nothing does.
+    /// Stamp that tells the source from another one of its name, as of its opening. `None`, the
+    /// default, if there is none.
     fn stamp(&self) -> Option<Stamp> {
         None
     }
@@ -206,7 +206,7 @@ impl ReadAt for Vec<u8> {
     }
 }
 
-/// What points to a source is one.
+/// Implements the trait for pointers to a source.
 macro_rules! pointers {
     ($($pointer:ty),*) => {$(
         impl<T: ReadAt + ?Sized> ReadAt for $pointer {

@@ -24,20 +24,20 @@ pub(crate) struct Replacement {
     place: TargetPlace,
     /// The target as the caller called it, for messages.
     target: PathBuf,
-    /// Whether a link that stands where the target is to appear is replaced itself.
+    /// Treatment of a link at the target's place.
     links: Links,
-    /// What the file gets at the end if no old one is there then to tell.
+    /// Attributes for the file if there is no old one at the end.
     if_new: Option<Attributes>,
-    /// How many files that had the name before are kept.
+    /// Number of earlier files of the name that are kept.
     #[cfg(feature = "device")]
     previous: u32,
     finished: bool,
 }
 
-/// What is done with a link in the target's place.
+/// Treatment of a link at the target's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Links {
-    /// What it points to is the target.
+    /// The link is followed, and its target replaced.
     #[cfg(feature = "device")]
     Followed,
     /// It is replaced.
@@ -135,7 +135,7 @@ impl Replacement {
         &self.partial.file
     }
 
-    /// Where the open file lies until the end.
+    /// Path of the open file until the end.
     #[cfg(feature = "device")]
     pub(crate) fn partial(&self) -> &Path {
         &self.partial.path
@@ -237,7 +237,7 @@ fn check_kind(place: &TargetPlace, target: &Path, links: Links) -> Result<(), Er
     }
 }
 
-/// What a file gets if no old one is there: what the umask and the directory say.
+/// Attributes of a file without a predecessor: by the umask and the directory.
 #[cfg(unix)]
 fn attributes_if_new(place: &TargetPlace, target: &Path) -> Result<Option<Attributes>, Error> {
     let old =

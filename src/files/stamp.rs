@@ -1,9 +1,9 @@
-//! What tells a file from the one that took its place.
+//! Stamps that tell a file from the one that took its place.
 
 use std::{fmt, sync::Arc};
 
-/// What tells a file from another one that had, or gets, its name: of two files with the same stamp
-/// the bytes are the same, as far as the place where they lie can tell.
+/// Identity of a file's contents: two files of one name with the same stamp have the same bytes, as
+/// far as their file system or store can tell.
 ///
 /// Stamps of the file system are compared while the files are open: the number of a file that is
 /// closed and gone may be given again.

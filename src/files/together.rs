@@ -82,7 +82,7 @@ mod tests {
             let (byte, asked) = read(&path, changes);
             assert_eq!((byte.unwrap(), asked), (b'0' + changes as u8, changes + 1));
         }
-        // Somebody who replaces it for ever keeps nobody for ever.
+        // A file that is replaced again and again must not block the reader for ever.
         let (outcome, asked) = read(&path, u32::MAX);
         assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(asked as usize, MOST_ATTEMPTS);

@@ -29,7 +29,7 @@ pub trait Files: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a path leads to.
+/// Kind of the entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryKind {
@@ -46,14 +46,14 @@ pub enum EntryKind {
 /// This trait takes a path as text: one implementation may read an address in it, another the name
 /// of a file.
 pub trait Tree: Files {
-    /// What a path leads to, links followed.
+    /// Kind of the entry at a path, links followed.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if it leads to nothing, or what the system says.
+    /// [`io::ErrorKind::NotFound`] if there is none, or the system's error.
     fn look(&self, path: &Path) -> io::Result<EntryKind>;
 
-    /// What an entry of a directory is itself: [`EntryKind::Other`] for a link. Where there are no
-    /// links, as by default, it is what the path leads to.
+    /// Kind of a directory's entry itself: [`EntryKind::Other`] for a link. Where there are no
+    /// links, the default, it is the same as [`look`](Self::look).
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -67,17 +67,17 @@ pub trait Tree: Files {
     /// If the path leads to no directory, or it cannot be listed.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Whether the path is one of the system's own file system. `false` by default.
+    /// True if the path is one of the system's own file system. `false` by default.
     fn is_of_system(&self, _path: &Path) -> bool {
         false
     }
 
-    /// What a path is called in messages: nothing of it that is secret. The path by default.
+    /// Name of a path in messages, without secrets. The path by default.
     fn name(&self, path: &Path) -> String {
         path.to_string_lossy().into_owned()
     }
 
-    /// Whether a path leads to a file.
+    /// True if there is a file at the path.
     fn has_file(&self, path: &Path) -> bool {
         matches!(self.look(path), Ok(EntryKind::File))
     }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nobody whose turn it is takes so long.
+/// Longest wait for the turn: a living holder needs less.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The right to switch sets of files in a directory, one saver at a time. It is a lock on the

@@ -1,4 +1,4 @@
-//! What listens to long work, and stops it.
+//! Progress and cancellation of long work.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-/// What a long piece of work is doing.
+/// Phase of a long piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
@@ -69,7 +69,7 @@ impl Watch {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work was stopped.
+    /// True if the work was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -1,5 +1,4 @@
-//! What the parsers of protobuf take that differ from each other: one table, compared with the
-//! parsers themselves.
+//! Differences between parsers of protobuf: one table, compared with the parsers themselves.
 //!
 //! | | [`Prost`](Dialect::Prost) | [`Tensorflow`](Dialect::Tensorflow) |
 //! |---|---|---|
@@ -18,7 +17,7 @@
 
 use super::varint;
 
-/// How many messages and groups may be inside one another, below the outermost message.
+/// Limit on the nesting of messages and groups below the outermost message.
 pub(crate) const MAXIMUM_DEPTH: usize = 100;
 
 /// Whose parser decides what is a message.
@@ -119,7 +118,7 @@ impl Dialect {
         }
     }
 
-    /// Whether the innermost group that is allowed may have fields, or must be empty.
+    /// True if the innermost permitted group may have fields; false if it must be empty.
     pub(crate) const fn fills_the_deepest_group(self) -> bool {
         match self {
             Self::Prost => false,

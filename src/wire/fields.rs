@@ -7,11 +7,11 @@
 
 use super::{Dialect, MAXIMUM_DEPTH};
 
-/// What is wrong with a message.
+/// Error of a malformed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at} of the message")]
 pub struct Malformed {
-    /// What is wrong.
+    /// Description of the fault.
     pub reason: &'static str,
     /// Bytes from the start of the innermost message.
     pub at: usize,
@@ -48,7 +48,7 @@ pub(crate) struct WireReader<'a> {
     /// Bytes of the message.
     length: usize,
     dialect: Dialect,
-    /// How many messages are around this one.
+    /// Number of messages around this one.
     depth: usize,
 }
 
@@ -96,7 +96,7 @@ impl<'a> WireReader<'a> {
         Ok(Some(Field { number, value, raw }))
     }
 
-    /// Whether all fields were read.
+    /// True if all fields were read.
     #[inline]
     pub(crate) const fn is_at_end(&self) -> bool {
         self.rest.is_empty()

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::varint;
 
-/// How packed numbers are read and written.
+/// Implementation that reads and writes packed numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Implementation {
     /// One number at a time, in safe code.

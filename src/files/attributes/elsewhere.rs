@@ -1,4 +1,4 @@
-//! What a successor keeps on systems without modes and owners.
+//! Non-Unix: replacing a file preserves only its permission to write.
 
 use std::{
     fs::{self, File, Permissions},
@@ -6,12 +6,12 @@ use std::{
     path::Path,
 };
 
-/// Whether the file may be written.
+/// Permissions of a file, which have only the read-only flag here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::files) struct Attributes(Permissions);
 
 impl Attributes {
-    /// Those of the file at `path`; `None` if there is none.
+    /// Attributes of the file at `path`; `None` if there is none.
     pub(in crate::files) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::symlink_metadata(path) {
             Ok(metadata) => Ok(metadata.is_file().then(|| Self(metadata.permissions()))),

@@ -1,4 +1,4 @@
-//! What a file has besides its bytes and its name, which its successor gets.
+//! Attributes of a file that a replacement preserves.
 
 #[cfg(not(unix))]
 mod elsewhere;

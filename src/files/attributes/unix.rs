@@ -1,4 +1,4 @@
-//! What a file has besides its bytes and its name, and its successor is to have as well.
+//! Unix: attributes of a file that a replacement preserves.
 
 use std::{
     fs::{self, File, Permissions},
@@ -17,12 +17,12 @@ pub(in crate::files) struct Attributes {
 }
 
 impl Attributes {
-    /// Those of a new file with this mode.
+    /// Attributes of a new file with this mode.
     pub(in crate::files) fn new(mode: u32) -> Self {
         Self { mode, owner: None, extended: extended::Attributes::default() }
     }
 
-    /// Those of the file at `path`; `None` if there is none.
+    /// Attributes of the file at `path`; `None` if there is none.
     pub(in crate::files) fn of(path: &Path) -> io::Result<Option<Self>> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_file() => metadata,
@@ -99,7 +99,7 @@ mod extended {
             Self(attributes.collect())
         }
 
-        /// Whether the file gives nobody more than the old one did.
+        /// Applies the attributes. True if the file permits no more than the old one did.
         pub(in crate::files) fn give_to(&self, file: &File) -> bool {
             let mut is_listed = true;
             if !self.0.iter().any(|(name, _)| name.as_bytes() == ACCESS_LIST) {

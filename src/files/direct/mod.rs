@@ -1,8 +1,8 @@
 //! Files past the system's page cache (`O_DIRECT`), in whole blocks of aligned memory.
 //!
-//! What fills no block goes through the cache, and so does everything from the moment at which the
-//! file system refuses, which is no failure: the bytes are the same either way. This part must
-//! never know what they mean, nor decide when they are safe: whoever owns a file syncs it.
+//! Data that fills no block goes through the cache, and so does everything from the moment at which
+//! the file system refuses, which is no failure: the bytes are the same either way. This part must
+//! never know what they mean, nor decide when they are safe: the owner of a file syncs it.
 
 mod open;
 mod sink;

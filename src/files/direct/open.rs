@@ -1,4 +1,4 @@
-//! How a file is opened for direct I/O, and what a block of it is.
+//! Opening of files for direct I/O, and their block size.
 
 use std::{
     fs::File,
@@ -7,28 +7,28 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-/// What every disk and file system that takes direct I/O is content with: no sector and no page of
-/// the systems in use is larger.
+/// Block size in bytes that every disk and file system with direct I/O accepts: no sector and no
+/// page of the systems in use is larger.
 pub(super) const LEAST_BLOCK: u64 = 4 << 10;
 /// File systems that name a larger block mean what they like best, not what they need.
 #[cfg(target_os = "linux")]
 pub(super) const MOST_BLOCK: u64 = 64 << 10;
-/// Whether bytes still go past the cache; shared with whoever wants to know.
+/// True while bytes still go past the cache; shared with the callers that report it.
 pub(crate) type StillDirect = Arc<AtomicBool>;
 
-/// Whether the file system says that it does not do this at all.
+/// True if the file system does not support this at all.
 pub(super) fn refuses(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// What is to be done with a file.
+/// Access to a file: reading or writing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Read,
     Write,
 }
 
-/// Whether memory begins where a block may.
+/// True if the memory has the alignment of a block.
 pub(super) fn is_aligned(bytes: &[u8], block: usize) -> bool {
     bytes.as_ptr().addr().is_multiple_of(block)
 }

@@ -171,8 +171,9 @@ mod tests {
         }
     }
 
-    /// Writes `bytes` in parts of the lengths in turn, the file system refusing after so many
-    /// writes and taking so many bytes at a time; answers the file and whether it never refused.
+    /// Writes `bytes` in parts of `lengths` in turn. The file system refuses direct I/O after a
+    /// number of writes, and accepts a limited number of bytes per write. Returns the file, and
+    /// true if it never refused.
     fn written(
         bytes: &[u8],
         lengths: &[usize],

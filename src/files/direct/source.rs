@@ -17,7 +17,7 @@ pub(crate) struct DirectSource {
     /// The way through it.
     cached: File,
     still_direct: StillDirect,
-    /// Stages that nobody uses; there are as many as threads that read.
+    /// Unused stages; there are as many as threads that read.
     stages: Mutex<Vec<Stage>>,
 }
 

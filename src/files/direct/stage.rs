@@ -12,7 +12,7 @@ pub(super) const STAGE_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct Stage {
     pub(super) memory: Vec<u8>,
-    /// Where the first block begins.
+    /// Offset of the first block in the memory.
     begin: usize,
     pub(super) filled: usize,
 }

@@ -12,13 +12,13 @@ use tokio::runtime::{Builder, Runtime};
 use super::words::{is_refusal, words_of};
 use crate::files::{Cancelled, Watch};
 
-/// How often somebody who waits for a store looks whether the work was stopped.
+/// Interval at which a wait for a store checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What comes out of a request.
+/// Receiver of a request's result.
 pub(crate) type Outcome<T> = Receiver<io::Result<T>>;
 
-/// Where requests run, and who may stop the wait for them.
+/// Runtime for requests, and the token that cancels the wait for them.
 pub(crate) struct Driver {
     runtime: Option<Runtime>,
     watch: Watch,
@@ -60,8 +60,8 @@ impl Driver {
         })
     }
 
-    /// Starts a request to a store that is done to its end, whether the work is stopped or not: one
-    /// that was given up would leave nobody who knows whether it was done.
+    /// Starts a request to a store that runs to its end, even if the work is cancelled: whether an
+    /// abandoned request took effect would not be known.
     pub(super) fn start_kept<T: Send + 'static>(
         &self,
         request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -75,13 +75,13 @@ impl Driver {
     ) -> Outcome<T> {
         let (send, outcome) = sync_channel(1);
         self.spawn(async move {
-            // Nobody waits for a request that was given up.
+            // The receiver is gone if the request was abandoned.
             let _ = send.send(request.await);
         });
         outcome
     }
 
-    /// Starts work that nobody waits for.
+    /// Starts work in the background.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(task);

@@ -1,4 +1,4 @@
-//! What a store says of an object, which has to hold from one request to the next.
+//! Properties of an object in a store, which must not change from one request to the next.
 
 use std::{
     fmt,
@@ -9,17 +9,18 @@ use object_store::ObjectMeta;
 
 use crate::files::{Stamp, changed, said};
 
-/// What was said of an object first. Stores need not honour conditions, and not all of them have
-/// entity tags: so every answer is compared with it.
+/// Properties of an object in the first answer. Stores need not honour conditions, and not all of
+/// them have entity tags: so every answer is compared with it.
 pub(super) struct Held(Mutex<State>);
 
 struct State {
     expected: Said,
-    /// Whether bytes came with what is expected; until then what was not said may be said yet.
+    /// True once bytes came with the expected properties; until then a later answer may add
+    /// properties.
     is_confirmed: bool,
 }
 
-/// What an answer says of an object.
+/// Properties of an object in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Said {
     e_tag: Option<String>,
@@ -45,7 +46,7 @@ impl Said {
         }
     }
 
-    /// What differs: in `expected` or, where the answer is a later one, in either.
+    /// Error for the first property that differs from `expected`.
     fn compare(&self, expected: &Self, is_first: bool) -> std::io::Result<()> {
         let texts = [
             ("ETag", self.e_tag.as_deref(), expected.e_tag.as_deref()),
@@ -72,7 +73,7 @@ impl Said {
 }
 
 impl Held {
-    /// What a store said of an object before it was read.
+    /// The object as the store described it before it was read.
     pub(super) fn new(meta: &ObjectMeta) -> Self {
         Self(Mutex::new(State { expected: Said::of(meta), is_confirmed: false }))
     }
@@ -97,8 +98,8 @@ impl Held {
         Ok(())
     }
 
-    /// What tells the object from another one at its key, whoever said it: where there are entity
-    /// tags these alone, of which a list and an answer say the same.
+    /// Stamp that tells the object from another one at its key, whichever answer it is made from:
+    /// where there are entity tags, of these alone, because a list and an answer have the same.
     pub(super) fn stamp(meta: &ObjectMeta) -> Stamp {
         let said = Said::of(meta);
         match said.e_tag {

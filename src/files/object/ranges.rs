@@ -42,7 +42,7 @@ pub(crate) struct RangeCache<S> {
 struct Kept {
     start: u64,
     bytes: Bytes,
-    /// How many bytes the range that follows should have.
+    /// Number of bytes of the next range.
     next: u64,
 }
 
@@ -51,12 +51,12 @@ impl Kept {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
-    /// Whether a read from `offset` on goes on where this one ended.
+    /// True if a read from `offset` on continues where this one ended.
     fn is_before(&self, offset: u64) -> bool {
         offset.checked_sub(self.end()).is_some_and(|gap| gap <= NEAR)
     }
 
-    /// What it has of a range, if that is all of it.
+    /// Bytes of a range, if all of it is there.
     fn all_of(&self, range: &Range<u64>) -> Option<Bytes> {
         let begin = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
         let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;

@@ -67,7 +67,7 @@ impl Object {
         Held::stamp(meta)
     }
 
-    /// Which of the objects that the location had or will have.
+    /// Version of the object at the location.
     pub(crate) fn version(&self) -> UpdateVersion {
         UpdateVersion { e_tag: self.meta.e_tag.clone(), version: self.meta.version.clone() }
     }

@@ -18,11 +18,11 @@ const PARTS_UNDER_WAY: usize = 2;
 /// Parts of one object, as S3 allows.
 const MOST_PARTS: usize = 10_000;
 
-/// How long the store may take to make an object of the parts.
+/// Longest time in which the store may make an object of the parts.
 const LONGEST_COMPLETION: Duration = Duration::from_secs(10 * 60);
-/// How long an upload that failed or was stopped waits for the parts that are under way.
+/// Longest time that an upload that failed or was cancelled waits for the parts that are under way.
 const LAST_PARTS: Duration = Duration::from_millis(800);
-/// How long it waits until the store has forgotten it.
+/// Longest time that it waits for the store to abort the upload.
 const LONGEST_ABORT: Duration = Duration::from_secs(5);
 
 /// An upload that is not complete; aborted when the last of its owners drops it.
@@ -116,8 +116,8 @@ impl Parts {
         if !self.part.is_empty() {
             return Err(io::Error::other("the upload was not flushed"));
         }
-        // It goes along with the request and comes back, for an abort if it failed. Nobody stops
-        // the wait: what became of it would not be known.
+        // It goes along with the request and comes back, for an abort if it failed. The wait is not
+        // cancelled: the result would not be known.
         let Some(mut upload) = self.upload.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

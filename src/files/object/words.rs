@@ -1,4 +1,4 @@
-//! What a store's error says to people.
+//! Messages for people from a store's errors.
 //!
 //! Answers of stores repeat what was signed, and ids of keys; requests carry tokens in their
 //! addresses. What people need of it is the status, the code and the sentence.
@@ -31,8 +31,8 @@ pub(super) fn words_of(error: &StoreError) -> String {
     }
 }
 
-/// Whether the store refuses the credentials that it was given. Of a listing the error does not say
-/// so, but what the server answered.
+/// True if the store refuses the credentials. For a listing only the server's answer shows it, not
+/// the kind of the error.
 pub(super) fn is_refusal(error: &StoreError) -> bool {
     match error {
         StoreError::PermissionDenied { .. } => true,
@@ -45,7 +45,7 @@ pub(super) fn is_refusal(error: &StoreError) -> bool {
     }
 }
 
-/// What the server answered, or the connection said, without what was asked.
+/// Answer of the server, or message of the connection, without the request.
 fn answer_of(error: &StoreError) -> Option<String> {
     let mut source = error.source();
     while let Some(found) = source {

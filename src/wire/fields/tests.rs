@@ -164,7 +164,7 @@ fn repeated_numbers_are_read_packed_or_not() {
     assert_eq!(read(FieldValue::Bytes(&[1, 0x96])).unwrap_err().at, 1);
 }
 
-/// Whether a GraphDef of these bytes is taken, with the `min_consumer` of its versions.
+/// The `min_consumer` of a GraphDef of these bytes, if it is accepted.
 #[cfg(feature = "artifact")]
 fn minimum_consumer(bytes: &[u8]) -> Result<i32, Malformed> {
     let mut minimum = 0;

@@ -1,12 +1,12 @@
-//! What is wrong with the bytes of a message.
+//! Faults in the bytes of a message.
 
-/// What is wrong with the bytes of a message, and where.
+/// A fault in the bytes of a message, with its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: {fault}")]
 pub struct WireError {
     /// Position in the file, in bytes.
     pub at: u64,
-    /// What is wrong there.
+    /// The fault.
     pub fault: WireFault,
 }
 

@@ -17,7 +17,7 @@ impl Long {
         Self { field, end, first: true }
     }
 
-    /// Where its value ends.
+    /// Offset of the end of its value.
     pub(super) const fn end(&self) -> u64 {
         self.end
     }

@@ -1,8 +1,8 @@
 //! Steps through a message of any size without building it, on bytes that arrive window by window.
 //!
 //! The [`Scanner`] checks what TensorFlow's own parser checks (see [`Dialect`](super::Dialect)),
-//! and needs neither the whole file nor memory for what it reads. What nobody asks for (tensor
-//! contents, unknown fields) is stepped over and not even read.
+//! and needs neither the whole file nor memory for what it reads. Values that the visitor does not
+//! ask for (tensor contents, unknown fields) are stepped over and not even read.
 //!
 //! Knows the wire format and the messages of a [`Schema`]. It must never know what a message means:
 //! that is the business of a [`Visitor`].

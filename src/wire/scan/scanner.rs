@@ -18,7 +18,7 @@ pub(crate) const WHOLE_STRING: usize = 64 * 1024;
 /// The bytes that the header of a field needs at most: a tag of 5 bytes and a value of 10.
 pub(super) const FIELD_HEADER: usize = 16;
 
-/// What the scanner needs next.
+/// Next step that the scanner needs from its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// The message ended where it had to.
@@ -34,7 +34,7 @@ pub(super) struct Frame {
     pub(super) message: Option<(MessageId, &'static MessageType)>,
     /// The field that the message is the value of; `None` for the outermost message and for groups.
     field: Option<&'static Field>,
-    /// Where it ends; for a group, where the message around it ends.
+    /// Offset of its end; for a group, of the end of the message around it.
     pub(super) end: u64,
     /// The number of the group; 0 for messages.
     group: u32,
@@ -45,7 +45,7 @@ pub(super) struct Frame {
 pub(crate) struct Scanner {
     schema: Schema,
     stack: Vec<Frame>,
-    /// How many messages and groups may be around one that is entered.
+    /// Limit on the number of messages and groups around one that is entered.
     limit: usize,
     at: u64,
     long: Option<Long>,
@@ -133,7 +133,7 @@ pub(super) struct Walk<'s, 'w, V> {
     /// The innermost frame.
     pub(super) frame: Frame,
     pub(super) at: u64,
-    /// Where the visitor did not take a message that it was offered.
+    /// Offset of a message that the visitor was offered and did not take.
     pub(super) declined: u64,
 }
 
@@ -169,13 +169,13 @@ impl<V: Visitor> Walk<'_, '_, V> {
         WireError { at: self.at, fault }
     }
 
-    /// How many messages and groups are around a field.
+    /// Number of messages and groups around a field.
     #[inline]
     pub(super) const fn depth(&self) -> usize {
         self.scanner.stack.len()
     }
 
-    /// Whether another message or group may be entered.
+    /// True if another message or group may be entered.
     #[inline]
     pub(super) const fn has_room(&self) -> bool {
         self.depth() <= self.scanner.limit
@@ -463,14 +463,14 @@ fn length(bytes: &mut &[u8]) -> Result<u64, WireFault> {
     }
 }
 
-/// Whether bytes are UTF-8.
+/// True if the bytes are UTF-8.
 #[inline]
 pub(super) fn is_text(bytes: &[u8]) -> bool {
     is_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
 }
 
-/// Whether short bytes are ASCII, eight at a time: names mostly are, and the general check costs
-/// more than they are long.
+/// True if short bytes are ASCII, eight at a time: names mostly are, and the general check would
+/// cost more for them.
 #[inline]
 pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();

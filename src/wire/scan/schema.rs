@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Sint64,
 }
 
-/// How a field is encoded when it is alone.
+/// Encoding of a field that is not packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Varint,
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// How often a field may occur, and whether its absence can be told from its default.
+/// Label of a field: its number of occurrences, and if its absence differs from its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
     Repeated,
@@ -144,7 +144,7 @@ impl Schema {
         Self { messages }
     }
 
-    /// What a message has. One that the schema does not hold has no fields.
+    /// Fields of a message. One that is not in the schema has none.
     #[inline]
     pub(crate) fn message(self, id: MessageId) -> &'static MessageType {
         static NOTHING: MessageType = MessageType::new("", &[]);

@@ -20,11 +20,11 @@ static MESSAGES: [MessageType; 2] =
 const SCHEMA: Schema = Schema::new(&MESSAGES);
 const NOTHING: MessageId = MessageId(1);
 
-/// What a visitor is told, strings put together again.
+/// Events of the visitor, with strings put together again.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Events {
     events: Vec<(u32, Event)>,
-    /// Where the next message begins.
+    /// Offset of the next message.
     at: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Field, MessageId};
 
-/// What a visitor wants of a nested message or packed field.
+/// Decision of a visitor about a nested message or packed field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Check it and tell of its fields.
@@ -11,7 +11,7 @@ pub(crate) enum Step {
     Over,
 }
 
-/// Which part of a string a piece is.
+/// Position of a piece within its string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) first: bool,
@@ -71,13 +71,13 @@ pub(crate) trait Visitor {
     /// [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
     fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
-    /// Whether the elements of packed varints and floats are wanted.
+    /// True if the visitor wants the elements of packed varints and floats.
     #[inline]
     fn wants_packed(&self, message: MessageId) -> bool {
         self.values().is_some_and(|other| other.wants_packed(message))
     }
-    /// Whether a field of bytes is wanted, in one piece like a short string; of one that is longer
-    /// than [`WHOLE_STRING`](super::WHOLE_STRING) only the length is told.
+    /// True if the visitor wants the bytes of a field, in one piece like a short string; of one
+    /// longer than [`WHOLE_STRING`](super::WHOLE_STRING) it gets only the length.
     #[inline]
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
         self.values().is_some_and(|other| other.wants_bytes(message, field))
@@ -94,7 +94,7 @@ pub(crate) trait Visitor {
     fn release(&self) -> i32 {
         i32::MAX
     }
-    /// Whether a nested message, the value of `field` of `message`, is to be offered to
+    /// True if a nested message, the value of `field` of `message`, is to be offered to
     /// [`take`](Self::take) also where the window ends in it; one that is longer than
     /// [`WHOLE_STRING`](super::WHOLE_STRING) never is.
     #[inline]
