@@ -18,12 +18,12 @@ pub(super) enum Scheme {
     Azure,
 }
 
-/// Where an address leads.
+/// A parsed address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     /// An object, or a prefix of objects, of a bucket.
     Object {
-        /// Of which kind of storage.
+        /// Kind of storage.
         scheme: Scheme,
         /// The bucket, or container.
         bucket: String,

@@ -1,7 +1,8 @@
 //! A bucket as a tree of files.
 //!
-//! What a prefix holds is asked for once and kept, unless it is long: whoever looks at the files of
-//! a model asks for each by its name. So a bucket is for one piece of work, and not for a process.
+//! The listing of a prefix is requested once and kept, unless it is long: code that looks at the
+//! files of a model asks for each by its name. So a bucket is for one piece of work, and not for a
+//! process.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -31,7 +32,7 @@ const LONGEST: usize = 10_000;
 #[derive(Clone)]
 pub(super) struct Client {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// What lists in pages, where the store can; else a prefix is listed in one go.
+    /// Paginated listing, where the store has it; else a prefix is listed in one go.
     pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Bucket {
     listings: Mutex<HashMap<String, Arc<Listing>>>,
 }
 
-/// What a prefix holds, or some of it where that is more than is kept.
+/// Listing of a prefix, or its beginning where it is longer than what is kept.
 #[derive(Debug, Default)]
 struct Listing {
     objects: BTreeMap<String, ObjectMeta>,
@@ -74,7 +75,7 @@ impl Listing {
     }
 }
 
-/// What lies at a key.
+/// Kind of the entry at a key.
 enum Found {
     Object(ObjectMeta),
     /// An object, as a list describes it.
@@ -87,10 +88,10 @@ impl Bucket {
         Self { driver, client, listings: Mutex::default() }
     }
 
-    /// What lies at a key.
+    /// Kind of the entry at a key.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if nothing does, or what the store says.
+    /// [`io::ErrorKind::NotFound`] if there is none, or the store's error.
     pub(super) fn look(&self, key: &Key) -> io::Result<EntryKind> {
         Ok(match self.find(key)? {
             Found::Object(_) | Found::Listed(_) => EntryKind::File,

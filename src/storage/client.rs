@@ -34,11 +34,11 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use super::via::Via;
 use crate::files::object::with_causes;
 
-/// How long a request may take with its answer: an upload of a part over a slow line, too.
+/// Longest time for a request with its answer: also for the upload of a part over a slow line.
 const LONGEST_REQUEST: Duration = Duration::from_secs(5 * 60);
-/// How long it may take until a host answers at all.
+/// Longest time until a connection is established.
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection is kept that nobody uses.
+/// Longest time that an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
 /// The longest answer to a request that says not how much it wants: lists and errors.
 const LONGEST_ANSWER: usize = 16 << 20;
@@ -48,7 +48,7 @@ const LONGEST_ANSWER: usize = 16 << 20;
 pub(super) struct Client {
     client: legacy::Client<HttpsConnector<Via>, HttpRequestBody>,
     via: Via,
-    /// Whether requests may be sent that are not encrypted.
+    /// True if requests may be sent without encryption.
     allow_plain: bool,
     limit: Duration,
 }
@@ -64,7 +64,7 @@ fn trusted() -> Arc<RootCertStore> {
     static TRUSTED: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let load = || {
         let mut roots = RootCertStore::empty();
-        // What cannot be read is trusted by nobody; that shows where it is needed.
+        // A certificate that cannot be parsed is not trusted; that shows where it is needed.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         Arc::new(roots)
     };
@@ -126,7 +126,7 @@ impl Client {
     }
 }
 
-/// How many bytes a request wants, if it says so.
+/// Number of bytes that a request asks for, if it says so.
 fn wanted_bytes(request: &HttpRequest) -> Option<usize> {
     let range = request.headers().get(header::RANGE)?.to_str().ok()?;
     let (begin, end) = range.strip_prefix("bytes=")?.split_once('-')?;
@@ -177,7 +177,7 @@ impl ConnectsStores for Connector {
             .unwrap_or(LONGEST_CONNECT);
         let mut client = Client::new(proxies, is_set(ClientConfigKey::AllowHttp), connect)
             .map_err(|error| unsupported(&error.to_string()))?;
-        // Half a minute, which nobody chose, is too short for a part over a slow line.
+        // The default of half a minute is too short for a part over a slow line.
         let limit = value(ClientConfigKey::Timeout);
         let limit = limit.and_then(|text| humantime::parse_duration(&text).ok());
         client.limit =
@@ -186,7 +186,7 @@ impl ConnectsStores for Connector {
     }
 }
 
-/// Whether a setting says yes, in the words that object_store takes.
+/// True if the setting's text is one that object_store reads as true.
 fn is_true(text: &str) -> bool {
     ["1", "true", "on", "yes", "y"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }

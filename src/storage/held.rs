@@ -1,4 +1,4 @@
-//! What a server says of a file, which has to hold from one request to the next.
+//! Properties of a file on a server, which must not change from one request to the next.
 
 use std::{fmt, io, sync::Arc};
 
@@ -8,8 +8,8 @@ use crate::files::{changed, said};
 
 const COUNT: usize = 5;
 
-/// What tells a file from another one at its address, with what it is called in messages. Servers
-/// say some of it or nothing, and need not honour the conditions that are made of it.
+/// Headers that tell a file from another one at its address, with their names in messages. Servers
+/// send some of them or none, and need not honour the conditions that are made of them.
 static NAMES: [(HeaderName, &str); COUNT] = [
     (header::ETAG, "ETag"),
     (header::LAST_MODIFIED, "Last-Modified"),
@@ -18,12 +18,12 @@ static NAMES: [(HeaderName, &str); COUNT] = [
     (HeaderName::from_static("x-ms-version-id"), "x-ms-version-id"),
 ];
 
-/// What the first answer said of a file; by default nothing.
+/// Properties of a file in the first answer; by default none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held(Arc<[Option<HeaderValue>; COUNT]>);
 
 impl Held {
-    /// What an answer says.
+    /// Properties in the headers of an answer.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         Self(Arc::new(NAMES.each_ref().map(|(name, _)| headers.get(name).cloned())))
     }

@@ -27,7 +27,7 @@ use crate::{
     files::{EntryKind, FileSystem, Files, ReadAt, Tree},
 };
 
-/// Where files lie, for one piece of work: what was seen of a bucket is kept as long as this is.
+/// Access to files for one piece of work: the listings of a bucket are kept as long as this is.
 ///
 /// ```
 /// use serdes::{files::Tree, storage::Storage};
@@ -42,7 +42,7 @@ pub struct Storage {
     remote: Option<Remote>,
 }
 
-/// Where a path leads.
+/// Place that a path refers to.
 enum Place<'p> {
     System(Cow<'p, Path>),
     #[cfg(feature = "addresses")]
@@ -194,8 +194,8 @@ impl Storage {
         merge_in(store, save, options)
     }
 
-    /// Removes the state at a path, and then its parts: nobody opens one whose parts are half gone.
-    /// Parts that another saver writes stay.
+    /// Removes the state at a path before its parts, so that no state with missing parts can be
+    /// opened. Parts that another saver writes stay.
     ///
     /// ```
     /// use serdes::{device_state::{Versions, WriteOptions}, storage::Storage};
@@ -222,8 +222,8 @@ impl Storage {
         }
     }
 
-    /// Removes the parts of a save of the state at a path that failed, so that nobody will merge
-    /// them. They stay if the state is made of them; failures are no concern of the caller.
+    /// Removes the parts of a failed save of the state at a path, so that they are not merged. They
+    /// stay if the state is made of them. Failures are not reported: a later save cleans up.
     ///
     /// Parts in object storage have no locks: all processes of the save must know that it failed.
     pub fn discard(&self, path: &Path, save: SaveId) {

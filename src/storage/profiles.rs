@@ -1,10 +1,10 @@
-//! Profiles of AWS: what the environment does not say itself, a file of the user may.
+//! Profiles of AWS: settings from the user's files that the environment lacks.
 //!
 //! The files are those of the tools of AWS, `~/.aws/config` and `~/.aws/credentials`, of which
-//! `AWS_PROFILE` names a section. Taken are keys that stand there, the region and the endpoint;
-//! ways to get keys elsewhere (roles, single sign-on, programs) are refused in words, since whoever
-//! named such a profile must not be answered with the credentials of the machine. No message has a
-//! value of a file in it.
+//! `AWS_PROFILE` names a section. Used are keys in the file, the region and the endpoint. Other
+//! sources of keys (roles, single sign-on, programs) are refused with a message, since a user who
+//! names such a profile must not get the credentials of the machine. No message has a value of a
+//! file in it.
 
 use std::{
     env,
@@ -29,7 +29,7 @@ const ELSEWHERE: [&str; 7] = [
     "web_identity_token_file",
 ];
 
-/// What a profile says.
+/// Settings of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Profile {
     access_key_id: Option<String>,
@@ -159,7 +159,7 @@ fn fill(
         has(&[Key::ContainerCredentialsRelativeUri, Key::ContainerCredentialsFullUri]);
 
     let mut builder = builder;
-    // What nobody named does not stand in the way of the keys of the machine.
+    // The default profile does not stand in the way of the keys of the machine.
     let is_left_out = named.is_none() && in_container && profile.elsewhere.is_some();
     if !has_keys && !is_left_out {
         builder = with_keys(builder, name, profile)?;

@@ -1,4 +1,4 @@
-//! What is reached by addresses: buckets and the web, each with one client.
+//! Remote storage: buckets and the web, each with one client.
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,7 @@ pub(super) struct Remote {
     open: Arc<Open>,
 }
 
-/// What was made when it was needed.
+/// Clients and buckets that were made on demand.
 #[derive(Default)]
 struct Open {
     driver: OnceLock<Arc<Driver>>,

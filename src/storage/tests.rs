@@ -87,7 +87,7 @@ fn the_parts_of_processes_become_a_state_at_an_address() {
     assert_eq!((merged.parts, merged.tensors), (2, 2));
     let state = storage.open_state(path).unwrap();
     assert!(state.verify(&Watch::new()).unwrap().is_empty());
-    // Whoever opens it by paths finds the parts too.
+    // Readers that open it by paths find the parts too.
     let tensors = crate::tensor_io::open_in(&storage, path).unwrap();
     assert_eq!(tensors.tensors().len(), 2);
 }
@@ -205,7 +205,7 @@ fn a_state_that_is_replaced_while_it_is_opened_is_opened_again() {
         let state = crate::device_state::Reader::from_source_among(source, &path, Arc::new(files));
         assert!(state.unwrap().verify(&Watch::new()).unwrap().is_empty());
     }
-    // A part that is missing, and of a state that nobody replaced, is missing.
+    // A missing part of a state that was not replaced is reported as missing.
     let part = files(folder.path()).into_iter().find(|name| name.ends_with(".part")).unwrap();
     std::fs::remove_file(folder.path().join(part)).unwrap();
     let error = Storage::system().open_state(&path).unwrap_err();
@@ -252,7 +252,7 @@ fn a_set_of_shards_takes_the_place_of_another_at_an_address() {
     assert_eq!((read(index), keys(&store).len()), (4, 4));
     assert!(!keys(&store).contains(&"out/m.safetensors".to_owned()));
     assert!(keys(&store).contains(&plain));
-    // Files of nobody's are not replaced.
+    // Files of unknown origin are not replaced.
     let storage = storage.clone().with_watch(&Watch::new());
     storage.remove(Path::new(index)).unwrap();
     save(5, 4);

@@ -28,7 +28,7 @@ pub(super) struct Via {
 }
 
 impl Via {
-    /// What a proxy wants to know of a request that is not encrypted, which it sees.
+    /// Value of `Proxy-Authorization` for a request without encryption, which the proxy sees.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         let is_plain = uri.scheme() == Some(&Scheme::HTTP);
         let proxy = is_plain.then(|| self.proxies.intercept(uri)).flatten()?;

@@ -32,11 +32,11 @@ const FIRST: u64 = 64 << 10;
 const REDIRECTS: usize = 10;
 /// Attempts after the first, where a server is busy or a connection breaks.
 const RETRIES: u32 = 3;
-/// How long a server may send nothing.
+/// Longest time without a byte from a server.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 /// Bytes a second that a server sends at least, once it was waited for so long.
 const LEAST_RATE: u64 = 1024;
-/// How often who waits for a body looks whether the work was stopped.
+/// Interval at which a wait for a body checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Files that are kept open between a look and a read.
 const KEPT: usize = 16;
@@ -99,11 +99,11 @@ impl Web {
     }
 }
 
-/// What comes back of the first request.
+/// Result of the first request.
 enum First {
     /// A part of it: the server takes ranges.
     Part {
-        /// Where the file is in the end.
+        /// Address of the file after redirects.
         uri: Uri,
         size: u64,
         held: Held,
@@ -278,11 +278,11 @@ async fn body_of(answer: Response<Incoming>, most: u64) -> io::Result<Bytes> {
     Ok(bytes.freeze())
 }
 
-/// A body that has to keep coming: a byte now and then keeps nobody waiting for ever.
+/// A body with a minimum rate: a server that sends a byte now and then is given up.
 struct Body {
     body: Incoming,
     bytes: u64,
-    /// How long it was waited for.
+    /// Time that was spent on waiting.
     waited: Duration,
 }
 
@@ -291,7 +291,7 @@ impl Body {
         Self { body, bytes: 0, waited: Duration::ZERO }
     }
 
-    /// What arrives next; `None` at the end.
+    /// Next bytes; `None` at the end.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         let begin = Instant::now();
         let frame = timeout(LONGEST_SILENCE, self.body.frame()).await.map_err(|_| silent())?;
@@ -309,7 +309,7 @@ impl Body {
     }
 }
 
-/// How long so many bytes may take.
+/// Longest time in which `bytes` bytes must arrive.
 const fn longest_wait(bytes: u64) -> Duration {
     LONGEST_SILENCE.saturating_add(Duration::from_secs(bytes / LEAST_RATE))
 }
@@ -320,7 +320,7 @@ async fn pass_on(body: Incoming, to: SyncSender<io::Result<Bytes>>) {
     loop {
         let Some(part) = body.next().await.transpose() else { return };
         let is_last = part.is_err();
-        // The reader keeps up with its disk; whoever stopped reading wants no more.
+        // The reader keeps up with its disk; one that stopped reading wants no more.
         let mut part = Some(part);
         while let Some(waiting) = part.take() {
             match to.try_send(waiting) {
@@ -363,7 +363,7 @@ impl Read for Arriving {
     }
 }
 
-/// What the server is asked of a file.
+/// A file on a server, with the properties that requests check.
 #[derive(Clone)]
 struct Remote {
     client: Client,

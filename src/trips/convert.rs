@@ -15,7 +15,7 @@ use crate::{
     tensor_io::{Error, Refused, Source, Target, aliases},
 };
 
-/// How tensors are converted.
+/// Options for converting tensors.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
     only: Vec<String>,
@@ -35,7 +35,7 @@ impl ConvertOptions {
         self
     }
 
-    /// Whether what cannot be moved is left out.
+    /// With `true`, leaves out tensors and values that cannot be moved.
     #[must_use]
     pub fn with_skip_unsupported(mut self, skip: bool) -> Self {
         self.skip_unsupported = skip;
@@ -43,16 +43,16 @@ impl ConvertOptions {
     }
 }
 
-/// What a conversion did.
+/// Summary of a conversion.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConvertReport {
-    /// What was read and written.
+    /// Amounts read and written, and times.
     pub moved: Moved,
-    /// What was left out.
+    /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
-    /// What belongs to something that was moved and was not kept with it, or has no place in the
-    /// target: attributes, keys that are no texts, values.
+    /// Properties of something that was moved which the target cannot hold: attributes, keys that
+    /// are no texts, values.
     pub left_out: Vec<Refused>,
 }
 

@@ -35,16 +35,16 @@ pub fn select(state: &Reader, patterns: &[String]) -> Result<Vec<Tensor>, device
 /// A tensor under one of its names.
 pub(super) struct Named {
     pub(super) info: TensorInfo,
-    /// Which of the tensors it is.
+    /// Position among the tensors of the state.
     pub(super) position: usize,
 }
 
-/// `tensors` of `state` under those of their names that one of the patterns matches, or under all.
-/// Where `keep_aliases`, each under one of them, and the metadata tell the others.
+/// Selects the `tensors` of `state` of which a name matches one of the patterns, or all. With
+/// `keep_aliases`, each comes once under one of its names, and the metadata have the others.
 ///
 /// # Errors
-/// If a tensor has a size that no file can hold, or so many names that they would be far more than
-/// is stored.
+/// If a tensor has a size that no file can hold, or too many names in proportion to the stored
+/// bytes.
 pub(super) fn named(
     state: &Reader,
     tensors: &[Tensor],
@@ -86,7 +86,7 @@ struct OtherNames {
 }
 
 impl OtherNames {
-    /// Those that the metadata of a state tell, and the rest of the metadata.
+    /// Reads the aliases in the metadata of a state, and returns the rest of the metadata.
     fn of(state: &Reader) -> (Self, Metadata) {
         let mut metadata = state.metadata().map(<[_]>::to_vec);
         let stored: Vec<&str> = state.names().collect();

@@ -1,4 +1,4 @@
-//! Which tensors of several sources are moved, and what is said of them besides.
+//! Selection of the tensors that are moved from several sources, with their metadata.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,37 +15,37 @@ pub(super) struct Planned<'a> {
     pub(super) info: &'a TensorInfo,
 }
 
-/// What is moved.
+/// Tensors and metadata to move.
 pub(super) struct Plan<'a> {
     pub(super) tensors: Vec<Planned<'a>>,
     /// That of the first source that has some, with the names that are left out because they are
     /// other names of a tensor.
     pub(super) metadata: Metadata,
-    /// What is left out because it cannot be moved.
+    /// Tensors and values that are left out because they cannot be moved.
     pub(super) skipped: Vec<Refused>,
-    /// What belongs to something that is moved, and is not kept with it.
+    /// Properties of something that is moved which are not kept with it.
     pub(super) left_out: Vec<Refused>,
 }
 
-/// How what is moved is chosen.
+/// Criteria of the selection.
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
     /// Patterns of names; none stands for all.
     pub(super) only: &'a [String],
-    /// Whether what cannot be moved is left out.
+    /// True to leave out tensors and values that cannot be moved.
     pub(super) skip_unsupported: bool,
-    /// Whether other names of a tensor go into the metadata, and the tensor is moved once.
+    /// True to put other names of a tensor into the metadata, and move the tensor once.
     pub(super) keep_aliases: bool,
 }
 
-/// How much larger than what is stored all names of it together may be, where each is written out.
+/// Limit on the size of all copies of a tensor under its names, as a multiple of the stored size.
 const MOST_GROWTH: u64 = 16;
 
 /// Bytes that all names together may have, however little is stored.
 const LEAST_GROWTH: u64 = 256 << 20;
 
-/// An error where a few tensors have so many names that what is written would have nothing to do
-/// with what was read: `written` bytes, the last of them those of `last`, of `stored` ones.
+/// Checks the limit on copies: an error where `written` bytes, the last of them those of `last`,
+/// are too large a multiple of the `stored` ones.
 pub(super) fn check_growth(stored: u64, written: u64, last: &str) -> Result<(), Error> {
     if written <= stored.saturating_mul(MOST_GROWTH).saturating_add(LEAST_GROWTH) {
         return Ok(());

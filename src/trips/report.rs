@@ -1,8 +1,8 @@
-//! What every trip says of itself.
+//! The part that the reports of all transfers share.
 
 use std::time::Duration;
 
-/// How much a trip moved, and how long that took.
+/// Amount of moved data, and the time that it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Moved {

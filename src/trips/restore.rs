@@ -16,15 +16,16 @@ use crate::{
     tensor_io::{Error, Target, TensorSink},
 };
 
-/// What a restore did.
+/// Summary of a restore.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RestoreReport {
-    /// What went from the state onto the device; the time of syncing is that of the target.
+    /// Data moved from the state onto the device; the time of syncing is that of the target.
     pub moved: Moved,
     /// Reading back from the device into the target, without syncing.
     pub read_back_time: Duration,
-    /// Whether what the device gave back was compared with the checksums of the state, too.
+    /// True if the data read back from the device was compared with the checksums of the state,
+    /// too.
     pub read_back_verified: bool,
 }
 

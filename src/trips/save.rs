@@ -17,23 +17,23 @@ use crate::{
     tensor_io::{Error, Refused, Source, TensorInfo},
 };
 
-/// What a save did.
+/// Summary of a save.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SaveReport {
-    /// What went from the device into the state.
+    /// Data moved from the device into the state.
     pub moved: Moved,
     /// Length of the state in bytes.
     pub file_bytes: u64,
     /// Putting the tensors of the sources onto the device.
     pub upload_time: Duration,
-    /// Whether the data went to the disk past the system's page cache; see
+    /// True if the data went to the disk past the system's page cache; see
     /// [`WriteOptions::with_direct`].
     pub direct: bool,
     /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
-    /// What belongs to something that was saved and was not kept with it: attributes, keys that are
-    /// no texts.
+    /// Properties of something that was saved which were not kept with it: attributes, keys that
+    /// are no texts.
     pub left_out: Vec<Refused>,
 }
 
@@ -158,7 +158,7 @@ fn load<D: HostedDevice>(
     Ok(loaded)
 }
 
-/// What the device is to hold of a tensor.
+/// Contents of device memory for a tensor.
 fn contents_of(info: &TensorInfo) -> Result<Contents, Error> {
     let contents = Contents::new(info.dtype, info.shape.dims().iter().copied());
     contents.filter(|contents| contents.bytes() == info.bytes).ok_or_else(|| Error::CannotSave {
