@@ -1,5 +1,5 @@
-//! What the metadata of a state says for the package `serdes_ml`: other names of its tensors, and
-//! leaves that are no tensors.
+//! Metadata of a state for the package `serdes_ml`: other names of its tensors, and leaves that are
+//! no tensors.
 //!
 //! Source: `python/serdes_ml/_files.py` (aliases) and `python/serdes_ml/jax.py` (leaves).
 

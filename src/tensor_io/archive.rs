@@ -16,22 +16,22 @@ use crate::files::ReadAt;
 /// An entry of an archive.
 pub(super) struct Member {
     pub(super) name: String,
-    /// Where it begins, with a header of its own.
+    /// Position of its header, in bytes.
     #[cfg(feature = "torch")]
     pub(super) begin: u64,
-    /// Where its bytes end.
+    /// Position of the end of its bytes.
     #[cfg(feature = "torch")]
     pub(super) end: u64,
-    /// How its bytes are kept, in words.
+    /// Compression method, in words.
     #[cfg(feature = "npz")]
     pub(super) method: String,
-    /// Where its bytes are; `None` if they are neither stored nor deflated.
+    /// Position of its bytes; `None` if they are neither stored nor deflated.
     pub(super) content: Option<Content>,
-    /// Whether they are in the file, and nobody has encrypted them.
+    /// True if the bytes are in the file, and not encrypted.
     pub(super) is_inside: bool,
 }
 
-/// Where an entry lies in the archive, and what its bytes must be.
+/// Position of an entry in the archive, and the length and checksum of its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content {
     pub(super) begin: u64,
@@ -217,14 +217,15 @@ impl<R: Read> Read for Checked<R> {
     }
 }
 
-/// How often all of a file may be read to find its entries. The list of them and the header of each
-/// are read once; where the list begins is searched, and a hostile file has a beginning everywhere.
+/// Limit on the bytes that are read to find the entries, as a multiple of the file. The list of
+/// entries and the header of each are read once; the beginning of the list is searched, and a
+/// hostile file has one everywhere.
 const MOST_TIMES: u64 = 16;
 
 /// Bytes that may be read of any file to find its entries.
 const LEAST_READ: u64 = 16 << 20;
 
-/// What a read costs besides its bytes.
+/// Cost of a read besides its bytes, in bytes.
 const READ_COST: u64 = 32;
 
 /// A source with a position, as the archive's reader wants it.

@@ -126,7 +126,7 @@ impl TensorSink for BroughtSink {
     }
 }
 
-/// Whether a file names the others.
+/// True if the file is an index that names the others.
 fn is_index(name: &OsString) -> bool {
     let name = name.to_string_lossy();
     name.ends_with(".index") || name.ends_with(".index.json")
@@ -203,7 +203,7 @@ impl Journey {
         let data = self.beside(".data-");
         let (Some(prefix), Some(folder)) = (data.file_name(), data.parent()) else { return };
         let prefix = prefix.to_string_lossy();
-        // What stays is read by nobody.
+        // A file that stays here is not read.
         for path in self.storage.list(folder).unwrap_or_default() {
             let is_data = |name: &OsString| name.to_string_lossy().starts_with(&*prefix);
             let name = path.file_name().map(OsString::from);

@@ -21,7 +21,7 @@ use crate::{
 
 const KIND: &str = "tensor_bundle";
 
-/// What describes the objects of Python that the tensors belong to: it is no value of any of them.
+/// Key of the graph of Python objects that the tensors belong to: it is no value of any of them.
 const OBJECT_GRAPH: &[u8] = b"_CHECKPOINTABLE_OBJECT_GRAPH";
 
 /// A checkpoint as a source.

@@ -1,4 +1,4 @@
-//! Which tensors of two files differ, and by how much.
+//! Comparison of the tensors of two files.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use crate::{
 /// Bytes that are compared at a time: a multiple of every element's size.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What became of one tensor.
+/// Result for one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
@@ -50,7 +50,7 @@ impl Comparison {
 pub struct Difference {
     /// Name of the tensor.
     pub name: String,
-    /// What became of it.
+    /// Result of the comparison.
     pub comparison: Comparison,
     /// The largest absolute difference of two elements, of those that count as equal too, 0 if
     /// every byte is the same; NaN if one is no number and the other is; `None` where there is
@@ -60,7 +60,7 @@ pub struct Difference {
     pub elements: u64,
     /// Number of elements that differ; `None` where elements cannot be told to belong together.
     pub differing: Option<u64>,
-    /// What differs, for people; empty if nothing or only numbers do.
+    /// Description of the difference, for people; empty if nothing or only numbers differ.
     pub detail: String,
 }
 
@@ -161,7 +161,7 @@ fn compare(
     Ok(difference)
 }
 
-/// How many elements differ, and the largest distance of two; `None` if all bytes are the same.
+/// Number of different elements, and the largest distance of two; `None` if all bytes are the same.
 #[expect(clippy::indexing_slicing, reason = "`length` is at most that of a block")]
 fn numbers(
     a: TensorOf<'_>,

@@ -46,7 +46,7 @@ fn quoted(name: &str) -> impl fmt::Display {
 /// Names beside the first that a message lists.
 const LISTED: usize = 20;
 
-/// What else is refused, in a sentence.
+/// Sentence about further refusals.
 fn and_others(others: &[Refused]) -> String {
     let shown = others.iter().take(LISTED);
     let mut text: String =
@@ -70,9 +70,9 @@ pub enum Error {
         path: PathBuf,
         /// The kind of file that it was read as.
         kind: &'static str,
-        /// What is there.
+        /// The value that was found.
         found: String,
-        /// What should be there.
+        /// The value that was expected.
         expected: String,
     },
 
@@ -103,10 +103,10 @@ pub enum Error {
     UnknownForm {
         /// The path.
         path: PathBuf,
-        /// What was expected.
+        /// Message with what was expected.
         reason: String,
     },
-    /// Nobody has a tensor of such a name.
+    /// No tensor has a name that matches.
     #[error("none of the {count} tensors has a name that {} matches", quoted(pattern))]
     #[non_exhaustive]
     NoMatch {
@@ -121,7 +121,7 @@ pub enum Error {
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// What it is, and what to do.
+        /// Description of the file, and what to do.
         reason: String,
     },
     /// More bytes came from a stream than are kept.
@@ -139,7 +139,7 @@ pub enum Error {
     Data {
         /// The tensor.
         name: String,
-        /// What its source reported.
+        /// Error of its source.
         source: io::Error,
     },
     /// A device state could not be read or written.
@@ -153,11 +153,11 @@ pub enum Error {
     #[error("cannot {action} {}: {source}", path.display())]
     #[non_exhaustive]
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system reported.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

@@ -24,7 +24,7 @@ pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Opti
     (is_folder && is_distributed(tree, path)).then(|| path.to_owned())
 }
 
-/// Whether a folder is a checkpoint of torch.distributed, by the file that describes it.
+/// True if the folder is a checkpoint of torch.distributed, by the file that describes it.
 pub(crate) fn is_distributed(tree: &dyn Tree, folder: &Path) -> bool {
     let head = || -> io::Result<bool> {
         let mut head = [0; 256];

@@ -1,4 +1,4 @@
-//! Which kind of file a name, or the bytes themselves, say; what is opened or made by that.
+//! Detection of a file's format by its name or its bytes, and opening or creating by it.
 
 use std::{
     fmt,
@@ -71,8 +71,8 @@ impl Form {
         }
     }
 
-    /// What a path is by its name; what says nothing else is the prefix of a checkpoint, which
-    /// names no file.
+    /// Format by the name of a path; a name without a known suffix is the prefix of a checkpoint,
+    /// which is no file.
     fn of_name(path: &Path) -> Self {
         if sharded::is_index(path) {
             return Self::ShardIndex;
@@ -89,7 +89,8 @@ impl Form {
         }
     }
 
-    /// What bytes are, if they are one of these: a checkpoint is never in one sequence of bytes.
+    /// Format detected from bytes, if it is one of these: a checkpoint is never in one sequence of
+    /// bytes.
     fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
         let mut head = [0; HEAD];
         let head = read_up_to(source, &mut head, 0)?;
@@ -106,8 +107,7 @@ impl Form {
         })
     }
 
-    /// What a file is that is called so and holds something of this form, if anything tells: what
-    /// bears a mark is what its mark says, whatever it is called.
+    /// Format from name and contents, if either decides: a magic number decides, whatever the name.
     fn of_both(name: Self, content: Option<Self>) -> Option<Self> {
         match (name, content) {
             // Also a program of TorchScript is an archive, and the reader says what it is.

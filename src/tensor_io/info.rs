@@ -1,4 +1,4 @@
-//! What is known of tensors before their bytes.
+//! Descriptions of tensors, known before their bytes.
 
 use super::Error;
 use crate::ifrt::{DType, Shape};
@@ -6,7 +6,7 @@ use crate::ifrt::{DType, Shape};
 /// Words of a file about itself, in its order; `None` if it has no place for them.
 pub type Metadata = Option<Vec<(String, String)>>;
 
-/// What is known of a tensor before its bytes are read.
+/// Description of a tensor, known before its bytes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo {

@@ -3,7 +3,7 @@
 
 use crate::ifrt::DType;
 
-/// How far apart two numbers may be and still count as equal: A and B where |A - B| <= absolute +
+/// Tolerance for the comparison of two numbers: A and B count as equal where |A - B| <= absolute +
 /// relative * |B|.
 ///
 /// The right side, and the left one unless both are integers, are computed in double precision.
@@ -21,7 +21,7 @@ impl Tolerance {
         (relative >= 0.0 && absolute >= 0.0).then_some(Self { relative, absolute })
     }
 
-    /// What the distance from a number of this size may be.
+    /// Largest distance from a number of this size.
     fn bound(self, size: f64) -> f64 {
         // Not 0 times infinity.
         let share = if self.relative == 0.0 || size == 0.0 { 0.0 } else { self.relative * size };
@@ -76,8 +76,8 @@ impl Number {
     }
 }
 
-/// How far two elements of one type are apart: the absolute difference, of complex numbers that of
-/// their distance; NaN if one is no number and the other is; `None` for types without numbers.
+/// Distance of two elements of one type: the absolute difference, of complex numbers in the plane;
+/// NaN if only one is NaN; `None` for types without numbers.
 ///
 /// `a` and `b` are one element each, little endian, one byte for types narrower than a byte.
 pub(super) fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
@@ -102,8 +102,7 @@ fn apart(a: (f64, f64), b: (f64, f64)) -> f64 {
     along(a.0, b.0).hypot(along(a.1, b.1))
 }
 
-/// Whether two elements of one type are as close as the tolerance wants; `false` for types without
-/// numbers.
+/// True if two elements of one type are within the tolerance; `false` for types without numbers.
 pub(super) fn is_close(dtype: DType, a: &[u8], b: &[u8], tolerance: Tolerance) -> bool {
     let Some((a, b)) = Number::of(dtype, a).zip(Number::of(dtype, b)) else { return false };
     let size = b.parts().0.hypot(b.parts().1);
@@ -152,7 +151,7 @@ pub(super) fn integer(dtype: DType, bytes: &[u8]) -> Option<i128> {
     })
 }
 
-/// What the largest exponent of a small float means.
+/// Meaning of the largest exponent of a small float.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
     /// Infinities and no-numbers, as IEEE 754 has them.

@@ -1,4 +1,4 @@
-//! Where the bytes of a target go: into a file that appears whole, or down a stream.
+//! Destination of a target's bytes: a file that appears whole, or a stream.
 
 use std::{
     io::{BufWriter, Write},
@@ -12,7 +12,7 @@ use crate::{
     files::{Durability, Replacement},
 };
 
-/// What a stream is called in messages.
+/// Name of a stream in messages.
 const STREAM: &str = "the output stream";
 
 /// The bytes of a target, front to back.
@@ -22,7 +22,7 @@ pub(super) struct Output {
     ending: Ending,
 }
 
-/// What makes a file appear.
+/// Commit that makes a file appear.
 enum Ending {
     /// Nothing: it is a stream.
     Stream,
@@ -64,7 +64,7 @@ impl Output {
         Self { path: PathBuf::from(STREAM), out, ending: Ending::Stream }
     }
 
-    /// What it is called in messages.
+    /// Name of the output in messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

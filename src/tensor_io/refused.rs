@@ -1,4 +1,4 @@
-//! What is in a file and cannot be read from it.
+//! Contents of a file that cannot be read from it.
 
 /// A tensor or a value of a source that no device state can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

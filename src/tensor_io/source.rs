@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::{Error, Metadata, Refused, TensorInfo};
 
-/// What a file says of its tensors before their bytes are read.
+/// Description of a file's tensors, known before their bytes are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listing {
@@ -15,16 +15,15 @@ pub struct Listing {
     /// Names of those among them that are Python objects as a pickle, which their own reader loads
     /// only if it is told to run what is in it.
     pub pickled: Vec<String>,
-    /// What belongs to a tensor, a value or a name that is read, and is not kept with it: the
-    /// attributes of a tensor, a key that is no text.
+    /// Properties of a tensor, a value or a name that are not kept with it: the attributes of a
+    /// tensor, a key that is no text.
     pub left_out: Vec<Refused>,
     /// Words of the file about itself.
     pub metadata: Metadata,
 }
 
 impl Listing {
-    /// What a file with these tensors says, which can all be read, and which has no words about
-    /// itself.
+    /// Description of a file with these tensors, all readable, and without metadata.
     #[must_use]
     pub fn new(tensors: Vec<TensorInfo>) -> Self {
         Self { tensors, ..Self::default() }
@@ -33,14 +32,14 @@ impl Listing {
 
 /// A file that tensors are read from.
 pub trait Source: Send {
-    /// What kind of file it is, in the words of the command.
+    /// Kind of the file, in the words of the command.
     fn kind(&self) -> &'static str;
 
-    /// What the file says of its tensors.
+    /// Description of the file's tensors.
     fn listing(&self) -> &Listing;
 
-    /// Whether the tensor at a position is what the file needs for itself, so that a file of another
-    /// kind that cannot hold it does without.
+    /// True if the tensor at a position is bookkeeping of the file, so that a file of another kind
+    /// that cannot hold it does without.
     fn is_bookkeeping(&self, _position: usize) -> bool {
         false
     }
@@ -56,7 +55,7 @@ pub trait Source: Send {
         &self.listing().refused
     }
 
-    /// What belongs to a tensor, a value or a name that is read, and is not kept with it.
+    /// Properties of a tensor, a value or a name that are not kept with it.
     fn left_out(&self) -> &[Refused] {
         &self.listing().left_out
     }

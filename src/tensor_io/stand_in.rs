@@ -1,4 +1,5 @@
-//! What stands in place of a file of tensors that was never fetched, or never written.
+//! Recognition of files that stand in for a file of tensors that was never fetched, or never
+//! written.
 
 use crate::files::{ReadAt, read_at::read_up_to};
 
@@ -8,11 +9,11 @@ const HEAD: usize = 4096;
 /// Letters of a text that are repeated.
 const SHOWN: usize = 60;
 
-/// What pointers of git-lfs begin with.
+/// First bytes of a pointer of git-lfs.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// What a file that is none of tensors seems to be instead: a pointer, a page, a text, zeros. `None`
-/// if its beginning says nothing.
+/// Description of a file that is none of tensors: a pointer, a page, a text, zeros. `None` if its
+/// beginning is none of these.
 pub(super) fn describe(file: &dyn ReadAt) -> Option<String> {
     let mut head = [0; HEAD];
     let head = read_up_to(file, &mut head, 0).ok()?;

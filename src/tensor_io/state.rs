@@ -81,7 +81,7 @@ pub(super) struct StateTarget {
     options: WriteOptions,
 }
 
-/// Where the state goes.
+/// Destination of the state.
 enum StateOutput {
     At(Storage, PathBuf),
     Stream(Box<dyn Write + Send>),

@@ -6,21 +6,21 @@ use super::{Error, Metadata, TensorInfo};
 
 /// A place for a file of tensors that was not begun yet.
 pub trait Target: Send {
-    /// Whether its metadata tell other names of tensors, so that what has several names is written
-    /// once. Not, unless the kind of file does.
+    /// True if its metadata hold other names of tensors, so that a tensor with several names is
+    /// written once. `false` by default.
     fn keeps_aliases(&self) -> bool {
         false
     }
 
-    /// Whether it has a place for metadata. It has, unless the kind of file has none.
+    /// True if it has a place for metadata, the default.
     fn keeps_metadata(&self) -> bool {
         true
     }
 
-    /// Whether the kind of file can hold a tensor. Every one, unless the kind says otherwise.
+    /// Checks that the kind of file can hold a tensor. By default every one can.
     ///
     /// # Errors
-    /// [`Error::Refused`], with what keeps it from being held.
+    /// [`Error::Refused`], with the reason.
     fn check(&self, _info: &TensorInfo) -> Result<(), Error> {
         Ok(())
     }

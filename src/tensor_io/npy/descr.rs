@@ -9,18 +9,18 @@ const SHOWN: usize = 256;
 /// Bytes of the longest element that NumPy has.
 const LONGEST: u64 = i32::MAX as u64;
 
-/// What is known of the elements of an array.
+/// Type of an array's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     /// The type, or why its elements cannot be moved.
     pub(super) dtype: Result<DType, String>,
     /// Bytes of an element; `None` for Python objects, which have no size that is told.
     pub(super) bytes: Option<u64>,
-    /// Whether each number lies most significant byte first.
+    /// True if the bytes of each number are big-endian.
     pub(super) big_endian: bool,
-    /// Whether there are Python objects in it, which are a pickle.
+    /// True if there are Python objects in it, which are a pickle.
     pub(super) is_pickled: bool,
-    /// How many elements each is in its turn.
+    /// Number of elements of a sub-array in each.
     elements: u64,
 }
 
@@ -44,14 +44,14 @@ impl Element {
     }
 }
 
-/// What the type in a header is; `None` if it is none of NumPy's, nor of those that JAX adds to
+/// Element type of a header's type; `None` if it is none of NumPy's, nor of those that JAX adds to
 /// them.
 pub(super) fn element(descr: &Literal) -> Option<Element> {
     // Of elements that are several each NumPy counts more than the shape says.
     field(descr).filter(|element| element.elements == 1 || element.is_pickled)
 }
 
-/// What the type of a field is.
+/// Element type of a structured type's field.
 fn field(descr: &Literal) -> Option<Element> {
     match descr {
         Literal::Text(text) => of_text(text),
@@ -185,7 +185,7 @@ fn of_other(text: &str, code: &str, order: Option<char>) -> Option<Element> {
     is_unit(unit?).then(|| sized(8))
 }
 
-/// Whether the unit of a date, which stands in brackets behind a number, is one of NumPy's.
+/// True if the unit of a date, in brackets behind a number, is one of NumPy's.
 fn is_unit(text: &str) -> bool {
     const UNITS: [&str; 14] =
         ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
@@ -249,7 +249,7 @@ fn item(text: &str) -> Option<(Element, Option<&str>)> {
     Some((repeated(&of_text(code)?, number)?, behind))
 }
 
-/// Whether a type is a list of several, or begins with how often it is there.
+/// True if the type is a list of several, or begins with a repeat count.
 fn is_of_list(text: &str) -> bool {
     text.contains(',') || text.starts_with(|c: char| c == '(' || c.is_ascii_digit())
 }

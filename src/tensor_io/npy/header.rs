@@ -16,14 +16,14 @@ use crate::{
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
 /// Letters of the longest header that NumPy reads without being told to; plain arrays need a hundred.
 const MOST_LETTERS: usize = 10_000;
-/// Bytes in which so many letters are in any encoding.
+/// Limit on the header in bytes: that number of letters in any encoding.
 const MAXIMUM_BYTES: u64 = 4 * MOST_LETTERS as u64;
 /// The most dimensions that NumPy has.
 const MOST_DIMENSIONS: usize = 64;
 /// Bytes of a header that cannot be read which a message repeats.
 const SHOWN_BYTES: usize = 256;
 
-/// What the head of an npy file says.
+/// Header of an npy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct NpyHeader {
     /// The type, or why its elements cannot be moved.
@@ -32,13 +32,13 @@ pub(in super::super) struct NpyHeader {
     /// Bytes of an element; `None` where the file does not say, as for Python objects and
     /// structured elements.
     pub(in super::super) item_bytes: Option<u64>,
-    /// Whether each number lies most significant byte first.
+    /// True if the bytes of each number are big-endian.
     pub(in super::super) big_endian: bool,
-    /// Whether the first index runs fastest.
+    /// True if the first index varies fastest.
     pub(in super::super) fortran_order: bool,
-    /// Whether the elements hold Python objects: then a pickle stands in their place.
+    /// True if the elements hold Python objects: then a pickle stands in their place.
     pub(in super::super) is_pickled: bool,
-    /// Where the elements begin.
+    /// Offset of the elements, in bytes.
     pub(in super::super) data_offset: u64,
 }
 

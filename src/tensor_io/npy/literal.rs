@@ -22,7 +22,7 @@ pub(super) enum Literal {
     List(Vec<Literal>),
     /// `{key: value, …}`, in the order of the text.
     Dict(Vec<(Literal, Literal)>),
-    /// What no header means: `None`, a string of bytes.
+    /// A literal that has no meaning in a header: `None`, a string of bytes.
     Other,
 }
 
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What stands behind an opening bracket, up to the closing one.
+    /// Contents between an opening bracket, which was read, and the closing one.
     fn inside(&mut self, read: impl FnOnce(&mut Self) -> Option<Literal>) -> Option<Literal> {
         self.rest = self.rest.get(1..)?;
         self.depth += 1;
@@ -252,8 +252,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether the string behind these letters is raw, and one of bytes; `None` if there is no such
-/// string.
+/// Flags of a string prefix: true if the string is raw, and true if it is one of bytes; `None` if
+/// there is no such prefix.
 fn string_prefix(letters: &str) -> Option<(bool, bool)> {
     match letters.to_ascii_lowercase().as_str() {
         "" | "u" => Some((false, false)),

@@ -46,7 +46,7 @@ struct NpzSink {
     tensors: Announced,
 }
 
-/// What writes the entries. Dropped before its end, it is given up.
+/// Writer of the entries. Dropped before its end, the archive is discarded.
 struct Archive {
     writer: Option<ZipWriter<Quiet<BufWriter<File>>>>,
     given_up: Arc<AtomicBool>,
@@ -59,7 +59,7 @@ impl Archive {
         Self { writer: Some(ZipWriter::new(out)), given_up }
     }
 
-    /// What writes, until the end.
+    /// The open writer, until the end.
     fn writer(&mut self) -> io::Result<&mut ZipWriter<Quiet<BufWriter<File>>>> {
         self.writer.as_mut().ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
@@ -79,14 +79,14 @@ impl Drop for Archive {
     }
 }
 
-/// What is written to the archive, for as long as it can be. The archive's own end tries to
-/// complete it, and where that fails, as on a full disk, says so on standard error, where it is not
-/// asked for; so bytes that nobody will read are taken and dropped.
+/// A writer that drops bytes once the archive is discarded. The archive's own drop tries to
+/// complete it, and where that fails, as on a full disk, prints to standard error, which a library
+/// must not do; so bytes of a discarded archive are accepted and dropped.
 struct Quiet<W> {
     inner: W,
     given_up: Arc<AtomicBool>,
-    /// Where the next byte goes, and where the last one ends; kept up when there is no file to ask
-    /// any more.
+    /// Position of the next byte, and of the end of the last one; tracked because there may be no
+    /// file to ask any more.
     position: u64,
     end: u64,
 }
@@ -145,8 +145,8 @@ impl<W: Seek> Seek for Quiet<W> {
     }
 }
 
-/// Why no entry of an archive may have this name: unpacked by whoever trusts names, it would be
-/// written outside of their folder.
+/// Reason why no entry of an archive may have this name: a reader that trusts names would write it
+/// outside of its folder.
 fn fault(name: &str) -> Option<&'static str> {
     // `C:x` is a file on a drive; `w:0` is what TensorFlow calls the first output of `w`.
     let has_drive = name.split_once(':').is_some_and(|(drive, rest)| {

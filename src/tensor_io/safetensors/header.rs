@@ -23,9 +23,9 @@ pub(super) struct Entry {
     pub(super) data_offsets: (u64, u64),
 }
 
-/// What the reference implementation takes, which derives it: the keys in any order, others beside
-/// them, or a list of the three values. By hand, because the only derive of serde in a build of the
-/// default features would have the macros of serde built for it.
+/// Accepts the same as the reference implementation, which derives it: the keys in any order,
+/// others beside them, or a list of the three values. By hand, because the only derive of serde in
+/// a build of the default features would have the macros of serde built for it.
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Description;

@@ -29,12 +29,12 @@ struct SafetensorsSink {
 
 /// A tensor that the form can hold.
 struct Accepted<'a> {
-    /// Where it was announced.
+    /// Position in the order of announcement.
     position: usize,
     info: &'a TensorInfo,
     /// Its element type, as the form calls it.
     dtype: &'static str,
-    /// Where the reference implementation sorts its element type.
+    /// Rank of its element type in the order of the reference implementation.
     rank: usize,
 }
 
@@ -62,7 +62,7 @@ fn file_bytes(info: &TensorInfo) -> u64 {
     }
 }
 
-/// How tensors are written: what stands before them, and their order.
+/// Layout of the file: the header, and the order of tensors.
 pub(in super::super) struct SafetensorsPlan {
     /// The header and its length.
     pub(in super::super) header: Vec<u8>,
@@ -106,7 +106,7 @@ impl SafetensorsPlan {
     }
 }
 
-/// What the form calls the type of a tensor's elements, and where it sorts that.
+/// The format's name for the type of a tensor's elements, and its rank.
 pub(in super::super) fn accept(info: &TensorInfo) -> Result<(&'static str, usize), Error> {
     let Some((dtype, rank)) = to_name(info.dtype) else {
         let instead = match info.dtype {

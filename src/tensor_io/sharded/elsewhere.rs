@@ -25,7 +25,7 @@ pub(in super::super) struct SetElsewhere {
     pub(in super::super) index: Option<Vec<u8>>,
     /// The files of this set's names that it names.
     shards: HashSet<String>,
-    /// Whether something has a name of files of this set.
+    /// True if a file has a name of this set's files.
     pub(in super::super) is_taken: bool,
 }
 
@@ -56,7 +56,7 @@ impl SetElsewhere {
                 let text = size.and_then(|size| read_arriving(&*file, 0, size));
                 set.index = Some(text.map_err(|error| Error::io("read", &shown, error))?);
             }
-            // Of an index that is damaged nobody knows which files it names: they stay.
+            // A damaged index does not tell which files it names: they stay.
             Err(Error::Corrupt { .. }) => set.index = Some(Vec::new()),
             Err(error) => return Err(error),
         }
@@ -87,7 +87,7 @@ impl SetElsewhere {
             && let Some(named) = self.named()
         {
             for name in self.shards.iter().filter(is_old).filter(|name| !named.contains(*name)) {
-                // What stays is read by nobody.
+                // A file that stays here is not read.
                 let _ = self.storage.remove(&self.to.with_file_name(name));
             }
         }

@@ -22,7 +22,7 @@ const SHARDS: [&str; 3] = ["safetensors", "bin", "pt"];
 /// Bytes of the longest index: there are models of some hundred thousand tensors.
 const LONGEST: u64 = 100_000_000;
 
-/// Whether a path is that of an index, by its name: `model.safetensors.index.json`, and with the
+/// True if a path is that of an index, by its name: `model.safetensors.index.json`, and with the
 /// name of a variant between any two of its parts but the last, as diffusers and transformers write
 /// it (`model.safetensors.index.fp16.json`).
 pub(crate) fn is_index(path: &Path) -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn is_index(path: &Path) -> bool {
         .is_some_and(|(shards, index)| shards < index && parts.len() <= index + 3)
 }
 
-/// Whether bytes begin like an index: an object of JSON with an object under `weight_map`. They may
+/// True if bytes begin like an index: an object of JSON with an object under `weight_map`. They may
 /// end anywhere behind that key.
 pub(crate) fn begins_like_index(head: &[u8]) -> bool {
     struct Keys<'f>(&'f Cell<bool>);
@@ -73,7 +73,7 @@ pub(super) fn names_files(name: &str) -> bool {
     is_index(Path::new(name))
 }
 
-/// Which tensor is in which file.
+/// File of each tensor.
 #[derive(Debug)]
 pub(super) struct Index {
     /// Names of tensors and of files, in the order of the text.
@@ -97,7 +97,7 @@ impl Index {
             .map_err(|error| corrupt(format!("an index with {error}"), "a weight_map in JSON"))?;
         let Object { weight_map: Ordered(weights), total_size } = object;
         for (name, file) in &weights {
-            // A name that leads elsewhere would have files read that nobody meant.
+            // A name with a path would make the reader open files outside of the folder.
             if !is_plain(file) {
                 return Err(corrupt(
                     format!("{name:?} in the file {file:?}"),
@@ -135,7 +135,7 @@ pub(crate) fn files_of_index(
     index.files().iter().map(|(file, _)| path.with_file_name(file)).collect()
 }
 
-/// Whether it is the name of a file, and no way to one.
+/// True if it is the name of a file, and contains no path.
 fn is_plain(file: &str) -> bool {
     !file.is_empty() && file != "." && file != ".." && !file.contains(['/', '\\', '\0', ':'])
 }
@@ -148,7 +148,7 @@ pub(super) fn encode(weights: &BTreeMap<&str, &String>, bytes: u64) -> Vec<u8> {
     text
 }
 
-/// The object of an index; what else is in it is nobody's business.
+/// The object of an index; other keys are ignored.
 struct Object {
     weight_map: Ordered<String>,
     total_size: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the files of a set are called.
+//! Names of a set's files.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -33,14 +33,14 @@ impl SetNames {
         format!("{}.index.json", self.target)
     }
 
-    /// The names of so many files, of a set with this mark or without one.
+    /// The names of `count` files, of a set with this mark or without one.
     pub(super) fn shards(&self, count: usize, mark: Option<&str>) -> Vec<String> {
         let mark = mark.map(|mark| format!("-{mark}")).unwrap_or_default();
         let name = |number| format!("{}{mark}-{number:05}-of-{count:05}{ENDING}", self.stem);
         (1..=count).map(name).collect()
     }
 
-    /// Whether a name is that of a file of some set of this target, with a mark or without.
+    /// True if a name is that of a file of some set of this target, with a mark or without.
     pub(in super::super) fn has_shard(&self, name: &str) -> bool {
         let rest = name.strip_prefix(&self.stem).and_then(|rest| rest.strip_prefix('-'));
         let Some(rest) = rest.and_then(|rest| rest.strip_suffix(ENDING)) else { return false };

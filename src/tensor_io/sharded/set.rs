@@ -24,7 +24,7 @@ const LISTED: usize = 5;
 pub(crate) struct ShardSet {
     /// The files that the index names, in its order.
     pub(crate) files: Vec<ShardFile>,
-    /// What keeps the set from being read, the first fault first.
+    /// Faults that keep the set from being read, the first one first.
     pub(crate) faults: Vec<Error>,
     /// Names of tensors that a file has and the index does not name, sorted.
     pub(crate) besides: Vec<String>,
@@ -40,9 +40,9 @@ pub(crate) struct ShardFile {
     pub(crate) name: String,
     /// Its path.
     pub(crate) path: PathBuf,
-    /// How many tensors the index has in it.
+    /// Number of tensors that the index assigns to it.
     pub(crate) named: usize,
-    /// What is in it; `None` if it could not be opened.
+    /// The opened file; `None` if it could not be opened.
     pub(crate) source: Option<Box<dyn Source>>,
 }
 
@@ -79,7 +79,7 @@ impl ShardSet {
         set
     }
 
-    /// Whether a tensor of a file is the one that a reader of the set is given.
+    /// True if a tensor of a file is the one that a reader of the set gets.
     pub(crate) fn is_taken(&self, name: &str, file: usize) -> bool {
         self.places.get(name).is_none_or(|place| *place == file)
     }

@@ -1,4 +1,4 @@
-//! How a set takes the place of another one, so that at every moment one of them can be read whole.
+//! Replacement of a set by another one, so that at every moment one of them can be read whole.
 //!
 //! The files of the new set get names that no file has; the rename of its index switches to it; the
 //! files that only the old index names go afterwards. A copy of each of the two indexes lies beside
@@ -36,7 +36,7 @@ pub(super) struct Switch {
     _turn: Turn,
 }
 
-/// How far a switch has come.
+/// Progress of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The old set is the one that is read.
@@ -47,7 +47,7 @@ enum Stage {
     Done,
 }
 
-/// What a new set takes the place of.
+/// The set that is replaced.
 #[derive(Default)]
 struct Old {
     /// The index, as it stands.
@@ -84,7 +84,7 @@ impl Switch {
         self.directory.join(name)
     }
 
-    /// What is there.
+    /// Reads the set at the target.
     fn look(&self) -> Result<Old, Error> {
         let path = self.path(&self.names.index());
         let file = match read_at::open(&path) {
@@ -94,7 +94,7 @@ impl Switch {
         };
         let index = match Index::read(&file, &path) {
             Ok(index) => index,
-            // Of an index that is damaged nobody knows which files it names: they stay.
+            // A damaged index does not tell which files it names: they stay.
             Err(Error::Corrupt { .. }) => {
                 return Ok(Old { index: Some(Vec::new()), shards: Vec::new() });
             }
@@ -311,7 +311,7 @@ fn listed(directory: &Path) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// That a file is gone, whoever removed it.
+/// Success if the file is gone, removed here or by another process.
 fn is_gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

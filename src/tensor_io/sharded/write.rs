@@ -26,7 +26,7 @@ pub(in super::super) struct ShardedTarget {
     path: PathBuf,
     shard_bytes: u64,
     durability: Durability,
-    /// Whether files that cannot be seen from here have the plain names.
+    /// True if files that cannot be seen from here have the plain names.
     is_taken: bool,
 }
 
@@ -47,7 +47,7 @@ fn folder_of(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Positions of tensors, in their order, in groups of at most so many bytes.
+/// Positions of tensors, in their order, in groups of at most `most` bytes.
 fn groups(tensors: &[TensorInfo], most: u64) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = vec![Vec::new()];
     let mut bytes = 0_u64;
@@ -70,7 +70,7 @@ fn groups(tensors: &[TensorInfo], most: u64) -> Vec<Vec<usize>> {
 /// A file of the set that is to be written.
 struct Shard {
     header: Vec<u8>,
-    /// How many of its tensors are left to write.
+    /// Number of its tensors that are left to write.
     left: usize,
 }
 
@@ -79,7 +79,7 @@ struct ShardedSink {
     tensors: Announced,
     durability: Durability,
     is_taken: bool,
-    /// Those that were not begun, the next one last.
+    /// Files that were not begun, the next one last.
     waiting: Vec<Shard>,
     open: Option<(Shard, Output)>,
     written: Vec<Replacement>,

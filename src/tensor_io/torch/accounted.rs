@@ -100,7 +100,7 @@ pub(super) fn check(file: &dyn ReadAt, path: &Path, members: &[Member]) -> Resul
     Ok(())
 }
 
-/// Whether a gap is the description of the entry before it, and zeros.
+/// True if a gap is the description of the entry before it, and zeros.
 fn is_padding(file: &dyn ReadAt, at: u64, length: u64, checksum: u32) -> io::Result<bool> {
     if length > LONGEST_PADDING + DESCRIPTION_BYTES {
         return Ok(false);
@@ -120,9 +120,9 @@ fn is_padding(file: &dyn ReadAt, at: u64, length: u64, checksum: u32) -> io::Res
 
 /// The end of an archive.
 struct End {
-    /// Where it begins: whatever is behind the list of entries.
+    /// Position of the trailer behind the list of entries.
     begin: u64,
-    /// Where the list of entries says that it begins.
+    /// Position of the list of entries, as the trailer gives it.
     list: u64,
     list_bytes: u64,
 }

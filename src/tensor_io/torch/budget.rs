@@ -19,7 +19,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// That of a file of so many bytes.
+    /// Budget of a file of `bytes` bytes.
     pub(super) const fn of_file(bytes: u64) -> Self {
         Self { left: bytes.saturating_mul(PER_BYTE).saturating_add(LEAST) }
     }

@@ -9,9 +9,9 @@ use super::{super::Error, KIND};
 pub(super) enum TorchError {
     /// Bytes that no pickle has.
     Damaged {
-        /// What is there.
+        /// The value that was found.
         found: String,
-        /// What should be there.
+        /// The value that was expected.
         expected: String,
     },
     /// Something whole that is not read.

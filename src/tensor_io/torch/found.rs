@@ -1,4 +1,4 @@
-//! What a file holds, out of the leaves of its pickle and where its storages lie.
+//! Tensors of a file, from the leaves of its pickle and the positions of its storages.
 
 use std::{fmt::Write, sync::Arc};
 
@@ -21,17 +21,17 @@ use crate::ifrt::{DType, Shape};
 /// Dimensions that a tensor of PyTorch's may have.
 const MOST_DIMENSIONS: usize = 64;
 
-/// Bytes of memory that a tensor takes beside its names and its dimensions, from here to whoever
-/// lists it.
+/// Bytes of memory that a tensor takes beside its names and its dimensions, in this and all later
+/// lists.
 const TENSOR_BYTES: usize = 896;
 
 /// Bytes of memory that each dimension of a tensor takes.
 const DIMENSION_BYTES: usize = 48;
 
-/// How often a text is held at a time: here, where it grows, in a plan, and where it is written.
+/// Number of copies of a text at a time: here, where it grows, in a plan, and where it is written.
 const TIMES: usize = 6;
 
-/// Where the bytes of a tensor are.
+/// Place of a tensor's bytes.
 pub(super) enum Data {
     /// In the file.
     InFile,
@@ -56,7 +56,7 @@ pub(super) struct Tensor {
     pub(super) checked: Option<Content>,
 }
 
-/// What was found so far.
+/// Tensors and refusals found so far.
 pub(super) struct Found<'a> {
     parsed: &'a Parsed,
     pub(super) tensors: Vec<Tensor>,

@@ -6,7 +6,7 @@
 
 use crate::ifrt::DType;
 
-/// What a storage or a tensor says of its elements.
+/// Element type of a storage or a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Elements {
     /// Elements of this type.
@@ -15,7 +15,7 @@ pub(super) enum Elements {
     Pairs(DType),
     /// Bytes: the tensor says what they are.
     Bytes,
-    /// Those of a class that has no counterpart.
+    /// Elements of a class that has no counterpart.
     Unknown,
 }
 
@@ -102,7 +102,7 @@ const TYPES: &[(&str, DType)] = &[
     ("float8_e8m0fnu", DType::F8E8M0FNU),
 ];
 
-/// What a name of a module stands for.
+/// Meaning of a name of a module.
 pub(super) fn known(module: &str, name: &str) -> Known {
     match (module, name) {
         ("collections", "OrderedDict" | "defaultdict" | "Counter") => Known::Dict,
@@ -132,7 +132,7 @@ pub(super) fn known(module: &str, name: &str) -> Known {
     }
 }
 
-/// What a name of the module `torch` stands for, unless it is a class of storages.
+/// Meaning of a name of the module `torch`, unless it is a class of storages.
 fn of_torch(name: &str) -> Known {
     match name {
         "Size" => Known::Size,
@@ -151,7 +151,7 @@ fn typed(table: &[(&str, DType)], name: &str) -> Option<Elements> {
     table.iter().find(|(known, _)| *known == name).map(|(_, dtype)| Elements::Typed(*dtype))
 }
 
-/// Whether a name of the module `torch` is that of a type of elements, known or not.
+/// True if a name of the module `torch` is that of a type of elements, known or not.
 fn is_element_type(name: &str) -> bool {
     ["float", "bfloat", "int", "uint", "complex", "qint", "quint", "bits"].iter().any(|stem| {
         name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

@@ -13,7 +13,7 @@ const LONGEST: u64 = 256 << 20;
 /// A stretch of a file, and how far it was read.
 pub(super) struct Input<'a> {
     source: &'a dyn ReadAt,
-    /// Where the next byte of `buffer` is in the file.
+    /// Position in the file of the next byte of `buffer`.
     position: u64,
     begin: u64,
     end: u64,
@@ -27,12 +27,12 @@ impl<'a> Input<'a> {
         Self { source, position: begin, begin, end, buffer: Vec::new(), taken: 0 }
     }
 
-    /// Where the next byte is in the file.
+    /// Position of the next byte in the file.
     pub(super) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// How many bytes were read.
+    /// Number of bytes read.
     pub(super) const fn read(&self) -> u64 {
         self.position - self.begin
     }

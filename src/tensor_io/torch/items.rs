@@ -23,7 +23,7 @@ impl<'v> Items<'v> {
         Self { words, at, left, next: 0, last: 0 }
     }
 
-    /// Those of a list whose last stretch is at a place.
+    /// Items of a list whose last stretch is at a place.
     pub(super) fn stretches(words: &'v Words, last: usize) -> Self {
         let mut items = Self { last, next: last, ..Self::none(words) };
         if last != 0 {

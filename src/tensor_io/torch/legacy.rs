@@ -24,12 +24,12 @@ const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0
 /// The number in the second.
 const VERSION: i64 = 1001;
 
-/// Whether the first bytes of a file are those of the first pickle, as `torch.save` writes it.
+/// True if the first bytes of a file are those of the first pickle, as `torch.save` writes it.
 pub(in super::super) fn is_legacy(head: &[u8]) -> bool {
     head.starts_with(b"\x80\x02\x8a\x0al\xfc\x9cF")
 }
 
-/// What a file describes, and where its storages lie.
+/// Reads the objects of a file, and the positions of its storages.
 pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error> {
     let size = file.size().map_err(|error| Error::io("read", path, error))?;
     parse_bytes(&**file, size).map_err(|error| error.of(path))
@@ -72,7 +72,8 @@ fn parse_bytes(file: &dyn ReadAt, size: u64) -> Result<Parsed, TorchError> {
     Ok(Parsed { values, root, pickle_bytes, storages })
 }
 
-/// Where the storages of the keys lie, one behind the other from `position` on, and where they end.
+/// Positions of the storages of the keys, one behind the other from `position` on, and the position
+/// of their end.
 fn storages(
     file: &dyn ReadAt,
     mut position: u64,

@@ -53,9 +53,9 @@ struct Machine<'a, 'i> {
     stack: Words,
     /// The height of the stack at each mark.
     marks: Words,
-    /// What is kept under the numbers from 0 on.
+    /// Memoized values under the numbers from 0 on.
     memo: Words,
-    /// What is kept under numbers that are far from the others.
+    /// Memoized values under numbers that are far from the others.
     far_memo: HashMap<u64, ValueId>,
 }
 
@@ -390,8 +390,8 @@ impl Machine<'_, '_> {
         self.values.global(module, name)
     }
 
-    /// What calling a class or a function would give. Containers that are filled afterwards are
-    /// those that Python would make.
+    /// Pushes the description of a call of a class or a function. Containers that are filled
+    /// afterwards are those that Python would make.
     fn call(&mut self, function: ValueId, arguments: ValueId) -> Result<(), TorchError> {
         if !matches!(
             self.values.get(function),

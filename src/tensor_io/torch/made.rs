@@ -1,4 +1,4 @@
-//! What calls of a pickle describe.
+//! Descriptions of the objects that calls of a pickle make.
 
 use super::value::ValueId;
 use crate::ifrt::DType;
@@ -15,7 +15,7 @@ pub(super) struct View {
     pub(super) strides: ValueId,
     /// The type that the tensor itself says its elements are of.
     pub(super) element_type: Option<ValueId>,
-    /// Whether it stands for the conjugate or the negative of what is stored.
+    /// True if it stands for the conjugate or the negative of the stored values.
     pub(super) is_lazy: bool,
 }
 
@@ -24,13 +24,13 @@ pub(super) struct View {
 pub(super) struct Array {
     pub(super) dtype: DType,
     pub(super) shape: Vec<u64>,
-    /// Whether the first index runs fastest.
+    /// True if the first index varies fastest.
     pub(super) is_fortran: bool,
     /// Its elements, little endian.
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a call describes.
+/// Description of the object that a call makes.
 pub(super) enum Made {
     /// A tensor, and the attributes of it and of what it is wrapped in.
     Tensor(View, Vec<ValueId>),

@@ -9,7 +9,7 @@ use super::{
 /// Objects that are gone through to the name of a class.
 const MOST_WRAPPERS: usize = 8;
 
-/// What a value is, for people.
+/// Description of a value, for people.
 pub(super) fn describe(values: &Values, id: ValueId) -> String {
     match values.get(id) {
         Value::Global(_) => format!("the name {}", name_of(values, id)),

@@ -23,7 +23,7 @@ const MOST_DIMENSIONS: usize = 64;
 /// Letters in the text of a scalar that are kept.
 const LONGEST_TEXT: usize = 1 << 16;
 
-/// What the elements of an array are.
+/// Element type of an array.
 #[derive(Clone, Copy)]
 enum Elements {
     Typed(DType),

@@ -1,4 +1,4 @@
-//! What a file of PyTorch's says, whichever way it is packed.
+//! Contents of a PyTorch file, the same for all its packings.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::{
     value::{ValueId, Values},
 };
 
-/// What a file describes, and where its storages lie.
+/// Objects of a file, and the positions of its storages.
 pub(super) struct Parsed {
     pub(super) values: Values,
     pub(super) root: ValueId,
@@ -15,7 +15,7 @@ pub(super) struct Parsed {
     pub(super) storages: HashMap<String, Stored>,
 }
 
-/// Where a storage lies in the file.
+/// Position of a storage in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
     pub(super) begin: u64,

@@ -17,7 +17,7 @@ const HEAD: usize = 72;
 pub(super) trait Buffer {
     /// A part of it.
     type Part: ?Sized;
-    /// An empty one with room for so many bytes.
+    /// An empty one with room for `bytes` bytes.
     fn with_room(bytes: usize) -> Self;
     /// Its bytes.
     fn length(&self) -> usize;
@@ -67,7 +67,7 @@ impl Buffer for Vec<u8> {
     }
 }
 
-/// Where a value lies: its buffer, its first byte, and its length.
+/// Place of a value: its buffer, its first byte, and its length.
 pub(super) type Place = [u32; 3];
 
 /// Values of one kind.

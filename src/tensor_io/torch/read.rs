@@ -26,8 +26,8 @@ use super::{
 };
 use crate::files::ReadAt;
 
-/// How much larger than the file its tensors may be: views that spread few elements, or cover each
-/// other, are tensors of their own everywhere else.
+/// Limit on the size of a file's tensors, as a multiple of the file: views that spread few
+/// elements, or overlap each other, are tensors of their own in every other format.
 const MOST_GROWTH: u64 = 16;
 
 /// Bytes that tensors may have, however small the file.
@@ -39,7 +39,7 @@ struct Checksum {
     compared: AtomicBool,
 }
 
-/// Where a tensor lies.
+/// Place of a tensor.
 struct Entry {
     layout: Layout,
     data: Data,

@@ -1,4 +1,5 @@
-//! What calling a class or a function with its arguments describes. Nothing is called.
+//! Evaluation of a pickle's calls of known classes and functions into descriptions. Nothing is
+//! called.
 //!
 //! Source of the orders of arguments: PyTorch's `torch/_utils.py`, `torch/_tensor.py` and
 //! `torch/serialization.py`.
@@ -29,10 +30,10 @@ pub(super) struct Storage<'v> {
 /// Calls that a tensor may be wrapped in.
 const MOST_WRAPPERS: usize = 8;
 
-/// What an object is that a call would give.
+/// Description of an object that a call would give.
 ///
 /// # Errors
-/// If it is a tensor or an array of arguments that none has.
+/// If it is a tensor or an array with impossible arguments.
 pub(super) fn made(values: &Values, object: ValueId) -> Result<Made, TorchError> {
     let mut attributes: Vec<ValueId> = values.state(object).into_iter().collect();
     let Value::Call { mut function, mut arguments } = values.get(object) else {
@@ -141,7 +142,7 @@ fn tensor(values: &Values, mut arguments: Items<'_>, has_type: bool) -> Result<V
     Ok(View { storage, offset, shape, strides, element_type, is_lazy })
 }
 
-/// Whether one of the marks of a tensor is true.
+/// True if one of the flags of a tensor is set.
 fn is_marked(values: &Values, mut items: Items<'_>) -> Result<bool, TorchError> {
     let (mut count, mut is_marked) = (0_usize, false);
     while let Some((_, mark)) = items.next().zip(items.next()) {

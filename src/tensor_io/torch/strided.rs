@@ -28,10 +28,10 @@ pub(super) struct Dimension {
     pub(super) stride: u64,
 }
 
-/// Where the elements of a tensor lie.
+/// Strided layout of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Where the first element is, in bytes from the start of the file.
+    /// Position of the first element, in bytes from the start of the file.
     pub(super) begin: u64,
     /// Bytes of an element.
     pub(super) element: u64,
@@ -39,7 +39,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Whether the elements follow each other.
+    /// True if the elements are contiguous.
     pub(super) fn is_contiguous(&self) -> bool {
         if self.dimensions.iter().any(|dimension| dimension.extent == 0) {
             return true;
@@ -225,7 +225,7 @@ struct Gather<'a, S> {
     begin: u64,
     element: u64,
     out: &'a mut [u8],
-    /// What was read at once.
+    /// Bytes of the last read.
     near: Vec<u8>,
 }
 

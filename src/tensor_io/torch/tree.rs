@@ -21,18 +21,19 @@ use super::{
     value::{Items, Value, ValueId, Values},
 };
 
-/// How deep containers may lie in each other.
+/// Limit on the nesting of containers.
 const DEEPEST: usize = 100;
 
-/// What the leaves of a pickle may cost, in letters of names and numbers of shapes, for each of its
-/// bytes.
+/// Limit on the cost of a pickle's leaves, in letters of names and numbers of shapes, for each of
+/// its bytes.
 const COST: u64 = 64;
 
-/// What the leaves of no pickle may cost more than.
+/// Limit on the cost of the leaves of any pickle.
 const MOST: u64 = 1 << 30;
 
-/// What a value costs besides its name, once there are more than [`FEW`]: for a tensor about what
-/// is kept of it. A pickle has tens of bytes for a tensor of its own, and two for a number.
+/// Cost of a value besides its name, once there are more than [`FEW`]: for a tensor about the
+/// memory that is kept of it. A pickle has tens of bytes for a tensor of its own, and two for a
+/// number.
 const TENSOR: usize = 512;
 const PLAIN: usize = 24;
 
@@ -48,7 +49,7 @@ const MOST_IN_KEY: usize = 16;
 /// Bytes that a name or a key takes in a table of hashes.
 const HASHED: usize = 64;
 
-/// What lies at the end of a way.
+/// A leaf at the end of a path.
 #[derive(Debug)]
 pub(super) enum Leaf {
     /// A tensor.
@@ -63,7 +64,7 @@ pub(super) enum Leaf {
     LeftOut(String),
 }
 
-/// What the root is called.
+/// Name of the root.
 #[derive(Clone, Copy)]
 pub(super) enum Root<'a> {
     /// It is called so where it is no container.
@@ -163,7 +164,7 @@ struct Walk<'a> {
     leaves: usize,
 }
 
-/// What is done with an entry: the walk, its number, its key and its value.
+/// Function for each entry: it gets the walk, the entry's number, its key and its value.
 type EachEntry<'e, W> = dyn FnMut(&mut W, usize, ValueId, ValueId) -> Result<(), TorchError> + 'e;
 
 impl<'a> Walk<'a> {
@@ -181,7 +182,7 @@ impl<'a> Walk<'a> {
         if self.leaves < FEW { Ok(()) } else { self.pay(cost) }
     }
 
-    /// What a container holds; `None` for a value that is none.
+    /// Contents of a container; `None` for any other value.
     fn items(&self, id: ValueId) -> Option<Contents<'a>> {
         let values = self.values;
         match values.get(id) {
@@ -377,7 +378,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What a leaf is, and the attributes that it has.
+    /// Leaf of a value, and the attributes that it has.
     fn made(&mut self, id: ValueId) -> Result<(Leaf, Vec<ValueId>), TorchError> {
         let mut none = Vec::new();
         let leaf = match self.values.get(id) {

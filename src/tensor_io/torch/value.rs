@@ -1,5 +1,5 @@
-//! What a pickle describes: containers, plain values, names, calls of names, and what lies outside
-//! of the pickle.
+//! Values of a pickle: containers, plain values, names, calls of names, and references to data
+//! outside of the pickle.
 //!
 //! A value is one word: small numbers and the like are the word itself, everything else is its
 //! place in one row of words. A value takes a few bytes for each byte of the pickle, whatever it
@@ -22,7 +22,7 @@ pub(super) use super::{id::ValueId, items::Items};
 pub(super) struct Global {
     module: ValueId,
     name: ValueId,
-    /// What it stands for, where that is known.
+    /// Its meaning, where that is known.
     pub(super) known: Known,
 }
 
@@ -44,17 +44,17 @@ pub(super) enum Value<'v> {
     /// A `set` or a `frozenset`, of which nothing is kept.
     Set(&'static str),
     Global(Global),
-    /// What calling a class or a function with these arguments would give.
+    /// Result of calling a class or a function with these arguments.
     Call {
         function: ValueId,
         arguments: ValueId,
     },
-    /// What lies outside of the pickle, under this id.
+    /// Data outside of the pickle, under this id.
     Persistent(ValueId),
 }
 
 impl Value<'_> {
-    /// What it is, for people, in Python's words.
+    /// Type of the value, for people, in Python's words.
     pub(super) const fn type_name(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -90,7 +90,7 @@ pub(super) struct Values {
     globals: Vec<Global>,
     /// Places of globals by their module and name.
     places: HashMap<(ValueId, ValueId), u32>,
-    /// What `BUILD` gave to an object, by the object.
+    /// State that `BUILD` gave to an object, by the object.
     states: HashMap<ValueId, ValueId>,
     /// Everything that lies outside of the pickle, as often as it is named.
     persistent: Words,
@@ -259,7 +259,7 @@ impl Values {
         Ok(ValueId::of(kind::GLOBAL, place))
     }
 
-    /// What calling a class or a function would give.
+    /// Adds the result of calling a class or a function.
     pub(super) fn call(
         &mut self,
         function: ValueId,
@@ -268,7 +268,7 @@ impl Values {
         self.add(kind::CALL, &[function.word(), arguments.word()])
     }
 
-    /// What lies outside of the pickle.
+    /// Adds a reference to data outside of the pickle.
     pub(super) fn outside(&mut self, id: ValueId) -> Result<ValueId, TorchError> {
         let value = self.add(kind::PERSISTENT, &[id.word()])?;
         self.persistent.push(id.word(), &mut self.budget)?;
@@ -285,7 +285,7 @@ impl Values {
         Ok(())
     }
 
-    /// What `BUILD` gave to an object.
+    /// State that `BUILD` gave to an object.
     pub(super) fn state(&self, object: ValueId) -> Option<ValueId> {
         self.states.get(&object).copied()
     }
@@ -366,7 +366,7 @@ impl Values {
         }
     }
 
-    /// What the class or function is that a value names, if it is known.
+    /// Meaning of the class or function that a value names, if it is known.
     pub(super) fn known(&self, id: ValueId) -> Option<Known> {
         match self.get(id) {
             Value::Global(global) => Some(global.known),

@@ -27,13 +27,13 @@ const MEMBER_BYTES: usize = 256;
 /// Bytes of an entry that says in which order the bytes of numbers are.
 const LONGEST_WORD: u64 = 16;
 
-/// Whether a zip archive is one of PyTorch's, and not of NumPy's.
+/// True if a zip archive is one of PyTorch's, and not of NumPy's.
 pub(in super::super) fn is_archive(file: &Arc<dyn ReadAt>, path: &Path) -> bool {
     archive::members(file, path, KIND)
         .is_ok_and(|members| members.iter().any(|member| prefix(&member.name).is_some()))
 }
 
-/// What stands before the name of the pickle, if it is that.
+/// Text before the name of the pickle, if the entry is the pickle.
 fn prefix(name: &str) -> Option<&str> {
     let prefix = name.strip_suffix(PICKLE)?;
     let folder = prefix.strip_suffix('/').unwrap_or(prefix);
@@ -41,7 +41,7 @@ fn prefix(name: &str) -> Option<&str> {
     is_at_top.then_some(prefix)
 }
 
-/// What an archive describes, and where its storages lie.
+/// Reads the objects of an archive, and the positions of its storages.
 pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error> {
     let size = file.size().map_err(|error| Error::io("read", path, error))?;
     let mut budget = Budget::of_file(size);
@@ -102,7 +102,7 @@ fn add_storage(
     Ok(())
 }
 
-/// Where an entry lies that is there, and not compressed.
+/// Position of an entry's bytes, if it exists and is not compressed.
 fn stored(
     contents: &HashMap<String, Option<Content>>,
     name: &str,

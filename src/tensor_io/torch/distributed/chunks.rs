@@ -1,4 +1,4 @@
-//! Whether the chunks of a tensor are all of it, and none lies over another.
+//! Checks that the chunks of a tensor make up all of it, without overlap.
 
 use super::{super::error::TorchError, description::Sharded};
 
@@ -11,7 +11,7 @@ const LEAST_COMPARISONS: u64 = 1 << 22;
 pub(super) struct Comparisons(u64);
 
 impl Comparisons {
-    /// Those of a checkpoint of so many chunks.
+    /// Limit for a checkpoint of `chunks` chunks.
     pub(super) const fn of(chunks: usize) -> Self {
         Self((chunks as u64).saturating_mul(COMPARISONS).saturating_add(LEAST_COMPARISONS))
     }
@@ -45,7 +45,7 @@ pub(super) fn check(tensor: &Sharded, left: &mut Comparisons) -> Result<(), Torc
     }
 }
 
-/// Whether two chunks share elements. They are gone through along the dimension that is cut most
+/// True if two chunks share elements. They are gone through along the dimension that is cut most
 /// often, and each is compared with those that reach into its first index.
 fn overlaps(tensor: &Sharded, left: &mut Comparisons) -> Result<bool, TorchError> {
     let cuts = |dimension: usize| {

@@ -1,6 +1,6 @@
-//! What `.metadata` says, which is a pickle of the classes in PyTorch's
-//! `torch/distributed/checkpoint/metadata.py` and `filesystem.py`. Of these the names are compared,
-//! and nothing is run.
+//! Reader of `.metadata`, which is a pickle of the classes in PyTorch's
+//! `torch/distributed/checkpoint/metadata.py` and `filesystem.py`. Only their names are compared;
+//! nothing is run.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ const MOST_PARTS: usize = 256;
 /// Bytes of the longest name.
 const LONGEST_NAME: usize = 4096;
 
-/// Where an archive lies.
+/// Position of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The file, among those that the description names.
@@ -47,10 +47,10 @@ pub(super) struct Chunk {
 #[derive(Clone, Debug)]
 pub(super) struct Sharded {
     pub(super) name: String,
-    /// What its elements are; or why they cannot be read.
+    /// Type of its elements; or the reason why they cannot be read.
     pub(super) elements: Result<Elements, String>,
     pub(super) shape: Vec<u64>,
-    /// Those that have elements.
+    /// Chunks that have elements.
     pub(super) chunks: Vec<Chunk>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Description {
     pub(super) tensors: Vec<Sharded>,
     /// Everything else, by its name and where it lies.
     pub(super) values: Vec<(String, Place)>,
-    /// What cannot be read, and why.
+    /// Names of entries that cannot be read, with the reasons.
     pub(super) refused: Vec<(String, String)>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn read(mut values: Values, root: ValueId) -> Result<Description, Tor
     Ok(description)
 }
 
-/// Whether a value is an object of a class of PyTorch's.
+/// True if a value is an object of that class of PyTorch's.
 fn is_object_of(values: &Values, id: ValueId, class: &str) -> bool {
     let Value::Call { function, .. } = values.get(id) else { return false };
     let Value::Global(global) = values.get(function) else { return false };
@@ -144,7 +144,7 @@ fn numbers(values: &Values, id: ValueId) -> Option<Vec<u64>> {
     items.next().is_none().then_some(numbers)
 }
 
-/// Where the archives lie: by the name, and of tensors by the first index of the chunk.
+/// Positions of the archives: by the name, and of tensors by the first index of the chunk.
 type Places<'v> = HashMap<(&'v str, Option<Vec<u64>>), Place>;
 
 fn places<'v>(
@@ -297,7 +297,7 @@ fn tensor(
     Ok(Sharded { name: shown, elements, shape, chunks: found })
 }
 
-/// What the elements of a tensor are, out of its properties: a tuple, or attributes.
+/// Element type of a tensor, from its properties: a tuple, or attributes.
 fn elements(values: &Values, entry: ValueId) -> Option<Result<Elements, String>> {
     let state = values.state(field(values, entry, "properties")?)?;
     let named = match values.get(state) {

@@ -204,7 +204,7 @@ impl Read for Joined<'_> {
     }
 }
 
-/// What a block and a chunk have in common.
+/// Intersection of a block and a chunk.
 struct Common {
     /// Its first index in the block.
     begins: Vec<u64>,
@@ -227,7 +227,7 @@ impl Common {
         Some(common)
     }
 
-    /// Where it lies in the file of the chunk.
+    /// Layout of the intersection in the file of the chunk.
     fn part(&self, whole: &Layout, chunk: &Chunk) -> Layout {
         let mut part =
             Layout { begin: whole.begin, element: whole.element, dimensions: Vec::new() };

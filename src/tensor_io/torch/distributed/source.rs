@@ -30,13 +30,14 @@ use crate::{
     ifrt::{DType, Shape},
 };
 
-/// How much larger than its files the tensors of a checkpoint may be, as of one file.
+/// Limit on the size of a checkpoint's tensors, as a multiple of its files; the same as for one
+/// file.
 const MOST_GROWTH: u64 = 16;
 
 /// Bytes that the tensors may have, however small the files.
 const LEAST_GROWTH: u64 = 256 << 20;
 
-/// Where a tensor of the listing is.
+/// Place of a tensor of the listing.
 #[derive(Clone, Copy)]
 enum Entry {
     /// In chunks.

@@ -96,7 +96,7 @@ struct Tensor {
     chunks: Vec<(Vec<u64>, Vec<u64>)>,
 }
 
-/// Where a chunk is said to lie: its file, its first byte, its bytes.
+/// Recorded place of a chunk: its file, its first byte, its length in bytes.
 type Stored = (String, u64, u64);
 
 fn described(tensors: &[Tensor], stored: &[Stored]) -> Vec<u8> {

@@ -1,4 +1,5 @@
-//! What lies between the tensors: values of NumPy's, types, attributes, keys that are no texts.
+//! Tests of leaves other than tensors: values of NumPy's, types, attributes, keys that are no
+//! texts.
 
 use super::*;
 
