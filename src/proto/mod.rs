@@ -2,15 +2,14 @@
 //!
 //! This module **follows the wire and not semver**: a field appears here when a real build starts
 //! to write it. The types of [`crate::ifrt`] are the stable ones; these are for code that nests the
-//! messages in its own. The room knows bytes and fields. It must never know a version, a rule or a
-//! device.
+//! messages in its own. The module knows bytes and fields. It must never know a version, a rule or
+//! a device.
 //!
 //! - `bytes` fields are [`bytes::Bytes`]: decoding from a `Bytes` shares its memory instead of
 //!   copying.
 //! - Map fields are lists of their entries, which are the same bytes: prost would take a field of
-//!   another wire type for an entry. Whoever reads them lets the last entry of a key count; whoever
-//!   writes them sorts, so that the same value always gives the same bytes. (Other writers use hash
-//!   order.)
+//!   another wire type for an entry. Readers let the last entry of a key count; writers sort, so
+//!   that the same value always gives the same bytes. (Other writers use hash order.)
 //! - Fields are written in the order of their numbers, as the C++ writer does. The generator of
 //!   prost keeps the members of a oneof together; where the numbers of a oneof lie apart
 //!   (`ConcreteShardingProto`: 2 and 5), its members are plain optional fields here.

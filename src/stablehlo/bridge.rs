@@ -1,19 +1,19 @@
-//! Whoever else can write a program for an older reader.
+//! The interface to a converter outside of this library.
 
 use std::fmt;
 
 use super::StableHloVersion;
 
-/// Writes programs for older readers by means of its own: a framework that is at least as new as
-/// the program, in a process of its own.
+/// A converter of programs for older readers: a framework that is at least as new as the program,
+/// in a process of its own.
 ///
-/// Implementations are called from several threads at a time, with bytes of strangers. They bound
-/// the time that they take.
+/// Implementations are called from several threads at a time, with untrusted bytes. They limit
+/// their own time.
 pub trait ProgramBridge: fmt::Debug + Send + Sync {
-    /// The program, which is of `version`, for a reader of `target`.
+    /// Converts the program, which is of `version`, for a reader of `target`.
     ///
     /// # Errors
-    /// In words for whoever sent the program: what was found, what was expected, what to do.
+    /// A message for the sender of the program: what was found, what was expected, what to do.
     fn write_for(
         &self,
         program: &[u8],

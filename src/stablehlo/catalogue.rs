@@ -1,4 +1,4 @@
-//! Which version brought which operation, type and attribute of VHLO.
+//! Catalogue of VHLO's operations, types and attributes, with the version that introduced each.
 //!
 //! Names and numbers are StableHLO's (`VhloOps.td`, `VhloBytecode.cpp`); 1.21 and 1.22 brought no
 //! new ones.
@@ -185,7 +185,7 @@ pub(super) mod attribute_code {
     pub(in crate::stablehlo) const REPLICA_GROUP_MESH_AXES: u64 = 23;
     pub(in crate::stablehlo) const MESH_AXIS: u64 = 24;
     pub(in crate::stablehlo) const MESH: u64 = 25;
-    /// What only attributes of groups are made of.
+    /// Attributes that occur only as parts of group attributes.
     pub(in crate::stablehlo) const PARTS_OF_MESHES: [u64; 4] =
         [SUB_AXIS, AXIS_REFERENCE, MESH_AXIS, MESH];
 }

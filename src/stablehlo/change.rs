@@ -1,10 +1,10 @@
-//! What is written in another way for an older reader.
+//! Changes to a program's bytes for an older reader.
 
 use std::collections::BTreeSet;
 
 use super::{StableHloVersion, mesh::ReplicaGroups};
 
-/// How an older version says the same.
+/// A change by which an older version expresses the same.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// Versions from this one on need no change.
@@ -12,14 +12,14 @@ pub(super) struct Change {
     pub(super) what: What,
 }
 
-/// What changes in the tables of a file.
+/// The change in the tables of a file.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// The operation of that number has another name, and one attribute less.
     Rename {
         operation: usize,
         to: &'static str,
-        /// Of which properties the attribute at the place is left out.
+        /// Indices of properties from which the attribute at the place is removed.
         properties: BTreeSet<usize>,
         left_out: Option<usize>,
     },

@@ -1,4 +1,4 @@
-//! Which programs the clients of a proxy send.
+//! Versions of the programs that the proxy's clients send.
 
 use super::StableHloVersion;
 
@@ -13,8 +13,8 @@ pub struct ProxyClient {
 }
 
 impl ProxyClient {
-    /// Those that were measured, oldest first. What a client writes depends on its release alone,
-    /// not on the server.
+    /// Measured clients, oldest first. The version of their programs depends on the client's
+    /// release alone, not on the server.
     pub const KNOWN: [Self; 6] = [
         Self::new("jaxlib-0.8.0", StableHloVersion::new(1, 10, 9)),
         Self::new("jaxlib-0.9.1", StableHloVersion::new(1, 13, 1)),
@@ -28,7 +28,7 @@ impl ProxyClient {
         Self { release, writes }
     }
 
-    /// How its programs reach a plug-in that reads up to `reader`.
+    /// Way by which its programs reach a plug-in that reads up to `reader`.
     pub fn passage(&self, reader: StableHloVersion) -> Passage {
         if self.writes.release() <= reader.release() {
             Passage::AsTheyAre
@@ -42,17 +42,15 @@ impl ProxyClient {
     }
 }
 
-/// How the programs of a client reach a plug-in.
+/// Way by which the programs of a client reach a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Passage {
     /// The plug-in knows all that can be in them.
     AsTheyAre,
-    /// What the plug-in does not know in them is written anew, as far as the older version can say
-    /// it.
+    /// New features of the program are rewritten, where the older version can express them.
     Rewritten,
-    /// What the plug-in does not know in them only a [`ProgramBridge`](super::ProgramBridge) can
-    /// write.
+    /// New features of the program need a [`ProgramBridge`](super::ProgramBridge).
     Bridged,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a program, or with writing it for an older reader.
+//! Errors of programs, and of their conversion for an older reader.
 
 use super::{Need, StableHloVersion};
 
@@ -17,7 +17,7 @@ pub enum StableHloError {
         "the program {found}; expected a portable artifact of StableHLO: MLIR bytecode whose producer is StableHLO_vX.Y.Z"
     )]
     NoArtifact {
-        /// What they are.
+        /// First bytes of the file.
         found: String,
     },
     /// The bytecode is older or newer than the encoding that is known here.
@@ -31,12 +31,12 @@ pub enum StableHloError {
     /// The bytes contradict themselves.
     #[error("the bytecode is damaged at byte {at}: expected {expected}")]
     Malformed {
-        /// Where.
+        /// Position in bytes.
         at: usize,
-        /// What should be there.
+        /// Expected contents.
         expected: &'static str,
     },
-    /// Nobody knows here how an older version says it.
+    /// The conversion to such an old version is not known here.
     #[error(
         "programs are written for StableHLO {oldest} or later here, and {target} is wanted; use a reader of at least {oldest}",
         oldest = StableHloVersion::OLDEST_TARGET
@@ -55,7 +55,7 @@ pub enum StableHloError {
         version: StableHloVersion,
         /// The version that was asked for.
         target: StableHloVersion,
-        /// What it cannot say.
+        /// Features that it cannot express.
         needs: Vec<Need>,
     },
     /// The bridge could not write it either.

@@ -50,7 +50,7 @@ pub(super) struct MeshSymbols<'f, 'a> {
 }
 
 impl<'f, 'a> MeshSymbols<'f, 'a> {
-    /// Of these operations.
+    /// The meshes of these operations.
     pub(super) fn new(file: &'f Bytecode<'a>, operations: &[Operation]) -> Self {
         let mut by_name = HashMap::new();
         for operation in operations {

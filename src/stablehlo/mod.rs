@@ -1,16 +1,16 @@
-//! Programs in StableHLO: which versions read one, and writing one for an older reader.
+//! Programs in StableHLO: the versions that read one, and conversion for an older reader.
 //!
 //! A program travels as a portable artifact: MLIR bytecode in the dialect VHLO, whose producer
-//! names a version. The number alone decides nothing: a reader takes what is newer than itself as
-//! long as it knows every operation, type and attribute in it. [`Program`] reads which of these a
-//! program has, says from which version on they are known, and writes the program for an older
-//! reader where the older version can say the same. What it cannot write, a [`ProgramBridge`] may.
+//! names a version. The number alone decides nothing: a reader accepts a program newer than itself
+//! as long as it knows every operation, type and attribute in it. [`Program`] reads which of these
+//! a program has, says from which version on they are known, and writes the program for an older
+//! reader where the older version can express the same. A [`ProgramBridge`] may convert the others.
 //!
 //! Rules: StableHLO's log of versions and its conversions between them (`VhloDialect.td`,
 //! `VhloToVersion.cpp`, the expansion of mesh axes), MLIR's description of its bytecode; held
 //! against the real serializers of jaxlib.
 //!
-//! The room must never know who sends programs or who compiles them. It reads bytes of strangers:
+//! The module must never know who sends programs or who compiles them. It reads untrusted bytes:
 //! time and memory are linear in their number, and nothing recurses.
 
 mod bridge;

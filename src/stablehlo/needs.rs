@@ -1,4 +1,4 @@
-//! What a program has that came after the oldest version for which programs are written.
+//! Features of a program that came after the oldest version for which programs are written.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// What it is: `operation vhlo.composite_v2`.
+    /// Name of the feature: `operation vhlo.composite_v2`.
     pub fn feature(&self) -> &str {
         &self.feature
     }
@@ -23,12 +23,12 @@ impl Need {
         self.since
     }
 
-    /// Whether an older version says the same in another way, which is known here.
+    /// True if an older version expresses the same in another way, which is known here.
     pub fn is_rewritable(&self) -> bool {
         self.is_rewritable
     }
 
-    /// Whether a reader of that version knows it.
+    /// True if a reader of that version knows it.
     pub(super) fn is_known_to(&self, version: StableHloVersion) -> bool {
         self.since.is_some_and(|since| since <= version)
     }

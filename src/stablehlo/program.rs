@@ -1,4 +1,4 @@
-//! What a program has, and from which version on it can be read.
+//! A program with its features, and the versions that can read it.
 
 use std::{
     borrow::Cow,
@@ -15,7 +15,7 @@ use super::{
     rewrite,
 };
 
-/// A bridge may answer with so many times the bytes that it was given.
+/// Limit on the length of a bridge's answer, as a multiple of the bytes that it was given.
 const LONGEST_ANSWER: usize = 16;
 
 /// A program, read as far as it takes to know who can read it.
@@ -102,7 +102,7 @@ impl<'a> Program<'a> {
         self.file.version
     }
 
-    /// What it has that came after [`StableHloVersion::OLDEST_TARGET`], or that is not known here.
+    /// Features that came after [`StableHloVersion::OLDEST_TARGET`], or that are not known here.
     pub fn needs(&self) -> &[Need] {
         &self.needs
     }
@@ -173,7 +173,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// How the version before says an operation, if all uses of it can be said.
+    /// Earlier form of an operation, if all its uses can be expressed in it.
     fn renamed(&self, operation: usize, name: &str, uses: &Uses, survey: &Survey) -> Option<What> {
         let (to, left_out) = match name {
             "composite_v2" if uses.most_regions == 0 => ("composite_v1", None),
@@ -194,7 +194,7 @@ impl<'a> Program<'a> {
                 left_out.holds_in(&self.file, self.file.properties.get(index)?).then_some(())?;
                 properties.insert(index);
             }
-            // An operation without properties has its attributes where nobody looked.
+            // An operation without properties has its attributes in a dictionary that was not read.
             uses.always_has_properties.then_some(())?;
         }
         let left_out = left_out.map(|left_out| left_out.place);
@@ -270,12 +270,12 @@ fn named(what: &str, code: Option<u64>) -> String {
     }
 }
 
-/// A name of strangers, as long as names of operations are.
+/// A name from an untrusted program, cut to the length of operations' names.
 fn shortened(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
-/// What the uses of an operation have in common.
+/// Common facts about the uses of an operation.
 #[derive(Clone, Debug)]
 struct Uses {
     most_regions: u64,
@@ -284,12 +284,12 @@ struct Uses {
     properties: BTreeSet<u64>,
 }
 
-/// What one walk over the operations finds.
+/// Result of one walk over the operations.
 #[derive(Clone, Debug, Default)]
 struct Survey {
     /// By the number of the name; of operations in the dialect of portable artifacts.
     operations: BTreeMap<usize, Uses>,
-    /// Which operation has these properties; nothing if several have them.
+    /// Owner of each set of properties; `None` if several operations have it.
     owners: BTreeMap<u64, Option<usize>>,
     /// Operations that may give a mesh its name.
     meshes: Vec<Operation>,
@@ -327,7 +327,7 @@ impl Survey {
 
 /// An attribute among the properties of an operation that the older form does not have.
 struct LeftOut {
-    /// How many attributes the newer form has.
+    /// Number of attributes in the newer form.
     count: usize,
     place: usize,
     /// Code and rest of the attribute where it says no more than the older form.
@@ -340,7 +340,7 @@ impl LeftOut {
     const DYNAMIC_ROOT: Self =
         Self { count: 3, place: 1, neutral: (attribute_code::BOOLEAN, &[1]) };
 
-    /// Whether these are the properties of the newer form, and the attribute says nothing.
+    /// True if these are the properties of the newer form, and the attribute has its default.
     fn holds_in(&self, file: &Bytecode<'_>, properties: &[u8]) -> bool {
         let Some(attributes) = attributes_of(properties) else { return false };
         let left_out = attributes.get(self.place).and_then(|left| file.attribute(*left, VHLO));

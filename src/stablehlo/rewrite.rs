@@ -111,7 +111,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         }
     }
 
-    /// Whether a string is the name of one operation, and surely nothing else.
+    /// True if a string is the name of one operation, and surely not used for anything else.
     fn is_only_a_name(&self, string: usize) -> bool {
         let file = self.file;
         let names = self.operation_names.iter().filter(|entry| entry.name == string).count();

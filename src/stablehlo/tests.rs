@@ -1,4 +1,4 @@
-//! What is written here, held against what jaxlib 0.12.0.1 wrote of the same programs.
+//! Comparison of converted programs with those that jaxlib 0.12.0.1 wrote.
 
 use std::{borrow::Cow, sync::Mutex};
 
@@ -125,7 +125,7 @@ fn what_an_older_version_cannot_say_is_refused_by_name() {
     let error = program.written_for(OLD).unwrap_err().to_string();
     assert!(error.contains("vhlo.all_deduce_v9 (unknown here)"), "{error}");
     assert!(error.contains("is of StableHLO 1.16.3"), "{error}");
-    // A mesh that nobody named is not guessed.
+    // A mesh without a name is not guessed.
     let nameless = renamed(b"stablehlo.mesh\0", b"stablehlo.nest\0");
     let program = Program::read(&nameless).unwrap();
     assert_eq!(program.lowest_rewritten(), Some(version("1.16.0")));
@@ -266,7 +266,7 @@ fn nesting_and_counts_of_any_size_take_no_stack_and_no_memory() {
         bytes
     };
     assert!(matches!(Program::read(&file(&operations)), Err(StableHloError::Malformed { .. })));
-    // So many operands.
+    // An operation with a huge number of operands.
     let greedy = [2, 1, 4, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255];
     assert!(Program::read(&file(&greedy)).is_err());
 }

@@ -3,6 +3,7 @@
 //! A plan is a walk of runs: contiguous bytes of one piece, with their targets. Whole arrays are
 //! the trivial walk, one run a piece. The stretches that are read follow from the runs: windows of
 //! whole chunks, each named once, small neighbours together with the bytes between them.
+
 use std::ops::Range;
 
 use super::open_state::OpenState;

@@ -15,7 +15,7 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes, at }
     }
 
-    /// Where the next byte is in the file.
+    /// Position of the next byte in the file.
     pub(in crate::stablehlo) fn at(&self) -> usize {
         self.at
     }

@@ -9,7 +9,7 @@ use crate::stablehlo::StableHloError;
 /// An operation, without its regions.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::stablehlo) struct Operation {
-    /// Which of the names of operations.
+    /// Index into the names of operations.
     pub(in crate::stablehlo) name: usize,
     /// The attributes beside the properties, as a dictionary.
     pub(in crate::stablehlo) attributes: Option<u64>,
@@ -18,7 +18,7 @@ pub(in crate::stablehlo) struct Operation {
     pub(in crate::stablehlo) regions: u64,
 }
 
-/// How many of each the file has; an operation refers to no others.
+/// Number of entries of each table in the file; an operation refers to no others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) names: usize,
@@ -26,7 +26,7 @@ pub(super) struct Limits {
     pub(super) properties: usize,
 }
 
-/// What an operation has, as bits of a byte.
+/// Parts of an operation, as bits of a byte.
 mod has {
     pub(super) const ATTRIBUTES: u8 = 1;
     pub(super) const RESULTS: u8 = 2;
@@ -37,7 +37,8 @@ mod has {
     pub(super) const PROPERTIES: u8 = 0x40;
 }
 
-/// What is left to read; the walk keeps its own stack, since files nest as deep as they like.
+/// Nested parts that are left to read; the walk keeps its own stack, because a file's nesting has
+/// no limit.
 enum Open {
     Regions {
         left: u64,
@@ -101,7 +102,7 @@ pub(super) fn walk(
     if cursor.is_empty() { Ok(()) } else { cursor.error("the end of the operations") }
 }
 
-/// Where the section of regions ends, which begins here.
+/// Position of the end of the section of regions that begins here.
 fn section_end(cursor: &mut Cursor<'_>) -> Result<usize, StableHloError> {
     let (kind, _, length) = Section::read_head(cursor)?;
     if kind != SectionKind::Operations || length > cursor.rest().len() {

@@ -17,7 +17,7 @@ pub(in crate::stablehlo) enum SectionKind {
 }
 
 impl SectionKind {
-    /// What large constants lie in.
+    /// The section of resources, which has large constants.
     pub(in crate::stablehlo) const RESOURCES: Self = Self::Other(5);
 
     fn of(number: u8) -> Self {

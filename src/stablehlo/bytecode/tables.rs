@@ -17,7 +17,7 @@ const LONGEST_PRODUCER: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::stablehlo) struct OperationName {
     pub(in crate::stablehlo) dialect: usize,
-    /// Which string.
+    /// Index of the string.
     pub(in crate::stablehlo) name: usize,
     pub(in crate::stablehlo) is_registered: bool,
 }
@@ -26,7 +26,7 @@ pub(in crate::stablehlo) struct OperationName {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::stablehlo) struct Entry<'a> {
     pub(in crate::stablehlo) dialect: usize,
-    /// Whether the dialect wrote it in an encoding of its own; else it is text.
+    /// True if the dialect wrote it in an encoding of its own; else it is text.
     pub(in crate::stablehlo) is_encoded: bool,
     pub(in crate::stablehlo) contents: Cursor<'a>,
 }
@@ -39,7 +39,7 @@ pub(in crate::stablehlo) struct Bytecode<'a> {
     pub(in crate::stablehlo) sections: Vec<Section<'a>>,
     /// Without the zero at the end of each.
     pub(in crate::stablehlo) strings: Vec<&'a [u8]>,
-    /// Which string names each dialect.
+    /// Index of each dialect's name among the strings.
     pub(in crate::stablehlo) dialects: Vec<usize>,
     /// The bytes of the section of dialects before its operations.
     pub(in crate::stablehlo) dialect_names: &'a [u8],
