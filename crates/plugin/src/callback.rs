@@ -18,8 +18,8 @@ pub struct HostCallback {
     counters: Arc<Counters>,
 }
 
-// SAFETY: the C API has streams run these functions on threads of their own; whoever makes the
-// value promises it (see `new`).
+// SAFETY: the C API has streams run these functions on threads of their own; the caller of `new`
+// promises it.
 unsafe impl Send for HostCallback {}
 
 impl HostCallback {

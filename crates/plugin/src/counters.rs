@@ -18,19 +18,19 @@ impl Counter {
         self.destroyed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many were created.
+    /// Number of objects created.
     #[must_use]
     pub fn created(&self) -> u64 {
         self.created.load(Ordering::Relaxed)
     }
 
-    /// How many were destroyed.
+    /// Number of objects destroyed.
     #[must_use]
     pub fn destroyed(&self) -> u64 {
         self.destroyed.load(Ordering::Relaxed)
     }
 
-    /// How many are alive.
+    /// Number of living objects.
     #[must_use]
     pub fn live(&self) -> u64 {
         let destroyed = self.destroyed();
@@ -38,7 +38,7 @@ impl Counter {
     }
 }
 
-/// What a host created and destroyed through one registration of a plug-in.
+/// Counters of the objects that a host created and destroyed through one registration of a plug-in.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Platforms: one a registration.

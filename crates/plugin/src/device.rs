@@ -1,4 +1,4 @@
-//! What an author implements.
+//! The traits that an author implements.
 //!
 //! A device that only holds memory implements [`MemoryDevice`](crate::MemoryDevice), which is safe,
 //! and lets [`Queued`](crate::Queued) do the rest. A device with streams of its own implements
@@ -47,23 +47,23 @@ pub trait Platform: Send + Sync + Sized + 'static {
     /// Whatever kept the plug-in from opening it.
     fn create_device(&self, ordinal: u32) -> Result<Self::Device>;
 
-    /// What the host is told about the platform as a whole.
+    /// Settings of the platform as a whole.
     fn settings(&self) -> Settings {
         Settings::default()
     }
 }
 
-/// What a host is told about a platform as a whole.
+/// Settings of a platform as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Whether host and devices can share addresses: whether [`Device::allocate_unified`] works.
+    /// True if host and devices can share addresses, so that [`Device::allocate_unified`] works.
     pub unified_memory: bool,
     /// Who manages device memory.
     pub allocator: Allocator,
-    /// Which layout the C structs have. `None`: the one that the host's sizes point to, and the
-    /// newest if they point to none.
+    /// Layout of the C structs. `None`: the one that the host's sizes indicate, and the newest if
+    /// they indicate none.
     pub layout: Option<&'static serdes_abi::Layout>,
-    /// Counts what the host creates and destroys, for whoever keeps the other end.
+    /// Counters of the objects that the host creates and destroys, shared with the author.
     pub counters: Arc<Counters>,
 }
 
@@ -76,13 +76,13 @@ pub enum Allocator {
     Custom,
     /// The host, by best fit with coalescing over a few large allocations.
     BestFit {
-        /// Whether the host should take memory by and by instead of nearly all of it at the first
+        /// True if the host should take memory on demand instead of nearly all of it at the first
         /// use.
         growth: bool,
     },
 }
 
-/// What a device says of itself. Texts end at their first NUL byte.
+/// Description of a device. Texts end at their first NUL byte.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
     /// Name of the hardware.
@@ -99,7 +99,7 @@ pub struct Description {
     pub gflops: Option<f64>,
 }
 
-/// How far an event has come.
+/// State of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventState {
     /// The work before the event is not done.
@@ -138,7 +138,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Two points in a stream, and the time between them.
     type Timer: Send + Sync + 'static;
 
-    /// What the device says of itself. Asked once, when the device is opened.
+    /// Description of the device. Asked once, when the device is opened.
     fn description(&self) -> Description {
         Description::default()
     }
@@ -192,7 +192,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
         dependent: &Self::Stream,
         other: &Self::Stream,
     ) -> Result<()>;
-    /// How the stream's work came out so far, without waiting.
+    /// State of the stream's work so far, without waiting.
     ///
     /// # Errors
     /// The stream's first failure.
@@ -203,7 +203,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever kept the device from it.
     fn create_event(&self) -> Result<Self::Event>;
-    /// How far the event has come.
+    /// State of the event.
     fn event_state(&self, event: &Self::Event) -> EventState;
     /// Puts the event behind what the stream has now. An event that was recorded before forgets
     /// that.

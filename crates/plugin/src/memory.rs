@@ -1,9 +1,9 @@
 //! Memory as a plug-in meets it: what it hands out, and what it is asked to copy.
 //!
-//! Whoever allocates writes an [`Allocation`], which is only numbers. What comes back through the C
-//! API for a copy is a [`DeviceMemory`], a [`HostSource`] or a [`HostTarget`]: values that safe
-//! code cannot make, because each is the host's promise that the bytes are there until the
-//! operation is done.
+//! The author's allocator writes an [`Allocation`], which is only numbers. The arguments of a copy
+//! that come back through the C API are a [`DeviceMemory`], a [`HostSource`] or a [`HostTarget`]:
+//! values that safe code cannot make, because each is the host's promise that the bytes are there
+//! until the operation is done.
 
 use std::{ffi::c_void, ptr};
 
@@ -11,7 +11,7 @@ use serdes_abi::SP_DeviceMemoryBase;
 
 use crate::{Result, Status};
 
-/// What a host asks for.
+/// A host's request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocationRequest {
     /// Bytes wanted; may be 0, which is not a failure.
@@ -110,7 +110,7 @@ impl DeviceMemory {
         Ok(unsafe { Self::from_raw(memory.opaque, size, memory.payload) })
     }
 
-    /// What [`Allocation::opaque`] said, plus the offset of this part.
+    /// Value of [`Allocation::opaque`], plus the offset of this part.
     #[must_use]
     pub fn opaque(&self) -> *mut c_void {
         self.opaque
@@ -129,7 +129,7 @@ impl DeviceMemory {
         self.size
     }
 
-    /// What [`Allocation::payload`] said.
+    /// Value of [`Allocation::payload`].
     #[must_use]
     pub fn payload(&self) -> u64 {
         self.payload
@@ -164,7 +164,7 @@ impl HostSource {
     /// Names host memory to read.
     ///
     /// # Safety
-    /// `size` bytes from `start` can be read, and nobody writes them, until the operation that gets
+    /// `size` bytes from `start` can be read, and are not written, until the operation that gets
     /// the value is done, on any thread. `start` may be anything if `size` is 0.
     #[must_use]
     pub unsafe fn from_raw(start: *const c_void, size: usize) -> Self {
@@ -190,13 +190,13 @@ impl HostSource {
         self.size
     }
 
-    /// Whether it has no bytes.
+    /// True if it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// Where it begins.
+    /// Address of the first byte.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.start
@@ -208,8 +208,9 @@ impl HostSource {
     /// `OUT_OF_RANGE` if they do not all lie inside.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         check_range(self.size, offset, bytes.len())?;
-        // SAFETY: the range lies in what `from_raw` promises to be readable; `bytes` is ours alone,
-        // so it cannot overlap what the host promises that nobody writes.
+        // SAFETY: the range lies within the memory that `from_raw` promises to be readable; `bytes`
+        // is borrowed exclusively, so that it cannot overlap memory that the host promises not to
+        // be written.
         unsafe {
             ptr::copy_nonoverlapping(self.start.add(offset), bytes.as_mut_ptr(), bytes.len())
         };
@@ -243,9 +244,9 @@ impl HostTarget {
     /// Names host memory to write.
     ///
     /// # Safety
-    /// `size` bytes from `start` can be written, and nobody else reads or writes them, until the
-    /// operation that gets the value is done, on any thread. `start` may be anything if `size` is
-    /// 0.
+    /// `size` bytes from `start` can be written, and are neither read nor written by others, until
+    /// the operation that gets the value is done, on any thread. `start` may be anything if `size`
+    /// is 0.
     #[must_use]
     pub unsafe fn from_raw(start: *mut c_void, size: usize) -> Self {
         Self { start: start.cast(), size }
@@ -270,19 +271,19 @@ impl HostTarget {
         self.size
     }
 
-    /// Whether it has no bytes.
+    /// True if it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// Where it begins.
+    /// Address of the first byte.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.start
     }
 
-    /// Where it begins.
+    /// Address of the first byte.
     #[must_use]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start
@@ -294,8 +295,8 @@ impl HostTarget {
     /// `OUT_OF_RANGE` if they do not all fit.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         check_range(self.size, offset, bytes.len())?;
-        // SAFETY: the range lies in what `from_raw` promises to be writable and nobody else's, so
-        // it does not overlap `bytes`.
+        // SAFETY: the range lies within the memory that `from_raw` promises to be writable and
+        // exclusive, so that it does not overlap `bytes`.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len()) };
         Ok(())
     }

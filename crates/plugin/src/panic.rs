@@ -20,7 +20,7 @@ pub(crate) fn contain<T>(code: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Drops a value of the author's; a panic in its destructor ends here.
 pub(crate) fn contain_drop<T>(value: T) {
-    // A failing destructor has nobody to report to: the C functions that destroy return nothing.
+    // A failing destructor cannot report it: the C functions that destroy return nothing.
     let _ = contain(|| {
         drop(value);
         Ok(())

@@ -1,13 +1,13 @@
 //! A stream in software: work that runs in order on a thread of its own, while the caller goes on.
 //!
 //! This file knows nothing of devices, memory or the C API. It guarantees: tasks of one queue run
-//! one after another, in the order of their submission; a task's effects are visible to whoever
-//! waited for it; after a failure, work is skipped and the failure stays; dropping a queue runs
-//! what was submitted first.
+//! one after another, in the order of their submission; a task's effects are visible to every
+//! thread that waited for it; after a failure, work is skipped and the failure stays; dropping a
+//! queue runs what was submitted first.
 //!
 //! The thread starts with the first task that needs it and sleeps while there is nothing to do, so
 //! that an idle queue costs no time. A short task on an idle queue runs on the caller's thread:
-//! waking another thread takes longer than copying a few kilobytes, and nobody can tell the
+//! waking another thread takes longer than copying a few kilobytes, and the caller sees no
 //! difference.
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ const STACK_BYTES: usize = 1 << 20;
 /// A task: is told how the queue's earlier work came out, and answers for itself.
 type Task = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
 
-/// Where a task may run.
+/// Permitted threads of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsOn {
     /// On the caller's thread if the queue is idle: for what is short and never blocks.
@@ -53,7 +53,7 @@ struct QueueState {
     submitted: u64,
     /// Number of tasks ever done. Tasks run in order, so this says which.
     completed: u64,
-    /// Whether a task runs now, on whichever thread.
+    /// True while a task runs, on whichever thread.
     busy: bool,
     /// Number of threads in `wait`.
     waiters: usize,
@@ -247,7 +247,7 @@ impl Queue {
         self.inner.wait()
     }
 
-    /// How the queue stands now, without waiting.
+    /// State of the queue, without waiting.
     ///
     /// # Errors
     /// The queue's failure.
@@ -297,7 +297,7 @@ impl QueueWatch {
         self.inner.wait()
     }
 
-    /// Whether the queue is gone.
+    /// True if the queue is gone.
     pub(crate) fn is_gone(&self) -> bool {
         lock(&self.inner.state).closing
     }
@@ -319,7 +319,7 @@ impl Fence {
         self.passed.notify_all();
     }
 
-    /// How the work before the fence came out, if it is done.
+    /// Outcome of the work before the fence, if it is done.
     pub(crate) fn outcome(&self) -> Option<Result<()>> {
         lock(&self.outcome).clone()
     }

@@ -64,14 +64,14 @@ pub struct QueuedStream {
 
 /// An event of a [`Queued`] device.
 pub struct QueuedEvent {
-    /// Where it was last recorded.
+    /// Fence of its last record.
     fence: Mutex<Option<crate::sync::Arc<Fence>>>,
 }
 
 /// A timer of a [`Queued`] device.
 pub struct QueuedTimer {
     times: Arc<Mutex<Times>>,
-    /// Where its stop was last put.
+    /// Fence of its last stop.
     stop: Mutex<Option<crate::sync::Arc<Fence>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What an operation of a plug-in came to.
+//! Results of a plug-in's operations.
 
 use std::{ffi::CString, fmt};
 

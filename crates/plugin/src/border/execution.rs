@@ -71,7 +71,7 @@ unsafe fn give<T, H>(target: *mut *mut H, value: T, name: &str, counter: &Counte
     let written = unsafe { write_out(target, handle.cast::<H>(), name) };
     match written {
         Ok(()) => counter.created_one(),
-        // SAFETY: made above and given to nobody.
+        // SAFETY: made above and not handed out.
         Err(_) => contain_drop(unsafe { Box::from_raw(handle) }),
     }
     written
@@ -81,7 +81,7 @@ unsafe fn give<T, H>(target: *mut *mut H, value: T, name: &str, counter: &Counte
 ///
 /// # Safety
 /// `device` is NULL or a live device of this platform. The handle is NULL, or `give` made it from a
-/// `T`, it was not taken before, and nobody uses it any more.
+/// `T`, it was not taken before, and is no longer used.
 unsafe fn take<P: Platform, T>(
     device: *const SP_Device,
     handle: *mut T,

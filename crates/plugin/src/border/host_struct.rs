@@ -1,4 +1,4 @@
-//! Which layout a host has, and writing our structs into its.
+//! Structs of a host: detection of their layout, and writing this crate's structs into them.
 //!
 //! We fill the newest structs, which have types; what a host gets is what its layout and ours
 //! share, field by field, by name.
@@ -41,7 +41,7 @@ impl HostStruct {
         Self { start, layout, room }
     }
 
-    /// Whether there is room for the whole announced part of the layout.
+    /// True if there is room for the whole announced part of the layout.
     pub(crate) fn is_whole(&self) -> bool {
         self.room >= self.layout.struct_size
     }
@@ -51,7 +51,7 @@ impl HostStruct {
         self.room
     }
 
-    /// Whether there is room for the field.
+    /// True if there is room for the field.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.layout.field(field).is_some_and(|field| field.end() <= self.room)
     }
@@ -60,8 +60,8 @@ impl HostStruct {
     ///
     /// # Safety
     /// `source` points to a struct that `source_layout` describes, all fields initialised; fields
-    /// of one name have one type in both. The struct is still the host's struct, and nobody else
-    /// touches it.
+    /// of one name have one type in both. The struct is still the host's struct, and is borrowed
+    /// exclusively.
     pub(crate) unsafe fn fill(&self, source: *const u8, source_layout: &StructLayout) {
         for field in source_layout.fields.iter().filter(|field| field.name != "struct_size") {
             let Some(target) = self.layout.field(field.name) else { continue };
@@ -87,7 +87,7 @@ impl HostStruct {
     ///
     /// # Safety
     /// The field has type `T` in every layout that has it. The struct is still the host's struct,
-    /// and nobody else touches it.
+    /// and is borrowed exclusively.
     pub(crate) unsafe fn set<T>(&self, field: &str, value: T) {
         if let Some(target) = self.layout.field(field)
             && target.end() <= self.room

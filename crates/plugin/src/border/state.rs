@@ -14,7 +14,7 @@ use crate::{
     panic::contain,
 };
 
-/// What a registered platform is to us; `SP_Platform.ext` points to it.
+/// State of a registered platform; `SP_Platform.ext` points to it.
 pub(super) struct RegisteredPlatform<P> {
     pub(super) platform: P,
     pub(super) settings: Settings,
@@ -25,13 +25,13 @@ pub(super) struct RegisteredPlatform<P> {
 }
 
 impl<P> RegisteredPlatform<P> {
-    /// Whether the layout is the one that was asked for, whatever the host's sizes say.
+    /// True if the layout is the one that the author chose, whatever the host's sizes say.
     pub(super) fn is_layout_forced(&self) -> bool {
         self.settings.layout.is_some()
     }
 }
 
-/// What an open device is to us; `SP_Device.device_handle` points to it.
+/// State of an open device; `SP_Device.device_handle` points to it.
 pub(super) struct OpenDevice<P: Platform> {
     pub(super) device: P::Device,
     pub(super) platform: Arc<RegisteredPlatform<P>>,

@@ -185,7 +185,7 @@ impl<P: Plugin> Array<P> {
         })
     }
 
-    /// Where its bytes begin, in the device's own terms.
+    /// Address of its bytes, in the device's own terms.
     ///
     /// # Errors
     /// As [`Self::storage`]; `UNIMPLEMENTED` if the device does not say.
@@ -214,7 +214,7 @@ impl<P: Plugin> Array<P> {
         self.copy_out(bytes.len(), move |storage| storage.read(bytes.start as u64, &mut target))
     }
 
-    /// Where those bytes lie in the device's memory.
+    /// Range of those bytes in the device's memory.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if they are not all inside of the array.
@@ -273,7 +273,7 @@ impl<P: Plugin> Array<P> {
     }
 }
 
-/// Whether bytes go to a device or come from it.
+/// Direction of a copy: to a device or from it.
 #[derive(Clone, Copy)]
 enum Way {
     In,

@@ -13,7 +13,7 @@ pub(super) struct Chunks {
     pub(super) chunk: usize,
     /// Bytes from one to the next.
     pub(super) stride: isize,
-    /// How many there are.
+    /// Number of chunks.
     pub(super) count: usize,
 }
 
@@ -23,8 +23,8 @@ impl Chunks {
         self.chunk.saturating_mul(self.count)
     }
 
-    /// Fails unless the first and the last lie inside of so many bytes of memory, and so all of
-    /// them, and there are so many bytes for them.
+    /// Fails unless the first and the last chunk, and so all of them, lie inside of `memory` bytes,
+    /// and `bytes` is the number of bytes in them.
     fn check(self, memory: usize, bytes: usize) -> Result<()> {
         let reach = isize::try_from(self.count.saturating_sub(1)).ok();
         let reach = reach.and_then(|steps| steps.checked_mul(self.stride));
@@ -101,8 +101,8 @@ impl Chunks {
     pub(super) fn write(self, bytes: &[u8], target: &mut HostTarget) -> Result<()> {
         self.check(target.len(), bytes.len())?;
         let to = target.as_mut_ptr().wrapping_add(self.offset);
-        // SAFETY: all chunks lie in the target, whose bytes can be written and are nobody else's by
-        // its promise, and as many bytes in `bytes`.
+        // SAFETY: all chunks lie in the target, whose bytes can be written and are exclusive by its
+        // promise, and `bytes` has the same number of bytes.
         unsafe {
             self.copy((bytes.as_ptr(), self.chunk.cast_signed()), (to, self.stride));
         }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn chunks_outside_of_memory_are_refused() {
         let bytes = [0_u8; 10];
-        // SAFETY: `bytes` outlives the value, and nobody writes it.
+        // SAFETY: `bytes` outlives the value, and is not written.
         let source = unsafe { HostSource::from_raw(bytes.as_ptr().cast(), 10) };
         let read = |offset, stride, count| {
             let chunks = Chunks { offset, chunk: 2, stride, count };

@@ -23,8 +23,8 @@ pub(super) type DeviceOf<P> = <<P as Plugin>::Client as Client>::Device;
 pub(super) type MemoryOf<P> = <DeviceOf<P> as Device>::Memory;
 pub(super) type BufferOf<P> = <MemoryOf<P> as Memory>::Buffer;
 
-/// Copies of up to this many bytes are done by whoever asks for them, if the device has nothing
-/// else to do: it takes longer to wake a thread.
+/// Largest copy in bytes that is done on the calling thread, if the device has nothing else to do:
+/// it takes longer to wake a thread.
 pub(super) const INLINE_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 32 << 10 };
 
 /// A client with what was asked of it.
@@ -48,14 +48,14 @@ pub(super) struct OpenDevice<P: Plugin> {
     pub(super) index: usize,
     pub(super) local_hardware_id: i32,
     pub(super) kind: String,
-    /// What people are shown.
+    /// Text for people.
     pub(super) text: String,
     pub(super) attributes: NamedValues,
     /// The place of its first memory among the client's, and how many it has.
     pub(super) memories: Range<usize>,
-    /// What goes to the device, in order.
+    /// Queue of copies to the device, in order.
     pub(super) writes: Queue,
-    /// What comes from it, in order.
+    /// Queue of copies from the device, in order.
     pub(super) reads: Queue,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct OpenMemory<P: Plugin> {
     pub(super) kind: String,
     /// The same number for memories of one kind.
     pub(super) kind_id: i32,
-    /// What people are shown.
+    /// Text for people.
     pub(super) text: String,
 }
 
@@ -143,7 +143,7 @@ impl<P: Plugin> OpenClient<P> {
         device.ok_or_else(|| Status::internal("there is no such device"))
     }
 
-    /// What says which devices there are: the same for clients of the same devices.
+    /// Identity of the set of devices: the same for clients of the same devices.
     pub(super) fn topology(&self) -> String {
         let mut text = format!("{}\n{}\n", self.platform_name, self.platform_version);
         for device in &self.devices {

@@ -1,5 +1,5 @@
-//! What an author implements: a plug-in, its clients, their devices, the memories of these, and
-//! buffers in them.
+//! The traits that an author implements: a plug-in, its clients, their devices, the memories of
+//! these, and buffers in them.
 
 use std::{ffi::c_void, ptr::NonNull};
 
@@ -10,7 +10,7 @@ use crate::{AllocatorStats, HostSource, HostTarget, Result, Status};
 
 /// A plug-in. The type has no value: a process has it once.
 pub trait Plugin: Send + Sync + Sized + 'static {
-    /// What [`Plugin::create_client`] makes.
+    /// Client that [`Plugin::create_client`] makes.
     type Client: Client;
 
     /// The minor of the C API that the plug-in says it was built with. See [`DEFAULT_MINOR`].
@@ -19,7 +19,7 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// is compiled.
     const MINOR: Minor = DEFAULT_MINOR;
 
-    /// What the plug-in says of itself, such as `stablehlo_current_version`.
+    /// Attributes of the plug-in, such as `stablehlo_current_version`.
     fn attributes() -> Vec<(String, Value)> {
         Vec::new()
     }
@@ -47,7 +47,7 @@ pub trait Client: Send + Sync + 'static {
     /// Its devices.
     type Device: Device;
 
-    /// What kind of devices these are: `cpu`, `cuda`. The name under which users find them.
+    /// Kind of these devices: `cpu`, `cuda`. The name under which users find them.
     fn platform_name(&self) -> &str;
 
     /// The platform's version, in words.
@@ -83,7 +83,7 @@ pub trait Device: Send + Sync + 'static {
     /// Its memories.
     type Memory: Memory;
 
-    /// What kind of device it is, in the vendor's words.
+    /// Kind of the device, in the vendor's words.
     fn kind(&self) -> &str;
 
     /// Its number on this machine; by default its place among the client's devices.
@@ -91,7 +91,7 @@ pub trait Device: Send + Sync + 'static {
         None
     }
 
-    /// What it says of itself. Asked once.
+    /// Attributes of the device. Asked once.
     fn attributes(&self) -> Vec<(String, Value)> {
         Vec::new()
     }
@@ -110,18 +110,18 @@ pub trait Device: Send + Sync + 'static {
 
 /// A memory of a device.
 pub trait Memory: Send + Sync + 'static {
-    /// What is in it.
+    /// Buffer in this memory.
     type Buffer: Buffer;
 
-    /// What kind of memory it is. Frameworks know `device`, `pinned_host` and `unpinned_host`.
+    /// Kind of the memory. Frameworks know `device`, `pinned_host` and `unpinned_host`.
     fn kind(&self) -> &str;
 
-    /// Whether the host reads and writes it as its own.
+    /// True if the host reads and writes it as its own.
     fn is_host(&self) -> bool {
         false
     }
 
-    /// Takes memory of so many bytes, which may be 0. They may be anything.
+    /// Allocates `size` bytes, which may be 0. Their contents may be anything.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is not that much left.
@@ -158,7 +158,7 @@ pub trait Buffer: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Where it begins, in the device's own terms, for users who know them.
+    /// Address of the first byte, in the device's own terms, for users who know them.
     fn address(&self) -> Option<NonNull<c_void>> {
         None
     }

@@ -35,7 +35,7 @@ pub(super) struct Event(Arc<Shared>);
 pub(super) struct Completer(Option<Event>);
 
 thread_local! {
-    /// Whether this thread does the work of a device just now.
+    /// True while this thread does the work of a device.
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -68,7 +68,7 @@ impl Event {
         Self::of(Progress::Done(outcome))
     }
 
-    /// How it came out, if it is done.
+    /// Outcome, if it is done.
     pub(super) fn outcome(&self) -> Option<Result<()>> {
         match &*self.0.lock() {
             Progress::Pending(_) => None,
@@ -113,7 +113,7 @@ impl Event {
 }
 
 impl Completer {
-    /// Says how it came out. Whoever waits goes on, and whoever wanted to be told is.
+    /// Completes the event with its outcome: wakes waiting threads, and calls the listeners.
     pub(super) fn complete(mut self, outcome: Result<()>) {
         if let Some(event) = self.0.take() {
             finish(&event, outcome);
@@ -139,7 +139,8 @@ fn finish(event: &Event, outcome: Result<()>) {
     event.0.done.notify_all();
     if let Progress::Pending(callbacks) = before {
         for callback in callbacks {
-            // One that panics must not keep the others from being called; nobody is told of it.
+            // One that panics must not keep the others from being called; the panic is not
+            // reported.
             let _ = contain(|| {
                 callback(outcome.clone());
                 Ok(())

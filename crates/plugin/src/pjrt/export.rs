@@ -2,8 +2,8 @@
 
 /// Makes the current crate, a cdylib, a PJRT plug-in: defines `GetPjrtApi`.
 ///
-/// A second symbol says in the library's file from which minor on the plug-in takes frameworks, for
-/// whoever judges without loading it.
+/// A second symbol declares, in the library's file, the oldest minor of frameworks that the plug-in
+/// supports, for tools that judge it without loading.
 ///
 /// The argument is a type that implements [`pjrt::Plugin`](crate::pjrt::Plugin).
 ///

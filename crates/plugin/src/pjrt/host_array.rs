@@ -1,4 +1,4 @@
-//! How an array lies in memory of the host, and how its elements get from there into the order of a
+//! Layout of an array in memory of the host, and the conversion of its elements into the order of a
 //! device and back.
 //!
 //! A device has the elements one after another, the last dimension changing fastest, several in a
@@ -47,8 +47,8 @@ impl HostArray {
         Ok(Self { shape, strides, first: 0, extent })
     }
 
-    /// Elements with so many bytes from one to the next, for each dimension; none, or fewer, where
-    /// they go back.
+    /// Elements with the byte strides `strides`, one per dimension; 0 repeats an element, negative
+    /// ones go back.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` unless there is a stride for each dimension, and if the array would be
@@ -97,7 +97,7 @@ impl HostArray {
         self.extent
     }
 
-    /// Whether the bytes are those of a device already.
+    /// True if the bytes are those of a device already.
     pub(super) fn is_as_on_a_device(&self) -> bool {
         !self.shape.element_type().is_packed() && self.is_dense()
     }
@@ -136,7 +136,7 @@ impl HostArray {
             }
             let length = self.pack(piece);
             let piece = piece.get(..length).ok_or_else(outside)?;
-            // SAFETY: `piece` is borrowed, and so is the value for the call: nobody writes there.
+            // SAFETY: `piece` is borrowed, and so is the value for the call: it is not written.
             let piece = unsafe { HostSource::from_raw(piece.as_ptr().cast(), piece.len()) };
             take(place, &piece)
         })
@@ -175,15 +175,15 @@ impl HostArray {
         })
     }
 
-    /// How many elements a piece has, and how many bytes each takes in memory of the host. A piece
-    /// of packed elements fills whole bytes.
+    /// Number of elements in a piece, and bytes of each in memory of the host. A piece of packed
+    /// elements fills whole bytes.
     fn piece(&self) -> (usize, usize) {
         let element = self.shape.element_type().host_bytes();
         ((PIECE_BYTES / element).min(self.shape.elements().next_multiple_of(8)), element)
     }
 
-    /// Calls for every piece of so many elements: its place on the device, its number of elements,
-    /// and where they lie in memory of the host.
+    /// Calls `each` for every piece of `width` elements: its place on the device, its number of
+    /// elements, and their chunks in memory of the host.
     fn pieces(
         &self,
         width: usize,
@@ -204,7 +204,8 @@ impl HostArray {
         Ok(())
     }
 
-    /// How many bytes so many elements, of a byte each where they are packed, take on the device.
+    /// Number of bytes that elements take on the device; `bytes` is their number of bytes on the
+    /// host, one each where they are packed.
     fn packed_bytes(&self, bytes: usize) -> usize {
         match self.shape.element_type().device_bits() {
             bits @ (1 | 2 | 4) => bytes.div_ceil(8 / bits),
@@ -336,8 +337,8 @@ impl<'a> Runs<'a> {
         last.unwrap_or((0, 1))
     }
 
-    /// Goes on by so many in the last outer dimension, but no further than to its end; from there,
-    /// by one in the dimension before.
+    /// Advances by `by` in the last outer dimension, but no further than to its end; from there, by
+    /// one in the dimension before.
     fn step(&mut self, by: i64) {
         let outer = self.place.len();
         let mut by = by;

@@ -9,7 +9,7 @@ use crate::{Result, Status};
 /// Most dimensions that an array can have: far more than any framework makes.
 const MOST_DIMENSIONS: usize = 256;
 
-/// What an array is made of, and how many elements it has in each dimension.
+/// Element type of an array, and its number of elements in each dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     element_type: ElementType,
@@ -56,31 +56,31 @@ impl Shape {
         Ok(Self { element_type, dimensions, elements })
     }
 
-    /// What the elements are.
+    /// Type of the elements.
     #[must_use]
     pub fn element_type(&self) -> ElementType {
         self.element_type
     }
 
-    /// How many elements there are in each dimension, none of them negative.
+    /// Number of elements in each dimension, none of them negative.
     #[must_use]
     pub fn dimensions(&self) -> &[i64] {
         &self.dimensions
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     #[must_use]
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// How many bytes the elements take in memory of the host, one after another.
+    /// Number of bytes of the elements in memory of the host, one after another.
     #[must_use]
     pub fn host_bytes(&self) -> usize {
         self.elements * self.element_type.host_bytes()
     }
 
-    /// How many bytes they take in memory of a device, one after another.
+    /// Number of bytes of the elements in memory of a device, one after another.
     #[must_use]
     pub fn device_bytes(&self) -> usize {
         match self.element_type.device_bits() {

@@ -29,7 +29,7 @@ struct State {
     completer: Option<Completer>,
     /// Pieces on their way.
     pending: usize,
-    /// Whether the last piece was given.
+    /// True once the last piece was given.
     is_last_given: bool,
     failure: Option<Status>,
 }

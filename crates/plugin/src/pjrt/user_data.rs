@@ -1,4 +1,4 @@
-//! What a framework keeps at a memory: data of its own, by the address of a key.
+//! Data that a framework attaches to a memory, by the address of a key.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ struct Kept {
     destroy: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: the framework hands it over for any thread to destroy; nobody here looks into it.
+// SAFETY: the framework permits any thread to destroy it; it is not read here.
 unsafe impl Send for Kept {}
 
 impl Drop for Kept {
@@ -30,7 +30,7 @@ impl Drop for Kept {
 pub(super) struct UserData(Mutex<HashMap<usize, Kept>>);
 
 impl UserData {
-    /// What was kept by that key, or NULL.
+    /// Data that was attached by that key, or NULL.
     pub(super) fn get(&self, key: *const c_void) -> *mut c_void {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(&key.addr()).map_or(std::ptr::null_mut(), |kept| kept.data)

@@ -29,7 +29,7 @@ impl Value {
     }
 }
 
-/// What frameworks say of themselves with the options of every client.
+/// Prefix of the options by which frameworks describe themselves to every client.
 const OF_FRAMEWORKS: &str = "ml_framework_";
 
 /// The options that a client is created with.
@@ -88,7 +88,7 @@ impl Options {
         })
     }
 
-    /// Whether the option of that name is set, if it is given.
+    /// Value of the boolean option of that name, if it is given.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the option is something else.

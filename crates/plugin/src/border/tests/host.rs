@@ -18,7 +18,7 @@ use crate::{
     testing::Slab,
 };
 
-/// What a `TF_Status` of this host is.
+/// The struct behind a `TF_Status` of this host.
 pub(crate) struct HostStatus(TF_Code, CString);
 
 pub(crate) unsafe extern "C" fn new_status() -> *mut TF_Status {
@@ -65,7 +65,7 @@ pub(crate) fn call(operation: impl FnOnce(*mut TF_Status)) -> Result<()> {
     }
 }
 
-/// Slabs, and the habits that a test wants.
+/// Slabs, and the fault switches of a test.
 #[derive(Clone, Default)]
 pub(crate) struct Slabs {
     pub(crate) name: Option<&'static str>,
@@ -149,7 +149,7 @@ impl<T> Room<T> {
         self.words()[offset / 8]
     }
     pub(crate) fn set_struct_size(&self, size: u64) {
-        // SAFETY: made from a box, which is freed with `self`; nobody else uses it now.
+        // SAFETY: made from a box, which is freed with `self`; there is no other user now.
         unsafe { self.0.cast::<u64>().write(size) };
     }
 }

@@ -1,7 +1,7 @@
-//! What a host hands over with a call: a struct that says how long it is.
+//! Arguments of a host's call: a struct that declares its size.
 //!
-//! A host of another day has shorter or longer structs. What it has not is zero here, and is not
-//! written; what it has beyond ours is not touched.
+//! A host of another day has shorter or longer structs. Fields that it lacks are zero here, and are
+//! not written; fields that it has beyond these are not touched.
 
 use std::ptr;
 
@@ -65,12 +65,12 @@ unsafe fn exchange<A>(
     // They do not overlap: `own` is ours.
     unsafe { ptr::copy_nonoverlapping(raw.cast::<u8>(), (&raw mut own).cast::<u8>(), bytes) };
     body(&mut own)?;
-    // SAFETY: as above, the other way round; nobody else uses the arguments during the call.
+    // SAFETY: as above, the other way round; the arguments have no other user during the call.
     unsafe { ptr::copy_nonoverlapping((&raw const own).cast::<u8>(), raw.cast::<u8>(), bytes) };
     Ok(())
 }
 
-/// How many bytes of arguments there are where a host declares so many.
+/// Number of bytes of arguments to use where a host declares the size `declared`.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if they are fewer than any host had since the oldest that is supported.

@@ -76,8 +76,8 @@ calls! {
             ))),
         };
         let start = lowest(arguments.data.cast_mut(), &layout)?;
-        // SAFETY: by the C API all elements that the strides reach are there, and nobody writes
-        // them until the call is over or the event has happened.
+        // SAFETY: by the C API all elements that the strides reach are there, and are not written
+        // until the call is over or the event has happened.
         let source = unsafe { HostSource::from_raw(start, layout.extent()) };
         let (array, done) = Array::put(client, memory, layout, shape, source, lent)?;
         arguments.done_with_host_buffer = events::give(done);
@@ -294,6 +294,6 @@ unsafe extern "C" fn memory_is_there<P: Plugin>(
         }
         Ok(())
     };
-    // Nobody is there to be told; the event is done with a failure where there is one.
+    // There is no caller to report to; the event is done with a failure where there is one.
     let _ = crate::panic::contain(begin);
 }

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Whoever asks for a device has its client.
+/// The client of a device, which is alive as long as a host uses the device.
 fn alive<P: Plugin>(client: &std::sync::Weak<OpenClient<P>>) -> Result<Arc<OpenClient<P>>> {
     client.upgrade().ok_or_else(|| Status::failed_precondition("the client was destroyed"))
 }
@@ -112,7 +112,7 @@ calls! {
         arguments.peak_allocated_bytes_is_set = 0;
     }
 
-    /// What a device says of itself belongs to the client, so there is nothing to be freed.
+    /// Attributes of a device belong to the client, so there is nothing to be freed.
     device_attributes<P>(PJRT_Device_GetAttributes_Args: arguments, device: device::<P>) {
         let entries = device.attributes.entries();
         (arguments.attributes, arguments.num_attributes) = (entries.as_ptr(), entries.len());

@@ -1,4 +1,4 @@
-//! What a host asks of an error that it was given.
+//! Functions by which a host reads an error.
 
 use serdes_abi::pjrt::args::*;
 
@@ -19,7 +19,7 @@ pub(super) unsafe extern "C" fn destroy(raw: *mut PJRT_Error_Destroy_Args) {
         Ok(())
     };
     // SAFETY: the caller's promise. It fails only where the arguments are not read; then there is
-    // nobody to be told.
+    // no caller to report to.
     let failure = unsafe { call(raw, body) };
     if !failure.is_null() {
         // SAFETY: it was given just now.

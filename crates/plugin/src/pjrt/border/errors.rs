@@ -1,4 +1,4 @@
-//! Errors: a code and words, which whoever gets one destroys.
+//! Errors: a code and a message, which the receiver destroys.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,7 +7,7 @@ use serdes_abi::{StatusCode, TF_Code, pjrt::args::PJRT_Error};
 use super::{function_tables::GivenError, pointers, values};
 use crate::{Result, Status};
 
-/// What a call answers: NULL, or an error.
+/// Return value of a call: NULL, or an error.
 pub(super) fn give(result: Result<()>) -> *mut PJRT_Error {
     match result {
         Ok(()) => std::ptr::null_mut(),
@@ -15,7 +15,7 @@ pub(super) fn give(result: Result<()>) -> *mut PJRT_Error {
     }
 }
 
-/// What was given as an error.
+/// Takes back the status in an error.
 ///
 /// # Safety
 /// [`give`] gave it, and it was not taken before.

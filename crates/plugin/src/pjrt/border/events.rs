@@ -17,7 +17,7 @@ use crate::{
 /// An event as a host has it.
 pub(super) struct HostEvent {
     event: Event,
-    /// What says that it is done, where the host made it.
+    /// Completer of an event that the host made.
     completer: Mutex<Option<Completer>>,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn give(event: Event) -> *mut PJRT_Event {
     pointers::give(HostEvent { event, completer: Mutex::new(None) })
 }
 
-/// What a host is to be called with.
+/// Callback of a host, with its argument.
 struct Listener {
     callback: PJRT_Event_OnReadyCallback,
     user_arg: *mut c_void,

@@ -1,5 +1,5 @@
 //! The tables of functions with which errors and memories begin. Plug-ins of an older minor have
-//! them as well: nobody looks at them there.
+//! them as well: hosts do not read them there.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -24,7 +24,7 @@ impl GivenError {
     }
 }
 
-/// What a memory begins with.
+/// First fields of a memory.
 #[repr(C)]
 #[derive(Debug)]
 pub(in crate::pjrt) struct MemoryHead {
@@ -43,7 +43,7 @@ impl MemoryHead {
 #[derive(Debug)]
 struct Shared<T>(T);
 
-// SAFETY: numbers, addresses of functions, and NULL; nobody writes to them.
+// SAFETY: numbers, addresses of functions, and NULL; they are never written.
 unsafe impl<T> Sync for Shared<T> {}
 
 static ERRORS: Shared<PJRT_Error_FunctionTable> = Shared(PJRT_Error_FunctionTable {
@@ -75,9 +75,9 @@ pub(super) unsafe fn status<'a>(error: *const PJRT_Error) -> Option<&'a Status> 
 }
 
 /// # Safety
-/// It is NULL, or an error of this plug-in, which nobody uses any more.
+/// It is NULL, or an error of this plug-in, which is no longer used.
 unsafe extern "C" fn destroy(error: *mut PJRT_Error) {
-    // SAFETY: the caller's promise. NULL is refused, and there is nobody to be told.
+    // SAFETY: the caller's promise. NULL is refused, and there is no caller to report to.
     if let Ok(error) = unsafe { super::pointers::take::<GivenError, _>(error, "an error") } {
         contain_drop(Ok::<_, Status>(error));
     }
@@ -119,7 +119,7 @@ unsafe extern "C" fn for_each_payload(
 ) {
 }
 
-/// What a memory begins with.
+/// First fields of a memory.
 ///
 /// # Safety
 /// It is NULL, or a memory of this plug-in that lives as long as `'a`.
@@ -151,6 +151,6 @@ unsafe extern "C" fn set_user_data(
         }
         Ok(())
     };
-    // There is nobody to be told.
+    // There is no caller to report to.
     drop(contain(keep));
 }

@@ -1,4 +1,4 @@
-//! What handles of each kind stand for: things of the plug-in.
+//! Handles of each kind, and the plug-in's objects behind them.
 //!
 //! A host keeps every handle as long as the C API lets it, and gives each call the kind of handle
 //! that the call names. NULL is refused; more cannot be found out.

@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::{Result, Status};
 
-/// What is behind a handle.
+/// The object behind a handle.
 ///
 /// # Safety
 /// `raw` is NULL, or a pointer to a `T` that lives as long as `'a`.

@@ -8,19 +8,19 @@ use serdes_abi::{
 use super::errors;
 use crate::{Result, Status};
 
-/// How many functions the newest table has.
+/// Number of functions in the newest table.
 pub(super) const SLOTS: usize = match pjrt::table_size(Minor::NEWEST) {
     Some(size) => (size.size_of - FIRST_SLOT) / size_of::<*const ()>(),
     None => panic!("the newest minor has a table"),
 };
 
-/// Where the first function lies in the table, in bytes.
+/// Offset of the first function in the table, in bytes.
 pub(super) const FIRST_SLOT: usize = 40;
 
 /// A function of the table that refuses.
 pub(super) type Refusal = unsafe extern "C" fn(*mut ()) -> *mut PJRT_Error;
 
-/// What to answer where there are no programs.
+/// Answer of functions for programs, where a plug-in has none.
 ///
 /// # Errors
 /// `UNIMPLEMENTED`, always.

@@ -47,7 +47,7 @@ const _: () = {
     assert!(std::mem::offset_of!(Version, minor) == 20);
 };
 
-// SAFETY: addresses of functions and of an extension that is never freed; nobody writes them.
+// SAFETY: addresses of functions and of an extension that is never freed; they are never written.
 unsafe impl Send for Api {}
 // SAFETY: as above.
 unsafe impl Sync for Api {}
@@ -117,7 +117,7 @@ const fn both_numbers(minor: Minor) -> u64 {
     if cfg!(target_endian = "little") { minor << 32 } else { minor }
 }
 
-/// How long a plug-in says that its table is, in bytes.
+/// Size that a plug-in declares for its table, in bytes.
 const fn declared<P: Plugin>() -> usize {
     let minor = P::MINOR.number();
     assert!(
@@ -158,8 +158,8 @@ calls! {
     }
 }
 
-/// What a plug-in says of itself, asked once. A host keeps it as long as the process lives, so it
-/// is never freed.
+/// Attributes of a plug-in, asked once. A host keeps them as long as the process lives, so they are
+/// never freed.
 fn attributes_of<P: Plugin>() -> &'static NamedValues {
     static ASKED: Mutex<Option<HashMap<TypeId, &'static NamedValues>>> = Mutex::new(None);
     let known = |plugin| {
@@ -172,7 +172,7 @@ fn attributes_of<P: Plugin>() -> &'static NamedValues {
     }
     // Not under the lock: it is the author's code.
     let mut attributes = P::attributes();
-    // What `arguments` does with a framework's structs, for whoever judges whether it fits.
+    // The treatment of a framework's structs by `arguments`, for tools that judge if it fits.
     let oldest = i64::from(Minor::OLDEST_SUPPORTED.number());
     attributes.push((pjrt::OLDEST_FRAMEWORK_ATTRIBUTE.to_owned(), Value::Integer(oldest)));
     let attributes = NamedValues::new(attributes);

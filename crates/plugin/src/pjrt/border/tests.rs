@@ -1,4 +1,4 @@
-//! The table as a host in C uses it, over a plug-in with bad habits.
+//! Tests of the table as a host in C uses it, over a plug-in with fault switches.
 
 mod host;
 mod plugin;

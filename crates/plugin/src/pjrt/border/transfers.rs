@@ -113,7 +113,7 @@ calls! {
         transfer_manager.fail(arguments.buffer_index, failure)?;
     }
 
-    /// What a host tells of a transfer is of no use here.
+    /// Metadata of a transfer is ignored.
     metadata<P>(PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args: arguments, transfer_manager: transfers::<P>) {
         let _ = transfer_manager;
     }

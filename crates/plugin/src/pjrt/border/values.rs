@@ -22,13 +22,13 @@ const INTEGERS: c_int = 2;
 const FLOAT: c_int = 3;
 const BOOLEAN: c_int = 4;
 
-/// A list of the host's; an empty one may be anywhere.
+/// A list of the host's; an empty one may have any address.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there are entries at NULL, or too many.
 ///
 /// # Safety
-/// `start` is NULL, or there are so many entries, which nobody writes as long as `'a`.
+/// `start` is NULL, or points to `count` entries, which are not written as long as `'a`.
 pub(super) unsafe fn list<'a, T>(start: *const T, count: usize, what: &str) -> Result<&'a [T]> {
     match count {
         0 => Ok(&[]),
@@ -40,10 +40,10 @@ pub(super) unsafe fn list<'a, T>(start: *const T, count: usize, what: &str) -> R
     }
 }
 
-/// A text of the host's; nothing for NULL.
+/// A text of the host's; empty for NULL.
 ///
 /// # Safety
-/// `start` is NULL, or there are so many bytes.
+/// `start` is NULL, or points to `length` bytes.
 pub(super) unsafe fn text(start: *const c_char, length: usize) -> String {
     // SAFETY: the caller's promise.
     match unsafe { list(start.cast::<u8>(), length, "bytes of a text") } {
@@ -58,7 +58,7 @@ pub(super) unsafe fn text(start: *const c_char, length: usize) -> String {
 /// `INVALID_ARGUMENT` for an element type that is not known, and as [`Shape::new`].
 ///
 /// # Safety
-/// `dims` is NULL, or there are so many numbers.
+/// `dims` is NULL, or points to `count` numbers.
 pub(super) unsafe fn shape(element_type: c_int, dims: *const i64, count: usize) -> Result<Shape> {
     let element_type = ElementType::of_number(element_type).ok_or_else(|| {
         Status::invalid_argument(format!(
@@ -108,7 +108,7 @@ pub(super) enum HostLayout<'a> {
     Dense,
     /// The dimensions in that order, the fastest first.
     Order(&'a [i64]),
-    /// So many bytes from an element to the next.
+    /// Byte strides, from an element to the next in each dimension.
     Strides(&'a [i64]),
 }
 
@@ -118,7 +118,7 @@ pub(super) enum HostLayout<'a> {
 /// `INVALID_ARGUMENT` for a type of value that is not known, and what is NULL.
 ///
 /// # Safety
-/// `start` is NULL, or there are so many values, and what they point to is there.
+/// `start` is NULL, or points to `count` values, whose pointees are valid.
 pub(super) unsafe fn read(
     start: *const PJRT_NamedValue,
     count: usize,
@@ -173,12 +173,12 @@ unsafe fn value(given: &PJRT_NamedValue, name: &str) -> Result<Value> {
 /// Values with names for the host to read.
 #[derive(Debug)]
 pub(in crate::pjrt) struct NamedValues {
-    /// What the entries point to.
+    /// Names and values that the entries point to.
     _values: Box<[(String, Value)]>,
     entries: Box<[PJRT_NamedValue]>,
 }
 
-// SAFETY: the entries point to what is kept beside them, which nobody writes.
+// SAFETY: the entries point to the values beside them, which are never written.
 unsafe impl Send for NamedValues {}
 // SAFETY: as above.
 unsafe impl Sync for NamedValues {}

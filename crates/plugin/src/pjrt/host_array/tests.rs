@@ -21,7 +21,7 @@ fn gathered(array: &HostArray, bytes: &[u8]) -> Vec<u8> {
     device
 }
 
-/// What a host gets of a device's bytes.
+/// Memory of the host after receiving a device's bytes.
 fn scattered(array: &HostArray, device: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0xee; array.extent()];
     // SAFETY: `bytes` is ours alone for the call.

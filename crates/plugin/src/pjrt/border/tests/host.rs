@@ -76,7 +76,7 @@ impl Host {
         found
     }
 
-    /// Where the function of those arguments lies, if the table has it.
+    /// Address of the function of those arguments, if the table has it.
     pub(super) fn has<A: Arguments>(self, _arguments: &A) -> Option<*const ()> {
         let function = serdes_abi::pjrt::function(A::FUNCTION).unwrap();
         let offset = function.offset(self.minor).filter(|offset| *offset < self.struct_size());
@@ -88,7 +88,7 @@ impl Host {
         self.answer(Self::function::<A>(function), arguments)
     }
 
-    /// The error that a call answers, which nobody has destroyed.
+    /// The error that a call returns, which is not destroyed yet.
     pub(super) fn error_of<A: Arguments>(self, arguments: &mut A) -> *mut PJRT_Error {
         let function = Self::function::<A>(self.has(arguments).unwrap());
         // SAFETY: the tests give what the C API wants.
@@ -268,7 +268,7 @@ impl Client {
         let mut arguments = PJRT_Client_Devices_Args::new();
         arguments.client = self.raw;
         self.host.call(&mut arguments).unwrap();
-        // SAFETY: so many are there, as long as the client.
+        // SAFETY: the number of devices is the declared one; they live as long as the client.
         let devices = unsafe { slice::from_raw_parts(arguments.devices, arguments.num_devices) };
         devices[index]
     }

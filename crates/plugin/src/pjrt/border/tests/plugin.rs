@@ -1,4 +1,4 @@
-//! A plug-in with bad habits, which a client is asked for by options.
+//! A plug-in with fault switches, which are set by options of a client.
 
 use std::{sync::Mutex, thread, time::Duration};
 
@@ -26,7 +26,7 @@ macro_rules! loaded {
 
 loaded!(Habits, OfMinor57, Newest);
 
-/// What its clients do.
+/// Fault switches of its clients.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habit {
     panic_in_write: bool,
