@@ -33,7 +33,7 @@ pub(crate) struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Where it begins.
+    /// Address of the first byte.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -101,8 +101,8 @@ impl Blocks {
     /// Takes a block back.
     ///
     /// # Safety
-    /// It comes from [`Blocks::take`] of this store, was not put back before, and nobody uses its
-    /// memory any more.
+    /// It comes from [`Blocks::take`] of this store, was not put back before, and its memory is no
+    /// longer used.
     pub(crate) unsafe fn put(&mut self, block: Block) {
         self.used_bytes -= block.size();
         if block.size() < LARGE || block.size() > self.most_free_bytes {
@@ -122,7 +122,7 @@ impl Blocks {
         let Some(mut entry) = self.free.last_entry() else { return };
         if let Some(block) = entry.get_mut().pop() {
             self.free_bytes -= block.size();
-            // SAFETY: waiting blocks are nobody's, and this one waits no more.
+            // SAFETY: waiting blocks are not in use, and this one is taken off the list.
             unsafe { release(block) };
         }
         if entry.get().is_empty() {
@@ -165,7 +165,7 @@ fn fresh(layout: Layout) -> Option<Block> {
 }
 
 /// # Safety
-/// The block comes from [`fresh`], was not released before, and nobody uses its memory any more.
+/// The block comes from [`fresh`], was not released before, and its memory is no longer used.
 unsafe fn release(block: Block) {
     // SAFETY: the block was allocated with this layout, by the caller's promise.
     unsafe { dealloc(block.start.as_ptr(), block.layout) };

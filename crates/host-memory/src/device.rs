@@ -13,7 +13,7 @@ use serdes_plugin::{
 
 use crate::pool::Pool;
 
-/// What the devices say their hardware is.
+/// Kind of the hardware, for the description of the devices.
 pub const DEVICE_KIND: &str = "cpu";
 
 /// Bytes of pattern that are written one by one before they are copied on.

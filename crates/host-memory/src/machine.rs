@@ -1,8 +1,8 @@
-//! How much memory a process of this machine may still take.
+//! Amount of memory that a process of this machine may still take.
 
 use std::path::{Path, PathBuf};
 
-/// What is assumed of a machine that does not say how much memory it has.
+/// Assumed memory in bytes of a machine that does not give its amount.
 const UNKNOWN: u64 = 8 << 30;
 
 /// Bytes that the process can still take without being refused or ended for it: what the machine
@@ -31,7 +31,8 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What is left of the smallest limit of the process's groups and those above them.
+/// Remainder of the smallest memory limit of the process's control groups and their parents, in
+/// bytes.
 fn control_groups() -> Option<u64> {
     let text = read("/proc/self/cgroup")?;
     let left = text.lines().filter_map(group).flat_map(|(root, path, names)| {
@@ -69,7 +70,7 @@ fn left_of_group(folder: &Path, [limit, used]: Names) -> Option<u64> {
     Some(limit.saturating_sub(number(used)?))
 }
 
-/// What is left of the limit of the address space.
+/// Remainder of the limit on the address space, in bytes.
 fn address_space() -> Option<u64> {
     let limits = read("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

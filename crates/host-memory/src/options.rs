@@ -13,7 +13,7 @@ pub const ENVIRONMENT_VARIABLE: &str = "SERDES_HOST_PLUGIN";
 /// Most devices that a platform can have: more is surely a slip of the keyboard.
 pub(crate) const MOST_DEVICES: u32 = 1024;
 
-/// What can be chosen.
+/// Options of the plug-in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by

@@ -64,7 +64,7 @@ pub struct HostPjrtBuffer {
     kind: Kind,
     start: NonNull<c_void>,
     size: usize,
-    /// Held by whoever reads the bytes or writes them.
+    /// Held while the bytes are read or written.
     bytes: RwLock<()>,
 }
 
@@ -211,7 +211,7 @@ impl Drop for HostPjrtBuffer {
 }
 
 impl HostPjrtBuffer {
-    /// Where so many bytes lie, from `offset` on.
+    /// Address of `length` bytes from `offset` on.
     fn part(&self, offset: u64, length: usize) -> Result<*mut u8> {
         let start = usize::try_from(offset).ok();
         let end = start.and_then(|start| start.checked_add(length));
@@ -230,8 +230,8 @@ impl Buffer for HostPjrtBuffer {
     fn write(&self, offset: u64, source: &HostSource) -> Result<()> {
         let target = self.part(offset, source.len())?;
         let _alone = self.bytes.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: both are `source.len()` bytes: by `part`, and by the promise of `HostSource`.
-        // Nobody else uses those of the buffer: the lock. They may overlap: `copy` allows that.
+        // SAFETY: both are `source.len()` bytes: by `part`, and by the promise of `HostSource`. The
+        // lock excludes other users of the buffer's bytes. They may overlap: `copy` allows that.
         unsafe { ptr::copy(source.as_ptr(), target, source.len()) };
         Ok(())
     }
@@ -333,7 +333,7 @@ mod tests {
         let memories = memories(option("devices", 2)).unwrap();
         let [first, second] = [0, 4].map(|index: usize| memories[index].allocate(4).unwrap());
         let given = [1_u8, 2, 3];
-        // SAFETY: `given` outlives the value, and nobody writes it.
+        // SAFETY: `given` outlives the value, and is not written.
         let source = unsafe { HostSource::from_raw(given.as_ptr().cast(), 3) };
         assert_eq!(first.write(1, &source), Ok(()));
         assert!(first.write(2, &source).is_err());
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(second.copy_from(&first), Ok(true));
         assert_eq!(second.copy_from(&second), Ok(true));
         let mut got = [0_u8; 3];
-        // SAFETY: `got` outlives the value, and nobody else uses it.
+        // SAFETY: `got` outlives the value, and has no other user.
         let mut target = unsafe { HostTarget::from_raw(got.as_mut_ptr().cast(), 3) };
         assert_eq!(second.read(1, &mut target), Ok(()));
         assert!(second.read(2, &mut target).is_err());
@@ -353,7 +353,7 @@ mod tests {
         let client = HostMemoryPjrt::create_client(&Options::default()).unwrap();
         let mut bytes = [0_u8; 8];
         let start = NonNull::from(&mut bytes).cast();
-        // SAFETY: `bytes` outlives the value, and nobody else uses it.
+        // SAFETY: `bytes` outlives the value, and has no other user.
         let memory = unsafe { HostTarget::from_raw(start.as_ptr(), 8) };
         assert_eq!(client.map_host_memory(&memory), Ok(()));
         assert!(client.map_host_memory(&memory).is_err());

@@ -33,13 +33,13 @@ impl Ledger {
         Self { total, used: AtomicU64::new(0) }
     }
 
-    /// What the machine has left, but for an eighth that the program itself may need.
+    /// Free memory of the machine, without an eighth that the program itself may need.
     pub(crate) fn of_machine() -> Self {
         let available = available_memory();
         Self::new(available - available / 8)
     }
 
-    /// Whether `bytes` bytes were left, which are taken then.
+    /// Takes `bytes` bytes if they are left; false if they are not.
     fn take(&self, bytes: u64) -> bool {
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| *used <= self.total)
@@ -68,7 +68,7 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 struct Arena {
     blocks: Blocks,
-    /// What is in use, by address, with the size that was asked for.
+    /// Blocks in use by address, with the requested size in bytes.
     live: HashMap<usize, (Block, u64)>,
     stats: AllocatorStats,
     ledger: Arc<Ledger>,
@@ -107,10 +107,10 @@ impl Arena {
         Some(start.cast())
     }
 
-    /// Frees memory that is in use; an address at which none begins is left alone.
+    /// Frees memory that is in use; an address at which no block begins is left alone.
     ///
     /// # Safety
-    /// Nobody uses the memory any more.
+    /// The memory is no longer used.
     unsafe fn deallocate(&mut self, address: usize) {
         if let Some((block, size)) = self.live.remove(&address) {
             self.stats.bytes_in_use -= size;
@@ -158,7 +158,7 @@ impl Pool {
     /// Frees device memory.
     ///
     /// # Safety
-    /// Nobody uses the memory at that address any more.
+    /// The memory at that address is no longer used.
     pub(crate) unsafe fn deallocate(&self, address: usize) {
         // SAFETY: the caller's promise.
         unsafe { lock(&self.device).deallocate(address) };
@@ -173,7 +173,7 @@ impl Pool {
     /// Frees host memory.
     ///
     /// # Safety
-    /// Nobody uses the memory at that address any more.
+    /// The memory at that address is no longer used.
     pub(crate) unsafe fn deallocate_host(&self, address: usize) {
         // SAFETY: the caller's promise.
         unsafe { lock(&self.host).deallocate(address) };

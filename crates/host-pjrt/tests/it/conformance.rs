@@ -48,7 +48,7 @@ mod loaded {
         library(NAME).unwrap()
     }
 
-    /// What needs programs, which no plug-in over host memory compiles.
+    /// Behaviours that need programs, which no plug-in over host memory compiles.
     const PROGRAMS: [&str; 5] = [
         "pjrt_compile",
         "pjrt_execute",
@@ -57,7 +57,7 @@ mod loaded {
         "pjrt_no_compile_options",
     ];
 
-    /// Whether the type of a behaviour is one that a plug-in of that minor cannot know.
+    /// True if the element type of a behaviour is one that a plug-in of that minor cannot know.
     fn is_newer(behaviour: &str, minor: Minor) -> bool {
         let Some(name) = behaviour.strip_prefix("pjrt_type_") else { return false };
         let of_type = ElementType::of_name(&name.to_uppercase()).unwrap();
@@ -77,7 +77,7 @@ mod loaded {
                 Conformance::Pass
             };
             assert_eq!(outcome.result, expected, "{behaviour}: {}", outcome.detail);
-            // Whoever reads it learns why.
+            // The reader of the outcome learns the reason.
             assert!(!outcome.detail.is_empty(), "{behaviour}");
             tried.insert(behaviour);
         }

@@ -168,7 +168,7 @@ mod loaded {
         assert!(put().is_ok());
     }
 
-    /// An array of so many bytes that the plug-in was given in pieces, and its bytes.
+    /// An array of `bytes` bytes that the plug-in was given in pieces, and its bytes.
     fn in_pieces(client: &Client, bytes: usize) -> (serdes::pjrt::Array, Vec<u8>) {
         let space = client.memory_spaces().unwrap().swap_remove(0);
         let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();

@@ -193,7 +193,7 @@ mod loaded {
         assert_eq!(empty.finish().unwrap().bytes(), 0);
     }
 
-    /// A matrix of so many rows and columns in tiles over devices.
+    /// Sharding of a matrix in `tiles` rows and columns over devices.
     fn tiled(tiles: [i64; 2]) -> HloSharding {
         let count = tiles.iter().product::<i64>();
         let assignment = TileAssignment::iota(tiles, [count], [0]).unwrap();
