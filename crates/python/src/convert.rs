@@ -20,19 +20,20 @@ use crate::{
     writer::GivenVersion,
 };
 
-/// What a tensor is called, its type in IFRT's words, and its shape.
+/// Name of a tensor, its type in IFRT's words, and its shape.
 type GivenInfo = (String, String, Vec<i64>);
 
 /// A name, and what is said of it.
 type Words = Vec<(String, String)>;
 
-/// Where tensors come from, as Python says it.
+/// Source of tensors, as Python gives it.
 #[derive(FromPyObject)]
 pub(crate) enum GivenSource<'py> {
     /// A file.
     Path(PathBuf),
-    /// What it is called; its tensors; its metadata; what is left out of it, and why; what gives,
-    /// for the position of a tensor, arrays that follow each other in its bytes.
+    /// Arrays in memory: name of the source; tensors; metadata; values that are left out, with
+    /// reasons; function that gives, for the position of a tensor, arrays that follow each other in
+    /// its bytes.
     Arrays(String, Vec<GivenInfo>, Words, Words, Bound<'py, PyAny>),
 }
 

@@ -16,13 +16,13 @@ pub(crate) enum Bytes {
     Later {
         make: Py<PyAny>,
         count: u64,
-        /// Where it is kept what the function raises.
+        /// Slot for an exception that the function raises.
         raised: Raised,
     },
 }
 
 impl Bytes {
-    /// Those of an array, or of what a function makes: `dims` elements of a type.
+    /// Bytes of an array, or of a function's result: `dims` elements of a type.
     pub(crate) fn of(
         given: &Bound<'_, PyAny>,
         dtype: DType,
@@ -71,7 +71,7 @@ impl DeferredBytes for Bytes {
     }
 }
 
-/// The array that a function makes, of so many bytes.
+/// The array that a function makes, of `expected` bytes.
 fn made(make: &Py<PyAny>, expected: u64) -> PyResult<Readable> {
     Python::attach(|py| {
         let array = Readable::of(&make.bind(py).call0()?)?;

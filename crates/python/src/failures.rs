@@ -60,17 +60,17 @@ pub(crate) fn of_state(py: Python<'_>, error: &device_state::Error, path: Option
     }
 }
 
-/// What is wrong with a file, which it names where there is one.
+/// Message about a file, which it names where there is one.
 fn of_file(path: Option<&Path>, words: &str) -> String {
     path.map_or_else(|| words.to_owned(), |path| format!("{}: {words}", named(path).display()))
 }
 
-/// Whether the file is one of the kinds of other programs whose tensors can be read.
+/// True if the file is one of the kinds of other programs whose tensors can be read.
 fn holds_tensors(path: &Path) -> bool {
     tensor_io::open_in(&Storage::anywhere(), path).is_ok()
 }
 
-/// Whether the file is a whole one of another kind, and no damaged state.
+/// True if the file is a whole one of another kind, and no damaged state.
 fn is_of_another_kind(path: Option<&Path>) -> bool {
     let kind = path
         .and_then(|path| check::path_in(Arc::new(Storage::anywhere()), path, None).ok())
@@ -139,7 +139,7 @@ pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) ->
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// What the system says, or Rust in its place.
+/// An `OSError` from the system's error number, or from Rust's kind of error in its place.
 pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) -> PyErr {
     let number = error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
@@ -163,8 +163,7 @@ pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path
     PyOSError::new_err((number, message, named(path)))
 }
 
-/// What an exception says that a file is called: a path as it is, an address without what may be
-/// secret in it.
+/// Name of a file in an exception: a path as it is, an address without secrets.
 pub(crate) fn named(path: &Path) -> OsString {
     let storage = Storage::anywhere();
     match storage.is_of_system(path) {
@@ -173,7 +172,7 @@ pub(crate) fn named(path: &Path) -> OsString {
     }
 }
 
-/// What a function that answers JSON could not put into it.
+/// Error of a function that answers JSON about a value with no form in it.
 pub(crate) fn of_json(error: &serde_json::Error) -> PyErr {
     PyRuntimeError::new_err(format!("the answer has no form in JSON: {error}"))
 }

@@ -21,9 +21,9 @@ use pyo3::{
 };
 use serdes::files::ReadAt;
 
-/// Where an array lies. The array is held, so that its memory stays where it is: numpy frees it
-/// with the array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that
-/// nobody else has the array.
+/// Address of an array. The array is held, so that its memory stays valid: numpy frees it with the
+/// array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that there is
+/// no other reference.
 struct Location {
     _array: Py<PyAny>,
     address: usize,
@@ -31,7 +31,7 @@ struct Location {
 }
 
 impl Location {
-    /// Where a contiguous array of numbers lies.
+    /// Address of a contiguous array of numbers.
     fn of(array: &Bound<'_, PyAny>, written: bool) -> PyResult<Self> {
         static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         let py = array.py();
@@ -58,7 +58,7 @@ impl Location {
     }
 }
 
-/// The bytes of an array that is read. The caller of Python promises that nobody writes to it
+/// The bytes of an array that is read. The caller in Python promises that they are not written
 /// meanwhile, as with every function of numpy that lets other threads run.
 pub(crate) struct Readable(Location);
 
@@ -74,9 +74,9 @@ impl Readable {
             return &[];
         }
         // SAFETY: an exact `numpy.ndarray` that is contiguous has `nbytes` bytes at the address of
-        // its interface. It is held as long as `self`, so that the memory is there as long as the
-        // slice; it is of plain numbers, so that any byte is a value; and by the promise above
-        // nobody writes to it.
+        // its interface. It is held as long as `self`, so that the memory is valid as long as the
+        // slice; it is of plain numbers, so that any byte is a value; and by the promise above it
+        // is not written.
         unsafe { slice::from_raw_parts(self.0.address as *const u8, self.0.bytes) }
     }
 }
@@ -97,8 +97,8 @@ impl ReadAt for Readable {
     }
 }
 
-/// The bytes of arrays that are filled: no two of them overlap. The caller of Python promises that
-/// nobody else uses them meanwhile.
+/// The bytes of arrays that are filled: no two of them overlap. The caller in Python promises that
+/// they have no other user meanwhile.
 pub(crate) struct Writable(Vec<Location>);
 
 impl Writable {
@@ -136,22 +136,22 @@ impl Writable {
 }
 
 /// A new `bytes` object that is written from its first byte to its last. Clones write on where the
-/// last one ended. Python gets it when it is full, and not before: until then nobody else has it,
-/// and nobody reads what was never written.
+/// last one ended. Python gets it when it is full, and not before: so that unwritten bytes are
+/// never read.
 #[derive(Clone)]
 pub(crate) struct NewBytes {
     object: Arc<Py<PyBytes>>,
     rest: Arc<Mutex<Unwritten>>,
 }
 
-/// Where the next byte goes, and how many there is room for.
+/// Address of the next byte, and the number of bytes left.
 struct Unwritten {
     address: usize,
     left: usize,
 }
 
 impl NewBytes {
-    /// One of so many bytes.
+    /// An object of `bytes` bytes.
     pub(crate) fn new(py: Python<'_>, bytes: usize) -> PyResult<Self> {
         let length = ffi::Py_ssize_t::try_from(bytes)?;
         // SAFETY: without bytes to copy Python answers a new object with room for `length` of them,
@@ -181,8 +181,8 @@ impl Write for NewBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         let count = bytes.len().min(rest.left);
-        // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`.
-        // Nobody else has it, the lock is held, and `bytes` are of somebody else, so that they do
+        // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`. There
+        // is no other user, the lock is held, and `bytes` are of another object, so that they do
         // not overlap.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), rest.address as *mut u8, count) };
         rest.address += count;

@@ -1,4 +1,4 @@
-//! Where paths lead: to files, and to what addresses name.
+//! Paths of files and addresses, as Python gives them.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -22,13 +22,13 @@ pub(crate) fn system_path(path: PathBuf) -> PyResult<Option<PathBuf>> {
     })
 }
 
-/// What a path is called in messages: an address without what may be secret in it.
+/// Name of a path in messages: an address without secrets.
 #[pyfunction]
 pub(crate) fn shown(path: PathBuf) -> OsString {
     failures::named(&path)
 }
 
-/// Those of the names in a folder, or under an address, that one of the patterns matches.
+/// Names in a folder, or under an address, that one of the patterns matches.
 #[pyfunction]
 pub(crate) fn names(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What Python raised where the library can only be told of an error.
+//! Exceptions of Python, kept where the library can only return its own error.
 
 use std::{
     io,

@@ -23,8 +23,8 @@ use crate::{
 /// A part of a tensor: its name, the first index and the extent of each dimension, an array.
 type GivenPart<'py> = (String, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
 
-/// Whole tensors of a file up to so many bytes are read without a thread beside the caller's, whose
-/// start would take longer.
+/// Size in bytes up to which whole tensors of a file are read without a second thread, whose start
+/// would take longer.
 const BRIEF_BYTES: u64 = 1 << 20;
 
 /// An open state.
@@ -32,7 +32,7 @@ const BRIEF_BYTES: u64 = 1 << 20;
 pub(crate) struct Reader {
     reader: device_state::Reader,
     path: Option<PathBuf>,
-    /// Whether it lies on this machine, or a file system of it.
+    /// True if it is on this machine, or a file system of it.
     is_near: bool,
 }
 
@@ -167,7 +167,7 @@ impl Reader {
     }
 }
 
-/// Those of the names that a pattern matches.
+/// Names that a pattern matches.
 #[pyfunction]
 pub(crate) fn matching(pattern: &str, names: Vec<String>) -> Vec<String> {
     names.into_iter().filter(|name| device_state::matches_any(&[pattern], name)).collect()

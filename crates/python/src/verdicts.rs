@@ -22,7 +22,7 @@ fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// How artifacts are judged, and for whom.
+/// Options of a check, and its consumer.
 #[derive(Clone, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
@@ -99,7 +99,7 @@ impl Question {
         while let Some(verdicts) = walk.next_artifact() {
             found.extend(verdicts?.iter().cloned());
             if watch.is_cancelled() {
-                // Whoever stopped the work takes no answer.
+                // A caller who cancelled the work needs no answer.
                 break;
             }
         }
@@ -182,7 +182,7 @@ fn check_paths(
     Ok(found.into_iter().flat_map(|(_, verdicts)| verdicts).collect())
 }
 
-/// What is in an artifact, as an object.
+/// Contents of an artifact, as an object.
 #[pyfunction]
 #[pyo3(signature = (path, kind))]
 pub(crate) fn inspect(py: Python<'_>, path: PathBuf, kind: Option<String>) -> PyResult<String> {
@@ -206,13 +206,13 @@ pub(crate) fn versions(as_of: Option<&str>) -> PyResult<String> {
     serde_json::to_string(&objects::versions(as_of)).map_err(|error| failures::of_json(&error))
 }
 
-/// What a rule means.
+/// Explanation of a rule.
 #[pyfunction]
 pub(crate) fn explain(rule: &str) -> PyResult<String> {
     rule.parse::<Rule>().map(objects::explanation).map_err(wrong)
 }
 
-/// Which tensors of two files differ, as a list of objects.
+/// Differences between the tensors of two files, as a list of objects.
 #[pyfunction]
 #[pyo3(signature = (a, b, tolerance))]
 pub(crate) fn difference(

@@ -1,5 +1,4 @@
-//! Long work on a thread of its own, while the calling thread listens: for Ctrl-C, and for whoever
-//! wants to know how far it has come.
+//! Long work on a thread of its own, while the calling thread handles Ctrl-C and reports progress.
 
 use std::{
     panic::resume_unwind,
@@ -14,14 +13,14 @@ use std::{
 use pyo3::prelude::*;
 use serdes::files::{Phase, Progress, Watch};
 
-/// How often the caller looks for signals and calls back.
+/// Interval at which the caller checks for signals and calls back.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Bytes that are done, and all bytes.
 struct Counter {
     done: AtomicU64,
     total: AtomicU64,
-    /// Whether the work says how many bytes there are, since the caller does not know.
+    /// True if the work reports the total number of bytes, since the caller does not know it.
     learns_total: bool,
 }
 
@@ -48,7 +47,7 @@ impl Progress for Counter {
     }
 }
 
-/// Whether the work has ended, by whatever way.
+/// Set at the end of the work, by return or panic.
 #[derive(Default)]
 struct Ended {
     ended: Mutex<bool>,

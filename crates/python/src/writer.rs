@@ -42,7 +42,7 @@ pub(crate) enum Given<'py> {
     ),
 }
 
-/// What a state gets of a tensor.
+/// Contents of a tensor for a state.
 enum Contents {
     Numbers(Bytes),
     Strings(Vec<Vec<u8>>),
@@ -219,7 +219,7 @@ pub(crate) fn save<'py>(
     }
 }
 
-/// Where a state goes.
+/// Destination of a state.
 enum Target<'a> {
     File(&'a Path),
     Part(&'a Path, Part),
