@@ -1,25 +1,25 @@
-//! What a command could not do.
+//! Failures of commands.
 //!
-//! The house rule for causes: the text of an error of the library has its cause in it, so that the
-//! command prints the text and nothing behind it. What the user of the command can do about it, by
-//! its options, is a hint of the command.
+//! The convention for causes: the text of an error of the library has its cause in it, so that the
+//! command prints the text and nothing behind it. Remedies by the command's options are hints of
+//! the command.
 
 use std::{error::Error, fmt, io};
 
 use crate::status::Status;
 
-/// What kind of failure it is: this decides the exit status, and whether anything is said.
+/// Kind of a failure: this decides the exit status, and if a message is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FailureKind {
     /// The answer is no.
     Answer,
     /// It could not be done.
     Failed,
-    /// Standard output was closed by its reader, which is nobody's failure and not worth a word.
+    /// Standard output was closed by its reader, which is no failure and needs no message.
     OutputClosed,
 }
 
-/// What a command could not do, and what its user can do about it.
+/// A failure of a command, with hints for its user.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: FailureKind,
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// Whether nobody reads what is said.
+    /// True if the reader of standard output is gone.
     pub(crate) fn is_of_closed_output(&self) -> bool {
         self.kind == FailureKind::OutputClosed
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What the system says of standard output.
+/// Converts an error of standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

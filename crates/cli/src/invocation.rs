@@ -1,11 +1,11 @@
-//! How the command was invoked, and how it is started again: where foreign code may end a process,
-//! the command does the work in another process of itself.
+//! The invocation of the command, and how it is started again: where foreign code may end a
+//! process, the command does the work in another process of itself.
 
 use std::{ffi::OsString, io, process::Command, sync::OnceLock};
 
 static REMEMBERED: OnceLock<Invocation> = OnceLock::new();
 
-/// How the command was invoked.
+/// The invocation of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// The program and what comes before the arguments; nothing where it is this program.

@@ -77,7 +77,7 @@ pub fn run(invocation: Invocation) -> u8 {
 
 /// Says why there is not even a place for results.
 fn give_up(message: &str) -> u8 {
-    // Nobody else can be told.
+    // Standard error is the last resort.
     let _ = writeln!(io::stderr(), "error: {message}");
     2
 }
@@ -106,7 +106,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
 /// Prints the help or the version, which are results, or a mistake.
 fn print(error: &clap::Error) -> Result<(), Failure> {
     if error.use_stderr() {
-        // Nobody can be told that standard error is gone.
+        // If standard error is gone, there is no way to report it.
         let _ = error.print();
         return Ok(());
     }

@@ -25,7 +25,7 @@ pub fn verdict(verdict: &Verdict) -> Result<Value, serde_json::Error> {
     Ok(object)
 }
 
-/// What is in an artifact.
+/// Contents of an artifact.
 ///
 /// # Errors
 /// If a value has no form in JSON, which no inspection has.
@@ -33,7 +33,7 @@ pub fn inspection(inspection: &Inspection) -> Result<Value, serde_json::Error> {
     serde_json::to_value(inspection)
 }
 
-/// What is different about a tensor of two files.
+/// Difference of a tensor in two files.
 pub fn difference(difference: &Difference) -> Value {
     json!({
         "name": difference.name,
@@ -51,14 +51,15 @@ pub fn versions(as_of: Option<Date>) -> Vec<Value> {
     entries(as_of.unwrap_or(registry().as_of))
 }
 
-/// What a rule means, for people: its name, its meaning, an example and the remedy, in paragraphs.
+/// Explanation of a rule for people: its name, its meaning, an example and the remedy, in
+/// paragraphs.
 pub fn explanation(rule: Rule) -> String {
     let (meaning, example) = (rule.explain().meaning, remedies::example(rule));
     let (name, outcome, remedy) = (rule.id(), rule.outcome(), remedies::general(rule));
     format!("{name} ({outcome})\n\n{meaning}\n\nExample  {example}\nRemedy   {remedy}")
 }
 
-/// What a person does about a reason, in the words of the command.
+/// Remedy of a reason, in the words of the command.
 pub fn remedy(reason: &Reason) -> String {
     remedies::words(&reason.remedy).into_owned()
 }

@@ -1,7 +1,7 @@
-//! What `--plugin` names: the embedded plug-in, or a library of either interface with the options
+//! The argument `--plugin`: the embedded plug-in, or a library of either interface with the options
 //! of its client.
 //!
-//! Which interface a library has is read out of its file; nothing of it is run. This module must
+//! The interface of a library is detected from its file; nothing of it is run. This module must
 //! never load one.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serdes::{pjrt::Value, stream_executor::elf};
 
 use crate::failure::Failure;
 
-/// What stands before a path that is to be taken as a PJRT plug-in.
+/// Prefix of a path that is to be loaded as a PJRT plug-in.
 const PJRT: &str = "pjrt:";
 
 /// A plug-in as it is named on the command line.
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(split(&with(":c=1")), (file, Some("c=1")));
         assert_eq!(split(&with(":c=x:y")), (file, Some("c=x:y")));
         assert_eq!(split("nowhere:c=1"), ("nowhere:c=1", None));
-        // Not a plug-in of any kind: whoever loads it says so.
+        // Not a plug-in of any kind: loading it reports that.
         let plain = PluginArgument::StreamExecutor(file.to_owned());
         assert_eq!(PluginArgument::parse(file).unwrap(), plain);
         assert!(PluginArgument::parse(&with(":c=1")).is_err());

@@ -1,4 +1,4 @@
-//! Where what people ask of a work comes from: signals, or in a worker the process that started it.
+//! Source of requests during work: signals, or in a worker the process that started it.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::supervision;
 /// Tells `each` of every request from now on, on a thread of its own.
 ///
 /// # Errors
-/// What the system says if nobody can listen.
+/// The system's error if it cannot listen.
 pub(crate) fn listen(hangup: Hangup, each: impl FnMut(Request) + Send + 'static) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if supervision::is_worker() {

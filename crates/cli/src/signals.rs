@@ -1,16 +1,16 @@
-//! What people ask of the process by signals: to stop, to stop at once, to save.
+//! Requests by signals: to stop, to stop at once, to save.
 //!
 //! The first request to stop lets the work take back what it has begun; the second ends the process
-//! at once, as the signal would have without anybody listening. Requests to stop by signals that
-//! were ignored when the process began stay ignored: `nohup` and `trap ''` mean it. Where SIGHUP is
-//! a request of its own it is heard all the same: who starts a server with `nohup` means that it
-//! goes on when the terminal is gone, not that it never saves.
+//! at once, as the signal would without a handler. Requests to stop by signals that were ignored
+//! when the process began stay ignored: `nohup` and `trap ''` mean it. Where SIGHUP is a request of
+//! its own it is handled all the same: starting a server with `nohup` means that it goes on when
+//! the terminal is gone, not that it never saves.
 
 use std::io;
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
-/// What somebody asks.
+/// A request by signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// To stop, and to leave nothing unfinished; the number of the signal, 0 where it is not known.
@@ -21,7 +21,7 @@ pub(crate) enum Request {
     Hangup,
 }
 
-/// What SIGHUP means.
+/// Meaning of SIGHUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
     /// The terminal is gone: stop.
@@ -38,7 +38,7 @@ const ONE_REQUEST: Duration = Duration::from_millis(50);
 /// Tells `each` of every request from now on, on a thread of its own.
 ///
 /// # Errors
-/// What the system says if nobody can listen.
+/// The system's error if it cannot listen.
 #[cfg(unix)]
 pub(crate) fn listen(
     hangup: Hangup,
@@ -74,14 +74,14 @@ pub(crate) fn listen(
 /// Tells `each` of every request from now on, on a thread of its own.
 ///
 /// # Errors
-/// What the system says if nobody can listen.
+/// The system's error if it cannot listen.
 #[cfg(not(unix))]
 pub(crate) fn listen(_: Hangup, mut each: impl FnMut(Request) + Send + 'static) -> io::Result<()> {
     ctrlc::set_handler(move || each(Request::Stop(0))).map_err(io::Error::other)
 }
 
-/// Ends the process as the signal does where nobody listens, so that whoever waits for it learns
-/// why.
+/// Ends the process as the signal does without a handler, so that the waiting process learns the
+/// reason.
 pub(crate) fn end_by(signal: i32) -> ! {
     #[cfg(unix)]
     {
@@ -107,8 +107,7 @@ pub(crate) fn hear_and_forget(signals: &[i32]) {
     }
 }
 
-/// Those of the signals that were not ignored when the process began; all, where the system does
-/// not tell.
+/// Signals that were not ignored when the process began; all, where the system does not tell.
 #[cfg(unix)]
 fn not_ignored(signals: &[i32]) -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the process was given, before Rust's runtime mended it.
+//! State of the standard streams before Rust's runtime changes it.
 //!
 //! The runtime opens `/dev/null` where one of the standard streams is closed. Results would be lost
 //! there without a word, an input that is not there would be an empty one, and nothing tells that
@@ -21,12 +21,12 @@ ctor::declarative::ctor! {
     }
 }
 
-/// Whether there is no standard input to read.
+/// True if there is no standard input to read.
 pub(crate) fn standard_input_was_closed() -> bool {
     STANDARD_INPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether there is no standard output to write to.
+/// True if there is no standard output to write to.
 pub(crate) fn standard_output_was_closed() -> bool {
     STANDARD_OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

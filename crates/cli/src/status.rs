@@ -24,7 +24,7 @@ impl Status {
         self.max(other)
     }
 
-    /// What a verdict means.
+    /// Exit status of a verdict.
     pub(crate) fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Acceptable => Self::Yes,

@@ -1,12 +1,12 @@
 //! Work with a plug-in in a process of its own, watched by this one.
 //!
 //! A plug-in is foreign code: it may call `exit(0)`, abort, or raise a signal in the middle of the
-//! work, and whoever reads the exit status would take that for an answer. So the work is done by a
-//! second process, the worker, which writes the files and prints the results itself and says its
-//! status down a pipe at the end. This process loads nothing, waits, passes on what people ask by
-//! signals, and makes an error of an end without a status. A worker that is asked to stop and does
-//! not come to its end is killed, and the partial files of one that did not end by itself are
-//! removed. No byte of any file passes through this process.
+//! work, and a caller would take that exit status for an answer. So the work is done by a second
+//! process, the worker, which writes the files and prints the results itself and writes its status
+//! into a pipe at the end. This process loads nothing, waits, passes on requests by signals, and
+//! makes an error of an end without a status. A worker that is asked to stop and does not come to
+//! its end is killed, and the partial files of one that did not end by itself are removed. No byte
+//! of any file passes through this process.
 //!
 //! The worker is in the same process group, so that stopping and continuing work as always; the
 //! signals that ask to stop do nothing to it where they come to it directly, as from a terminal,
@@ -42,30 +42,30 @@ use crate::{
     status::Status,
 };
 
-/// How long the worker may take to end after it said its status: what a plug-in does at the end of
-/// a process may hang.
+/// Time limit for the worker to end after it wrote its status: a plug-in's code at the end of a
+/// process may hang.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
-/// How long the worker may take to come to its end once it is asked to stop, where it has no limits
-/// of its own for that: a call into the plug-in may hang.
+/// Time limit for the worker to come to its end once it is asked to stop, where it has no limits of
+/// its own for that: a call into the plug-in may hang.
 pub(crate) const STOPPING_LIMIT: Duration = Duration::from_secs(3);
-/// How long the partial files of a worker that was killed at once may keep the end waiting.
+/// Longest delay of the end by partial files of a worker that was killed at once.
 const CLEARING_LIMIT: Duration = Duration::from_secs(1);
-/// How often it is looked whether the worker is there, where its pipe does not tell because
-/// somebody else holds it.
+/// Interval at which the worker is looked for, where its pipe does not tell because another process
+/// holds it.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What stands for requests in the pipe of orders.
+/// Bytes for requests in the pipe of orders.
 const STOP: u8 = b's';
 const HANGUP: u8 = b'h';
 
-/// Where the worker says its status.
+/// Pipe for the worker's status.
 static STATUS: OnceLock<File> = OnceLock::new();
 
 /// Whom the worker tells what people ask.
 type Listener = Box<dyn FnMut(Request) + Send>;
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
-/// Whether this system has what it takes.
+/// True if this system supports supervision.
 pub(crate) fn is_possible() -> bool {
     Path::new("/proc/self/fd").is_dir()
 }
@@ -78,7 +78,7 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
     let (status, orders) = pipes.split_once(',').ok_or(io::ErrorKind::InvalidInput)?;
     let number = |text: &str| text.parse::<u32>().map_err(io::Error::other);
     let (status, orders) = (number(status)?, number(orders)?);
-    // Killed outright: whoever kills the watching process means both.
+    // Killed outright: a kill of the watching process is meant for both.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     signals::hear_and_forget(&[
         signal_hook::consts::signal::SIGHUP,
@@ -104,7 +104,7 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether another process watches this one.
+/// True if another process watches this one.
 pub(crate) fn is_worker() -> bool {
     STATUS.get().is_some()
 }
@@ -113,7 +113,7 @@ pub(crate) fn is_worker() -> bool {
 /// counts.
 pub(crate) fn say(status: Status) {
     if let Some(mut pipe) = STATUS.get() {
-        // Where it fails, nobody is left to be told.
+        // A failure to write it cannot be reported.
         let _ = pipe.write_all(&[b'0' + status as u8]);
     }
 }
@@ -125,22 +125,22 @@ pub(crate) fn obey(each: impl FnMut(Request) + Send + 'static) {
 
 /// A work that a worker does.
 pub(crate) struct Work {
-    /// What SIGHUP means for it; where it is a request of its own, the worker has limits of its own
+    /// Meaning of SIGHUP for it; where it is a request of its own, the worker has limits of its own
     /// for a stop.
     pub(crate) hangup: Hangup,
     /// The file that it writes, if it writes one into the file system.
     pub(crate) target: Option<PathBuf>,
 }
 
-/// What became of the worker.
+/// End of the worker.
 pub(crate) struct Ended {
     /// The status that it said.
     pub(crate) status: Option<Status>,
-    /// How its process ended; `None` if it had to be killed because it did not.
+    /// Exit status of its process; `None` if it had to be killed because it did not end.
     pub(crate) exit: Option<ExitStatus>,
 }
 
-/// What people have asked.
+/// Requests so far.
 #[derive(Default)]
 struct Asked {
     /// The signal by which they asked to stop first, and when.
@@ -211,7 +211,7 @@ fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Res
     let noted = Arc::clone(&asked);
     let mut order = File::from(order);
     signals::listen(hangup, move |request| {
-        // Where nobody reads any more, the worker is at its end.
+        // Without a receiver, the worker is at its end.
         let _ = match request {
             Request::Stop(signal) => {
                 noted.note_stop(signal);
@@ -221,7 +221,8 @@ fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Res
             Request::StopNow(signal) => {
                 noted.now.store(signal, Ordering::Release);
                 let _ = locked(&worker).kill();
-                // Whoever waits for the worker ends this process, unless the system keeps it.
+                // The thread that waits for the worker ends this process, unless the system keeps
+                // it.
                 thread::sleep(CLEARING_LIMIT);
                 signals::end_by(signal)
             }

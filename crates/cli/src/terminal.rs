@@ -26,11 +26,11 @@ use crate::{
 /// programs never begins so.
 pub(crate) const END_OF_RESULTS: u8 = 4;
 
-/// What such a line says where all results are there, and the plug-in is still to be unloaded;
+/// Mark in such a line where all results are there, and the plug-in is still to be unloaded;
 /// otherwise it is the exit status.
 pub(crate) const UNLOADING: u8 = b'u';
 
-/// Where results go.
+/// Output for results.
 #[cfg(unix)]
 type Results = std::fs::File;
 #[cfg(not(unix))]
@@ -64,7 +64,7 @@ fn results() -> io::Result<Results> {
     Ok(io::stdout())
 }
 
-/// How the command speaks.
+/// Output of the command: results, messages, progress.
 pub(crate) struct Terminal {
     supervised: bool,
     json: bool,
@@ -83,7 +83,7 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 /// Names of things.
 pub(crate) const NAME: Style = Style::new().bold();
-/// What is less important.
+/// Style of less important text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
 impl Terminal {
@@ -170,7 +170,7 @@ impl Terminal {
         if self.supervised {
             // Around the filter of escape sequences, which drops control characters.
             let mut results: &Results = self.stdout.as_inner();
-            // Where it fails, nobody is left to be told.
+            // A failure to write it cannot be reported.
             let _ = results.write_all(&[END_OF_RESULTS, what, b'\n']);
         }
     }
@@ -189,12 +189,12 @@ impl Terminal {
         options
     }
 
-    /// How often `-v` was given.
+    /// Number of `-v` options.
     pub(crate) fn verbosity(&self) -> u8 {
         self.verbosity
     }
 
-    /// Whether results are JSON.
+    /// True if results are JSON.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
@@ -240,7 +240,7 @@ impl Terminal {
         if !self.quiet {
             let Self { bars, stderr, .. } = self;
             let line = escaped(text.to_string(), |c| c.escape_default().to_string());
-            // Nobody can be told that standard error is gone.
+            // If standard error is gone, there is no way to report it.
             let _ = bars.aside(|| writeln!(stderr, "{line}"));
         }
     }
@@ -270,7 +270,7 @@ impl Terminal {
 }
 
 /// The bar of the phase that the work is in, over a number of bytes, on standard error; hidden
-/// where nobody watches.
+/// where it is no terminal.
 #[derive(Debug)]
 pub(crate) struct Bars {
     are_shown: bool,
@@ -360,14 +360,14 @@ pub(crate) fn json_of_path(path: &Path) -> Value {
     path.to_string_lossy().into()
 }
 
-/// Whether a character turns the direction of text: such are no control characters.
+/// True if a character changes the direction of text: such are no control characters.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a character beyond the control characters of ASCII does something to a terminal: U+007F,
-/// those of C1 (U+009B begins a sequence as an escape does), and what turns text. No words of the
-/// command have one.
+/// True if a character beyond the control characters of ASCII affects a terminal: U+007F, those of
+/// C1 (U+009B begins a sequence as an escape does), and those that change the direction of text. No
+/// message of the command has one.
 fn acts(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}') || turns(c)
 }

@@ -1,4 +1,4 @@
-//! What goes over the pipes of the process: a word or a program, its length before it.
+//! Frames on the pipes of the process: a text or a program, its length before it.
 
 use std::io::{self, Read, Write};
 

@@ -16,10 +16,10 @@ use serdes::stablehlo::{ProgramBridge, StableHloVersion};
 
 use super::frames;
 
-/// What the interpreter runs.
+/// The script that the interpreter runs.
 const SCRIPT: &str = include_str!("bridge.py");
 
-/// How long the process may take.
+/// Time limits of the process.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     start: Duration,
@@ -38,14 +38,13 @@ impl Patience {
     };
 }
 
-/// So much more than the program may an answer have, and so many times its bytes.
+/// Limit on the length of an answer: `GROWTH` times the program, and `ROOM` bytes.
 const ROOM: u64 = 1 << 20;
 const GROWTH: u64 = 16;
 
 /// A Python with jaxlib that writes programs.
 ///
-/// There is one process, which is started when it is first needed. Whoever comes while it works
-/// waits.
+/// There is one process, which is started when it is first needed. Callers wait while it works.
 #[derive(Debug)]
 pub(crate) struct PythonBridge {
     interpreter: OsString,
@@ -125,7 +124,7 @@ impl ProgramBridge for PythonBridge {
     }
 }
 
-/// Of a process that ended by itself.
+/// Message about a process that ended by itself.
 const ENDED: &str = "it ended without an answer";
 
 type Answer = io::Result<Result<Vec<u8>, String>>;

@@ -56,7 +56,7 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Statu
     Ok(if exceeded || wrong_step { Status::No } else { Status::Yes })
 }
 
-/// What happened, for people.
+/// Description of a change, for people.
 fn label(change: &Change) -> &'static str {
     match change.deprecation {
         Some(Deprecation::Announced) => "will be deprecated",

@@ -123,7 +123,7 @@ fn show_walk(
     Ok(())
 }
 
-/// How many artifacts got each verdict.
+/// Number of artifacts with each verdict.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     acceptable: u64,
@@ -145,7 +145,7 @@ impl Counts {
     }
 }
 
-/// What the patterns match, as in a .gitignore at the top of the directory.
+/// Matcher of the exclude patterns, as in a .gitignore at the top of the directory.
 fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
     if patterns.is_empty() {
         return Ok(None);
@@ -166,10 +166,10 @@ pub(crate) fn kind(name: Option<&str>) -> Result<Option<Kind>, Failure> {
     .transpose()
 }
 
-/// What became of all artifacts.
+/// Summary of all artifacts.
 struct Summary {
     status: Status,
-    /// How many of each kind got each verdict; of several releases the worst.
+    /// Number of artifacts of each kind with each verdict; of several releases the worst.
     kinds: BTreeMap<(String, &'static str), u64>,
     counts: Counts,
     /// The artifacts with the word of each release, where several are asked about.

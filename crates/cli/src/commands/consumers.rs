@@ -23,7 +23,7 @@ use crate::{
 pub(crate) struct Consumers {
     /// At least one; of several releases the oldest first.
     pub(crate) all: Vec<Consumer>,
-    /// Whether several releases are asked about, be it that these are but one.
+    /// True if the user asked for several releases, even if these are but one.
     pub(crate) are_several: bool,
 }
 
@@ -98,7 +98,7 @@ fn saved_model(path: &Path) -> Option<PathBuf> {
     (path.file_name()? == FILE).then(|| path.to_owned())
 }
 
-/// How artifacts are checked, whoever the consumer is.
+/// Options of the check that do not depend on the consumer.
 pub(crate) fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
     let mut options = Options::default()
         .with_loader(match arguments.loader {

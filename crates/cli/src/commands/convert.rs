@@ -56,7 +56,7 @@ pub(crate) fn run(
     Ok(Status::Yes)
 }
 
-/// What goes to standard output, if that is the target.
+/// Format of standard output, if that is the target.
 fn output_form(arguments: &ConvertArguments, to: &Path) -> Result<Option<Form>, Failure> {
     let form = streams::form("--to-kind", arguments.to_kind.as_deref())?;
     match (streams::is_output(to), form) {
@@ -71,7 +71,7 @@ fn output_form(arguments: &ConvertArguments, to: &Path) -> Result<Option<Form>, 
     }
 }
 
-/// Where the tensors go.
+/// Target of the tensors.
 fn target(
     arguments: &ConvertArguments,
     storage: &Storage,

@@ -14,14 +14,14 @@ use crate::{
 
 /// A device of a plug-in that is open.
 pub(crate) enum OpenDevice {
-    /// Of a StreamExecutor plug-in.
+    /// A device of a StreamExecutor plug-in.
     StreamExecutor(Plugin, Device),
-    /// Of a PJRT client: its default memory.
+    /// A device of a PJRT client: its default memory.
     Pjrt(MemorySpace),
 }
 
 impl OpenDevice {
-    /// What the plug-in calls its platform.
+    /// Name of the platform as the plug-in gives it.
     pub(crate) fn platform_name(&self) -> String {
         match self {
             Self::StreamExecutor(plugin, _) => plugin.platform().name().to_owned(),

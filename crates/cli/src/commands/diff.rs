@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<
     })
 }
 
-/// What `--rtol` and `--atol` say together; nothing, if neither is given.
+/// Tolerance of `--rtol` and `--atol` together; `None`, if neither is given.
 fn tolerance(arguments: &DiffArguments) -> Result<Option<Tolerance>, Failure> {
     let (relative, absolute) = (arguments.rtol, arguments.atol);
     if relative.or(absolute).is_none() {

@@ -1,4 +1,4 @@
-//! Which file of this folder does a command.
+//! Dispatch of commands to the files of this folder.
 
 use super::{
     abi, check, completions, convert, diff, doctor, explain, inspect, merge, negotiate, ops,

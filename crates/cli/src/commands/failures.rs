@@ -1,4 +1,4 @@
-//! Which exit status an error of the library means.
+//! Exit statuses of the library's errors.
 
 use serdes::{device_state, tensor_io};
 

@@ -1,5 +1,5 @@
-//! What `save` and `convert` say of what is not kept with the tensors: attributes, keys that are no
-//! texts, values that have no place in the target.
+//! Report of `save` and `convert` on values that are not kept with the tensors: attributes, keys
+//! that are no texts, values that have no place in the target.
 
 use serde_json::{Value, json};
 use serdes::tensor_io::Refused;

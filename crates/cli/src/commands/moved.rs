@@ -1,4 +1,4 @@
-//! What `save`, `restore` and `convert` say of the tensors that they moved, in the same keys and
+//! Report of `save`, `restore` and `convert` on the tensors that they moved, in the same keys and
 //! words.
 
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serdes::trips;
 
 use crate::terminal::{bytes, count, rate};
 
-/// How much was moved, and how long it took.
+/// Amount of data that was moved, and its duration.
 pub(crate) struct Moved {
     moved: trips::Moved,
     total_time: Duration,
@@ -36,12 +36,12 @@ impl Moved {
         besides
     }
 
-    /// How much, for people: `3 tensors, 12 MiB`.
+    /// Amount for people: `3 tensors, 12 MiB`.
     pub(crate) fn amount(&self) -> String {
         format!("{}, {}", count(self.moved.tensors, "tensor"), bytes(self.moved.bytes))
     }
 
-    /// How fast, for people: `in 0.25 s (48 MiB/s)`.
+    /// Duration and rate for people: `in 0.25 s (48 MiB/s)`.
     pub(crate) fn pace(&self) -> String {
         let rate = bytes(rate(self.moved.bytes, self.moved.time));
         format!("in {:.2} s ({rate}/s)", self.moved.time.as_secs_f64())

@@ -1,6 +1,6 @@
 //! The name that somebody probably meant.
 
-/// Letters of a name that are compared: nobody misspells a longer one.
+/// Length in letters up to which names are compared: a longer one is no misspelling.
 const LONGEST: usize = 80;
 
 /// The one of these names that is nearest to what was found, if one is near: case, underscores and

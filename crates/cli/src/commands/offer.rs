@@ -1,4 +1,4 @@
-//! What a proxy server offers to its clients: devices, memories, and which programs it takes.
+//! Offer of a proxy server to its clients: devices, memories, and the programs that it accepts.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     terminal::{NAME, Terminal},
 };
 
-/// What a server says of itself in a session.
+/// Facts that a server gives in a session.
 pub(super) struct Offer {
     platform: String,
     devices: Vec<(i32, String)>,
@@ -25,7 +25,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Of the server at the other end.
+    /// The offer of the server at the other end.
     pub(super) fn of(client: &Client) -> Self {
         let devices = client.devices().iter();
         let mut memories: Vec<String> =

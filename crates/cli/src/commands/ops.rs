@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &OpsArguments, terminal: &mut Terminal) -> Result<S
     }
 }
 
-/// What the newest release is called, as for `serdes check`.
+/// Name of the newest release, as for `serdes check`.
 const LATEST: &str = "latest";
 
 /// The operations of a release.

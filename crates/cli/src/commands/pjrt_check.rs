@@ -27,7 +27,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, json_of, shown},
 };
 
-/// What is printed of a plug-in, and told from process to process.
+/// Answer about a plug-in, as it is printed, and sent from process to process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Answer {
     path: String,
@@ -70,7 +70,7 @@ impl Fits {
     }
 }
 
-/// Whether one framework fits.
+/// Result for one framework.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct FrameworkFit {
     framework: String,
@@ -82,7 +82,7 @@ struct FrameworkFit {
     warnings: Vec<String>,
 }
 
-/// What the process that loads the plug-in tells.
+/// Message from the process that loads the plug-in.
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
     Known(Box<Answer>),
@@ -183,7 +183,7 @@ fn fit(framework: &Framework, version: Option<&PluginVersion>) -> FrameworkFit {
     }
 }
 
-/// What the file alone says.
+/// Answer from the file alone.
 fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
     Answer {
         path: path.to_string_lossy().into_owned(),
@@ -275,7 +275,7 @@ fn ask(
     }
 }
 
-/// What stands before the oldest minor whose sizes a plug-in takes.
+/// Prefix of the oldest minor whose sizes a plug-in accepts.
 const SINCE: &str = "since ";
 
 /// The rule by which a plug-in judges sizes, as the answer names it.
@@ -322,7 +322,7 @@ fn of_value(value: &Value) -> serde_json::Value {
     }
 }
 
-/// What decides whether a framework fits, out of an answer.
+/// Version facts from an answer that decide if a framework fits.
 fn version_of(answer: &Answer) -> Option<PluginVersion> {
     let minor = Minor::parse(answer.pjrt_version.as_deref()?)?;
     let rule = match answer.size_rule.as_deref().unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Where the paths of arguments lead: to files, and to what addresses name.
+//! Paths of arguments: files, and objects that addresses name.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,7 @@ pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Where a path leads in the file system; `None` for an address of something else, and for what is
-/// none.
+/// Path in the file system; `None` for an address of something else, and for an invalid one.
 pub(crate) fn in_file_system(path: &Path) -> Option<PathBuf> {
     Storage::anywhere().system_path(path).ok().flatten().map(std::borrow::Cow::into_owned)
 }

@@ -7,11 +7,11 @@ use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, with_t
 
 use crate::{arguments::PluginArguments, failure::Failure, terminal::Terminal};
 
-/// How long a plug-in may take to open where it is only a means, far beyond what a real device
-/// needs to initialise.
+/// Time limit for opening a plug-in where it is only a means, far beyond what a real device needs
+/// to initialise.
 pub(crate) const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
-/// Whether this process was made to load the plug-in for another one.
+/// True if this process was started to load the plug-in for another one.
 pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
     if arguments.supervised.is_some() {
         terminal.be_supervised();
@@ -20,13 +20,13 @@ pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal
     arguments.supervised.is_some()
 }
 
-/// Whether this process loads the plug-in: because it is the one made for that, because it was
-/// asked to, or because nothing is loaded.
+/// True if this process loads the plug-in: because it was started for that, because the user asked
+/// for it, or because nothing is loaded.
 pub(crate) fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
     is_supervised(arguments, terminal) || arguments.in_process || is_embedded(&arguments.plugin)
 }
 
-/// Whether the description is that of the embedded plug-in, which is no foreign code.
+/// True for the description of the embedded plug-in, which is no foreign code.
 pub(crate) fn is_embedded(plugin: &str) -> bool {
     plugin == "host" || plugin.starts_with("host:")
 }
@@ -63,7 +63,7 @@ pub(crate) fn failure(error: Error) -> Failure {
     if may_be_named { failure.with_hint("--layout NAME names the layout") } else { failure }
 }
 
-/// Whether the error says that the plug-in is refused.
+/// True if the error says that the plug-in is refused.
 pub(crate) fn is_answer(error: &Error) -> bool {
     matches!(error, Error::Refused(_) | Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })
 }

@@ -20,12 +20,12 @@ use crate::{
     terminal::{END_OF_RESULTS, UNLOADING},
 };
 
-/// How long the process may take to end after its results: its exit functions may hang.
+/// Time limit for the process to end after its results: its exit functions may hang.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
 
-/// What became of the process.
+/// End of the process.
 pub(crate) struct Ended {
-    /// Whether only the unloading of the plug-in was left to do.
+    /// True if only the unloading of the plug-in was left to do.
     pub(crate) complete: bool,
     /// Its status, or how it was ended before its results were complete.
     pub(crate) end: Result<Status, String>,
@@ -66,7 +66,7 @@ pub(crate) fn run(
     Ok(Ended { complete, end })
 }
 
-/// How the results ended.
+/// End of the results.
 enum ResultsEnd {
     /// They are complete.
     Status(Status),
@@ -128,7 +128,7 @@ fn end(child: &mut Child, at_once: bool) -> std::io::Result<ExitStatus> {
     child.wait()
 }
 
-/// How the process of a plug-in ended.
+/// Description of the end of a plug-in's process.
 pub(crate) fn describe(status: ExitStatus) -> String {
     if status.success() {
         "it ended the process that had loaded it, with exit status 0".to_owned()

@@ -96,7 +96,7 @@ fn supervise(
     tally.end(terminal)
 }
 
-/// What became of the behaviours so far.
+/// Outcomes of the behaviours so far.
 #[derive(Default)]
 struct Tally {
     tried: usize,

@@ -7,7 +7,7 @@ use serdes::check::{Reason, Remedy, Rule};
 
 use crate::{failure::Failure, status::Status};
 
-/// What a person who uses this command does.
+/// Remedy for the user of this command.
 pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     match remedy {
         Remedy::ChooseTags => "name the tags of the meta graph to load (--tags)".into(),
@@ -17,7 +17,7 @@ pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     }
 }
 
-/// What a person who uses this command does about a rule in general.
+/// General remedy of a rule for the user of this command.
 pub(crate) fn general(rule: Rule) -> &'static str {
     match rule {
         Rule::TooNew => {
@@ -34,7 +34,7 @@ pub(crate) fn general(rule: Rule) -> &'static str {
     }
 }
 
-/// What this command adds to the example of a rule.
+/// Addition of this command to the example of a rule.
 pub(crate) fn example(rule: Rule) -> &'static str {
     match rule {
         Rule::NotFound => {

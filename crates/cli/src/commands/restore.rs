@@ -26,13 +26,13 @@ use crate::{
     terminal::{BAD, GOOD, NAME, Terminal, WARN, count, shown_path},
 };
 
-/// What is there to restore.
+/// State and tensors to restore.
 struct Found {
     state: Reader,
     tensors: Vec<Tensor>,
     lost: Vec<Damage>,
     lost_parts: Vec<Damage>,
-    /// Whether something that was asked for is lost, or may be.
+    /// True if something that was asked for is lost, or may be.
     incomplete: bool,
 }
 
@@ -178,14 +178,14 @@ fn salvage(
     }
     // What was asked for by name is there or it is not, whatever else is.
     let named = !arguments.only.is_empty() && arguments.only.iter().all(|name| is_name(name));
-    // Parts that cannot be relied on matter only where nobody said what is wanted of the rest.
+    // Unreliable parts matter only where the user did not name the wanted tensors.
     let incomplete = (!salvaged.complete_list && !named)
         || !lost.is_empty()
         || (arguments.only.is_empty() && !lost_parts.is_empty());
     Ok(Found { state: salvaged.reader, tensors: whole, lost, lost_parts, incomplete })
 }
 
-/// Where the tensors go behind the device, if they do.
+/// Target of the tensors behind the device, if there is one.
 fn target(
     (arguments, versions): (&RestoreArguments, Versions),
     stream: Option<(impl Write + Send + 'static, Form)>,
@@ -204,7 +204,7 @@ fn target(
     target.map(Some).map_err(failures::tensor_io)
 }
 
-/// Whether the state was read past the page cache; a warning if it was to be and was not.
+/// True if the state was read past the page cache; a warning if it was to be and was not.
 fn reads_direct(arguments: &RestoreArguments, files: &LocalParts, terminal: &mut Terminal) -> bool {
     let direct = files.reads_direct();
     if arguments.direct && !direct {
@@ -230,7 +230,7 @@ fn ending(arguments: &RestoreArguments, found: &Found) -> String {
     }
 }
 
-/// Whether a pattern is the name of one tensor.
+/// True if the pattern is the name of one tensor.
 fn is_name(pattern: &str) -> bool {
     !pattern.contains(['*', '?', '['])
 }

@@ -84,12 +84,12 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
     Ok(Status::Yes)
 }
 
-/// What is saved, and where it goes.
+/// Tensors to save, and their target.
 struct Trip<'a> {
     sources: &'a [Box<dyn Source>],
     storage: &'a Storage,
     output: &'a Path,
-    /// Which part of the state it is, if several processes save it.
+    /// The part of the state, if several processes save it.
     part: Option<Part>,
     options: &'a WriteOptions,
     skip_unsupported: bool,
@@ -198,7 +198,7 @@ pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>,
     })
 }
 
-/// What `--kind` says of standard input, which one of the paths must be.
+/// Kind of standard input by `--kind`; one of the paths must be standard input then.
 pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option<Form>, Failure> {
     if kind.is_some() && !paths.iter().any(|path| streams::is_input(path)) {
         return Err(Failure::new("--kind says what standard input is, which no path here names"));
@@ -206,7 +206,7 @@ pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option
     streams::form("--kind", kind)
 }
 
-/// How a file is taken to the disk.
+/// Durability for the mode of syncing.
 pub(crate) fn durability(mode: SyncMode) -> Durability {
     match mode {
         SyncMode::Data => Durability::Data,

@@ -1,4 +1,4 @@
-//! What is to be said of a selection of versions, before anything is written at it.
+//! Notes about a selection of versions, before anything is written at it.
 
 use serdes::version::{DeviceState, Ifrt, Line, Week4OldVersionAccessor};
 

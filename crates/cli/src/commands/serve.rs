@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     });
     // While there is somebody who sends.
     log.end();
-    // What hangs in a call into the plug-in or the system keeps nobody waiting.
+    // A call into the plug-in or the system that hangs does not keep the process from ending.
     runtime.shutdown_timeout(LEFT_BEHIND);
     served.map(|()| Status::Yes)
 }
@@ -205,14 +205,14 @@ fn bridge(interpreter: &Path) -> Result<Arc<PythonBridge>, Failure> {
     Ok(Arc::new(bridge))
 }
 
-/// Where to listen.
+/// Address to listen on.
 fn address(option: &str, listen: &str) -> Result<SocketAddr, Failure> {
     listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
         Failure::new(format_args!("{option} {listen}: expected HOST:PORT, such as 127.0.0.1:0"))
     })
 }
 
-/// Where to listen for those who read the metrics: on this machine alone, where only a port is
+/// Address to listen on for readers of the metrics: on this machine alone, where only a port is
 /// given.
 fn metrics_address(listen: &str) -> Result<SocketAddr, Failure> {
     match listen.strip_prefix(':').unwrap_or(listen).parse() {
@@ -221,10 +221,10 @@ fn metrics_address(listen: &str) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// How long what is left behind at the end may take to end by itself.
+/// Longest wait for tasks that are left at the end.
 const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
-/// Ends the process when its time is up, should something in it hang that nobody can stop.
+/// Ends the process when its time is up, should something in it hang that cannot be stopped.
 fn end_within(limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit + LEFT_BEHIND);
@@ -235,13 +235,13 @@ fn end_within(limit: Duration) {
     });
 }
 
-/// What people ask by signals: to stop, which is done once it is asked, and to save, as often as it
-/// is. Asked to stop twice, the process ends at once.
+/// Requests by signals: to stop, which is done once it is asked, and to save, as often as it is.
+/// Asked to stop twice, the process ends at once.
 fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>), Failure> {
     let (stop, mut stops) = mpsc::unbounded_channel();
     let (hangup, hangups) = mpsc::unbounded_channel();
     requests::listen(Hangup::Asks, move |request| {
-        // Where nobody waits any more, the server is at its end.
+        // Without a receiver, the server is at its end.
         let _ = match request {
             Request::Stop(_) => stop.send(()),
             Request::Hangup => hangup.send(()),
@@ -251,7 +251,7 @@ fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>)
     .map_err(|error| Failure::new(format_args!("cannot wait for signals: {error}")))?;
     let stopped = async move {
         if stops.recv().await.is_none() {
-            // Nobody can ask.
+            // There is no source of requests.
             std::future::pending::<()>().await;
         }
     };
@@ -266,7 +266,7 @@ async fn save_on_hangup(
     has_state: bool,
 ) {
     while hangups.recv().await.is_some() {
-        // A pipe may keep whoever reads it waiting.
+        // A read from a pipe may block.
         let (renewed, given) = (server.clone(), access.clone());
         let renewing = move || serve_access::renew(&renewed, &given);
         let _ = tokio::task::spawn_blocking(renewing).await;

@@ -8,7 +8,7 @@ use serdes::proxy::{Limits, Server, ServerBuilder, Tokens};
 use super::negotiate;
 use crate::{arguments::AccessArguments, failure::Failure, terminal::Terminal};
 
-/// Checks that nobody listens for more than he has said.
+/// Checks that the options permit the address: other machines reach it only if the user says so.
 pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<(), Failure> {
     if address.ip().is_loopback() {
         return Ok(());
@@ -69,7 +69,7 @@ pub(super) fn limits(
     Ok(Some(limits))
 }
 
-/// What the server is given in PEM.
+/// Certificates for the server, in PEM.
 struct Certificates {
     certificate: Vec<u8>,
     key: Vec<u8>,

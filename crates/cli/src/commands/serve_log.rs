@@ -1,7 +1,8 @@
-//! The log of `serdes serve`, and where its spans go.
+//! The log of `serdes serve`, and the exporter of its spans.
 //!
-//! The levels are for whoever looks after a server: what needs a hand (always), what clients do and
-//! what fails (`-v`), each request (`-vv`), and everything, the frames of HTTP/2 included (`-vvv`).
+//! The levels are for the operator of a server: events that need a hand (always), actions of
+//! clients and failures (`-v`), each request (`-vv`), and everything, the frames of HTTP/2 included
+//! (`-vvv`).
 
 use std::{env, str::FromStr as _};
 
@@ -15,10 +16,10 @@ use tracing_subscriber::{
 
 use crate::{arguments::LogFormat, failure::Failure};
 
-/// What every target of this project begins with.
+/// Prefix of all targets of this project.
 const OWN: &str = "serdes";
 
-/// What has to be done when the log ends.
+/// Cleanup at the end of the log.
 pub(super) struct Log {
     #[cfg(feature = "opentelemetry")]
     spans: Option<opentelemetry_sdk::trace::SdkTracerProvider>,

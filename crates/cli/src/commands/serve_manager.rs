@@ -1,4 +1,4 @@
-//! What the manager of services is told of `serdes serve`: that it is ready, and that it stops.
+//! Notifications of `serdes serve` to the manager of services: that it is ready, and that it stops.
 //!
 //! This is the protocol of systemd, which others speak, too: a datagram to the socket that
 //! `NOTIFY_SOCKET` names. Without one nothing happens.

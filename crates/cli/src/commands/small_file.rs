@@ -11,7 +11,7 @@ use std::{
 
 use crate::failure::Failure;
 
-/// How long a pipe may take to come to its end.
+/// Time limit for reading a pipe to its end.
 #[cfg(unix)]
 const PIPE_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -53,18 +53,18 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, Failur
     Ok(bytes)
 }
 
-/// What can be read of a file.
+/// Kind of a file that can be read.
 enum Kind {
     /// All of it, at once.
     File,
-    /// What others write into it meanwhile.
+    /// A pipe, which others may still write into.
     #[cfg(unix)]
     Pipe,
     /// Nothing of which it is known that it ends.
     Other,
 }
 
-/// Opens a file, and waits for nobody who writes into it.
+/// Opens a file, without waiting for the writer of a pipe.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -96,8 +96,8 @@ fn kind(file: &File) -> io::Result<Kind> {
     Ok(if file.metadata()?.is_file() { Kind::File } else { Kind::Other })
 }
 
-/// What comes out of a pipe until its end, or until it is more than `most` bytes; `None` if that
-/// takes too long.
+/// Contents of a pipe up to its end, or until they exceed `most` bytes; `None` after the time
+/// limit.
 #[cfg(unix)]
 fn read_pipe(mut pipe: File, most: u64) -> io::Result<Option<Vec<u8>>> {
     use std::time::Instant;
@@ -114,7 +114,7 @@ fn read_pipe(mut pipe: File, most: u64) -> io::Result<Option<Vec<u8>>> {
         if left.is_zero() {
             return Ok(None);
         }
-        // A pipe into which nobody has written yet is no pipe at its end, though it reads like one.
+        // A pipe without a writer yet is not at its end, though it reads like one.
         let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
         match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
             Err(Errno::INTR) | Ok(0) => continue,

@@ -22,15 +22,15 @@ use crate::{
     startup,
 };
 
-/// What standard input is called in messages; a tensor that has no name of its own gets it too.
+/// Name of standard input in messages; also the name of a tensor that has none.
 pub(crate) const INPUT: &str = "stdin";
 
-/// Whether the path stands for standard input.
+/// True if the path stands for standard input.
 pub(crate) fn is_input(path: &Path) -> bool {
     ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name))
 }
 
-/// Whether the path stands for standard output.
+/// True if the path stands for standard output.
 pub(crate) fn is_output(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
@@ -45,7 +45,7 @@ pub(crate) fn once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), 
     Ok(())
 }
 
-/// Standard input, for whoever reads it to its end.
+/// Standard input, for reading it to its end.
 pub(crate) fn standard_input() -> Result<io::StdinLock<'static>, Failure> {
     if startup::standard_input_was_closed() {
         return Err(Failure::new("standard input is closed; expected a file or a pipe"));

@@ -1,5 +1,5 @@
-//! What to say of a path that a command reads no tensors from: which kind of artifact it is, and what
-//! to name in its place.
+//! Errors about paths that a command reads no tensors from: the kind of artifact, and what to name
+//! in its place.
 
 use std::{path::Path, sync::Arc};
 
@@ -20,7 +20,7 @@ pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Fai
     foreign(storage, path).unwrap_or(failure)
 }
 
-/// What to say of an artifact that holds no tensors that are read; `None` where it may.
+/// Error about an artifact that holds no tensors that are read; `None` where it may.
 pub(crate) fn foreign(storage: &Storage, path: &Path) -> Option<Failure> {
     let kind = kind(storage, path)?;
     let advice = advice(kind, path)?;
@@ -60,7 +60,7 @@ fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     check::path_in(tree, path, None).ok().map(|artifact| artifact.kind())
 }
 
-/// What to do about a kind that holds no tensors that are read; `None` for the others.
+/// Advice for a kind that holds no tensors that are read; `None` for the others.
 fn advice(kind: Kind, path: &Path) -> Option<String> {
     let folder = match path.extension() {
         Some(_) => path.parent().unwrap_or(path),

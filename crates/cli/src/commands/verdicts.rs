@@ -53,7 +53,7 @@ pub(crate) fn show_releases(verdicts: &Verdicts, terminal: &mut Terminal) -> Res
     Ok(())
 }
 
-/// Whether two releases say the same of an artifact, but for their own names.
+/// True if two releases give the same verdict on an artifact, but for their own names.
 fn is_alike(one: &Verdict, other: &Verdict) -> bool {
     let reasons = |verdict: &Verdict| -> Vec<_> {
         let reasons = verdict.reasons().iter();
@@ -67,7 +67,7 @@ fn is_alike(one: &Verdict, other: &Verdict) -> bool {
         && warnings(one) == warnings(other)
 }
 
-/// Which release loads which of the artifacts: a line an artifact, a column a release.
+/// Prints a table of verdicts: a line per artifact, a column per release.
 pub(crate) fn table(all: &[Verdicts], terminal: &mut Terminal) -> Result<(), Failure> {
     let Some(first) = all.first() else { return Ok(()) };
     let mut table = comfy_table::Table::new();

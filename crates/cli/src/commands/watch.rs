@@ -1,4 +1,4 @@
-//! What a person sees of long work, and how they stop it.
+//! Progress display of long work, and its cancellation.
 
 use std::sync::Arc;
 

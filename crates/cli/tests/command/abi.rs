@@ -109,7 +109,7 @@ fn the_version_is_a_gate_where_it_is_asked_for() {
         (&"none".into(), &"major".into())
     );
     assert_eq!(status(&diff(&["tensorflow-2.5", "tensorflow-2.8"])), 0);
-    // Without a version nobody can tell.
+    // Without a version the answer is unknown.
     let silent = write(folder.path(), "silent.json", r#"{"A":{"fields":[]}}"#);
     let found = diff(&[&silent, &silent, "--require-moved"]);
     assert_eq!(status(&found), 2);

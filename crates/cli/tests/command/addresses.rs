@@ -88,7 +88,7 @@ fn serve(
     }
 }
 
-/// A state of a tensor of so many bytes.
+/// A state of a tensor of `bytes` bytes.
 fn large_state(bytes: usize) -> Vec<u8> {
     use serdes::{
         device_state::{Versions, WriteOptions},

@@ -14,7 +14,7 @@ use crate::testkit::{command, status, text};
 
 /// Elements of each of the two tensors: more than comes with the first requests.
 const ELEMENTS: usize = 400 << 10;
-/// What a server says of a file and of its successor, of the same length.
+/// Headers of a server for a file and for its successor, of the same length.
 type Headers = (&'static str, &'static str);
 const TIME: &str = "Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
 const LATER: &str = "Last-Modified: Wed, 21 Oct 2015 07:28:09 GMT\r\n";
@@ -121,7 +121,7 @@ fn tensors(folder: &Path, name: &str, byte: u8) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// What an npy file of a converted tensor is all of; `None` if it is a mix.
+/// The byte that all of a converted npy file's data consists of; `None` if it is a mix.
 fn byte_of(path: &Path) -> Option<u8> {
     let bytes = fs::read(path).unwrap();
     let data = &bytes[bytes.len() - 2 * ELEMENTS..];

@@ -42,7 +42,7 @@ fn an_operation_that_came_later_is_refused_with_the_release_from_which_on_it_loa
     assert!(reason["remedy"].as_str().unwrap().contains("2.15"), "{reason}");
     assert_eq!(check(&path, &["--tensorflow", "2.15"]).0, 0);
     assert_eq!(check(&path, &["--consumer", "graph_def=1395"]).0, 1);
-    // Of a number that is no release's nobody knows the operations.
+    // The operations of a number that is no release's are not known.
     let (code, object) = check(&path, &["--consumer", "graph_def=1396"]);
     assert_eq!((code, &object["release"]), (0, &Value::Null));
     assert_eq!(object["warnings"][0]["rule"], "forward_compatibility");

@@ -1,5 +1,5 @@
-//! What people do by mistake, and what files do that were made to do harm: the command says what is
-//! wrong, and nothing else happens.
+//! Mistakes of users, and malicious files: the command says what is wrong, and nothing else
+//! happens.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What is said of bad usage or a failure.
+/// Message about bad usage or a failure.
 fn failed(arguments: &[&str]) -> String {
     let output = serdes(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
@@ -38,7 +38,7 @@ fn safetensors(path: &Path, header: &str, data: &[u8]) {
 
 #[test]
 fn an_id_that_is_empty_is_no_id() {
-    // As of a variable that nobody set.
+    // As from a variable that is not set.
     let said = failed(&["merge", "x.sds", "--id", ""]);
     assert!(said.contains("--id"), "{said}");
     let part = ["save", "--from", "x.npy", "-o", "x.sds", "--part", "0/2", "--id", ""];

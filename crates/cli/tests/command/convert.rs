@@ -31,7 +31,7 @@ fn done(arguments: &[&str]) -> Output {
     output
 }
 
-/// What is said of a failure; nothing was written.
+/// Message of a failure; nothing was written.
 fn refused(arguments: &[&str], target: &Path) -> String {
     let output = serdes(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");

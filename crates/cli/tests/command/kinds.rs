@@ -8,8 +8,8 @@ use std::{
 
 use crate::testkit::{data, objects_of, serdes, status, text, tiny};
 
-/// What becomes of an artifact: read by all; by check and inspect alone, and what the others say; or
-/// recognised, and what the others say.
+/// Expected result for an artifact: read by all; by check and inspect alone, with the message of
+/// the others; or recognised, with the message of the others.
 enum Read {
     ByAll,
     Judged(&'static str),

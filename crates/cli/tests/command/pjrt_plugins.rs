@@ -15,7 +15,7 @@ struct Double {
 }
 
 impl Double {
-    /// One of that minor, with a table of so many bytes and these habits.
+    /// A plug-in of that minor, with a table of `size` bytes and these fault switches.
     fn new(minor: u32, size: usize, habits: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let double = Self { folder };
@@ -52,7 +52,7 @@ impl Double {
         answer(&self.serdes("check", &[more, &["--json"]].concat()))
     }
 
-    /// Whether the framework fits, and all the reasons why not.
+    /// True if the framework fits, and all the reasons why not.
     fn fits(&self, framework: &str) -> (bool, String) {
         let (status, object) = self.check(&["--for", framework]);
         let fit = &object["for"];
@@ -215,7 +215,7 @@ fn every_release_is_asked_at_once() {
     let text = String::from_utf8(people.stdout).unwrap();
     let line = text.lines().find(|line| line.starts_with("jaxlib-0.6.2")).unwrap();
     assert!(line.contains("does not fit"), "{line}");
-    // A framework that nobody knows is bad usage, and so is a question about the other kind.
+    // An unknown framework is bad usage, and so is a question about the other kind.
     let (status, object) = double.check(&["--for", "jaxlib-9.9.9"]);
     assert_eq!(status, 2);
     assert!(object["error"].as_str().unwrap().contains("jaxlib-0.12.0.1"), "{object}");
@@ -348,7 +348,7 @@ fn a_library_of_another_system_is_named() {
     }
 }
 
-/// What the name of a symbol says is known without loading, also where loading is not possible.
+/// Facts from the name of a symbol need no loading, also where loading is not possible.
 #[test]
 fn a_plug_in_of_the_sdk_is_judged_by_what_its_file_says_it_takes() {
     let upstream = Double::new(80, 984, &["LOADED=ABORT"]);

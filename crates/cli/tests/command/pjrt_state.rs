@@ -134,7 +134,7 @@ fn dying(folder: &Path) -> PathBuf {
     library
 }
 
-/// What is in a folder, and whether it is all: something that was not finished may be there.
+/// Contents of a folder, and true if all of it is complete: files may be unfinished.
 fn files(folder: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, bool) {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (parts, whole): (Vec<_>, Vec<_>) =
@@ -318,7 +318,7 @@ fn a_server_over_a_pjrt_plug_in_holds_arrays_and_keeps_its_state() {
     assert_eq!(diff.status.code(), Some(0), "{diff:?}");
 }
 
-/// What became of a server over a plug-in that may die: its status, and what it said last.
+/// Result of a server over a plug-in that may die: its status, and its last message.
 fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i32>, String) {
     let mut server = serdes()
         .args(["serve", "--json", "--keep", "0", "--state", text(state), "--plugin", text(library)])
@@ -340,7 +340,7 @@ fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i
     (server.wait().unwrap().code(), last)
 }
 
-/// Whether arrays come back. One that does not is told of by then: the server is gone.
+/// True if arrays come back. A failure is reported by then: the server is gone.
 fn is_put_and_got(address: &str) -> bool {
     use serdes::{
         ifrt::{DType, Shape},

@@ -102,8 +102,8 @@ fn the_suite_goes_on_behind_a_behaviour_that_crashes() {
     assert!(shown.contains(" failed, ") && !shown.contains(&failed), "{shown}");
 }
 
-/// While an initialiser hangs, the dynamic loader's lock is held: whoever needs it to wait with a
-/// limit waits without one.
+/// While an initialiser hangs, the dynamic loader's lock is held: a wait with a limit that needs it
+/// would block.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_library_whose_initialiser_hangs_is_given_up() {

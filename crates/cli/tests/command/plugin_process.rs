@@ -59,7 +59,7 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
     assert_eq!(hidden(place), 0);
 }
 
-/// How many files are half written, or meant for nobody's eyes.
+/// Number of files that are half written or hidden.
 fn hidden(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).unwrap().flatten();
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count()
@@ -73,7 +73,7 @@ fn a_plugin_that_ends_the_process_leaves_nothing_of_any_target() {
     assert_eq!(status(&whole), 0, "{whole:?}");
     fs::create_dir(place.join("inner")).unwrap();
     std::os::unix::fs::symlink("inner/real.sds", place.join("link.sds")).unwrap();
-    // Of a saver that lives: nobody else's leftovers are touched.
+    // Of a saver that lives: leftovers of others are not touched.
     let alive = fs::File::create(place.join(".a.sds.0123456789abcdef.partial")).unwrap();
     alive.lock().unwrap();
     let long = format!("{}.sds", "x".repeat(250));

@@ -1,5 +1,5 @@
-//! What `serdes plugin` and `serdes explain` say of plug-ins besides their verdicts: the behaviours
-//! of the suite, the interface of a library, and text that people can read.
+//! Output of `serdes plugin` and `serdes explain` about plug-ins besides their verdicts: the
+//! behaviours of the suite, the interface of a library, and text for people.
 
 use std::{
     fs,

@@ -92,7 +92,7 @@ fn two_servers_do_not_share_a_state_and_a_killed_one_locks_nobody_out() {
     assert_eq!(status.code(), Some(2), "{said}");
     assert!(said.contains(&format!("process {}", first.child.id())), "{said}");
     assert!(stdout.is_empty());
-    // Another state beside it is nobody's.
+    // Another state beside it is not locked.
     let beside = Serving::start(&["--state", text(&folder.path().join("y.sds"))]);
     let (code, said) = beside.stop();
     assert_eq!(code, Some(0), "{said}");
@@ -118,7 +118,7 @@ fn two_servers_do_not_share_a_state_and_a_killed_one_locks_nobody_out() {
 fn a_server_without_descriptors_waits_for_some_and_serves_again() {
     /// More than there are descriptors.
     const CONNECTIONS: usize = 80;
-    /// What a client of HTTP/2 begins with: no stranger that can be sent away.
+    /// First bytes of an HTTP/2 client, which the server cannot refuse as another protocol.
     const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n 48; exec '{BINARY}' serve")]);

@@ -1,5 +1,5 @@
-//! `serdes serve` as whoever looks after a machine runs it: metrics, health, logs, a manager of
-//! services, a stop that waits for sessions.
+//! `serdes serve` as an operator runs it: metrics, health, logs, a manager of services, a stop that
+//! waits for sessions.
 
 use std::{
     fs,
@@ -182,7 +182,7 @@ fn a_stop_waits_for_sessions_and_saves_what_they_have_made() {
     runtime.shutdown_timeout(Duration::from_secs(1));
     let (status, said) = serving.ended();
     assert_eq!(status, Some(0), "{said}");
-    // What clients have sent is for nobody else on this machine.
+    // Data of clients is not readable by other users of this machine.
     let mode = fs::metadata(&state).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
@@ -275,7 +275,7 @@ fn levels_say_what_a_person_wants_to_know() {
     assert_eq!(said(&["-vvv"], Some("off")), "");
 }
 
-/// What the server tells its manager until it says this.
+/// Messages of the server to its manager up to this one.
 fn told(socket: &UnixDatagram, until: &str) -> String {
     let (mut all, mut buffer) = (String::new(), [0; 4096]);
     while !all.lines().any(|line| line == until) {

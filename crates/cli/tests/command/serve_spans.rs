@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tonic::{codegen::http::Request, server::UnaryService};
 use tonic_prost::ProstCodec;
 
-/// What of `ExportTraceServiceRequest` of the collector's protocol is looked at.
+/// Fields of `ExportTraceServiceRequest` of the collector's protocol that are read.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Export {
     #[prost(message, repeated, tag = "1")]

@@ -47,7 +47,7 @@ impl Serving {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// How the server ends by itself within that time, and what it has said.
+    /// Exit status of the server, which ends by itself within that time, and its output.
     pub(crate) fn ends_within(mut self, limit: Duration) -> (ExitStatus, String) {
         let since = Instant::now();
         let status = loop {

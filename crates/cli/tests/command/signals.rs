@@ -1,4 +1,4 @@
-//! How work is stopped, and what does not stop it.
+//! Cancellation of work by signals, and signals that do not cancel it.
 
 use std::{
     fs,
@@ -92,7 +92,7 @@ fn the_second_request_ends_the_process_and_its_worker_at_once() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("b")).unwrap();
     let child = saving("", folder.path());
-    // So that nobody can take anything back.
+    // So that no process can take anything back.
     let workers = children(child.id());
     assert_eq!(workers.len(), 1);
     send("-STOP", workers[0]);

@@ -1,4 +1,4 @@
-//! What every test of the command does: run it, take its answer apart, find the data.
+//! Common steps of the command's tests: run it, take its answer apart, find the data.
 //!
 //! The one home for that. It must never know what a command is to answer.
 
@@ -20,9 +20,9 @@ pub(crate) fn command() -> Command {
     Command::new(BINARY)
 }
 
-/// Has what this program starts hear the signals that tests send, also where whoever started the
-/// tests ignores them, as `nohup` and a shell's background jobs do: an ignored signal stays ignored
-/// in every process that is started, one that is caught does not.
+/// Makes programs that this one starts handle the signals that tests send, also where the tests
+/// were started with these ignored, as `nohup` and a shell's background jobs do: an ignored signal
+/// stays ignored in every process that is started, one that is caught does not.
 #[cfg(unix)]
 pub(crate) fn hear_signals() {
     use signal_hook::consts::signal::{SIGHUP, SIGINT};
@@ -34,7 +34,7 @@ pub(crate) fn hear_signals() {
     });
 }
 
-/// Those of the signals that this process ignores; none where the system does not tell.
+/// Signals that this process ignores; none where the system does not tell.
 #[cfg(unix)]
 fn ignored(signals: &[i32]) -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) fn status(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
-/// What it printed for people.
+/// Output for people.
 pub(crate) fn printed(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -100,7 +100,7 @@ pub(crate) fn state_of(folder: &Path, name: &str) -> PathBuf {
     state
 }
 
-/// The stub plug-in of the library's tests in this folder, with these habits.
+/// The stub plug-in of the library's tests in this folder, with these fault switches.
 #[cfg(target_os = "linux")]
 pub(crate) fn stub_in(folder: &Path, habits: &str) -> PathBuf {
     let library = folder.join("libstub.so");

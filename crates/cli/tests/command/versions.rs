@@ -390,7 +390,7 @@ fn versions_add_refuses_a_slip_with_the_nearest_name() {
         let arguments = [&["add", "snapshots", "--dry-run", "--formats"][..], other].concat();
         assert_eq!(status(&trainer.run(&arguments)), 0, "{other:?}");
     }
-    // By hand nobody asks; the check of the lock names what was meant.
+    // An edit by hand is not checked; the check of the lock names what was meant.
     fs::write(trainer.path("versions.toml"), before + "\n[[line.entry]]\nnumber = 4\nintroduced = 2026-11-20\nsummary = \"x\"\nformats = [\"Snapshoot\"]\n").unwrap();
     let said = shown(&trainer.run(&["lock", "--check"]));
     assert!(said.contains("Snapshoot/v4.bin") && said.contains("Snapshot is another"), "{said}");

@@ -1,4 +1,4 @@
-//! What goes over the pipes of a worker: programs with their options, and what became of them.
+//! Frames on the pipes of a worker: programs with their options, and the results.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -35,7 +35,7 @@ pub(super) fn read_request(pipe: &mut impl Read) -> io::Result<Option<(Vec<u8>, 
     Ok(Some((program, options)))
 }
 
-/// What a worker answers: that it is done, or why not.
+/// Answer of a worker: success, or the reason of the failure.
 pub(super) type Answer = Result<(), (StatusCode, String)>;
 
 /// An answer as it goes over the pipe: a line of JSON, since standard output is for text.

@@ -17,12 +17,12 @@ use serdes::proxy::{TrialCompiler, TrialFailure};
 use super::frames::{self, Answer};
 use crate::commands::plugin_process::describe;
 
-/// How long a plug-in may take to create a client.
+/// Time limit for a plug-in to create a client.
 const STARTING_LIMIT: Duration = Duration::from_secs(120);
-/// How long a process may take to end that has closed its pipes.
+/// Time limit for a process to end after it has closed its pipes.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
 
-/// How a process is started.
+/// Function that starts a process.
 type Start = dyn Fn() -> io::Result<Command> + Send + Sync;
 
 /// Processes that compile, as many as the machine has processors and no more.
@@ -74,7 +74,7 @@ impl CompileWorkers {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A process that nobody else asks meanwhile: one that is there, or else a new one.
+    /// Takes a process for exclusive use: an idle one, or else a new one.
     fn take(&self, until: Option<Instant>) -> Result<Taken<'_>, TrialFailure> {
         let mut places = self.places();
         loop {
@@ -167,7 +167,7 @@ impl Worker {
                 }
             };
             let pipes = child.stdin.take().zip(child.stdout.take());
-            // Whoever waits for it is there.
+            // The receiver waits for it.
             let _ = started.send(Ok(child));
             if let Some((stdin, stdout)) = pipes {
                 talk(stdin, stdout, &from_server, &to_server);
@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// What a process says that has a client, and what it says of a program that is compiled.
+    /// Answer of a process that has a client, and of one that has compiled a program.
     const DONE: &str = r#"echo '[0,""]'"#;
     /// A request of the tests: twice eight bytes for lengths, `program` and `x`.
     const READ: &str = "head -c 24 >/dev/null";

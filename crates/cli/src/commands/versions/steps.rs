@@ -115,7 +115,7 @@ fn check_releases(edited: &Edited, directory: &Path) -> Result<(), Failure> {
         .with_hint("`--release` moves the release of the line with the entry"))
 }
 
-/// Those of the formats that no earlier entry of the line names: new types, or slips of the pen.
+/// Formats that no earlier entry of the line names: new types, or slips of the pen.
 fn new_formats(edited: &Edited, line: &str, formats: &[String]) -> Vec<String> {
     let entries = edited.declarations().line(line).map(|line| line.entries.as_slice());
     let earlier = entries.and_then(|entries| entries.split_last()).map(|(_, earlier)| earlier);
@@ -254,8 +254,7 @@ fn young(declarations: &Declarations) -> Vec<String> {
         .collect()
 }
 
-/// What is not frozen yet in a crate; everything else that differs from its lock is an answer of
-/// no.
+/// Formats of a crate that are not frozen yet; any other difference from its lock is a failure.
 fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
     let differences = package(directory)?.unreleasable().map_err(Failure::of)?;
     let (additions, others): (Vec<_>, Vec<_>) =
