@@ -110,7 +110,7 @@ impl Case {
     }
 }
 
-/// What one side of a comparison took, once for each round.
+/// Durations of one side of a comparison, one per round.
 struct Side<'a> {
     name: &'static str,
     prepare: Box<dyn Fn() + 'a>,

@@ -1,5 +1,5 @@
-//! What hosting a PJRT plug-in costs: a call through the safe types against the plug-in's function
-//! itself, in turns. The plug-in does next to nothing, so that what is measured is the host.
+//! Cost of hosting a PJRT plug-in: a call through the safe types against the plug-in's function
+//! itself, in turns. The plug-in does next to nothing, so that the host is what is measured.
 //!
 //! Target: at most 5 ns a call over the function itself.
 

@@ -1,4 +1,4 @@
-//! What the proxy adds to running a program, over the loopback: a small program against the
+//! Cost of the proxy for running a program, over the loopback: a small program against the
 //! plug-in's own time and a bare round trip of gRPC, a large one against the plug-in's own time, in
 //! turns.
 //!
@@ -192,12 +192,12 @@ impl Own {
     }
 }
 
-/// Of one kind of call, in all turns.
+/// Times of one kind of call, in all turns.
 #[derive(Default)]
 struct Times {
     /// Seconds of a call, of each turn.
     wall: Vec<f64>,
-    /// Of all processors.
+    /// Times of all processors.
     processor: Vec<f64>,
 }
 

@@ -115,7 +115,7 @@ fn mixed(nodes: usize) -> Vec<Vec<u8>> {
     (0..nodes).map(|number| one(number, name, name)).collect()
 }
 
-/// Functions of one argument that return a node of their own, of so many nodes each.
+/// Functions of one argument that return a node of their own, of `nodes` nodes each.
 fn library(functions: usize, nodes: usize) -> Vec<Vec<u8>> {
     let argument = |name: &str| [field(1, name.as_bytes()), vec![0x18, 1]].concat();
     let name = |number: usize| format!("block/n{number}");

@@ -1,5 +1,5 @@
-//! What the measurements of the proxy compare it with, and how they measure: a bare echo of tonic
-//! over the loopback, and the time of all processors.
+//! Baseline and clock of the proxy's benchmarks: a bare echo of tonic over the loopback, and the
+//! time of all processors.
 
 use std::{
     convert::Infallible,
@@ -34,7 +34,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A client of whoever listens there.
+/// A client of the server at an address.
 pub(crate) async fn connect(address: SocketAddr) -> Channel {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
     endpoint.tcp_nodelay(true).connect().await.expect("a connection")

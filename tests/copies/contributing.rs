@@ -15,13 +15,13 @@ use crate::scratch;
 /// The sources, and what their tests include.
 const DIRECTORIES: [&str; 6] = ["src", "proto", "crates", "include", "tests", "docs"];
 
-/// What is tested: the library, the host of plug-ins, and the layouts of the C API.
+/// Packages under test: the library, the host of plug-ins, and the layouts of the C API.
 const TESTED: [&[&str]; 2] = [
     &["-p", "serdes", "--features", "conformance,proxy", "--lib", "--test", "stream_executor"],
     &["-p", "serdes-abi", "--all-features"],
 ];
 
-/// Where the tests of the toys are, and those that ask something of every rule, every function of a
+/// Modules with the tests of the examples, and with tests about every rule, every function of a
 /// plug-in and every request.
 const TESTS: [&str; 8] = [
     "proxy::server::tests::session::",

@@ -168,7 +168,7 @@ fn a_file_of_zero_bytes_is_an_empty_graph_or_unreadable_as_what_it_is_called() {
 fn a_graph_with_versions_and_nothing_else_is_no_empty_one() {
     let verdict = in_memory(&[0x22, 0x03, 0x08, 0xaa, 0x13]);
     assert_eq!((verdict.outcome(), verdict.warnings()), (Outcome::Acceptable, &[][..]));
-    // A field that no graph has: TensorFlow takes it, and nobody means it.
+    // A field that no graph has: TensorFlow accepts it, and it has no meaning.
     let verdict = in_memory(&[0x48, 0x01]);
     assert_eq!(verdict.outcome(), Outcome::Acceptable);
     assert_eq!(verdict.warnings()[0].rule, Rule::Empty);

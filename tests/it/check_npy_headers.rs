@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use serdes::check::{self, Options, Rule, Verdict};
 
-/// A file with this header, and so many zeros behind it.
+/// Verdict on a file with this header, and `bytes` zeros behind it.
 fn verdict(version: u8, header: &str, bytes: usize) -> Verdict {
     let text = match version {
         3 => header.as_bytes().to_vec(),

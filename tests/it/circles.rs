@@ -1,5 +1,5 @@
-//! Files that know each other in a circle cannot be read one after the other. The crates and rooms
-//! that have no such circle keep it so.
+//! Test against dependency cycles between files: files in a cycle cannot be read one after the
+//! other. Crates and modules without one stay so.
 //!
 //! A file knows another if it names something of it, in a `use` or on the spot. What a module hands
 //! on (`pub use`) counts as its own file's, and the module knows it only if it names it besides.
@@ -29,7 +29,7 @@ const CRATES: [&str; 12] = [
     "xtask",
 ];
 
-/// Rooms of the library without a circle inside of them.
+/// Modules of the library without a cycle inside of them.
 const ROOMS: [&str; 13] = [
     "check",
     "codec",
@@ -46,7 +46,7 @@ const ROOMS: [&str; 13] = [
     "wire",
 ];
 
-/// Rooms with one circle, of these files, which is there for a reason.
+/// Modules with one cycle, of these files, which is there for a reason.
 const ONE_CIRCLE: [(&str, &[&str]); 2] = [
     // What is of another kind than was asked for is told from what is of no kind at all: the kinds
     // ask the list of all, which has them.
@@ -64,13 +64,13 @@ const ONE_CIRCLE: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// What is in a file: its code, and what it hands on by name; nothing for what is another crate's.
+/// Contents of a file: its code, and its re-exports by name; empty for a file of another crate.
 struct Source {
     code: String,
     handed_on: BTreeMap<String, Option<Module>>,
 }
 
-/// What a `use` brings, by which name, and whether it is handed on.
+/// An import of a `use`: its path, its name, and if it is re-exported.
 struct Import {
     path: Module,
     name: String,
@@ -163,7 +163,7 @@ fn leaves(tree: &str, before: &[String], found: &mut Vec<(Module, String)>) {
     }
 }
 
-/// What the code imports, and the code without that and without the names of modules inside.
+/// Imports of the code, and the code without them and without the names of modules inside.
 fn imports(code: &str) -> (Vec<Import>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     for statement in code.split_inclusive(';') {
@@ -237,7 +237,7 @@ fn absolute(path: &[String], module: &Module, all: &BTreeMap<Module, Source>) ->
     Some(from)
 }
 
-/// Whether the code has a word.
+/// True if the code has the word.
 fn has_word(code: &str, word: &str) -> bool {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     code.split(|letter| !is_name(letter)).any(|found| found == word)
@@ -258,7 +258,7 @@ fn home(path: &Module, all: &BTreeMap<Module, Source>, steps: usize) -> Option<M
     }
 }
 
-/// Of the sources of a crate, those that know each other in a circle, with what they know of these.
+/// Sources of a crate that are in a cycle, with the files of the cycle that they know.
 fn circles(sources: &Path, room: &[String]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     modules(sources, &[], &mut all);
@@ -282,7 +282,7 @@ fn circles(sources: &Path, room: &[String]) -> BTreeMap<String, BTreeSet<String>
         let others = homes.filter(|other| other != module && other.starts_with(room));
         knows.insert(module.clone(), others.collect());
     }
-    // Takes away what knows nobody that is left, and whom nobody that is left knows.
+    // Removes files that know no file that is left, and files that no file that is left knows.
     loop {
         let known: BTreeSet<Module> = knows.values().flatten().cloned().collect();
         let left = |module: &Module, others: &BTreeSet<Module>| {
@@ -347,7 +347,7 @@ fn a_circle_is_found_through_what_a_module_hands_on() {
     write("b.rs", "pub struct B(Option<Box<crate::A>>);\n");
     let found: Vec<String> = circles(&folder, &[]).into_keys().collect();
     assert_eq!(found, ["a", "b"]);
-    // Who hands on knows nobody, unless it says so besides.
+    // A re-export is no knowledge, unless the file names the item besides.
     write("b.rs", "pub(in crate::a) struct B(crate::Own);\n");
     write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\npub struct Own;\n");
     assert_eq!(circles(&folder, &[]), BTreeMap::new());

@@ -14,12 +14,12 @@ use serdes::{
 };
 
 const TENSORS: i64 = 8;
-/// How long each tensor is in the tests of several processes, in bytes; half a MiB by default.
+/// Length of each tensor in the tests of several processes, in bytes; half a MiB by default.
 const TENSOR_BYTES: &str = "SERDES_TEST_TENSOR_BYTES";
-/// Where a child of these tests saves.
+/// Path at which a child of these tests saves.
 const TARGET: &str = "SERDES_TEST_SAVE_TO";
 
-/// Which save a child takes part in, and with which part.
+/// Id of the save that a child takes part in, and number of its part.
 const SAVE: &str = "SERDES_TEST_SAVE_ID";
 const PART: &str = "SERDES_TEST_PART";
 const PARTS: u32 = 4;
@@ -37,7 +37,7 @@ fn spec(bytes: usize) -> ArraySpec {
     ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)))
 }
 
-/// What one of several processes saves: every fourth tensor.
+/// Saves one process's part: every fourth tensor.
 fn save_part(path: &Path, save: SaveId, number: u32, fill: u8) -> Result<(), Error> {
     let mut writer = options().create_part(path, Part::new(save, number, PARTS)?)?;
     for tensor in (0..TENSORS).filter(|tensor| *tensor as u32 % PARTS == number) {

@@ -16,7 +16,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/device_state")
 }
 
-/// What a field of the header is, by its tag without the bit that says who must know it.
+/// Names of the header's fields, by their tags without the bit for fields that readers must know.
 const HEADER_FIELDS: [&str; 8] = [
     "end of the fields",
     "bad_consumers",

@@ -1,5 +1,5 @@
-//! Servers of the web that lie about what they send, or send something else: nobody is made to wait
-//! for ever, to take memory for nothing, or to take other bytes for those of the file.
+//! Web servers that lie about their bytes, or send other ones: no reader waits for ever, takes
+//! memory for nothing, or takes other bytes for those of the file.
 
 use std::{
     io::{self, Read, Write},
@@ -27,7 +27,7 @@ fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> PathBuf {
             while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
                 head.push(byte[0]);
             }
-            // Whoever has heard enough goes.
+            // The client may have closed the connection.
             let _ = stream.write_all(&answer(&String::from_utf8_lossy(&head)));
         }
     });

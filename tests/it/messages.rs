@@ -1,5 +1,5 @@
-//! What the texts of the library hold to: they name no option of a command, and each error has its
-//! cause in its own text.
+//! Rules for the library's messages: they name no option of a command, and each error has its cause
+//! in its own text.
 
 use std::{
     fs,
@@ -77,8 +77,8 @@ fn end_of_literal(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Whether a text names an option: two hyphens and a letter, at its beginning or behind what no
-/// word ends in.
+/// True if a text names an option: two hyphens and a letter, at its beginning or behind a character
+/// that ends no word.
 fn names_an_option(text: &str) -> bool {
     text.match_indices("--").any(|(at, _)| {
         let before = text[..at].chars().next_back();

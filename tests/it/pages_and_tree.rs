@@ -1,5 +1,5 @@
-//! What the pages name is there: files and folders of this repository, and the tests behind the
-//! promises of `SECURITY.md`.
+//! References of the pages: the files and folders of this repository that they name exist, and so
+//! do the tests behind the promises of `SECURITY.md`.
 
 use std::{
     collections::BTreeSet,
@@ -43,12 +43,12 @@ fn pages() -> Vec<(String, String)> {
     pages.into_iter().map(read).collect()
 }
 
-/// What stands between backticks in a line.
+/// Texts between backticks in a line.
 fn in_backticks(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Whether the text is a path that begins in one of the folders at the root.
+/// True if the text is a path that begins in one of the folders at the root.
 fn is_of_the_tree(text: &str) -> bool {
     let is_path = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
     let folder = text.split('/').next().unwrap_or_default();

@@ -19,7 +19,7 @@ const WHOLE_PACKAGES: [&str; 3] = ["xla.ifrt", "xla.ifrt.proto", "xla.ifrt.proxy
 const OPAQUE: [&str; 2] =
     ["xla.ExecutableBuildOptionsProto", "stream_executor.GpuTargetConfigProto"];
 
-/// What builds after 0.10.2 added, as (element, description).
+/// Additions of builds after 0.10.2, as (element, description).
 const SINCE_0_10_2: [(&str, &str); 22] = [
     ("xla.ifrt.AbstractArraySpecProto#1", "optional int32 version_number"),
     ("xla.ifrt.AbstractArraySpecProto#2", "optional .xla.ifrt.DTypeProto dtype"),

@@ -1,5 +1,5 @@
-//! What `proto/` generates (`src/proto/generated/` and `proto/descriptors.binpb`) is what is
-//! checked in.
+//! Test that the checked-in files (`src/proto/generated/` and `proto/descriptors.binpb`) are those
+//! that `proto/` generates.
 //!
 //! Users need neither protoc nor a build script: the generated code is part of the repository. To
 //! change a message:

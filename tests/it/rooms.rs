@@ -1,4 +1,5 @@
-//! Which room of the library uses which: the table in `docs/architecture.md` is what the code does.
+//! Test of the dependencies between the library's modules: the table in `docs/architecture.md`
+//! equals those of the code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -101,7 +102,7 @@ fn named_modules(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// What the code does: for each folder or file of `src/`, the others that it names.
+/// Dependencies in the code: for each folder or file of `src/`, the others that it names.
 fn code() -> Rooms {
     let source = root().join("src");
     let mut files = Vec::new();
@@ -136,7 +137,7 @@ fn rooms_use_each_other_as_the_page_says() {
 #[test]
 fn no_room_uses_itself_through_another() {
     let mut rooms = table();
-    // Takes away rooms that use nothing that is left; what stays is a circle.
+    // Removes modules without a dependency that is left; the rest is a cycle.
     while let Some(free) =
         rooms.iter().find(|(_, used)| used.is_empty()).map(|(room, _)| room.clone())
     {

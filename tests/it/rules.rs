@@ -42,7 +42,7 @@ fn compiled(source: &Path) -> (tempfile::TempDir, PathBuf) {
     (folder, library)
 }
 
-/// How the artifact of a rule is checked: one loader alone minds unknown attributes.
+/// Options for checking the artifact of a rule: only one loader refuses unknown attributes.
 fn options_for(artifact: &Path) -> Options {
     let is_of_load = artifact.ends_with(Rule::UnknownAttribute.id());
     let loader = if is_of_load { Loader::Load } else { Loader::LoadV1 };

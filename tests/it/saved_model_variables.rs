@@ -51,7 +51,7 @@ impl Model {
         self.checked(&Options::default())
     }
 
-    /// What `load_v1`, `load` and `cpp` make of it.
+    /// Outcomes of `load_v1`, `load` and `cpp`.
     fn loaders(&self) -> [Outcome; 3] {
         let loaders = self.verdict().loaders.unwrap();
         [loaders.load_v1, loaders.load, loaders.cpp]
@@ -217,7 +217,7 @@ fn saved_model_lacking_one_variable_names_it() {
         assert_eq!(model.loaders(), [Unacceptable; 3], "{name}");
         let verdict = model.verdict();
         assert_eq!(verdict.reasons()[0].place.as_deref(), Some(lost), "{verdict}");
-        // One more is nobody's business.
+        // An additional one is ignored.
         let model = Model::new(name);
         let prefix = model.path("variables/variables");
         let mut more = tensors(&prefix);

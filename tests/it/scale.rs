@@ -1,4 +1,4 @@
-//! What grows with the number of processes that save one state: the sizes that `docs/scale.md`
+//! Costs that grow with the number of processes that save one state: the sizes that `docs/scale.md`
 //! promises. With `SERDES_FULL=1` there are 4,096 of them.
 
 use std::{env, path::Path};

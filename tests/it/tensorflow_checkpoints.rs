@@ -30,8 +30,8 @@ fn data() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow")
 }
 
-/// What an operation came to: for a refusal the status, the class of the reason, and the two
-/// checksums if it is about some.
+/// A refusal of an operation: the status, the class of the reason, and the two checksums if it is
+/// about some.
 #[derive(Debug)]
 struct Refusal {
     status: StatusCode,
@@ -349,8 +349,8 @@ fn bytes_of(hex: &Value) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// Where our code differs from TensorFlow's although both refuse, or where its reader does what
-/// ours does not want to.
+/// Cases in which this library's code differs from TensorFlow's although both refuse, or does
+/// better on purpose.
 const DIFFERS: &[&str] = &[
     // Sizes that it tries to allocate, and offsets that it hands to the system.
     "ent_size_int64max a",

@@ -38,12 +38,12 @@ const RELEASES: [&str; 10] = [
 /// all the same unless it refuses as well.
 const OUTSIDE: [&str; 3] = ["shape_function", "kernel", "placement"];
 
-/// What is wrong with values of attributes. Which of several wrong ones TensorFlow names first is a
-/// matter of a hash; the corpus has one fault a node, random graphs have several.
+/// Classes of faults in values of attributes. The one of several wrong values that TensorFlow names
+/// first depends on a hash; the corpus has one fault a node, random graphs have several.
 const VALUES: [&str; 4] = ["attr_kind", "attr_dtype", "attr_allowed", "attr_minimum"];
 
-/// How much of the corpus is left to [`OUTSIDE`], by way of loading: of each 11,270 and 4,340
-/// lines.
+/// Number of the corpus's lines that are left to [`OUTSIDE`], by way of loading: of each 11,270 and
+/// 4,340 lines.
 const LEFT: [(&str, usize); 4] =
     [("capi_import", 53), ("capi_load", 20), ("import", 53), ("load_v1", 20)];
 
@@ -62,7 +62,7 @@ const EITHER: [(&str, [&str; 2]); 5] = [
 /// code that no operation has.
 const TABLES: [&str; 3] = ["mutsm_attr_required_gone_main_6", "sm16_mod_mtable", "sm21_mod_mtable"];
 
-/// What one release said of one artifact in one way of loading it.
+/// Answer of one release about one artifact in one way of loading it.
 #[derive(Clone, Debug)]
 struct Answer {
     verdict: String,
@@ -203,8 +203,8 @@ fn classes(kind: &ImportFaultKind) -> &'static [&'static str] {
     }
 }
 
-/// What the library says of an artifact, by the registry at a place among those that were asked:
-/// the classes of the reason, none where it takes it, and the fault in words.
+/// Answer of the library about an artifact, by the registry at a place among those of the check:
+/// the classes of the reason, none where it accepts it, and the fault in words.
 fn ours(
     graphs: &Result<Graphs, GraphError>,
     artifact: &Artifact,
@@ -249,7 +249,7 @@ fn registries() -> &'static [Registry] {
     })
 }
 
-/// What came of the comparison.
+/// Outcome of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// The same, for the same reason.
@@ -326,9 +326,9 @@ fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Out
     lines
 }
 
-/// What came of comparing a corpus.
+/// Result of comparing a corpus.
 struct Comparison {
-    /// How many lines there were.
+    /// Number of lines.
     all: usize,
     /// By way of loading, how often TensorFlow's reason is one of [`OUTSIDE`] and not found here.
     outside: Vec<(String, usize)>,

@@ -15,9 +15,9 @@ use serdes::{
 };
 use serdes_testkit::fields::field;
 
-/// How often a file may be read from its beginning to its end: the walk that knows the operations,
-/// the one that knows the edges, and for each of ten releases the node that has the fault, which
-/// may be all of the file, once more for the words.
+/// Limit on the number of reads of a whole file: the walk that knows the operations, the one that
+/// knows the edges, and for each of ten releases the node that has the fault, which may be all of
+/// the file, once more for the message.
 const MOST_READS: u64 = 16;
 /// Names in a fault are cut to this many bytes, and a value is shown with the attribute's name.
 const LONGEST_TEXT: usize = 1024;
@@ -121,7 +121,7 @@ fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
     graph
 }
 
-/// What the import of the newest release finds first.
+/// The first fault in the import of the newest release.
 fn fault(graph: &Graph) -> Option<&ImportFaultKind> {
     graph.judgements.last().unwrap().fault(Loader::Import).map(|fault| &fault.kind)
 }
@@ -208,8 +208,8 @@ fn names_of_a_megabyte_are_compared_and_not_shown() {
     );
 }
 
-/// What the import of the newest release finds in a graph that calls a function, as a graph and as
-/// a SavedModel.
+/// The first fault in the import of the newest release in a graph that calls a function, as a graph
+/// and as a SavedModel.
 fn fault_of_called(function: &[u8]) -> Option<ImportFaultKind> {
     let bytes = graph([node("c", "f", &[], &[])], [function.to_vec()]);
     let found = judge(bytes.clone());

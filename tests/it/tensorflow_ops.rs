@@ -15,7 +15,7 @@ use serdes::artifact::ops::{
 };
 
 const REGENERATE: &str = "SERDES_REGENERATE_OPS";
-/// What the table may take in a program.
+/// Limit on the table's size in a program, in bytes.
 const MOST_BYTES: usize = 400_000;
 
 fn path(name: &str) -> PathBuf {

@@ -41,7 +41,7 @@ fn saved_model(graph: &[u8]) -> Vec<u8> {
     field(2, &field(2, graph))
 }
 
-/// The most memory at once for so many of the last releases, in bytes.
+/// Peak memory in bytes of a check for the last `releases` releases.
 fn peak(bytes: &[u8], message: Message, releases: usize) -> f64 {
     let _alone = counting();
     let names = Registry::releases().take(releases);
@@ -62,7 +62,7 @@ fn the_check_of_a_million_nodes_takes_at_most_32_mib() {
     let mut reversed = nodes.clone();
     reversed.reverse();
     let unknown = field(1, &[field(1, b"z"), field(2, b"NoSuchOperation")].concat());
-    // Instead of the last one, which nobody has as an input.
+    // Instead of the last one, which is no input of another.
     let faulty = [&nodes[..NODES - 1], &[unknown]].concat();
     for (name, graph) in [
         ("as written", nodes.concat()),

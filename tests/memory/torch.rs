@@ -51,7 +51,7 @@ fn numbered(before: &[u8], one: impl Fn(u32) -> Vec<u8>, behind: &[u8]) -> Vec<u
     [&operations[..], behind].concat()
 }
 
-/// What describes a tensor, in the memo: its function 1, its storage 2, an empty dict 3.
+/// Parts of a tensor's description, in the memo: its function 1, its storage 2, an empty dict 3.
 fn tensor_parts() -> Vec<u8> {
     [
         &b"ctorch._utils\n_rebuild_tensor_v2\nq\x010("[..],

@@ -1,4 +1,4 @@
-//! The host of PJRT plug-ins, over plug-ins in C of many minors and with every bad habit
+//! The host of PJRT plug-ins, over plug-ins in C of many minors and with every fault switch
 //! (`tests/plugins/pjrt_plugin.c`).
 
 /// Loading is supported there alone.

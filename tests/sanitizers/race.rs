@@ -1,6 +1,6 @@
-//! Whether the stage can tell a race from what is none: with the argument `race` two threads write
-//! to one number without a lock; without it they go through every way on which a thread waits for
-//! another.
+//! A race for the sanitizer, to test that the stage detects one: with the argument `race` two
+//! threads write to one number without a lock; without it they go through every way on which a
+//! thread waits for another.
 
 use std::{
     cell::UnsafeCell,

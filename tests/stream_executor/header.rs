@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path, process::Command};
 
 use serdes_abi::{LAYOUTS, Layout};
 
-/// What the header calls a layout.
+/// Name of a layout in the header.
 fn selector(layout: &Layout) -> String {
     format!("SERDES_SE_{}", layout.name.replace(['-', '.'], "_").to_uppercase())
 }

@@ -1,5 +1,5 @@
 //! The host of plug-ins: over the embedded plug-in, and over plug-ins in C of every layout and with
-//! every bad habit (`tests/plugins`).
+//! every fault switch (`tests/plugins`).
 
 mod header;
 mod host;

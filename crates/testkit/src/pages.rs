@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 
 use crate::copies::{copy_directory, root};
 
-/// What every copy has.
+/// Files that every copy has.
 const COPIED: [&str; 4] = ["build.rs", "Cargo.lock", "versions.lock", "versions.toml"];
 
 /// A block of code of a page.

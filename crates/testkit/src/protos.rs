@@ -1,5 +1,5 @@
-//! What is generated from `proto/`: the code of the messages, their descriptors, and the table of
-//! where they record versions.
+//! Generation from `proto/`: the code of the messages, their descriptors, and the table of the
+//! fields with versions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,7 +45,7 @@ fn descriptors(proto: &Path) -> FileDescriptorSet {
     compiler.file_descriptor_set()
 }
 
-/// How the code is generated.
+/// Configuration of the code generator.
 fn generator(out: &Path) -> prost_build::Config {
     let mut config = prost_build::Config::new();
     config.out_dir(out).bytes(["."]).enable_type_names();
@@ -125,10 +125,10 @@ fn read_directory(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Where the generated code is.
+/// Folder of the generated code.
 const CODE: &str = "src/proto/generated";
 
-/// Where the descriptors are.
+/// File of the descriptors.
 const DESCRIPTORS: &str = "proto/descriptors.binpb";
 
 /// What is generated, by its path in the package.

@@ -1,4 +1,4 @@
-//! What each of the two builds does with states.
+//! Actions of each of the two builds on states.
 
 use std::{io::Read, path::Path};
 

@@ -268,8 +268,7 @@ fn every_format_of_the_registry_is_written_and_every_type_is_in_the_registry() {
     assert_eq!(written, listed);
 }
 
-/// What is recorded is a format of the type, and nothing below the first request that is granted it
-/// is written.
+/// Records only formats of the type, and writes nothing below the first request that is granted it.
 #[test]
 fn types_are_written_from_the_number_on_with_which_they_appear() {
     for sample in samples() {

@@ -11,10 +11,10 @@ use prost_types::{
 
 use super::futures::message_of;
 
-/// How many bytes are shown beside a field.
+/// Number of bytes that are shown beside a field.
 const SHOWN_BYTES: usize = 24;
 
-/// Where the bytes begin.
+/// Column at which the bytes begin.
 const BYTES_COLUMN: usize = 64;
 
 /// Writes messages as text.
@@ -88,7 +88,7 @@ impl Printer<'_> {
         text
     }
 
-    /// What `find` finds in the file that declares `name`, given the rest of the name.
+    /// Result of `find` in the file that declares `name`, given the rest of the name.
     fn declared<T>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The conformance suite over plug-ins in C: a bad habit fails the behaviour that it breaks.
+//! The conformance suite over plug-ins in C: each fault switch fails the behaviour that it breaks.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serdes::{
 
 use super::plugins::Library;
 
-/// What became of each behaviour with a plug-in of these habits.
+/// Outcome of each behaviour with a plug-in of these fault switches.
 fn outcomes(habits: &[&str]) -> BTreeMap<&'static str, Conformance> {
     let library = Library::new(81, habits);
     let options = ConformanceOptions::new();

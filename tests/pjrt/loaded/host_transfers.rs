@@ -31,7 +31,7 @@ fn client(library: &Library) -> Client {
 /// it was the last.
 type SentPiece = (usize, Vec<u8>, usize, bool);
 
-/// What does nothing with pieces, and sends three.
+/// Handlers that ignore received chunks, and send three.
 fn quiet() -> HostTransfers {
     HostTransfers::new()
         .with_send(1, |_| Ok(()))

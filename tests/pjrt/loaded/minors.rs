@@ -44,7 +44,7 @@ fn a_plug_in_newer_than_the_table_gets_room_for_what_it_may_have_got() {
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let device = &client.devices().unwrap()[1];
     assert_eq!(device.local_hardware_id().unwrap(), 1);
-    // One that takes only sizes of its own, which nobody can know, says so.
+    // A plug-in that accepts only its own sizes, which are not known here, says so.
     let strict = Library::new(114, &["MINOR_SAID=200", "EQUAL_SIZES"]);
     let error = strict.load().unwrap_err().to_string();
     assert!(error.contains("another size than mine"), "{error}");

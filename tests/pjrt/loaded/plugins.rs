@@ -18,7 +18,7 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// A plug-in of that minor with these habits (`NULL_TABLE`, `TYPE_SAID=99`).
+    /// A plug-in of that minor with these fault switches (`NULL_TABLE`, `TYPE_SAID=99`).
     pub(super) fn new(minor: u32, habits: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let minor = Minor::new(minor);
@@ -49,12 +49,12 @@ impl Library {
         PjrtPlugin::load(self.path())
     }
 
-    /// How many errors, events, buffers and clients of it there are.
+    /// Number of its living errors, events, buffers and clients.
     pub(super) fn live_objects(&self) -> i64 {
         self.ask::<i64>(b"live_objects\0")
     }
 
-    /// Whether everything of it is destroyed, at once or by what is still under way.
+    /// True if all its objects are destroyed, at once or by work that is still under way.
     pub(super) fn is_empty_soon(&self) -> bool {
         (0..1000).any(|_| {
             let is_empty = self.live_objects() == 0;
@@ -65,22 +65,22 @@ impl Library {
         })
     }
 
-    /// How many arrays that came in pieces it was told are given up.
+    /// Number of arrays in pieces whose cancellation it was told of.
     pub(super) fn given_up_arrays(&self) -> i32 {
         self.ask::<i32>(b"given_up_arrays\0")
     }
 
-    /// How many pieces of memory are mapped.
+    /// Number of pieces of memory that are mapped.
     pub(super) fn mapped_pieces(&self) -> i64 {
         self.ask::<i64>(b"mapped_pieces\0")
     }
 
-    /// How many programs were loaded that were compiled without a client.
+    /// Number of loads of programs that were compiled without a client.
     pub(super) fn loads(&self) -> i32 {
         self.ask::<i32>(b"loads\0")
     }
 
-    /// How many pieces that it sent to the host are freed.
+    /// Number of freed chunks that it had sent to the host.
     pub(super) fn freed_chunks(&self) -> i64 {
         self.ask::<i64>(b"freed_chunks\0")
     }
@@ -100,7 +100,7 @@ impl Library {
         self.ask::<i32>(b"hang_next\0");
     }
 
-    /// Whether an execution hangs.
+    /// True while an execution hangs.
     pub(super) fn hangs(&self) -> bool {
         self.ask::<i32>(b"hangs\0") != 0
     }

@@ -204,7 +204,8 @@ fn what_a_program_can_do_without_it_does_without() {
     }
 }
 
-/// What a failed call has left is not the host's, and what cannot be destroyed is not used again.
+/// Objects that a failed call returns are not used, and an object that cannot be destroyed is not
+/// used again.
 #[test]
 fn what_a_plug_in_cannot_take_back_is_dropped_and_forgotten() {
     let error = trip(&Library::new(81, &["FAILED_OUTPUTS"])).unwrap_err().to_string();

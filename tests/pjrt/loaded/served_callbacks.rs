@@ -189,7 +189,7 @@ async fn a_program_calls_a_function_of_its_client_on_each_device() {
             executed.await.unwrap().unwrap();
             assert_eq!(served.get(result).await.unwrap()[..], [6, 7, 8, 9, 21, 22, 23, 24]);
         }
-        // Who asks when nobody calls any more is told so.
+        // A poll after the last call gets the end.
         let last = tokio::spawn(served.poll(function, 900));
         let request = LoadedExecutableDestructRequest {
             loaded_executable_handle: compiled.loaded_executable_handle,
@@ -260,7 +260,7 @@ async fn a_program_waits_for_its_client_no_longer_than_it_may() {
     assert!(words.contains("`callback-seconds`"), "{words}");
     drop(served);
 
-    // A program that its client waits for no more, though nobody can stop it: the call comes to its
+    // The client no longer waits for its program, which cannot be stopped: the call comes to its
     // end afterwards.
     let mut limits = Limits::default();
     limits.set("execution-seconds", "0.05").unwrap();

@@ -155,7 +155,7 @@ async fn a_session_whose_program_hangs_ends_with_its_client() {
     };
     client.put(init.session_id, 1).await;
     let program = client.compile().await;
-    // So many that the server takes them for quick.
+    // Enough calls for the server to expect quick ones.
     for result in 10..60 {
         client.ask(run(program, result)).await;
     }

@@ -327,12 +327,12 @@ async fn a_program_that_is_not_compiled_says_why() {
     let (code, words) = served.compile("outputs 1").await.unwrap_err();
     assert_eq!(code, StatusCode::ResourceExhausted);
     assert!(words.contains("session-programs"), "{words}");
-    // Whoever gives one back gets another.
+    // A client that gives one back gets another.
     let request =
         LoadedExecutableDestructRequest { loaded_executable_handle: handle, ..Default::default() };
     served.ask(Request::LoadedExecutableDestructRequest(request)).await.unwrap();
     served.compile("outputs 1").await.unwrap();
-    // A plug-in whose program nobody can read: what it would take from whom is not known.
+    // A plug-in whose program cannot be read: the arguments that it would take are not known.
     let library = Library::new(106, &[]);
     let mut served = Served::new(&library, Limits::default());
     let (code, words) = served.compile("outputs 1").await.unwrap_err();

@@ -1,5 +1,5 @@
-//! States from arrays of clients and onto them, with plug-ins that can do more or less, and with
-//! bad habits: what comes back is what went, or an error and no state.
+//! States from arrays of clients and onto them, with plug-ins of more and fewer functions, and with
+//! fault switches: the same bytes come back, or an error and no state.
 
 use std::{
     io::Write,
@@ -14,7 +14,7 @@ use serdes::{
 
 use super::plugins::Library;
 
-/// What was written to a stream.
+/// Bytes written to a stream.
 #[derive(Clone, Default)]
 struct Stream(Arc<Mutex<Vec<u8>>>);
 

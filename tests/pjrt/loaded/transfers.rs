@@ -146,7 +146,7 @@ fn memory_is_mapped_where_it_can_be_and_plain_elsewhere() {
     assert!(matches!(error, PjrtError::OutOfHostMemory { .. }), "{error}");
 }
 
-/// What a device may reach still is not given to others.
+/// Keeps memory that a device may still reach from being reused.
 #[test]
 fn memory_that_cannot_be_unmapped_is_dropped_and_forgotten() {
     let library = Library::new(81, &["MAPS", "NO_UNMAP"]);

@@ -1,4 +1,4 @@
-//! Plug-ins that register well and behave badly: what the host makes of each habit.
+//! Plug-ins that register well and behave badly: the host's reaction to each fault switch.
 
 use std::{
     sync::{

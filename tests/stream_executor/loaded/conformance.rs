@@ -1,4 +1,4 @@
-//! The conformance suite: it finds each bad habit, and nothing wrong with plug-ins that have none.
+//! The conformance suite: it detects each fault switch, and passes plug-ins without any.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serdes::stream_executor::{
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, compile, unused_name};
 
-/// What the suite says of the stub with these habits.
+/// Outcomes of the suite for the stub with these fault switches.
 fn verify(layout: &str, habits: &str) -> Vec<Outcome> {
     let options = ConformanceOptions::new().with_time_limit(Duration::from_secs(10));
     let stub = Stub::new(layout, habits);

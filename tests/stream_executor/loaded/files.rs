@@ -45,7 +45,7 @@ fn what_is_no_plugin_is_refused_by_what_it_is() {
     assert!(error.to_string().contains("TF_InitKernel"));
 }
 
-/// Whether the status of the stub's error comes to us, whichever way the stub is linked.
+/// Asserts that the host receives the status of the stub's error, whichever way the stub is linked.
 #[track_caller]
 fn assert_status_is_ours(flags: &[&str]) {
     let stub = Stub::linked(NEWEST, "error=SE_InitPlugin", flags);

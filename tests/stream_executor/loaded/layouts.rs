@@ -106,8 +106,8 @@ fn a_newer_header_that_writes_beyond_what_is_known_stays_a_released_one() {
         drop(plugin);
         stub.assert_balanced();
     }
-    // Longer structs of an older header are those of no header that there is; whoever names it
-    // vouches for it.
+    // Longer structs of an older header are those of no header that there is; the caller who names
+    // it vouches for it.
     for (layout, _) in &LAYOUTS[1..] {
         let stub = Stub::new(layout, "extra=64");
         if let Ok(plugin) = stub.open_named(layout) {

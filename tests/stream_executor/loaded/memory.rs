@@ -129,7 +129,7 @@ fn a_plugin_written_as_the_rfc_shows_it_is_accepted_under_its_layout() {
     let host = stream.copy_to_host(&memory, 0, 10_000, host).unwrap().wait().unwrap();
     assert!(host[..] == pattern(10_000)[..]);
     drop((host, stream, memory, device, plugin));
-    // It writes no sizes, so that nobody can tell its layout without being told.
+    // It writes no sizes, so that its layout cannot be detected.
     let Err(Error::Refused(report)) = open(LayoutChoice::Detect) else { panic!("accepted") };
     assert!(report.reasons[0].remedy.contains("layout"), "{report:?}");
 }

@@ -104,14 +104,14 @@ pub(super) fn unused_name() -> String {
     }
 }
 
-/// A copy of the stub plug-in with habits (see `stub_plugin.c`).
+/// A copy of the stub plug-in with fault switches (see `stub_plugin.c`).
 pub(super) struct Stub {
     directory: tempfile::TempDir,
     name: String,
 }
 
 impl Stub {
-    /// The stub in that layout, with these habits, one a line.
+    /// The stub in that layout, with these fault switches, one a line.
     pub(super) fn new(layout: &str, habits: &str) -> Self {
         Self::linked(layout, habits, &[])
     }
@@ -169,7 +169,7 @@ impl Stub {
         }
     }
 
-    /// What was created and destroyed, by kind, if the plug-in was loaded at all.
+    /// Numbers of objects created and destroyed, by kind; empty if the plug-in was never loaded.
     pub(super) fn counts(&self) -> Vec<(&'static str, i64, i64)> {
         const KINDS: [&str; 14] = [
             "platforms",
@@ -199,7 +199,7 @@ impl Stub {
             .collect()
     }
 
-    /// How many of a kind were created.
+    /// Number of created objects of a kind.
     pub(super) fn created(&self, kind: &str) -> i64 {
         self.counts().iter().find(|(name, ..)| *name == kind).unwrap().1
     }

@@ -55,7 +55,7 @@ fn a_directory_gives_its_plugins_and_says_which_libraries_it_passed_over() {
     let stubs = [Stub::newest(""), Stub::newest("null=create_stream"), Stub::newest("")];
     let folder = tempfile::tempdir().unwrap();
     for (stub, name) in stubs.iter().zip(["b.so", "c.so", "d.so"]) {
-        // With its habits, which lie beside it.
+        // With its file of fault switches, which lies beside it.
         fs::copy(stub.path(), folder.path().join(name)).unwrap();
         let habits = fs::read(stub.path().with_extension("so.habits")).unwrap();
         fs::write(folder.path().join(format!("{name}.habits")), habits).unwrap();
