@@ -1,4 +1,4 @@
-//! What a PJRT plug-in drives, and whether arrays of every type come back as they went.
+//! Prints the devices of a PJRT plug-in, and checks that arrays of every type come back unchanged.
 //!
 //! ```sh
 //! cargo run --example pjrt_devices -- xla_cpu_pjrt.so jaxlib-0.9.1
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many types make the trip; fails for one whose bytes do not come back.
+/// Number of types that come back unchanged; fails for a type that does not.
 fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let mut known = 0;
     for &element_type in ElementType::ALL {
@@ -142,7 +142,7 @@ fn of_one_manager(client: &Client, device: &Device) -> Result<usize, Box<dyn Err
     Ok(arrays.len())
 }
 
-/// Whether a raw read gets its memory after it was begun, and one that gets none is given up.
+/// Checks that a raw read can get its memory after it was begun, and that one without is cancelled.
 fn memory_later(client: &Client, device: &Device) -> Result<String, Box<dyn Error>> {
     let data: Vec<u8> = (0..100).collect();
     let array = HostArray::new(ElementType::U8, &[100]);

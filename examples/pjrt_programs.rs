@@ -84,12 +84,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(PartialEq)]
 struct Run {
     /// The outputs of each device.
     outputs: Vec<Vec<String>>,
-    /// Whether the arguments that were kept are there still.
+    /// True if the arguments that were not donated still exist.
     kept_is_there: bool,
 }
 

@@ -159,7 +159,7 @@ fn restore_plainly(space: &MemorySpace, path: &Path, count: usize) -> Result<Vec
     Ok(arrays)
 }
 
-/// Whether arrays that were restored are those that were made.
+/// True if restored arrays equal those that were made.
 fn is_same(arrays: &[Array]) -> Result<bool> {
     let (mut found, mut expected) = (vec![0; 4 * ELEMENTS], vec![0; 4 * ELEMENTS]);
     for (seed, array) in arrays.iter().enumerate() {

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serdes::{files::Tree, storage::Storage};
 
-/// What no message may have in it.
+/// A secret, which no message may contain.
 const SECRET: &str = "wJalrXUtnFEMI";
 
-/// What addresses begin with.
+/// Schemes of addresses.
 const SCHEMES: [&str; 9] = ["s3", "s3a", "gs", "gcs", "az", "azure", "file", "http", "https"];
 
-/// What a path is called, and what is wrong with it.
+/// Name of a path in messages, and the error about it.
 fn told(storage: &Storage, text: &str) -> String {
     let path = Path::new(text);
     let error = storage.system_path(path).err().map(|error| error.to_string());

@@ -30,7 +30,7 @@ use tonic::{
 
 /// The token that the server wants.
 const TOKEN: &str = "Bearer corpus-of-all-calls";
-/// What stands for the key of the session: nobody knows it before the session is open.
+/// Placeholder for the session's key, which is unknown before the session is open.
 const SESSION: &[u8; 8] = b"_SESSION";
 /// Calls of an input that are made.
 const MOST_CALLS: usize = 6;
@@ -46,10 +46,10 @@ const PATHS: [&str; 6] = [
 
 /// The stream of small arrays, which our own client knows.
 const SMALL: (u8, &str) = (0xff, "/serdes.proxy.SmallTransfers/Transfer");
-/// What the path of another call begins with.
+/// Prefix of other calls' paths.
 const SERVICE: &str = "/xla.ifrt.proxy.GrpcIfrtService/";
 
-/// What an entry of the metadata may be called.
+/// Names of metadata entries.
 const KEYS: [HeaderName; 6] = [
     HeaderName::from_static("ifrt-proxy-grpc-host-buffer-store-metadata-bin"),
     HeaderName::from_static("serdes-request-bin"),
@@ -59,7 +59,7 @@ const KEYS: [HeaderName; 6] = [
     HeaderName::from_static("serdes-brief"),
 ];
 
-/// What a session begins with, and what it is told then; as far as it matters here.
+/// First request of a session and its answer, as far as the target needs them.
 #[derive(Clone, PartialEq, Message)]
 struct SessionMetadata {
     #[prost(message, optional, tag = "1")]

@@ -20,7 +20,7 @@ fn versions() -> impl Iterator<Item = SerDesVersion> {
         .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
 }
 
-/// What is read is written again and read as the same value, at every version that can express it.
+/// Reads a value, writes it again, and reads the same value, at every version that can express it.
 fn trip<T, P>(data: &Bytes) -> Option<T>
 where
     P: Message + Default,

@@ -3,7 +3,7 @@
 use serdes_jax_artifacts::{Artifact, Kind, Options, releases, sniff};
 
 /// Reads bytes as that kind, and judges them for every release: a verdict has reasons or is
-/// acceptable, and whoever reads them is said to.
+/// acceptable, and the releases that read the bytes are named.
 pub fn jax_artifacts(kind: Kind, input: &[u8]) {
     let options = Options::new();
     let _ = sniff(input);

@@ -27,7 +27,7 @@ fn read(file: &[u8], choice: u8, registries: &[Registry]) -> Option<Graphs> {
     graph::read(file, message, form, &options).ok()
 }
 
-/// What can be compared of a judgement.
+/// Parts of a judgement that can be compared.
 fn said(judgement: &Judgement) -> String {
     let faults = Loader::ALL.map(|loader| judgement.fault(loader));
     format!("{faults:?} {:?}", judgement.dropped)

@@ -4,9 +4,9 @@
 //! Knows the wire format. It must never know a schema: a text that happens to read as a message is
 //! changed as one.
 
-/// How deep a message is looked into.
+/// Limit on the depth to which a message is parsed.
 const MOST_DEPTH: usize = 24;
-/// How many texts of a message are kept to be put elsewhere.
+/// Number of a message's texts that are kept to be inserted elsewhere.
 const MOST_TEXTS: usize = 256;
 
 /// Numbers at the edges of what a field may hold.

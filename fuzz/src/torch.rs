@@ -13,7 +13,7 @@ use serdes::tensor_io::{Form, open_at};
 /// Bytes of tensors that are read of a file.
 const READ: u64 = 1 << 20;
 
-/// What a file of before 1.6 begins with: a magic number, the version, and a machine.
+/// First bytes of a file of a version before 1.6: a magic number, the version, and a machine.
 const BEFORE: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}X\x0d\x00\x00\x00little_endian\x88s.";
 
 /// The keys of its storages: one, `0`, of four bytes; and the storage.

@@ -1,4 +1,4 @@
-//! A format of one's own: written for a reader of another day, read by whoever knows it.
+//! A format of a crate of its own: written for a reader of another day, and read back.
 //!
 //!     cargo run --manifest-path examples/downstream/Cargo.toml --example own_format
 //!

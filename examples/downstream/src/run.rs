@@ -15,9 +15,9 @@ use crate::{Runs, Snapshot, SnapshotProto, Snapshots};
 pub struct Run {
     /// The name of the run.
     pub name: String,
-    /// Where it stands.
+    /// Latest snapshot of the run.
     pub snapshot: Snapshot,
-    /// What the arrays of its weights are; from version 1 on.
+    /// Specs of the weights' arrays; from version 1 on.
     pub specs: Vec<ArraySpec>,
 }
 

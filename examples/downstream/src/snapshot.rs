@@ -40,7 +40,7 @@ pub struct SnapshotProto {
     pub seeds: Vec<u64>,
 }
 
-/// What versions.toml says of the type.
+/// Formats of the type in versions.toml.
 const FORMATS: Formats<Snapshots> = Formats::of(Snapshot::NAME);
 const WITH_LEARNING_RATE: i32 = FORMATS.number(2);
 const WITH_SEEDS: i32 = FORMATS.number(3);

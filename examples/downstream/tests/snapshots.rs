@@ -1,4 +1,4 @@
-//! What serdes gives to a crate with a line of its own.
+//! Tests of a crate with a line of its own: the features that serdes gives to it.
 
 use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto, testing},

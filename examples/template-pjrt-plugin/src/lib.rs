@@ -79,7 +79,8 @@ impl pjrt::Memory for Memory {
     }
 }
 
-/// What the SDK writes, reads and copies, on threads of its own. A driver would be asked here.
+/// Memory that the SDK writes, reads and copies, on threads of its own. A driver would be called
+/// here.
 struct Buffer {
     bytes: Mutex<Vec<u8>>,
     used: Arc<AtomicU64>,
