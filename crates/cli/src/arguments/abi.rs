@@ -5,8 +5,8 @@ use clap::{Subcommand, ValueEnum};
 /// Commands under `abi`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AbiCommand {
-    /// Which of MAJOR, MINOR, PATCH must move from OLD to NEW, by the StreamExecutor versioning
-    /// strategy.
+    /// Compare two layouts: print the part of MAJOR, MINOR, PATCH that must move from OLD to NEW,
+    /// by the StreamExecutor versioning strategy.
     #[command(after_help = ABI_DIFF_HELP)]
     Diff {
         /// A layout: one that is built in (tensorflow-2.14, pjrt-0.54), a C header (FILE.h), or
@@ -24,7 +24,7 @@ pub(crate) enum AbiCommand {
     },
 }
 
-/// What `serdes abi diff --help` says of layouts, examples last.
+/// Text of `serdes abi diff --help` about layouts, examples last.
 const ABI_DIFF_HELP: &str = "Layouts:
   {\"SP_TimerFns\": {\"struct_size\": 24, \"fields\": [
      {\"name\": \"ext\", \"kind\": \"void*\", \"offset\": 8, \"size\": 8, \"zero\": \"no-op\"}]},

@@ -36,13 +36,13 @@ pub(crate) struct CheckArguments {
     /// or a name a line; or a SavedModel that lists its own; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) ops: Vec<PathBuf>,
-    /// Which of TensorFlow's loaders decides about a saved model.
+    /// TensorFlow's loader that decides about a saved model.
     #[arg(long, value_enum, default_value_t = ModelLoader::LoadV1, value_name = "NAME")]
     pub(crate) loader: ModelLoader,
     /// The tags of a saved model's meta graph, separated by commas.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tags: Option<Vec<String>>,
-    /// What the input is, where its name and content do not say.
+    /// Kind of the input, where its name and content do not say.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// Read and check every byte of every tensor.

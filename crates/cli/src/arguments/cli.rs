@@ -1,4 +1,4 @@
-//! What every command has, and the list of the commands.
+//! Options of every command, and the list of the commands.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -91,12 +91,12 @@ serdes doctor --python /usr/bin/python3 --json\n\n\
 Exit status: 0 everything fits (warnings included); 1 something does not; 2 could not tell."
     )]
     Doctor(DoctorArguments),
-    /// What a rule of a verdict means, with an example and the remedy.
+    /// Explain a rule of a verdict: its meaning, an example and the remedy.
     #[command(
         after_help = "Examples:\n  serdes explain min_consumer\n  serdes explain            (lists the rules)"
     )]
     Explain(ExplainArguments),
-    /// What is in it: kind, versions, tensors, operations, sizes.
+    /// Print the contents of an artifact: kind, versions, tensors, operations, sizes.
     #[command(
         after_help = "Examples:\n  serdes inspect state.sds\n  serdes inspect exported/model --json"
     )]
@@ -134,7 +134,7 @@ serdes merge run/step-10.sds --id step-10\n\n\
 The state appears in one step, once all parts are there; no data is copied. What an attempt left that nobody merged is removed by the \
 next one.")]
     Merge(MergeArguments),
-    /// Which tensors differ, and by how much.
+    /// Compare the tensors of two files: names, types, shapes and numbers.
     #[command(after_help = "Examples:\n  serdes diff before.sds after.safetensors\n  \
 serdes diff a.npy b.npy --rtol 1e-5 --atol 1e-8\n  \
 ssh host cat state.sds | serdes diff - state.sds\n\n\
@@ -163,7 +163,7 @@ read from Python: serdes_ml.convert(FOLDER, TARGET)."
     /// Compare layouts of the StreamExecutor C API.
     #[command(subcommand)]
     Abi(AbiCommand),
-    /// Which versions a proxy server and this build would speak.
+    /// Negotiate versions with a proxy server, and print those that both would speak.
     #[command(
         after_help = "Examples:\n  serdes negotiate 127.0.0.1:7171\n  serdes negotiate grpc://host:7171 --serdes 0..2 --json"
     )]

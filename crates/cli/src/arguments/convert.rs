@@ -14,18 +14,18 @@ pub(crate) struct ConvertArguments {
     /// .sds, .safetensors, .npz, .npy, the prefix of a checkpoint, or `-` for standard output.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// What standard input is, where its first bytes do not say: torch, safetensors, npy, npz or
+    /// Kind of standard input, where its first bytes do not say: torch, safetensors, npy, npz or
     /// device_state.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// What to write to standard output: device_state (the default), safetensors or npy.
+    /// Kind to write to standard output: device_state (the default), safetensors or npy.
     #[arg(long, value_name = "KIND")]
     pub(crate) to_kind: Option<String>,
     /// Only tensors whose name matches; may be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
-    /// Write safetensors files of at most so many bytes of tensors each, and their index; a number,
-    /// also with kB, MB, GB, KiB, MiB or GiB behind it.
+    /// Write safetensors files of at most this number of bytes of tensors each, and their index;
+    /// also with kB, MB, GB, KiB, MiB or GiB behind the number.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) shard_bytes: Option<u64>,
     /// The version that the reader of a state understands: current, week-4-old, minimum, or a
@@ -42,7 +42,7 @@ pub(crate) struct ConvertArguments {
     pub(crate) skip_unsupported: bool,
 }
 
-/// What follows the number of bytes, and for how many it stands.
+/// Units behind a number of bytes, each with its size in bytes.
 const UNITS: [(&str, u64); 7] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),

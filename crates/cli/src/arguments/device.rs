@@ -1,8 +1,8 @@
-//! Where a device is and when a file counts as written: what `save` and `restore` have both.
+//! Options of `save` and `restore` for the device, and for the durability of files.
 
 use clap::{Args, ValueEnum};
 
-/// Where the device is.
+/// Options for the device.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
     /// A shared library of a StreamExecutor or a PJRT plug-in, the latter with options of its
@@ -18,7 +18,7 @@ pub(crate) struct DeviceArguments {
     pub(crate) layout: Option<String>,
 }
 
-/// How a file is made durable.
+/// Durability of written files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SyncMode {
     /// The data and the folder are on the disk before the command ends.

@@ -11,13 +11,13 @@ pub(crate) struct DiffArguments {
     pub(crate) a: PathBuf,
     /// The other side.
     pub(crate) b: PathBuf,
-    /// How far apart numbers may be, as a share of the size of B's; 0 unless it is given.
+    /// Tolerance for numbers relative to the size of B's; 0 unless it is given.
     #[arg(long, value_name = "X", allow_hyphen_values = true)]
     pub(crate) rtol: Option<f64>,
-    /// How far apart numbers may be, besides; 0 unless it is given.
+    /// Absolute tolerance for numbers, in addition; 0 unless it is given.
     #[arg(long, value_name = "Y", allow_hyphen_values = true)]
     pub(crate) atol: Option<f64>,
-    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or
+    /// Kind of standard input, where its first bytes do not say: safetensors, npy, npz or
     /// device_state.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,

@@ -9,7 +9,7 @@ use clap::Args;
 pub(crate) struct InspectArguments {
     /// A file, a saved model's folder, a checkpoint prefix, or `-`.
     pub(crate) path: PathBuf,
-    /// What the input is, where its name and content do not say.
+    /// Kind of the input, where its name and content do not say.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 }

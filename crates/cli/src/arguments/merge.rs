@@ -11,7 +11,7 @@ use crate::arguments::SyncMode;
 pub(crate) struct MergeArguments {
     /// The state, as the processes named it with `-o`.
     pub(crate) name: PathBuf,
-    /// What the processes called their save.
+    /// The processes' name for their save.
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     /// When the command counts the state as written.

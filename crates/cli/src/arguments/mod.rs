@@ -1,4 +1,4 @@
-//! What the command line accepts; every word here is public API (docs/cli.md).
+//! The arguments of the command line; every word here is public API (docs/cli.md).
 //!
 //! This module only describes arguments. It must never open a file or a device.
 

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// Commands under `plugin`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// What a library says of itself, read as ELF, without loading it.
+    /// Print the facts that a library's ELF file shows, without loading it.
     #[command(
         after_help = "Examples:\n  serdes plugin inspect ./libmy_device.so\n  serdes plugin inspect ./libmy_device.so --tensorflow 2.18\n  \
 serdes plugin inspect xla_cuda_plugin.so --json\n\n\
@@ -16,9 +16,9 @@ The version of a PJRT plug-in is recognised by patterns in its code and data: a 
     Inspect {
         /// The shared library.
         library: PathBuf,
-        /// Which of the functions that it needs this release of TensorFlow (2.12 to 2.21, latest)
-        /// does not export, and the layout under which it would be registered; status 1 if one is
-        /// missing.
+        /// Check the library for this release of TensorFlow (2.12 to 2.21, latest): print the
+        /// functions that it needs and the release does not export, and the layout under which it
+        /// would be registered; status 1 if one is missing.
         #[arg(long, value_name = "RELEASE")]
         tensorflow: Option<String>,
     },
@@ -43,8 +43,8 @@ serdes explain memcpy_dtoh"
 pub(crate) struct CheckPluginArguments {
     #[command(flatten)]
     pub(crate) plugin: PluginArguments,
-    /// Whether this framework and the PJRT plug-in fit: jaxlib-0.9.1, pjrt-0.96 (any framework that
-    /// was built with it) or all (every release of jaxlib that is known); repeatable.
+    /// Check that this framework and the PJRT plug-in fit: jaxlib-0.9.1, pjrt-0.96 (any framework
+    /// that was built with it) or all (every release of jaxlib that is known); repeatable.
     #[arg(long = "for", value_name = "FRAMEWORK")]
     pub(crate) frameworks: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct PluginArguments {
     /// The layout of the library, instead of the detected one.
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<String>,
-    /// How long opening it, or one behaviour, may take; the call that takes longer is named.
+    /// Time limit for opening it, and for each behaviour; the call that takes longer is named.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) time_limit: u64,
     /// Load it in this process instead of in one of its own (for debuggers).

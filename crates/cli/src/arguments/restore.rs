@@ -17,7 +17,7 @@ pub(crate) struct RestoreArguments {
     /// prefix of a V2 checkpoint. Or `-` for standard output.
     #[arg(long, value_name = "FILE2")]
     pub(crate) to: Option<PathBuf>,
-    /// What to write to standard output: safetensors (the default), npy or device_state.
+    /// Kind to write to standard output: safetensors (the default), npy or device_state.
     #[arg(long, value_name = "KIND", requires = "to")]
     pub(crate) to_kind: Option<String>,
     /// The version that the reader of a state at FILE2 understands: current, week-4-old, minimum, or

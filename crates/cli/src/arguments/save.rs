@@ -13,7 +13,7 @@ pub(crate) struct SaveArguments {
     /// for standard input.
     #[arg(long, required = true, value_name = "SOURCE")]
     pub(crate) from: Vec<PathBuf>,
-    /// What standard input is, where its first bytes do not say: safetensors, npy, npz or
+    /// Kind of standard input, where its first bytes do not say: safetensors, npy, npz or
     /// device_state.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct SaveArguments {
     /// `serdes merge` makes the state of them.
     #[arg(long, value_name = "K/N", requires = "id")]
     pub(crate) part: Option<String>,
-    /// What the processes call this save: the same text for all parts, another for every attempt.
+    /// The processes' name for this save: the same text for all parts, another for every attempt.
     #[arg(long, value_name = "ID", requires = "part", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: Option<String>,
     #[command(flatten)]

@@ -43,7 +43,7 @@ pub(crate) struct AccessArguments {
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Where to listen: HOST:PORT; port 0 takes a free one.
+    /// Address to listen on: HOST:PORT; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: String,
     /// The plug-in whose devices are served: `host`, `host:devices=2`, or the path of a library of
@@ -54,9 +54,9 @@ pub(crate) struct ServeArguments {
     /// The layout of the plug-in, where it is not to be detected.
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<String>,
-    /// What clients are told that the platform of the devices is called, in place of what the
-    /// plug-in calls it: JAX writes programs by that name. Under `tpu` linear algebra is written
-    /// out, where `cpu` calls functions that only a jaxlib of the same process has.
+    /// Name of the devices' platform for clients, in place of the plug-in's own name for it: JAX
+    /// writes programs by that name. Under `tpu` linear algebra is written out, where `cpu` calls
+    /// functions that only a jaxlib of the same process has.
     #[arg(long, value_name = "NAME")]
     pub(crate) platform_name: Option<String>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) struct ServeArguments {
     /// under its name.
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// How many states before the last one are kept, as FILE.1 (the newest), FILE.2 and so on.
+    /// Number of states before the last one to keep, as FILE.1 (the newest), FILE.2 and so on.
     #[arg(
         long,
         visible_alias = "state-keep",
@@ -107,20 +107,20 @@ pub(crate) struct ServeArguments {
     /// Set by the command for the process that compiles programs for a server.
     #[arg(long, hide = true)]
     pub(crate) compile_worker: bool,
-    /// Where the metrics can be read, at /metrics, in the text format of Prometheus: HOST:PORT, or
-    /// PORT on this machine alone; port 0 takes a free one.
+    /// Address for reading the metrics, at /metrics, in the text format of Prometheus: HOST:PORT,
+    /// or PORT on this machine alone; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// How long open sessions may go on after SIGTERM or SIGINT; no new one is opened meanwhile.
+    /// Time that open sessions may go on after SIGTERM or SIGINT; no new one is opened meanwhile.
     /// Without sessions the server ends at once.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) drain: Option<String>,
-    /// How the log on standard error is written.
+    /// Format of the log on standard error.
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 }
 
-/// How a log is written.
+/// Format of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.

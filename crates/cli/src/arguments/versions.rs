@@ -102,7 +102,7 @@ pub(crate) struct GoldenArguments {
     /// The folder with Cargo.toml, versions.toml and tests/golden.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
-    /// What `cargo test` is given; `golden` by default, the tests with that in their names.
+    /// Arguments for `cargo test`; `golden` by default, the tests with that in their names.
     #[arg(last = true, value_name = "CARGO_ARGS")]
     pub(crate) cargo: Vec<String>,
 }
@@ -119,7 +119,7 @@ pub(crate) struct AddVersionArguments {
     /// has.
     #[arg(long)]
     pub(crate) new_names: bool,
-    /// What is new, for people; the formats by default.
+    /// Summary of the change, for people; the formats by default.
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,
     /// The day from which builds read and write it (YYYY-MM-DD); today by default.
@@ -131,7 +131,7 @@ pub(crate) struct AddVersionArguments {
     /// The first release that has it.
     #[arg(long, value_name = "RELEASE")]
     pub(crate) released_in: Option<String>,
-    /// Where the day comes from, if it is not the day of the change.
+    /// Source of the day, if it is not the day of the change.
     #[arg(long, value_name = "TEXT")]
     pub(crate) date_source: Option<String>,
     /// The oldest consumer of its data.
