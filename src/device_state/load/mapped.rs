@@ -34,7 +34,7 @@ use crate::{
 /// state.add_bytes("greeting", &spec, b"hello")?;
 /// state.finish()?;
 ///
-/// // SAFETY: nobody else knows the file, and nobody changes it here.
+/// // SAFETY: the file is in a directory of its own, and does not change here.
 /// let state = unsafe { MappedState::open(&path)? };
 /// assert_eq!(state.verified_bytes("greeting")?, b"hello");
 /// # Ok::<(), Box<dyn std::error::Error>>(())

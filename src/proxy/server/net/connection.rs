@@ -41,7 +41,7 @@ struct Idle {
 /// A call in progress.
 pub(crate) struct Busy {
     connection: Arc<Connection>,
-    /// True if the end of the call resets the connection's age.
+    /// True if the end of the call restarts the idle time of the connection.
     renews: bool,
 }
 
