@@ -18,8 +18,8 @@ pub(crate) struct AccessArguments {
     /// Take only clients with a certificate that one of these authorities (PEM) has signed.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
-    /// Take only clients with one of the tokens in FILE, a line each, `#` before comments; they
-    /// send `authorization: Bearer TOKEN`. FILE is read again on SIGHUP.
+    /// Take only clients with one of the tokens in FILE, a line each of at least 16 characters, `#`
+    /// before comments; they send `authorization: Bearer TOKEN`. FILE is read again on SIGHUP.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Also take the token from a session's initialization data (`serdes.token`), for clients of
