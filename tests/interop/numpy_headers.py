@@ -1,7 +1,8 @@
 """Headers of npy files, and whether numpy.load takes them.
 
-    numpy_headers.py --write tests/data/npy/headers.jsonl     with the newest NumPy: makes the list anew
-    numpy_headers.py --check tests/data/npy/headers.jsonl     with another NumPy: prints what it judges otherwise
+    numpy_headers.py --write tests/data/npy/headers.jsonl     with NumPy 2.4: makes the list anew
+    numpy_headers.py --check tests/data/npy/headers.jsonl     with any NumPy: prints what it judges otherwise, but for
+                                                              what is known of other releases
 
 A line of the list: the version of the format, the text of the header, how many bytes of zeros stand behind it, and
 whether NumPy takes the file. `check_npy_headers` asks serdes about each.
@@ -118,6 +119,13 @@ def is_taken(version, text, size):
         return False
 
 
+def differs_by_release(text):
+    """Whether this release is known to refuse a header that the list has as taken."""
+    release = tuple(int(part) for part in np.__version__.split(".")[:2])
+    # The code `a` of byte strings is gone; and arrays had 32 dimensions at most.
+    return ("'a5'" in text and release >= (2, 5)) or (text.count("1,") == 64 and release < (2, 0))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--write")
@@ -137,7 +145,8 @@ def main():
     for line in open(options.check):
         line = json.loads(line)
         taken = is_taken(line["version"], line["header"], line["bytes"])
-        if taken != line["taken"]:
+        expected = line["taken"] and not differs_by_release(line["header"])
+        if taken != expected:
             differ += 1
             print(f"NumPy {np.__version__}: {taken}, the list: {line['taken']}: {line['version']} {line['header']!r}")
     return 1 if differ else 0
