@@ -31,7 +31,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    io::{FdFlags, fcntl_setfd},
+    pipe::{PipeFlags, pipe_with},
     process::{Signal, set_parent_process_death_signal},
 };
 
@@ -58,6 +58,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const STOP: u8 = b's';
 const HANGUP: u8 = b'h';
 
+/// The worker's first byte, once it has opened its ends of the pipes.
+const READY: u8 = b'r';
+
 /// Pipe for the worker's status.
 static STATUS: OnceLock<File> = OnceLock::new();
 
@@ -70,14 +73,17 @@ pub(crate) fn is_possible() -> bool {
     Path::new("/proc/self/fd").is_dir()
 }
 
-/// Makes this process the worker of the one that started it with this description of the pipes.
+/// Makes this process the worker of the one that started it with this description of the pipes: the
+/// process that holds them, and the numbers that they have there.
 ///
 /// # Errors
 /// If there are no such pipes.
 pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
-    let (status, orders) = pipes.split_once(',').ok_or(io::ErrorKind::InvalidInput)?;
-    let number = |text: &str| text.parse::<u32>().map_err(io::Error::other);
-    let (status, orders) = (number(status)?, number(orders)?);
+    let numbers: Result<Vec<u32>, _> = pipes.split(',').map(str::parse).collect();
+    let Ok(&[holder, status, orders]) = numbers.as_deref() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let pipe = |number: u32| format!("/proc/{holder}/fd/{number}");
     // Killed outright: a kill of the watching process is meant for both.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     signals::hear_and_forget(&[
@@ -85,8 +91,10 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
         signal_hook::consts::signal::SIGINT,
         signal_hook::consts::signal::SIGTERM,
     ]);
-    let said = File::options().write(true).open(format!("/proc/self/fd/{status}"))?;
-    let mut orders = File::open(format!("/proc/self/fd/{orders}"))?;
+    // Opened here and not inherited, so that no process that this one starts has them.
+    let mut said = File::options().write(true).open(pipe(status))?;
+    let mut orders = File::open(pipe(orders))?;
+    said.write_all(&[READY])?;
     // Set here alone.
     let _ = STATUS.set(said);
     thread::spawn(move || {
@@ -165,23 +173,20 @@ impl Asked {
 /// # Errors
 /// What the system says if there can be none.
 pub(crate) fn run(work: &Work) -> io::Result<Ended> {
-    let (status, said) = rustix::pipe::pipe()?;
-    let (orders, order) = rustix::pipe::pipe()?;
-    // The worker gets the other two, and must not keep these open.
-    fcntl_setfd(&status, FdFlags::CLOEXEC)?;
-    fcntl_setfd(&order, FdFlags::CLOEXEC)?;
+    let (status, said) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (orders, order) = pipe_with(PipeFlags::CLOEXEC)?;
     let mut command = invocation::again()?;
-    command.arg(format!("--worker={},{}", said.as_raw_fd(), orders.as_raw_fd()));
+    let holder = std::process::id();
+    command.arg(format!("--worker={holder},{},{}", said.as_raw_fd(), orders.as_raw_fd()));
     command.args(invocation::arguments());
     if startup::standard_output_was_closed() {
         // Nothing can be written to what is open for reading.
         command.stdout(Stdio::from(File::open("/dev/null")?));
     }
     let worker = Arc::new(Mutex::new(command.spawn()?));
-    drop((said, orders));
     let asked = pass_on(work.hangup, order, Arc::clone(&worker))?;
     let limit = (work.hangup == Hangup::Stops).then_some(STOPPING_LIMIT);
-    let ended = wait(&worker, File::from(status), &asked, limit)?;
+    let ended = wait(&worker, File::from(status), (said, orders), &asked, limit)?;
     // A worker that said its status has left nothing.
     if let Some(target) = work.target.as_ref().filter(|_| ended.status.is_none()) {
         serdes::files::remove_leftovers_of(target);
@@ -232,14 +237,16 @@ fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Res
 }
 
 /// Waits until the worker has said its status and ended; once it is asked to stop, no longer than
-/// `limit`.
+/// `limit`. Its own ends of the pipes are held until it has opened them.
 fn wait(
     worker: &Mutex<Child>,
     mut pipe: File,
+    ends: (OwnedFd, OwnedFd),
     asked: &Asked,
     limit: Option<Duration>,
 ) -> io::Result<Ended> {
     let mut said = None;
+    let mut ends = Some(ends);
     let mut is_open = true;
     while said.is_none() {
         if let (Some(limit), Some((_, since))) = (limit, asked.stop())
@@ -260,6 +267,7 @@ fn wait(
             if found > 0 {
                 match (pipe.read(&mut digit)?, digit) {
                     (0, _) => is_open = false,
+                    (_, [READY]) => drop(ends.take()),
                     (_, [digit]) => said = Status::from_number(digit.wrapping_sub(b'0')),
                 }
                 continue;

@@ -66,6 +66,33 @@ fn hidden(folder: &Path) -> usize {
 }
 
 #[test]
+fn what_a_plugin_starts_has_no_pipe_of_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let source = "#include <stdlib.h>\n\
+        void SE_InitPlugin(void) {}\n\
+        __attribute__((constructor)) static void begin(void) { system(\"ls -l /proc/self/fd >open\"); }\n";
+    fs::write(place.join("plugin.c"), source).unwrap();
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let compiled = Command::new(compiler)
+        .args(["-shared", "-fPIC", "-Wno-unused-result", "-o", "plugin.so", "plugin.c"])
+        .current_dir(place)
+        .status();
+    assert!(compiled.unwrap().success());
+    let tiny = tiny();
+    let arguments = ["save", "--from", text(&tiny), "-o", "a.sds", "--plugin", "./plugin.so"];
+    serdes(place, &arguments);
+    let open = fs::read_to_string(place.join("open")).unwrap();
+    let pipes = open.lines().filter_map(|line| {
+        let (number, target) = line.split_once(" -> ")?;
+        let number: u32 = number.rsplit(' ').next()?.parse().ok()?;
+        (number > 2 && target.starts_with("pipe:")).then_some(number)
+    });
+    assert_eq!(pipes.count(), 0, "{open}");
+    assert!(open.contains("-> "), "{open}");
+}
+
+#[test]
 fn a_plugin_that_ends_the_process_leaves_nothing_of_any_target() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
