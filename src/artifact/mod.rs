@@ -3,11 +3,13 @@
 //! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command
 //! it must never know.
 
+pub mod checkpoint_state;
 pub mod checkpoint_v1;
 mod checksum;
 pub mod data_type;
 pub mod graph;
 pub mod ops;
+pub(crate) mod patterns;
 #[cfg(feature = "device")]
 pub(crate) mod restore;
 mod schema;

@@ -30,3 +30,13 @@ pub(super) fn scan(
 ) -> Result<(), ScanError> {
     parser::Parser::new(reader::Reader::new(&source)?, message, visitor)?.run()
 }
+
+/// As [`scan`], and takes what Python's `text_format.Merge` takes: a singular field may be given
+/// several times, and the visitor hears of each value.
+pub(super) fn merge(
+    source: &(impl ReadAt + ?Sized),
+    message: MessageId,
+    visitor: &mut dyn Visitor,
+) -> Result<(), ScanError> {
+    parser::Parser::new(reader::Reader::new(&source)?, message, visitor)?.merging().run()
+}

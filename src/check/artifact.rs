@@ -12,19 +12,18 @@ use std::{
 
 use super::{
     Cancelled, CheckError, Consumer, Findings, Inspection, Kind, Options, Reason, Verdict,
-    Verdicts, checkpoint_v1,
+    Verdicts, checkpoint_state, checkpoint_v1,
     detect::{Detected, detect, is_table},
     device_state,
     each::{Each, check_beside_graphs},
     graph, ifrt,
     opened::{Bytes, CheckpointFiles, Opened, with_suffix},
-    orbax, other_kind,
-    patterns::is_pattern,
-    plugin, saved_model, shards,
+    orbax, other_kind, plugin, saved_model, shards,
     spool::spool,
     tensor_bundle, tensors,
 };
 use crate::{
+    artifact::{patterns::is_pattern, tensor_bundle::prefix_of_data},
     files::{EntryKind, FileSystem, ReadAt, Tree},
     tensor_io::is_distributed,
 };
@@ -154,6 +153,14 @@ pub(super) fn open(
         spool(File::open(path).map_err(failed)?, &label, Some(path), kind)?
     };
     let detected = detect(&source, Some(path)).map_err(failed)?;
+    // A data file whose index is not there, unless it holds something else.
+    if kind.is_none()
+        && !matches!(detected, Detected::ByContent(_))
+        && let Some(prefix) = prefix_of_data(path)
+        && let Some(opened) = Opened::of_files(Kind::TensorBundle, tree, &prefix)
+    {
+        return Ok(Artifact { label, is_told: true, opened });
+    }
     let bytes = Bytes { source, label, path: Some(path.to_owned()), tree: Arc::clone(tree) };
     Ok(of_bytes(bytes, detected, kind))
 }
@@ -169,8 +176,8 @@ pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kin
     }
 }
 
-/// The prefix of the V2 checkpoint that a path names: the path itself, or that of a shard, if its
-/// index is there.
+/// The prefix of the V2 checkpoint that a path names: the path itself, or that of a data file, if
+/// its index is there.
 fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
     let has_index = |prefix: &Path| tree.has_file(&with_suffix(prefix, ".index"));
     if matches!(kind, None | Some(Kind::TensorBundle)) && has_index(path) {
@@ -179,16 +186,7 @@ fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<
     if kind.is_some() {
         return None;
     }
-    shard_prefix(path).filter(|prefix| has_index(prefix))
-}
-
-/// The prefix of the checkpoint that a data shard belongs to: `ckpt` of `ckpt.data-00000-of-00002`.
-pub(super) fn shard_prefix(path: &Path) -> Option<PathBuf> {
-    let text = path.to_str()?;
-    let (prefix, numbers) = text.rsplit_once(".data-")?;
-    let (shard, shards) = numbers.split_once("-of-")?;
-    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
+    prefix_of_data(path).filter(|prefix| has_index(prefix))
 }
 
 impl Artifact {
@@ -288,6 +286,9 @@ impl Artifact {
             Opened::Graph(file, kind) => graph::check(file, *kind, consumers, options),
             Opened::SavedModel(model) => saved_model::check(model, consumers, options),
             Opened::Bundle(files) => beside_graphs(&|options| tensor_bundle::check(files, options)),
+            Opened::CheckpointState(file, follows) => {
+                beside_graphs(&|options| checkpoint_state::check(file, *follows, options))
+            }
             Opened::CheckpointV1(files) => {
                 beside_graphs(&|options| checkpoint_v1::check(files, options))
             }
@@ -320,6 +321,7 @@ impl Artifact {
             Opened::Graph(file, kind) => graph::inspect(file, *kind, nothing),
             Opened::SavedModel(model) => saved_model::inspect(model, nothing),
             Opened::Bundle(files) => tensor_bundle::inspect(files, nothing),
+            Opened::CheckpointState(file, _) => checkpoint_state::inspect(file, nothing),
             Opened::CheckpointV1(files) => checkpoint_v1::inspect(files, nothing),
             Opened::DeviceState(file) => device_state::inspect(file, nothing),
             Opened::Ifrt(file) => ifrt::inspect(file, nothing),
@@ -333,6 +335,15 @@ impl Artifact {
             Opened::Recognised(kind, file) => Ok(other_kind::inspect(*kind, file, nothing)),
             Opened::RecognisedDirectory(..) => Ok(nothing),
         }
+    }
+
+    /// The same as one of several artifacts in a directory, of which another may have a verdict of its
+    /// own although this one names it.
+    pub(super) fn among_others(mut self) -> Self {
+        if let Opened::CheckpointState(_, follows) = &mut self.opened {
+            *follows = false;
+        }
+        self
     }
 
     /// Whether a file that lies in a directory among others is an artifact: it says so, or it is

@@ -12,7 +12,6 @@ use super::{
     consumer::ArtifactLine,
     error::{reason_of_io, rule_of_io},
     opened::{Bytes, CheckpointFiles, Located},
-    patterns::{is_pattern, matching},
 };
 use crate::{
     artifact::{
@@ -44,17 +43,7 @@ fn open(
 ) -> Result<CheckpointV1, CheckpointV1Error> {
     match files {
         CheckpointFiles::Named(Located { tree, path }) => {
-            let any =
-                || version::Consumer::new(ArtifactLine::Checkpoint.name(), i32::MAX, i32::MIN);
-            if tree.is_of_system(path) {
-                return CheckpointV1::open_for(path, consumer.unwrap_or(&any()));
-            }
-            let paths = if is_pattern(path) { matching(&**tree, path) } else { None };
-            let paths = paths.unwrap_or_else(|| vec![path.clone()]);
-            if paths.is_empty() {
-                return Err(CheckpointV1Error::NoFiles { pattern: tree.name(path) });
-            }
-            CheckpointV1::open_files(tree, &paths, consumer.or(Some(&any())))
+            CheckpointV1::open_in(&**tree, path, consumer)
         }
         CheckpointFiles::One(Bytes { source, label, .. }) => {
             let path = PathBuf::from(label);

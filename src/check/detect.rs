@@ -20,7 +20,7 @@ use std::{io, path::Path};
 use self::file::File;
 use super::Kind;
 use crate::{
-    artifact::table::{self, Table},
+    artifact::{table, tensor_bundle},
     device_state,
     files::{ReadAt, read_at::read_up_to},
     tensor_io::LONGEST_SAFETENSORS_HEADER,
@@ -119,7 +119,7 @@ fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     } else if file.head.starts_with(ELF) {
         Some(Kind::Plugin)
     } else if tail == TABLE {
-        Some(if name.ends_with(".index") || is_bundle(file.source) {
+        Some(if name.ends_with(".index") || tensor_bundle::is_index(file.source) {
             Kind::TensorBundle
         } else {
             Kind::CheckpointV1
@@ -213,16 +213,6 @@ fn is_safetensors(head: &[u8]) -> bool {
     }
     let here = usize::try_from(length).unwrap_or(usize::MAX).min(header.len());
     text::is_json(header.get(..here).unwrap_or_default(), here as u64 == length)
-}
-
-/// Whether the value under the empty key of a table is the header of a bundle.
-///
-/// Both formats have a message there whose fields the other one would step over; the first tag
-/// tells them apart. Field 1 is a number in a bundle (`num_shards`), and a message in a V1
-/// checkpoint.
-fn is_bundle(source: &dyn ReadAt) -> bool {
-    let header = Table::open(source).and_then(|table| table.get(b""));
-    matches!(header, Ok(Some(value)) if matches!(value.first(), Some(0x08 | 0x10 | 0x1a)))
 }
 
 /// Whether a message begins with a type name of IFRT's.

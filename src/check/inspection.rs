@@ -65,6 +65,36 @@ impl TensorSummary {
     }
 }
 
+/// A checkpoint that TensorFlow's file `checkpoint` lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct CheckpointSummary {
+    /// Its prefix, as it is written.
+    pub prefix: String,
+    /// The kind of checkpoint that is there; `None` where there is none, where it was not looked
+    /// for, and for a stream, beside which nothing lies.
+    pub kind: Option<Kind>,
+    /// When it was saved, in seconds since 1970 (UTC), in decimal; `None` if that is not written.
+    pub timestamp: Option<String>,
+}
+
+/// What TensorFlow's file `checkpoint` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct CheckpointList {
+    /// The prefix of the newest checkpoint, as it is written.
+    pub newest: String,
+    /// The kind of checkpoint that is there; `None` as of a [`CheckpointSummary`].
+    pub newest_kind: Option<Kind>,
+    /// All checkpoints that it lists, the oldest first.
+    pub checkpoints: Vec<CheckpointSummary>,
+    /// When the last one was saved that is kept whatever comes after it, in seconds since 1970
+    /// (UTC), in decimal.
+    pub last_preserved: Option<String>,
+}
+
 /// What is in an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -99,6 +129,9 @@ pub struct Inspection {
     /// What a device state says of its devices; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub state: Option<StateSummary>,
+    /// What TensorFlow's file `checkpoint` says; `None` for other kinds.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub checkpoints: Option<CheckpointList>,
     /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
     pub details: BTreeMap<String, String>,
 }
@@ -119,6 +152,7 @@ impl Inspection {
             stripped_default_attrs: None,
             stripped_op_list: None,
             state: None,
+            checkpoints: None,
             details: BTreeMap::new(),
         }
     }

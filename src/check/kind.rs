@@ -16,6 +16,8 @@ pub enum Kind {
     TensorBundle,
     /// A V1 checkpoint: one or more tables.
     CheckpointV1,
+    /// The list of a folder's checkpoints that TensorFlow keeps (`checkpoint`).
+    CheckpointState,
     /// A device state.
     DeviceState,
     /// A shared library, which may be a plug-in.
@@ -85,10 +87,11 @@ pub struct UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
+        Self::CheckpointState,
         Self::DeviceState,
         Self::Plugin,
         Self::MetaGraph,
@@ -126,6 +129,7 @@ impl Kind {
             Self::SavedModel => "saved_model",
             Self::TensorBundle => "tensor_bundle",
             Self::CheckpointV1 => "checkpoint_v1",
+            Self::CheckpointState => "checkpoint_state",
             Self::DeviceState => "device_state",
             Self::Plugin => "plugin",
             Self::MetaGraph => "meta_graph",
@@ -164,6 +168,7 @@ impl Kind {
             Self::SavedModel => "a SavedModel",
             Self::TensorBundle => "a V2 checkpoint",
             Self::CheckpointV1 => "a V1 checkpoint",
+            Self::CheckpointState => "a list of TensorFlow's checkpoints",
             Self::DeviceState => "a device state",
             Self::Plugin => "a shared library",
             Self::MetaGraph => "a MetaGraphDef",
@@ -218,6 +223,7 @@ impl Kind {
             Self::SavedModel
             | Self::TensorBundle
             | Self::CheckpointV1
+            | Self::CheckpointState
             | Self::DeviceState
             | Self::Plugin
             | Self::MetaGraph

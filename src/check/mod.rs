@@ -29,6 +29,7 @@
 //! never know of it.
 
 mod artifact;
+mod checkpoint_state;
 mod checkpoint_v1;
 mod consumer;
 mod detect;
@@ -47,7 +48,6 @@ mod options;
 mod orbax;
 mod other_kind;
 mod outcome;
-mod patterns;
 mod plugin;
 mod reading;
 mod reason;
@@ -70,7 +70,7 @@ pub use self::{
     artifact::{Artifact, bytes, path, path_in, path_of_kind, reader},
     consumer::{ArtifactLine, Consumer, ConsumerError},
     error::CheckError,
-    inspection::{Inspection, NestedVersion, TensorSummary},
+    inspection::{CheckpointList, CheckpointSummary, Inspection, NestedVersion, TensorSummary},
     kind::{Kind, UnknownKind},
     loaders::Loaders,
     options::Options,

@@ -23,7 +23,17 @@ pub(super) fn is_orbax(tree: &dyn Tree, directory: &Path) -> bool {
                 .into_iter()
                 .any(has))
         || has("ocdbt.process_0")
+        || has_aggregate(tree, directory)
         || is_named_unfinished(directory)
+}
+
+/// Whether a directory has the file in which Orbax before 0.5 and flax keep a tree: a map of msgpack
+/// that is called as the list of TensorFlow's checkpoints is.
+fn has_aggregate(tree: &dyn Tree, directory: &Path) -> bool {
+    let Ok(file) = tree.open(&directory.join("checkpoint")) else { return false };
+    let mut first = [0; 1];
+    let first = read_up_to(&file, &mut first, 0).unwrap_or_default();
+    matches!(first, [0x80..=0x8f | 0xde | 0xdf])
 }
 
 /// Why a checkpoint was not finished, as far as that can be told; `None` for one that was.

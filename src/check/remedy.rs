@@ -31,6 +31,12 @@ pub enum Remedy {
     SaveWithoutObjects,
     /// Files that belong together are not all there, or not of one revision.
     FetchSetAgain,
+    /// The file `checkpoint` does not lead to the newest checkpoint, so that its prefix has to be
+    /// given.
+    NamePrefix {
+        /// The prefix, where it is known.
+        prefix: Option<String>,
+    },
     /// The model is in a form that is not read.
     SaveUnchunked,
     /// Files of a SavedModel are missing or damaged.
@@ -119,6 +125,15 @@ impl fmt::Display for Remedy {
             }
             Self::FetchSetAgain => {
                 "fetch what is missing again, or the index and its files anew, all of one revision"
+            }
+            Self::NamePrefix { prefix: Some(prefix) } => {
+                return write!(
+                    f,
+                    "name the checkpoint by its prefix, {prefix}, or write its name into the file"
+                );
+            }
+            Self::NamePrefix { prefix: None } => {
+                "name a checkpoint of the folder by its prefix, the name of its index without .index"
             }
             Self::SaveUnchunked => "save it again without chunks",
             Self::CopyWholeModel => "copy the model again, with all of its files",

@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashSet,
-    ffi::OsStr,
     fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,14 +12,17 @@ use std::{
 
 use super::{
     Artifact, Cancelled, CheckError, Consumer, Kind, Options, Reason, Remedy, Verdict, Verdicts,
-    artifact::{kind_of_directory, open, shard_prefix, system},
+    artifact::{kind_of_directory, open, system},
     detect::of_judged,
     opened::with_suffix,
-    patterns::{is_pattern, matching},
     rule::messages,
 };
 use crate::{
-    files::{EntryKind, Tree, read_at},
+    artifact::{
+        patterns::{is_pattern, matching},
+        tensor_bundle::prefix_of_data,
+    },
+    files::{EntryKind, Tree},
     tensor_io,
 };
 
@@ -347,7 +349,12 @@ impl Walk<'_> {
     }
 
     fn visit_file(&mut self, path: &Path) -> Option<Result<Artifact, Unopened>> {
-        if self.covered.remove(path) || belongs_to_a_checkpoint(&*self.tree, path) {
+        if self.covered.remove(path) {
+            return None;
+        }
+        let prefix = prefix_of_data(path);
+        let is_data = prefix.is_some();
+        if prefix.is_some_and(|prefix| self.tree.has_file(&with_suffix(&prefix, ".index"))) {
             return None;
         }
         match open(&self.tree, path, None) {
@@ -355,7 +362,12 @@ impl Walk<'_> {
                 self.skipped.add(path.to_owned());
                 None
             }
-            Ok(artifact) if self.kind.is_none() => Some(Ok(artifact)),
+            // Files of other data are called like data files of a checkpoint too.
+            Ok(artifact) if is_data && artifact.kind() == Kind::TensorBundle => {
+                self.skipped.add(path.to_owned());
+                None
+            }
+            Ok(artifact) if self.kind.is_none() => Some(Ok(artifact.among_others())),
             Ok(_) => Some(self.open_as(path, self.kind)),
             Err(error) => Some(Err(self.unopened(path, error.reason()))),
         }
@@ -418,23 +430,6 @@ impl Walk<'_> {
     fn unreadable(&self, path: &Path, source: io::Error) -> Reason {
         CheckError::of_system(self.tree.name(path), source).reason()
     }
-}
-
-/// Whether a file is a shard of a checkpoint whose index is there, or the list that TensorFlow
-/// keeps beside its checkpoints.
-fn belongs_to_a_checkpoint(tree: &dyn Tree, path: &Path) -> bool {
-    if let Some(prefix) = shard_prefix(path) {
-        return tree.has_file(&with_suffix(&prefix, ".index"));
-    }
-    if path.file_name() != Some(OsStr::new("checkpoint")) {
-        return false;
-    }
-    let start = || -> io::Result<bool> {
-        let mut start = [0; 22];
-        let file = tree.open(path)?;
-        Ok(read_at::read_up_to(&file, &mut start, 0)? == b"model_checkpoint_path:")
-    };
-    start().unwrap_or(false)
 }
 
 /// Whether a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.

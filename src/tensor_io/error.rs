@@ -8,7 +8,7 @@ use std::{
 
 use super::Refused;
 #[cfg(feature = "artifact")]
-use crate::artifact::tensor_bundle::BundleError;
+use crate::artifact::{checkpoint_v1::CheckpointV1Error, tensor_bundle::BundleError};
 use crate::{device_state, files};
 
 /// Letters of a file's words that a message repeats: what a hostile file says of itself may be
@@ -149,6 +149,10 @@ pub enum Error {
     #[cfg(feature = "artifact")]
     #[error(transparent)]
     Bundle(Box<BundleError>),
+    /// A V1 checkpoint could not be read.
+    #[cfg(feature = "artifact")]
+    #[error(transparent)]
+    CheckpointV1(Box<CheckpointV1Error>),
     /// The system could not use a file.
     #[error("cannot {action} {}: {source}", path.display())]
     #[non_exhaustive]
@@ -186,7 +190,7 @@ impl Error {
         Self::Data { name: name.into(), source }
     }
 
-    #[cfg(any(test, feature = "torch"))]
+    #[cfg(any(test, feature = "artifact", feature = "torch"))]
     pub(crate) fn unsupported(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unsupported { path: path.to_path_buf(), reason: cut(&reason.into()) }
     }

@@ -14,7 +14,9 @@ use super::bundle;
 use super::npz;
 #[cfg(feature = "torch")]
 use super::torch;
-use super::{Error, Output, Source, Target, brought, folder, npy, safetensors, sharded, state};
+use super::{
+    Error, Output, Source, Target, brought, folder, npy, safetensors, sharded, state, tensorflow,
+};
 use crate::{
     device_state::{MAGIC, Reader, WriteOptions},
     files::{
@@ -45,10 +47,15 @@ pub enum Form {
     Torch,
     /// The index of files that hold tensors together: `NAME.safetensors.index.json`.
     ShardIndex,
+    /// A TensorFlow V1 checkpoint: a file, or files by a pattern of their names; read, and not
+    /// written.
+    CheckpointV1,
+    /// The list that TensorFlow keeps of the checkpoints in a folder, of which the newest is read.
+    CheckpointState,
 }
 
 impl Form {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Safetensors,
         Self::Npy,
         Self::Npz,
@@ -56,9 +63,12 @@ impl Form {
         Self::TensorBundle,
         Self::Torch,
         Self::ShardIndex,
+        Self::CheckpointV1,
+        Self::CheckpointState,
     ];
 
-    /// `safetensors`, `npy`, `npz`, `device_state`, `tensor_bundle`, `torch` or `shard_index`.
+    /// `safetensors`, `npy`, `npz`, `device_state`, `tensor_bundle`, `torch`, `shard_index`,
+    /// `checkpoint_v1` or `checkpoint_state`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Safetensors => "safetensors",
@@ -68,6 +78,8 @@ impl Form {
             Self::TensorBundle => "tensor_bundle",
             Self::Torch => "torch",
             Self::ShardIndex => "shard_index",
+            Self::CheckpointV1 => "checkpoint_v1",
+            Self::CheckpointState => "checkpoint_state",
         }
     }
 
@@ -91,7 +103,7 @@ impl Form {
 
     /// Format detected from bytes, if it is one of these: a checkpoint is never in one sequence of
     /// bytes.
-    fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
+    pub(super) fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
         let mut head = [0; HEAD];
         let head = read_up_to(source, &mut head, 0)?;
         Ok(match head {
@@ -103,7 +115,7 @@ impl Form {
             // The length of a safetensors header is below 2^27.
             [_, _, _, 0..8, 0, 0, 0, 0, ..] => Some(Self::Safetensors),
             head if sharded::begins_like_index(head) => Some(Self::ShardIndex),
-            _ => None,
+            head => tensorflow::form_of(source, head)?,
         })
     }
 
@@ -145,7 +157,8 @@ impl FromStr for Form {
 }
 
 /// Opens the tensors at `path`: safetensors, npy, npz, a device state, a file of PyTorch's, the
-/// index of shards, or the prefix or index of a TensorFlow V2 checkpoint, by its name; a file
+/// index of shards, the prefix or index of a TensorFlow V2 checkpoint, a V1 checkpoint, or the folder
+/// or list of TensorFlow's checkpoints, of which the newest is opened; by its name, or a file
 /// without a telling name by its first bytes.
 ///
 /// # Errors
@@ -167,24 +180,18 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
         return folder::open_folder(Arc::new(storage.clone()), &folder);
     }
     let form = Form::of_name(path);
-    if form == Form::TensorBundle {
-        if path.extension().is_some_and(|extension| extension == "index") {
-            return open_checkpoint(storage, &path.with_extension(""));
-        }
-        let mut index = path.as_os_str().to_owned();
-        index.push(".index");
-        if storage.look(Path::new(&index)).is_ok() {
-            return open_checkpoint(storage, path);
-        }
-    }
     if form == Form::TensorBundle
-        && let Some(prefix) = prefix_of_model(storage, path)
+        && let Some(opened) = tensorflow::open_bundle(storage, path)
     {
-        return open_checkpoint(storage, &prefix);
+        return opened;
+    }
+    if let Some(opened) = tensorflow::open_otherwise(storage, path, may_be) {
+        return opened;
     }
     let shown = PathBuf::from(storage.name(path));
     let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
     match told(&file, &shown, form)? {
+        Form::CheckpointState => tensorflow::open_list(storage, path, &file),
         Form::ShardIndex => Ok(Box::new(sharded::ShardedSource::open(storage, path)?)),
         Form::DeviceState => {
             let reader = Reader::from_source_among(file, &shown, Arc::new(storage.clone()))?;
@@ -274,8 +281,9 @@ fn open_form(source: Arc<dyn ReadAt>, path: &Path, form: Form) -> Result<Box<dyn
             return Err(unknown(path, "a checkpoint is several files; name their prefix"));
         }
         Form::Torch => open_torch(source, path)?,
-        Form::ShardIndex => {
-            return Err(unknown(path, "an index names files beside it; name it by its path"));
+        Form::CheckpointV1 => tensorflow::open_v1(source, path)?,
+        Form::ShardIndex | Form::CheckpointState => {
+            return Err(unknown(path, "it names files beside it; name it by its path"));
         }
     })
 }
@@ -300,27 +308,7 @@ fn open_npz(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
     Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
 }
 
-#[cfg(feature = "artifact")]
-fn open_checkpoint(storage: &Storage, prefix: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(bundle::BundleSource::open(storage, prefix)?))
-}
-
-/// The checkpoint in the folder of a SavedModel.
-fn prefix_of_model(storage: &Storage, path: &Path) -> Option<PathBuf> {
-    const MESSAGES: [&str; 2] = ["saved_model.pb", "saved_model.pbtxt"];
-    if !MESSAGES.iter().any(|name| storage.look(&path.join(name)).is_ok()) {
-        return None;
-    }
-    let prefix = path.join("variables").join("variables");
-    storage.look(&prefix.with_extension("index")).is_ok().then_some(prefix)
-}
-
-#[cfg(not(feature = "artifact"))]
-fn open_checkpoint(_: &Storage, prefix: &Path) -> Result<Box<dyn Source>, Error> {
-    Err(unknown(prefix, "this build reads no checkpoints; enable the feature `artifact`"))
-}
-
-fn unknown(path: &Path, reason: &str) -> Error {
+pub(super) fn unknown(path: &Path, reason: &str) -> Error {
     Error::UnknownForm { path: PathBuf::from(path), reason: reason.to_owned() }
 }
 
@@ -341,7 +329,7 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
         Form::Npz => create_npz(path, options.durability())?,
         Form::DeviceState => Box::new(state::StateTarget::create(path, options)),
         Form::TensorBundle => create_checkpoint(path, options.durability())?,
-        Form::Torch | Form::ShardIndex => {
+        Form::Torch | Form::ShardIndex | Form::CheckpointV1 | Form::CheckpointState => {
             check_prefix(path)?;
             return Err(unknown(path, "files of this kind are not written"));
         }
@@ -433,7 +421,11 @@ pub fn create_in(
         Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(put()?)),
         Form::Npy => Box::new(npy::NpyTarget::new(put()?)),
         Form::Npz => Box::new(brought::BroughtTarget::create(storage, path, options, create)?),
-        Form::TensorBundle | Form::Torch | Form::ShardIndex => {
+        Form::TensorBundle
+        | Form::Torch
+        | Form::ShardIndex
+        | Form::CheckpointV1
+        | Form::CheckpointState => {
             check_ending(path)?;
             Box::new(brought::BroughtTarget::create(storage, path, options, create)?)
         }
@@ -456,7 +448,12 @@ pub fn create_stream(
         Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(Output::stream(stream))),
         Form::Npy => Box::new(npy::NpyTarget::new(Output::stream(stream))),
         Form::DeviceState => Box::new(state::StateTarget::stream(stream, options)),
-        Form::Npz | Form::TensorBundle | Form::Torch | Form::ShardIndex => {
+        Form::Npz
+        | Form::TensorBundle
+        | Form::Torch
+        | Form::ShardIndex
+        | Form::CheckpointV1
+        | Form::CheckpointState => {
             let reason = "is not written into a stream; safetensors, npy and device_state are";
             return Err(unknown(Path::new(form.as_str()), reason));
         }

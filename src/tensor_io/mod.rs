@@ -1,5 +1,6 @@
 //! Files of tensors as streams: safetensors, alone or as shards with an index, npy and npz,
-//! TensorFlow V2 checkpoints, device states; and to read, files of PyTorch's `torch.save`.
+//! TensorFlow V2 checkpoints, device states; and to read, TensorFlow V1 checkpoints and files of
+//! PyTorch's `torch.save`.
 //!
 //! A [`Source`] lists its tensors and gives the bytes of one at a time; a [`Target`] is told of all
 //! and becomes the [`TensorSink`] that takes them the same way. Neither ever holds a whole tensor.
@@ -14,6 +15,10 @@ mod archive;
 mod brought;
 #[cfg(feature = "artifact")]
 mod bundle;
+#[cfg(feature = "artifact")]
+mod checkpoint_state;
+#[cfg(feature = "artifact")]
+mod checkpoint_v1;
 mod diff;
 mod elements;
 mod error;
@@ -34,6 +39,7 @@ mod source;
 mod stand_in;
 mod state;
 mod target;
+mod tensorflow;
 #[cfg(feature = "torch")]
 mod torch;
 

@@ -95,7 +95,9 @@ pub(crate) fn of_tensors(py: Python<'_>, error: &tensor_io::Error) -> PyErr {
         Error::UnknownForm { path, .. } | Error::Unsupported { path, .. } => {
             of_reason(py, &Reason::new(Rule::Unsupported, error.to_string()), Some(path))
         }
-        Error::Bundle(_) => of_reason(py, &Reason::new(Rule::Corrupt, error.to_string()), None),
+        Error::Bundle(_) | Error::CheckpointV1(_) => {
+            of_reason(py, &Reason::new(Rule::Corrupt, error.to_string()), None)
+        }
         _ => of_reason(py, &Reason::new(Rule::Unsupported, error.to_string()), None),
     }
 }

@@ -10,11 +10,12 @@ use super::{error::CheckpointV1Error, messages::RawMeta, values};
 use crate::{
     artifact::{
         data_type::{DataType, describe},
+        patterns::{is_pattern, matching},
         slice::{Runs, TensorSlice, are_apart, elements_in},
         table::{Table, TableDefect},
         tensor_bundle::{FileSystem, Files, VerifyOptions, element_count},
     },
-    files::ReadAt,
+    files::{ReadAt, Tree},
     version::{Consumer, VersionDef},
 };
 
@@ -105,6 +106,27 @@ impl CheckpointV1 {
     ) -> Result<Self, CheckpointV1Error> {
         let paths = matching_files(pattern.as_ref())?;
         Self::open_files(&FileSystem, &paths, Some(consumer))
+    }
+
+    /// As [`CheckpointV1::open_for`], of files in any tree. Without a consumer, versions are not
+    /// judged.
+    ///
+    /// # Errors
+    /// As [`CheckpointV1::open`].
+    pub(crate) fn open_in(
+        tree: &dyn Tree,
+        pattern: &Path,
+        consumer: Option<&Consumer>,
+    ) -> Result<Self, CheckpointV1Error> {
+        if tree.is_of_system(pattern) {
+            return Self::open_files(tree, &matching_files(pattern)?, consumer);
+        }
+        let paths = if is_pattern(pattern) { matching(tree, pattern) } else { None };
+        let paths = paths.unwrap_or_else(|| vec![pattern.to_owned()]);
+        if paths.is_empty() {
+            return Err(CheckpointV1Error::NoFiles { pattern: tree.name(pattern) });
+        }
+        Self::open_files(tree, &paths, consumer)
     }
 
     /// Opens the given files, which together are a checkpoint. Without a consumer, versions are not

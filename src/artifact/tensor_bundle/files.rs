@@ -50,6 +50,17 @@ pub fn data_path(prefix: &Path, shard: i32, num_shards: i32) -> PathBuf {
     with_suffix(prefix, &format!(".data-{}-of-{}", five_digits(shard), five_digits(num_shards)))
 }
 
+/// The prefix of the bundle that a data file belongs to, by its name: `ckpt` of
+/// `ckpt.data-00000-of-00002`; `None` for any other name.
+#[must_use]
+pub fn prefix_of_data(path: &Path) -> Option<PathBuf> {
+    let text = path.to_str()?;
+    let (prefix, numbers) = text.rsplit_once(".data-")?;
+    let (shard, shards) = numbers.split_once("-of-")?;
+    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
+}
+
 fn five_digits(number: i32) -> String {
     // The name is made with %05d, which counts the sign: -1 becomes "-0001".
     format!("{number:05}")
@@ -75,5 +86,16 @@ mod tests {
             data_path(prefix, 123_456, 1_000_000),
             Path::new("d/ckpt-1.5.data-123456-of-1000000")
         );
+    }
+
+    #[test]
+    fn a_data_file_tells_its_prefix() {
+        let prefix = |name: &str| prefix_of_data(Path::new(name));
+        assert_eq!(prefix("d/ckpt-1.data-00000-of-00002"), Some("d/ckpt-1".into()));
+        assert_eq!(prefix("ckpt.data-123456-of-1000000"), Some("ckpt".into()));
+        for other in ["ckpt.index", "ckpt.data-0-of-1", "ckpt.data-0000x-of-00001", "a.data-00000"]
+        {
+            assert_eq!(prefix(other), None, "{other}");
+        }
     }
 }

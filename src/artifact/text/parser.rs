@@ -37,6 +37,8 @@ pub(super) struct Parser<'a, 'v> {
     outer: Vec<Frame>,
     pub(super) frame: Frame,
     pub(super) visitor: &'v mut dyn Visitor,
+    /// Whether a singular field may be given several times.
+    merges: bool,
 }
 
 impl<'a, 'v> Parser<'a, 'v> {
@@ -48,7 +50,12 @@ impl<'a, 'v> Parser<'a, 'v> {
         let token = reader.token()?;
         let frame =
             Frame { message, field: None, close: None, in_list: false, told: true, present: 0 };
-        Ok(Self { reader, token, outer: Vec::new(), frame, visitor })
+        Ok(Self { reader, token, outer: Vec::new(), frame, visitor, merges: false })
+    }
+
+    /// The same, which takes a singular field several times.
+    pub(super) fn merging(self) -> Self {
+        Self { merges: true, ..self }
     }
 
     pub(super) fn run(mut self) -> Result<(), ScanError> {
@@ -247,10 +254,7 @@ impl<'a, 'v> Parser<'a, 'v> {
             return Ok(());
         }
         let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
-        if self.frame.present & bit != 0 {
-            let message = self.frame.message.describe().name;
-            return Err(self.reader.error(TextFault::Twice { message, field: field.name }));
-        }
+        self.check_twice(field)?;
         self.frame.present |= bit;
         Ok(())
     }
@@ -328,7 +332,8 @@ impl<'a, 'v> Parser<'a, 'v> {
     /// after.
     pub(super) fn check_twice(&self, field: &'static Field) -> Result<(), ScanError> {
         let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
-        if field.label != Label::Repeated && self.frame.present & bit != 0 {
+        let is_given = field.label != Label::Repeated && self.frame.present & bit != 0;
+        if is_given && !self.merges {
             let message = self.frame.message.describe().name;
             return Err(self.reader.error(TextFault::Twice { message, field: field.name }));
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::Kind;
-use crate::tensor_io;
+use crate::{artifact::checkpoint_state, tensor_io};
 
 /// A name that says which of the kinds that are judged it is: it counts more than a content without
 /// a mark.
@@ -63,7 +63,9 @@ pub(super) fn of_other(file: &str) -> Option<Kind> {
 pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     let lower = file.to_ascii_lowercase();
     let library = || (extension(&lower) == "so").then_some(Kind::Plugin);
-    of_judged(file).or_else(|| of_other(&lower)).or_else(library)
+    // TensorFlow looks into it whatever its length is.
+    let list = || (file == checkpoint_state::FILE_NAME).then_some(Kind::CheckpointState);
+    of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library)
 }
 
 /// Whether a name, in small letters, is one of a text, whatever else is in it:

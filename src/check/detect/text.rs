@@ -12,7 +12,7 @@ use super::{
     super::Kind,
     file::{File, HEAD},
 };
-use crate::tensor_io;
+use crate::{artifact::checkpoint_state::begins_like_state, tensor_io};
 
 /// What a pointer of git-lfs, which stands in place of a file that was not fetched, begins with.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -35,6 +35,8 @@ pub(super) fn marked(file: &File<'_>) -> Option<Kind> {
         let is_index =
             tensor_io::is_index(Path::new(file.name)) || tensor_io::begins_like_index(head);
         Some(if is_index { Kind::ShardIndex } else { Kind::Json })
+    } else if begins_like_state(head) {
+        Some(Kind::CheckpointState)
     } else if is_pointer_of_git_lfs(head) {
         Some(Kind::Text)
     } else {

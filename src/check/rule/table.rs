@@ -223,6 +223,24 @@ rules! {
             asset_is_missing(): "an asset is not there, and it is read while the model is loaded";
             asset_is_not_there(): "an asset is not there; nothing reads it while the model is loaded";
             no_artifact_in_directory(): "there is no artifact in this directory";
+            newest_is_missing(prefix):
+                "the newest checkpoint is {prefix}, and neither its index nor a V1 checkpoint is there; tf.train.latest_checkpoint gives None";
+            newest_is_a_pattern(prefix):
+                "tf.train.latest_checkpoint takes {prefix} for a pattern, which matches nothing, and gives None";
+            older_is_missing(prefix): "the older checkpoint {prefix} is listed, and is not there";
+            more_older_missing(count): "{count} more older checkpoints are listed, and are not there";
+        }
+    }
+
+    /// A checkpoint in a folder that the file `checkpoint` there does not list. Only ever a warning.
+    UnlistedCheckpoint = "unlisted_checkpoint", Unacceptable {
+        meaning: "A folder has TensorFlow's file `checkpoint`, which lists checkpoints by their prefixes and says which is the newest, and a \
+                  checkpoint that is not among them. Programs that ask `tf.train.latest_checkpoint` or a CheckpointManager never load it.",
+        example: "A folder with `ckpt-1` and `ckpt-2`, and a file `checkpoint` that was copied with the first.",
+        remedy: "Name the checkpoint by its prefix where it is loaded, or have `tf.train.update_checkpoint_state` write the file anew.",
+        messages {
+            checkpoint_is_unlisted(found, file, newest): "{found} is not what `{file}` points to, which is {newest}, nor listed there";
+            more_checkpoints_unlisted(count, file): "{count} more checkpoints are not what `{file}` points to";
         }
     }
 
@@ -256,6 +274,8 @@ rules! {
             no_shared_library(): "the file is an ELF file but no shared library";
             symbol_is_not_served(symbol): "the library needs {symbol}, which this host does not serve";
             index_is_no_file(): "an index names files beside it, and can only be looked at by its path";
+            list_is_no_file():
+                "a list of checkpoints names what lies beside it, and can only be judged by its path";
             tensor_is_refused(name, reason):
                 "{name} is whole as far as its header tells, and {reason}";
             more_tensors_refused(count): "{count} more tensors that cannot be moved";

@@ -17,7 +17,7 @@ use crate::{
     arguments::CheckArguments,
     commands::{
         consumers::{consumers, options},
-        places, streams, verdicts, watch,
+        places, streams, unread, verdicts, watch,
     },
     failure::Failure,
     status::Status,
@@ -55,6 +55,7 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
             summary.show(&verdicts, terminal)?;
             continue;
         }
+        unread::note_of_data(&*storage, path, terminal);
         let mut walk = check::walk(path, &options)
             .in_tree(Arc::clone(&storage))
             .for_consumers(consumers.all.iter().cloned());

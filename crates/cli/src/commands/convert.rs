@@ -37,9 +37,6 @@ pub(crate) fn run(
     let versions = save::versions(&arguments.serdes_version, terminal)?;
     streams::once(from.iter().map(PathBuf::as_path))?;
     let form = save::input_form(arguments.kind.as_deref(), from)?;
-    for path in from {
-        refuse_other_programs(path, to)?;
-    }
     let options = WriteOptions::new(versions).with_durability(save::durability(arguments.sync));
     let input = streams::input_among(from.iter().map(PathBuf::as_path))?;
     let watch = watch::watch(terminal)?;
@@ -86,24 +83,6 @@ fn target(
         (None, None) => tensor_io::create_in(storage, to, options),
     };
     target.map_err(failures::tensor_io)
-}
-
-/// An error for a folder of Orbax, which is read by a library of Python's alone.
-fn refuse_other_programs(path: &Path, to: &Path) -> Result<(), Failure> {
-    const MARKS: [&str; 5] =
-        ["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt", "checkpoint", "_sharding"];
-    if !path.is_dir() || !MARKS.iter().any(|mark| path.join(mark).exists()) {
-        return Ok(());
-    }
-    let failure = Failure::new(format_args!(
-        "{} is a checkpoint of Orbax, whose arrays are read through tensorstore, from Python",
-        path.display()
-    ));
-    Err(failure.with_hint(format_args!(
-        "`pip install 'serdes-ml[orbax]'`, then `python -c 'import serdes_ml; serdes_ml.convert({:?}, {:?})'`",
-        path.display().to_string(),
-        to.display().to_string()
-    )))
 }
 
 /// Says what was converted, and what was left out.

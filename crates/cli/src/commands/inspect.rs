@@ -2,14 +2,19 @@
 
 use std::{path::Path, sync::Arc};
 
+use chrono::DateTime;
 use serdes::{
-    check::{self, Artifact, AxisSummary, Inspection, Kind, Options, StateSummary, TensorSummary},
+    check::{
+        self, Artifact, AxisSummary, CheckpointList, Inspection, Kind, Options, StateSummary,
+        TensorSummary,
+    },
+    files::Tree,
     storage::Storage,
 };
 
 use crate::{
     arguments::InspectArguments,
-    commands::{check::kind, remedies, streams},
+    commands::{check::kind, remedies, streams, unread},
     failure::Failure,
     status::Status,
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
@@ -27,7 +32,9 @@ pub(crate) fn run(
         return Ok(Status::Yes);
     }
     let options = Options::default();
-    let mut walk = check::walk(&arguments.path, &options).in_tree(Arc::new(Storage::anywhere()));
+    let storage: Arc<dyn Tree> = Arc::new(Storage::anywhere());
+    unread::note_of_data(&*storage, &arguments.path, terminal);
+    let mut walk = check::walk(&arguments.path, &options).in_tree(storage);
     if let Some(kind) = kind {
         walk = walk.of_kind(kind);
     }
@@ -87,6 +94,9 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     facts(inspection, terminal)?;
     if let Some(state) = &inspection.state {
         show_state(state, terminal)?;
+    }
+    if let Some(list) = &inspection.checkpoints {
+        show_list(list, terminal)?;
     }
     nested(inspection, terminal)?;
     operations(inspection, terminal)?;
@@ -161,6 +171,35 @@ fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failu
         terminal.fact("sharding", format_args!("{tensors}: {}", shown(&sharding.sharding)))?;
     }
     Ok(())
+}
+
+/// Prints the checkpoints that TensorFlow's file `checkpoint` lists, the newest apart.
+fn show_list(list: &CheckpointList, terminal: &mut Terminal) -> Result<(), Failure> {
+    let there = |kind: Option<Kind>| kind.map_or("not there", Kind::id);
+    terminal
+        .fact("newest", format_args!("{}  {}", shown(&list.newest), there(list.newest_kind)))?;
+    for checkpoint in &list.checkpoints {
+        let saved = checkpoint.timestamp.as_deref().map(day).unwrap_or_default();
+        terminal.fact(
+            "checkpoint",
+            format_args!("{}  {}{saved}", shown(&checkpoint.prefix), there(checkpoint.kind)),
+        )?;
+    }
+    match &list.last_preserved {
+        Some(seconds) => terminal.fact("last_preserved", day(seconds).trim_start()),
+        None => Ok(()),
+    }
+}
+
+/// A time in seconds since 1970 as a day and a time of it, behind a space; the number itself, if it is
+/// none that a calendar has.
+fn day(seconds: &str) -> String {
+    let whole = seconds.parse::<f64>().ok().filter(|number| number.is_finite());
+    let time = whole.and_then(|number| DateTime::from_timestamp(number as i64, 0));
+    match time {
+        Some(time) => format!("  {}", time.format("%Y-%m-%d %H:%M:%S UTC")),
+        None => format!("  {}", shown(seconds)),
+    }
 }
 
 /// Prints the versions that are recorded inside, if there are any.

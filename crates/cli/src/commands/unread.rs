@@ -1,29 +1,46 @@
 //! Errors about paths that a command reads no tensors from: the kind of artifact, and what to name
 //! in its place.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serdes::{
+    artifact::{
+        checkpoint_state::prefixes_in,
+        tensor_bundle::{index_path, prefix_of_data},
+    },
     check::{self, Kind},
     files::{EntryKind, Tree},
     storage::Storage,
 };
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    terminal::{Terminal, shown},
+};
 
 /// The failure of opening tensors at a path, with the kind of artifact that is there, if it is one
 /// that the readers of tensors were not made for.
 pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Failure {
-    if matches!(storage.look(path), Ok(EntryKind::Directory)) && kind(storage, path).is_none() {
+    let kind = kind(storage, path);
+    if matches!(storage.look(path), Ok(EntryKind::Directory)) && kind.is_none() {
         return of_directory(failure, storage, path);
     }
-    foreign(storage, path).unwrap_or(failure)
+    match kind {
+        Some(kind) if holds_words(kind) => match advice(kind, storage, path) {
+            Some(advice) => failure.with_hint(format_args!("it is {}: {advice}", kind.words())),
+            None => failure,
+        },
+        _ => foreign(storage, path).unwrap_or(failure),
+    }
 }
 
 /// Error about an artifact that holds no tensors that are read; `None` where it may.
 pub(crate) fn foreign(storage: &Storage, path: &Path) -> Option<Failure> {
-    let kind = kind(storage, path)?;
-    let advice = advice(kind, path)?;
+    let kind = kind(storage, path).filter(|kind| !holds_tensors(*kind))?;
+    let advice = advice(kind, storage, path)?;
     let name = storage.name(path);
     let failure = format_args!("{name} is {}, out of which no tensors are read", kind.words());
     Some(Failure::new(failure).with_hint(advice))
@@ -36,18 +53,35 @@ pub(crate) fn no_state(failure: Failure, storage: &Storage, path: &Path) -> Fail
         return failure;
     };
     let name = storage.name(path);
-    if matches!(kind, Kind::GraphDef | Kind::Other) {
+    if matches!(kind, Kind::GraphDef) {
         return failure;
     }
     let failure = Failure::new(format_args!(
         "{name} is {}, and only device states are restored",
         kind.words()
     ));
-    match advice(kind, path) {
-        Some(advice) => failure.with_hint(advice),
+    let source = match artifact_of_data(storage, path) {
+        Some(prefix) => prefix,
+        None if holds_tensors(kind) || is_model(kind, storage, path) => path.to_owned(),
         None => {
-            failure.with_hint(format_args!("`serdes convert {name} STATE.sds` makes one of it"))
+            return match advice(kind, storage, path) {
+                Some(advice) => failure.with_hint(advice),
+                None => failure,
+            };
         }
+    };
+    let source = storage.name(&source);
+    failure.with_hint(format_args!("`serdes convert {source} STATE.sds` makes one of it"))
+}
+
+/// Says which prefix a file of a checkpoint belongs to, of which it is given in place.
+pub(crate) fn note_of_data(storage: &dyn Tree, path: &Path, terminal: &mut Terminal) {
+    if let Some(prefix) = prefix_of_data(path).filter(|_| storage.has_file(path)) {
+        terminal.note(format_args!(
+            "{} is a data file of a checkpoint; its prefix is {}",
+            shown(&storage.name(path)),
+            shown(&storage.name(&prefix))
+        ));
     }
 }
 
@@ -60,60 +94,108 @@ fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     check::path_in(tree, path, None).ok().map(|artifact| artifact.kind())
 }
 
-/// Advice for a kind that holds no tensors that are read; `None` for the others.
-fn advice(kind: Kind, path: &Path) -> Option<String> {
-    let folder = match path.extension() {
-        Some(_) => path.parent().unwrap_or(path),
-        None => path,
-    };
-    Some(match kind {
+/// True if tensors are read out of artifacts of a kind.
+fn holds_tensors(kind: Kind) -> bool {
+    matches!(
+        kind,
         Kind::Safetensors
-        | Kind::Npy
-        | Kind::Npz
-        | Kind::DeviceState
-        | Kind::Torch
-        | Kind::ShardIndex => return None,
-        Kind::TensorBundle => match prefix_of_data(path) {
-            Some(prefix) => format!("name the prefix of the checkpoint: {prefix}"),
-            None => return None,
-        },
+            | Kind::Npy
+            | Kind::Npz
+            | Kind::DeviceState
+            | Kind::Torch
+            | Kind::TorchDistributed
+            | Kind::ShardIndex
+            | Kind::TensorBundle
+            | Kind::CheckpointV1
+            | Kind::CheckpointState
+    )
+}
+
+/// True if a path is the folder of a SavedModel, whose variables are read.
+fn is_model(kind: Kind, storage: &Storage, path: &Path) -> bool {
+    kind == Kind::SavedModel && matches!(storage.look(path), Ok(EntryKind::Directory))
+}
+
+/// True if a kind is a text, which is named by mistake for something else.
+fn holds_words(kind: Kind) -> bool {
+    matches!(kind, Kind::Html | Kind::Json | Kind::Text | Kind::Other)
+}
+
+/// Advice for a kind that holds no tensors that are read; `None` for the others.
+fn advice(kind: Kind, storage: &Storage, path: &Path) -> Option<String> {
+    Some(match kind {
+        Kind::GraphDef => return None,
+        kind if holds_tensors(kind) => return None,
         Kind::SavedModel => {
+            let folder = match path.extension() {
+                Some(_) => path.parent().unwrap_or(path),
+                None => path,
+            };
             let variables = folder.join("variables").join("variables");
             format!("its variables are a checkpoint: name {}", variables.display())
         }
-        Kind::MetaGraph => "name the prefix of the checkpoint beside it".to_owned(),
-        Kind::CheckpointV1 => {
-            "`serdes inspect` lists its tensors; save it with TensorFlow as a V2 checkpoint"
-                .to_owned()
-        }
-        Kind::Orbax => "serdes_ml.convert reads it, from Python".to_owned(),
+        Kind::MetaGraph => match artifact_of_data(storage, path) {
+            Some(prefix) => {
+                format!("name the prefix of the checkpoint beside it: {}", prefix.display())
+            }
+            None => "name the prefix of the checkpoint beside it".to_owned(),
+        },
+        Kind::Orbax => format!(
+            "its arrays are read through tensorstore, from Python: `pip install 'serdes-ml[orbax]'`, then `python -c 'import \
+             serdes_ml; serdes_ml.convert({:?}, \"STATE.sds\")'`",
+            storage.name(path)
+        ),
         Kind::Flax => {
             "read it with flax.serialization.msgpack_restore, and save its arrays as safetensors"
                 .to_owned()
         }
-        Kind::GraphDef | Kind::Text | Kind::Json | Kind::Html | Kind::Other => return None,
+        Kind::Html => {
+            "look at the page, which may ask to log in; then fetch the file itself".to_owned()
+        }
+        Kind::Json | Kind::Text | Kind::Other => {
+            "check that it is the file that was meant, and fetch that".to_owned()
+        }
         Kind::Zip | Kind::Gzip => "unpack it, and name what is in it".to_owned(),
+        Kind::Plugin => "`serdes plugin inspect` says what it exports".to_owned(),
+        Kind::IfrtSerialized => {
+            "it describes arrays and holds none; `serdes inspect` shows it".to_owned()
+        }
         _ => "save its tensors as safetensors or npz with the program that it was made for"
             .to_owned(),
     })
 }
 
-/// The prefix of the checkpoint of which a path names a file of data.
-fn prefix_of_data(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    text.rsplit_once(".data-").map(|(prefix, _)| prefix.to_owned())
+/// The prefix of the checkpoint that a file belongs to by its name: a data file, or the meta graph
+/// beside an index.
+fn artifact_of_data(storage: &Storage, path: &Path) -> Option<PathBuf> {
+    prefix_of_data(path).or_else(|| {
+        let prefix =
+            path.extension().is_some_and(|is| is == "meta").then(|| path.with_extension(""))?;
+        (storage.has_file(&index_path(&prefix)) || storage.has_file(&prefix)).then_some(prefix)
+    })
 }
 
-/// The failure with the index of shards in a directory, if there is one.
+/// The failure with what to name in a directory: the index of shards, or the prefixes of checkpoints.
 fn of_directory(failure: Failure, storage: &Storage, directory: &Path) -> Failure {
     let Ok(mut entries) = storage.list(directory) else { return failure };
     entries.sort();
-    let is_index = |path: &&std::path::PathBuf| {
+    let is_index = |path: &&PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         name.is_some_and(|name| name.contains(".index.") && name.ends_with(".json"))
     };
-    match entries.iter().find(is_index) {
-        Some(index) => failure.with_hint(format_args!("name the index in it: {}", index.display())),
-        None => failure.with_hint("name a file in it, or the prefix of a checkpoint"),
+    if let Some(index) = entries.iter().find(is_index) {
+        return failure.with_hint(format_args!("name the index in it: {}", index.display()));
+    }
+    let prefixes = prefixes_in(storage, directory);
+    match prefixes.as_slice() {
+        [] => failure.with_hint("name a file in it, or the prefix of a checkpoint"),
+        [prefix] => failure
+            .with_hint(format_args!("name the prefix of its checkpoint: {}", prefix.display())),
+        [first, .., last] => failure.with_hint(format_args!(
+            "name the prefix of one of its {} checkpoints: {} to {}",
+            prefixes.len(),
+            first.display(),
+            last.display()
+        )),
     }
 }

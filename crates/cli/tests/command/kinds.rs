@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::testkit::{data, objects_of, serdes, status, text, tiny};
+use crate::testkit::{command, data, objects, objects_of, serdes, status, text, tiny};
 
 /// Expected result for an artifact: read by all; by check and inspect alone, with the message of
 /// the others; or recognised, with the message of the others.
@@ -29,6 +29,9 @@ fn artifacts(folder: &Path) -> Vec<(&'static str, PathBuf, Read)> {
     let bytes = [&b"\x81\xa1w"[..], &[0xc7, array.len() as u8, 1], array].concat();
     fs::write(&flax, bytes).unwrap();
     let own = "with the program that it was made for";
+    let ifrt = "serdes3.ConcreteEvenSharding_dev1_0_even_device.xla.ifrt.Serialized.binpb";
+    let ifrt = data("ifrt/golden").join(ifrt);
+    let meta = data("tensorflow/ckpt/saver_v2/ckpt.meta");
     vec![
         ("safetensors", tiny(), ByAll),
         ("npy", data("kinds/array.npy"), ByAll),
@@ -36,9 +39,18 @@ fn artifacts(folder: &Path) -> Vec<(&'static str, PathBuf, Read)> {
         ("device_state", state, ByAll),
         ("shard_index", folder.join("model.safetensors.index.json"), ByAll),
         ("tensor_bundle", data("tensorflow/ckpt/saver_v2/ckpt"), ByAll),
+        ("checkpoint_v1", data("tensorflow/ckpt/saver_v1/model.ckpt"), ByAll),
+        ("checkpoint_v1", data("tensorflow/checkpoint_state/v1/model.ckpt"), ByAll),
+        ("checkpoint_state", data("tensorflow/checkpoint_state/run/checkpoint"), ByAll),
+        ("checkpoint_state", data("tensorflow/checkpoint_state/v1/checkpoint"), ByAll),
+        ("checkpoint_state", data("tensorflow/checkpoint_state/sharded/checkpoint"), ByAll),
         ("saved_model", data("tensorflow/sm/tf1_two"), ByAll),
         ("graph_def", data("rules/min_consumer.pb"), Judged("is no safetensors file")),
         ("graph_def_text", data("rules/attribute_value.pbtxt"), Judged(own)),
+        ("meta_graph", meta, Judged("tensorflow/ckpt/saver_v2/ckpt")),
+        ("plugin", plugin(folder), Judged("serdes plugin inspect")),
+        ("ifrt_serialized", ifrt, Judged("it describes arrays")),
+        ("torch_distributed", data("torch_distributed/2.15.0/checkpoint"), ByAll),
         ("torch", data("kinds/model.pt"), ByAll),
         ("torch", data("torch/2.15.0/training_state_legacy.pt"), ByAll),
         ("orbax", data("kinds/orbax"), Recognised("serdes_ml.convert")),
@@ -57,6 +69,17 @@ fn artifacts(folder: &Path) -> Vec<(&'static str, PathBuf, Read)> {
         ("text", data("kinds/notes.md"), Recognised("is no safetensors file")),
         ("fingerprint", data("kinds/fingerprint.pb"), Recognised(own)),
     ]
+}
+
+/// A library that exports what a plug-in does, and nothing else.
+fn plugin(folder: &Path) -> PathBuf {
+    let (source, library) = (folder.join("plugin.c"), folder.join("plugin.so"));
+    fs::write(&source, "int SE_InitPlugin(void) { return 0; }\n").unwrap();
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let mut command = std::process::Command::new(compiler);
+    let command = command.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
+    assert!(command.status().unwrap().success());
+    library
 }
 
 #[test]
@@ -93,6 +116,71 @@ fn every_command_reads_a_kind_or_says_why_not() {
         assert_eq!(status(&restored) == 0, kind == "device_state", "restore {kind}: {said}");
         if kind != "device_state" && kind != "graph_def" {
             assert!(said.contains("only device states are restored"), "restore {kind}: {said}");
+            // Only of what is converted.
+            let is_converted = matches!(read, Read::ByAll) || kind == "meta_graph";
+            assert_eq!(said.contains("`serdes convert"), is_converted, "restore {kind}: {said}");
+        }
+    }
+}
+
+/// Names that say nothing, or something else. A table of the name of an index is one.
+const NAMES: [&str; 7] = ["x", "x.bin", "x.safetensors", "x.npz", "x.npy", "x.sds", "x.ckpt-1.txt"];
+
+/// What a file of this name and kind is taken for: a graph has no mark, so that what a name says
+/// counts more.
+fn is_told(kind: &str, name: &str) -> bool {
+    match kind {
+        "graph_def" | "meta_graph" | "graph_def_text" => false,
+        // A message, which any name that says something overrules.
+        "ifrt_serialized" => matches!(name, "x" | "x.bin"),
+        // Notes of any name are a text; in a place where something is meant, that is said instead.
+        "text" => !matches!(name, "x.safetensors" | "x.npz" | "x.npy" | "x.sds"),
+        _ => true,
+    }
+}
+
+#[test]
+fn a_kind_is_told_by_content_whatever_its_name_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let renamed = tempfile::tempdir().unwrap();
+    let artifacts = artifacts(folder.path());
+    for (kind, path, _) in artifacts.iter().filter(|(_, path, _)| path.is_file()) {
+        for name in NAMES.into_iter().filter(|name| is_told(kind, name)) {
+            let copy = renamed.path().join(name);
+            fs::copy(path, &copy).unwrap();
+            for command in ["check", "inspect"] {
+                let found = objects_of(&[command, text(&copy), "--json"]);
+                let found = &found[0]["kind"];
+                // An inspection of what lies elsewhere has no object.
+                assert!(found == kind || found.is_null(), "{command} {kind} as {name}: {found}");
+                assert!(command == "inspect" || found == kind, "{kind} as {name}: {found}");
+            }
+            fs::remove_file(copy).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_kind_is_told_out_of_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target.sds");
+    let artifacts = artifacts(folder.path());
+    for (kind, path, read) in artifacts.iter().filter(|(_, path, _)| path.is_file()) {
+        let run = |arguments: &[&str]| {
+            let input = fs::File::open(path).unwrap();
+            command().args(arguments).stdin(input).output().unwrap()
+        };
+        if !matches!(*kind, "meta_graph" | "graph_def_text" | "text") {
+            let found = objects(&run(&["check", "-", "--json"]));
+            assert_eq!(&found[0]["kind"], kind, "{found:?}");
+        }
+        let converted = run(&["convert", "-", text(&target), "--skip-unsupported"]);
+        let said = String::from_utf8_lossy(&converted.stderr);
+        let names_others = matches!(*kind, "shard_index" | "checkpoint_state");
+        let is_read = matches!(read, Read::ByAll) && !names_others;
+        assert_eq!(status(&converted), if is_read { 0 } else { 2 }, "{kind}: {said}");
+        if names_others {
+            assert!(said.contains("name it by its path"), "{kind}: {said}");
         }
     }
 }
@@ -106,6 +194,7 @@ fn content_says_what_a_file_is_in_every_command() {
         "kinds/array.npy",
         "kinds/arrays.npz",
         "torch/2.15.0/every_type_legacy.pt",
+        "tensorflow/checkpoint_state/v1/model.ckpt",
     ] {
         for name in ["x.safetensors", "x.npz", "x.sds", "x.npy", "x.bin"] {
             let path = folder.path().join(name);

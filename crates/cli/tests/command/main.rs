@@ -7,6 +7,7 @@ mod check;
 mod check_kinds;
 mod check_operations;
 mod check_releases;
+mod checkpoint_state;
 mod clumsy;
 mod completions;
 mod convert;

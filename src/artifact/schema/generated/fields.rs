@@ -668,3 +668,11 @@ pub(crate) mod saved_concrete_function {
     pub(crate) const CANONICALIZED_INPUT_SIGNATURE: u32 = 3;
     pub(crate) const OUTPUT_SIGNATURE: u32 = 4;
 }
+
+/// `tensorflow.CheckpointState`.
+pub(crate) mod checkpoint_state {
+    pub(crate) const MODEL_CHECKPOINT_PATH: u32 = 1;
+    pub(crate) const ALL_MODEL_CHECKPOINT_PATHS: u32 = 2;
+    pub(crate) const ALL_MODEL_CHECKPOINT_TIMESTAMPS: u32 = 3;
+    pub(crate) const LAST_PRESERVED_TIMESTAMP: u32 = 4;
+}

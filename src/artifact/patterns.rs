@@ -1,18 +1,18 @@
-//! Patterns of names, as the files of a V1 checkpoint are given.
+//! Patterns of names, by which the files of a V1 checkpoint are named.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::Tree;
 
-/// Whether a path is a pattern of names, as the shards of a V1 checkpoint are given; one with a
+/// Whether a path is a pattern of names, by which the shards of a V1 checkpoint are named; one with a
 /// bracket that nothing closes is only a name.
-pub(super) fn is_pattern(path: &Path) -> bool {
+pub(crate) fn is_pattern(path: &Path) -> bool {
     let text = path.as_os_str().to_string_lossy();
     text.contains(['*', '?', '[']) && glob::Pattern::new(&text).is_ok()
 }
 
 /// The paths that a pattern matches, in the order of their names.
-pub(super) fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
+pub(crate) fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
     if tree.is_of_system(pattern) {
         return Some(glob::glob(pattern.to_str()?).ok()?.flatten().collect());
     }

@@ -1,0 +1,157 @@
+//! The checkpoints of TensorFlow that a path names: by prefix, index, folder or pattern.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    Error, Source,
+    form::{Form, unknown},
+};
+#[cfg(feature = "artifact")]
+use super::{bundle::BundleSource, checkpoint_state, checkpoint_v1::V1Source};
+#[cfg(feature = "artifact")]
+use crate::{
+    artifact::{
+        checkpoint_state::{begins_like_state, state_in},
+        patterns::{is_pattern, matching},
+        table,
+        tensor_bundle::{self, index_path, prefix_of_data},
+    },
+    files::{Files as _, read_at::read_up_to},
+};
+use crate::{
+    files::{ReadAt, Tree as _},
+    storage::Storage,
+};
+
+/// What a build without the readers says.
+#[cfg(not(feature = "artifact"))]
+const NOT_READ: &str = "this build reads no checkpoints; enable the feature `artifact`";
+
+type Opened = Result<Box<dyn Source>, Error>;
+
+/// Opens the V2 checkpoint that a path names by its prefix, by its index or by the folder of its
+/// model; `None` where it names none.
+pub(super) fn open_bundle(storage: &Storage, path: &Path) -> Option<Opened> {
+    prefix_of(storage, path).map(|prefix| open_prefix(storage, &prefix))
+}
+
+fn prefix_of(storage: &Storage, path: &Path) -> Option<PathBuf> {
+    if path.extension().is_some_and(|extension| extension == "index") {
+        return Some(path.with_extension(""));
+    }
+    let mut index = path.as_os_str().to_owned();
+    index.push(".index");
+    if storage.look(Path::new(&index)).is_ok() {
+        return Some(path.to_owned());
+    }
+    const MESSAGES: [&str; 2] = ["saved_model.pb", "saved_model.pbtxt"];
+    if !MESSAGES.iter().any(|name| storage.look(&path.join(name)).is_ok()) {
+        return None;
+    }
+    let prefix = path.join("variables").join("variables");
+    storage.look(&prefix.with_extension("index")).is_ok().then_some(prefix)
+}
+
+#[cfg(feature = "artifact")]
+fn open_prefix(storage: &Storage, prefix: &Path) -> Opened {
+    Ok(Box::new(BundleSource::open(storage, prefix)?))
+}
+
+#[cfg(not(feature = "artifact"))]
+fn open_prefix(_: &Storage, prefix: &Path) -> Opened {
+    Err(unknown(prefix, NOT_READ))
+}
+
+/// Opens the newest checkpoint of a folder whose file `checkpoint` names it, if the path may be a
+/// folder, or the files of a V1 checkpoint that a pattern matches. Of a data file it says which
+/// prefix to name. `None` for any other path.
+#[cfg(feature = "artifact")]
+pub(super) fn open_otherwise(
+    storage: &Storage,
+    path: &Path,
+    may_be_folder: bool,
+) -> Option<Opened> {
+    if let Some(prefix) = prefix_of_data(path) {
+        return of_data_file(storage, path, &prefix).map(Err);
+    }
+    if may_be_folder && let Some(list) = state_in(storage, path) {
+        let file = storage.open(&list);
+        let file = file.map_err(|error| Error::io("open", Path::new(&storage.name(&list)), error));
+        return Some(file.and_then(|file| checkpoint_state::open(storage, &list, &file)));
+    }
+    let is_v1 = is_pattern(path)
+        && storage.look(path).is_err()
+        && matching(storage, path).is_some_and(|files| !files.is_empty());
+    is_v1.then(|| Ok(Box::new(V1Source::open(storage, path)?) as Box<dyn Source>))
+}
+
+#[cfg(not(feature = "artifact"))]
+pub(super) fn open_otherwise(_: &Storage, _: &Path, _: bool) -> Option<Opened> {
+    None
+}
+
+/// What to say of a file with the name of a data file of a checkpoint; nothing, if it holds tensors
+/// itself, or there is none.
+#[cfg(feature = "artifact")]
+fn of_data_file(storage: &Storage, path: &Path, prefix: &Path) -> Option<Error> {
+    let (shown, name) = (storage.name(path), storage.name(prefix));
+    if storage.has_file(&index_path(prefix)) {
+        let reason = format!("is a data file of a checkpoint; name the prefix of that: {name}");
+        return Some(unknown(Path::new(&shown), &reason));
+    }
+    let file = storage.open(path).ok()?;
+    if Form::of_content(&file).ok()?.is_some() {
+        return None;
+    }
+    let reason = format!(
+        "is a data file of the checkpoint {name}, whose index {name}.index is not there; copy all files of the checkpoint, and \
+         name the prefix: {name}"
+    );
+    Some(unknown(Path::new(&shown), &reason))
+}
+
+/// Opens the newest checkpoint that the list at a path names.
+#[cfg(feature = "artifact")]
+pub(super) fn open_list(storage: &Storage, path: &Path, file: &Arc<dyn ReadAt>) -> Opened {
+    checkpoint_state::open(storage, path, file)
+}
+
+#[cfg(not(feature = "artifact"))]
+pub(super) fn open_list(_: &Storage, path: &Path, _: &Arc<dyn ReadAt>) -> Opened {
+    Err(unknown(path, NOT_READ))
+}
+
+/// Opens a V1 checkpoint of one file.
+#[cfg(feature = "artifact")]
+pub(super) fn open_v1(source: Arc<dyn ReadAt>, path: &Path) -> Opened {
+    Ok(Box::new(V1Source::of_file(source, path)?))
+}
+
+#[cfg(not(feature = "artifact"))]
+pub(super) fn open_v1(_: Arc<dyn ReadAt>, path: &Path) -> Opened {
+    Err(unknown(path, NOT_READ))
+}
+
+/// What bytes are, if they are one of TensorFlow's: a list of checkpoints, a V1 checkpoint, or the
+/// index of a V2 one.
+#[cfg(feature = "artifact")]
+pub(super) fn form_of(source: &dyn ReadAt, head: &[u8]) -> std::io::Result<Option<Form>> {
+    if begins_like_state(head) {
+        return Ok(Some(Form::CheckpointState));
+    }
+    let mut tail = [0; 8];
+    let tail = read_up_to(source, &mut tail, source.size()?.saturating_sub(8))?;
+    let is_table = tail == table::MAGIC.to_le_bytes();
+    Ok(is_table.then(|| match tensor_bundle::is_index(source) {
+        true => Form::TensorBundle,
+        false => Form::CheckpointV1,
+    }))
+}
+
+#[cfg(not(feature = "artifact"))]
+pub(super) fn form_of(_: &dyn ReadAt, _: &[u8]) -> std::io::Result<Option<Form>> {
+    Ok(None)
+}
