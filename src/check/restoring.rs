@@ -231,6 +231,11 @@ impl<'m> Beside<'m> {
             let Some(Located { tree, path }) = directory_of(self.model) else {
                 return (reasons, warnings);
             };
+            let elsewhere = self.restored().elsewhere.iter().take(LISTED);
+            warnings
+                .extend(elsewhere.map(|path| {
+                    Warning::from(messages::table_file_is_no_asset()).at(path.clone())
+                }));
             for asset in &self.restored().assets {
                 let file = Path::new(&asset.file);
                 if !file.components().all(|part| matches!(part, Component::Normal(_))) {

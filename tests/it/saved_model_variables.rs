@@ -304,6 +304,19 @@ fn saved_model_without_an_asset() {
 }
 
 #[test]
+fn saved_model_whose_table_is_filled_from_elsewhere() {
+    let verdict = Model::new("table_elsewhere").verdict();
+    assert_eq!(verdict.outcome(), Acceptable, "{verdict}");
+    let [warning] = verdict.warnings() else { panic!("one warning: {verdict}") };
+    assert_eq!(warning.rule, Rule::NotFound);
+    assert_eq!(warning.place.as_deref(), Some("/data/vocabulary/words.txt"));
+    // The path of an asset is a constant as well.
+    for name in ["table", "tables", "unread"] {
+        assert!(Model::new(name).verdict().warnings().is_empty(), "{name}");
+    }
+}
+
+#[test]
 fn saved_model_with_a_changed_byte_of_a_variable() {
     let model = Model::new("references");
     let mut bytes = fs::read(model.data()).unwrap();

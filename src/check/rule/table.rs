@@ -222,6 +222,7 @@ rules! {
             index_of_variables_missing(): "the variables of the model are not there; the C++ loader leaves them uninitialised";
             asset_is_missing(): "an asset is not there, and it is read while the model is loaded";
             asset_is_not_there(): "an asset is not there; nothing reads it while the model is loaded";
+            table_file_is_no_asset(): "a table is filled from this file, which is no asset of the model; a loader that fills the table needs it there, on its own machine";
             no_artifact_in_directory(): "there is no artifact in this directory";
             newest_is_missing(prefix):
                 "the newest checkpoint is {prefix}, and neither its index nor a V1 checkpoint is there; tf.train.latest_checkpoint gives None";

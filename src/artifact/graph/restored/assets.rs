@@ -1,8 +1,9 @@
-//! The assets that are read while a model is loaded: the files that tables are made of.
+//! The files that tables are made of: assets that are read while a model is loaded, and files that
+//! are no assets.
 //!
 //! Knows how the path of an asset comes to the operation that reads it. It must never know files.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     find::Names,
@@ -10,9 +11,11 @@ use super::{
     node::Node,
     program::{ByName, Calls, Program, origin},
 };
+use crate::artifact::graph::GraphError;
 
 /// Operations that fill a table from a file, the path of which is their second input.
 const READERS: [&[u8]; 2] = [b"InitializeTableFromTextFileV2", b"InitializeTableFromTextFile"];
+const PATH: usize = 1;
 
 /// Steps from an operation back to the tensor that takes the path.
 const MOST_STEPS: usize = 8;
@@ -31,7 +34,7 @@ pub(super) fn read_while_loaded(
     let path_of = |node: &&Node| READERS.contains(&node.operation.as_slice());
     let mut found: HashSet<Vec<u8>> = HashSet::new();
     for node in outside.iter().copied().filter(path_of) {
-        found.extend(node.inputs.get(1).and_then(|input| asset(input)));
+        found.extend(node.inputs.get(PATH).and_then(|input| asset(input)));
     }
     let calls = Calls::of(program, &outside);
     for (function, body) in calls.bodies() {
@@ -39,7 +42,7 @@ pub(super) fn read_while_loaded(
             body.nodes.iter().map(|node| (node.name.as_slice(), node)).collect();
         let arguments = body.argument_numbers();
         for node in body.nodes.iter().filter(path_of) {
-            let input = node.inputs.get(1).and_then(|input| argument_behind(&by_name, input));
+            let input = node.inputs.get(PATH).and_then(|input| argument_behind(&by_name, input));
             let position = input.and_then(|argument| arguments.get(argument));
             let call = calls.call_of(function).zip(position);
             let outer = call.and_then(|(call, position)| call.inputs.get(*position));
@@ -47,6 +50,29 @@ pub(super) fn read_while_loaded(
         }
     }
     found
+}
+
+/// The paths of files that tables outside of functions are filled from and that are no assets: the
+/// exporter has left them where they were.
+pub(super) fn read_from_elsewhere(
+    program: &mut Program<'_>,
+    assets: &HashSet<&[u8]>,
+) -> Result<BTreeSet<Vec<u8>>, GraphError> {
+    program.gather_inputs(&READERS, PATH)?;
+    if program.is_unclear {
+        return Ok(BTreeSet::new());
+    }
+    let all = program.nodes();
+    let readers = all.values().filter(|node| READERS.contains(&node.operation.as_slice()));
+    let constants = readers.filter_map(|node| {
+        let (from, _) = origin(&all, node.inputs.get(PATH)?)?;
+        let is_asset = assets.contains(from.name.as_slice());
+        match from.constant.as_ref()?.texts.as_slice() {
+            [path] if from.operation == b"Const" && !is_asset => Some(path.clone()),
+            _ => None,
+        }
+    });
+    Ok(constants.collect())
 }
 
 /// What is assigned to each variable outside of functions.

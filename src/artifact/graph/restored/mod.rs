@@ -92,6 +92,8 @@ pub(crate) struct Restored {
     pub(crate) collects_variables: bool,
     /// The files of the assets.
     pub(crate) assets: Vec<RestoredAsset>,
+    /// The paths of files that tables are filled from and that are no assets.
+    pub(crate) elsewhere: Vec<String>,
 }
 
 /// A file of a model that its graph names.
@@ -126,21 +128,22 @@ pub(crate) fn restored(
         }
         None => None,
     };
-    let assets = assets_of(&mut program, &referring)?;
+    let (assets, elsewhere) = assets_of(&mut program, &referring)?;
     let objects = match meta_graph.objects.parts() {
         Some(parts) => objects::read(source, parts, release)?,
         None => None,
     };
     let variables = referring.collections.get("variables");
     let collects_variables = variables.is_some_and(|variables| !variables.values.is_empty());
-    Ok(Restored { by_saver, objects, collects_variables, assets })
+    Ok(Restored { by_saver, objects, collects_variables, assets, elsewhere })
 }
 
-/// The assets of a model, and whether what is run once variables are restored reads them.
+/// The assets of a model, and whether what is run once variables are restored reads them; and the
+/// paths of other files that tables are filled from.
 fn assets_of(
     program: &mut Program<'_>,
     referring: &Referring,
-) -> Result<Vec<RestoredAsset>, GraphError> {
+) -> Result<(Vec<RestoredAsset>, Vec<String>), GraphError> {
     let named = named_assets(referring);
     let names: HashSet<&[u8]> = named.iter().map(|(name, _)| name.as_slice()).collect();
     let read = match init_name(referring).filter(|_| !names.is_empty()) {
@@ -154,7 +157,9 @@ fn assets_of(
         file: file.clone(),
         is_read: read.contains(name),
     };
-    Ok(named.iter().map(asset).collect())
+    let elsewhere = assets::read_from_elsewhere(program, &names)?;
+    let elsewhere = elsewhere.iter().map(|path| String::from_utf8_lossy(path).into_owned());
+    Ok((named.iter().map(asset).collect(), elsewhere.collect()))
 }
 
 /// The nodes that take the paths of assets, each with the file in the folder of assets. They are

@@ -21,7 +21,13 @@ use crate::artifact::{
 
 /// The operations whose nodes are looked at wherever they are, so that a walk finds at once what
 /// most of them need.
-const DIRECT: [&[u8]; 3] = [b"RestoreV2", b"Assign", b"AssignVariableOp"];
+const DIRECT: [&[u8]; 5] = [
+    b"RestoreV2",
+    b"Assign",
+    b"AssignVariableOp",
+    b"InitializeTableFromTextFileV2",
+    b"InitializeTableFromTextFile",
+];
 
 /// Walks over a file at most: an operation that needs a longer chain of nodes is not looked at.
 const MOST_WALKS: usize = 16;
@@ -145,6 +151,25 @@ impl<'s> Program<'s> {
             open.extend(node.inputs.iter().map(|input| node_name(input)));
         }
         (reached, missing)
+    }
+
+    /// Reads the nodes of these operations outside of functions, which are among those that are
+    /// looked at wherever they are, and the nodes that give them their input of that number.
+    pub(super) fn gather_inputs(
+        &mut self,
+        operations: &[&[u8]],
+        input: usize,
+    ) -> Result<(), GraphError> {
+        if !self.has_direct {
+            self.read_nodes(&Names::default())?;
+        }
+        let of_operations =
+            self.nodes.values().filter(|node| operations.contains(&node.operation.as_slice()));
+        let inputs = of_operations.filter_map(|node| node.inputs.get(input));
+        let is_new = |name: &&[u8]| !self.nodes.contains_key(*name) && !self.absent.contains(*name);
+        let missing: Names =
+            inputs.map(|input| node_name(input)).filter(is_new).map(<[u8]>::to_vec).collect();
+        if missing.is_empty() || self.is_unclear { Ok(()) } else { self.read_nodes(&missing) }
     }
 
     fn needed_by_direct(&self) -> Vec<Vec<u8>> {
