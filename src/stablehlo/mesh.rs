@@ -201,7 +201,7 @@ fn list(mut contents: Cursor<'_>) -> Option<Vec<u64>> {
 }
 
 /// The text of a string, in either dialect.
-fn string<'a>(file: &Bytecode<'a>, attribute: u64) -> Option<&'a [u8]> {
+pub(super) fn string<'a>(file: &Bytecode<'a>, attribute: u64) -> Option<&'a [u8]> {
     let of_vhlo = file.attribute(attribute, VHLO);
     let mut contents = match (of_vhlo, file.attribute(attribute, BUILTIN)) {
         (Some((attribute_code::STRING, contents)), _)

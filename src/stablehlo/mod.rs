@@ -18,6 +18,7 @@ mod bytecode;
 mod catalogue;
 mod change;
 mod clients;
+mod custom_calls;
 mod error;
 mod mesh;
 mod needs;

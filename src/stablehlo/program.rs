@@ -10,6 +10,7 @@ use super::{
     bytecode::{Bytecode, Operation},
     catalogue::{self, VHLO, attribute_code},
     change::{Change, What},
+    custom_calls,
     mesh::MeshSymbols,
     properties::attributes_of,
     rewrite,
@@ -25,6 +26,8 @@ pub struct Program<'a> {
     file: Bytecode<'a>,
     needs: Vec<Need>,
     changes: Vec<Change>,
+    custom_calls: BTreeSet<Option<&'a str>>,
+    operation_dialects: BTreeSet<&'a str>,
 }
 
 impl<'a> Program<'a> {
@@ -36,7 +39,17 @@ impl<'a> Program<'a> {
         let file = Bytecode::read(bytes)?;
         let mut survey = Survey::default();
         file.walk(|operation| survey.note(&file, operation))?;
-        let mut program = Self { bytes, file, needs: Vec::new(), changes: Vec::new() };
+        let custom_calls = custom_calls::targets(&file, survey.custom_calls.iter().copied());
+        let operation_dialects =
+            survey.dialects.iter().map(|dialect| file.dialect(*dialect)).collect();
+        let mut program = Self {
+            bytes,
+            file,
+            needs: Vec::new(),
+            changes: Vec::new(),
+            custom_calls,
+            operation_dialects,
+        };
         program.judge_operations(&survey);
         program.judge_types(&survey);
         program.judge_attributes(&survey);
@@ -122,6 +135,17 @@ impl<'a> Program<'a> {
     /// The oldest version for which [`written_for`](Self::written_for) writes it.
     pub fn lowest_rewritten(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter().filter(|need| !need.is_rewritable))
+    }
+
+    /// The targets of its custom calls, each once, sorted; `None` stands for those that cannot be
+    /// read.
+    pub fn custom_calls(&self) -> impl Iterator<Item = Option<&'a str>> + '_ {
+        self.custom_calls.iter().copied()
+    }
+
+    /// The dialects of its operations, each once, sorted; one that is no text is empty.
+    pub fn operation_dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.operation_dialects.iter().copied()
     }
 
     fn unknown_to(&self, reader: StableHloVersion) -> impl Iterator<Item = &Need> {
@@ -219,7 +243,7 @@ impl<'a> Program<'a> {
             if since != Some(StableHloVersion::OLDEST_TARGET) {
                 self.need(named("type", code), since, None);
             }
-            if code == Some(catalogue::FUTURE_TYPE) && survey.has_custom_calls {
+            if code == Some(catalogue::FUTURE_TYPE) && !survey.custom_calls.is_empty() {
                 let since = Some(catalogue::CUSTOM_CALLS_TAKE_FUTURES);
                 self.need("futures and custom calls".to_owned(), since, None);
             }
@@ -293,7 +317,10 @@ struct Survey {
     owners: BTreeMap<u64, Option<usize>>,
     /// Operations that may give a mesh its name.
     meshes: Vec<Operation>,
-    has_custom_calls: bool,
+    /// The properties of custom calls.
+    custom_calls: BTreeSet<Option<u64>>,
+    /// By their numbers.
+    dialects: BTreeSet<usize>,
 }
 
 impl Survey {
@@ -304,6 +331,7 @@ impl Survey {
                 *owner = None;
             }
         }
+        self.dialects.extend(file.operation_names.get(operation.name).map(|entry| entry.dialect));
         let (dialect, name) = file.operation_name(operation.name);
         if dialect != VHLO {
             if name == "mesh" {
@@ -311,7 +339,9 @@ impl Survey {
             }
             return;
         }
-        self.has_custom_calls |= name.starts_with("custom_call_");
+        if custom_calls::is_one(name) {
+            self.custom_calls.insert(operation.properties);
+        }
         let uses = self.operations.entry(operation.name).or_insert_with(|| Uses {
             most_regions: 0,
             is_unary: true,

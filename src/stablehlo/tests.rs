@@ -105,6 +105,16 @@ fn a_custom_call_without_tilings_is_the_older_one() {
 }
 
 #[test]
+fn custom_calls_are_read_with_their_targets() {
+    let targets = |bytes| Program::read(bytes).unwrap().custom_calls().collect::<Vec<_>>();
+    assert_eq!(targets(artifact!("cholesky-1.22.0")), [Some("lapack_spotrf_ffi")]);
+    assert_eq!(targets(artifact!("cholesky-1.17.0")), [Some("lapack_spotrf_ffi")]);
+    assert_eq!(targets(artifact!("psum-1.16.3")), []);
+    let psum = Program::read(artifact!("psum-1.16.3")).unwrap();
+    assert_eq!(psum.operation_dialects().collect::<Vec<_>>(), ["builtin", "sdy", "vhlo"]);
+}
+
+#[test]
 fn operations_with_several_regions_are_walked() {
     let names = operations(artifact!("pooling_gradient-1.22.0"));
     assert!(names.contains(&"vhlo.select_and_scatter_v1".to_owned()), "{names:?}");

@@ -9,7 +9,7 @@ use super::{
     budget::Budgets,
     context::{Compilation, Context},
     limits::Limits,
-    programs::{OptionRules, TrialCompiler, Trials},
+    programs::{CallRules, OptionRules, TrialCompiler, Trials},
     registry::Registry,
     state::{Room, State, StateOptions},
 };
@@ -39,6 +39,7 @@ impl Server {
             program_bridge: None,
             trial_compiler: None,
             compile_options: Vec::new(),
+            custom_calls: Vec::new(),
             portable_programs_only: false,
         }
     }
@@ -61,6 +62,7 @@ pub struct ServerBuilder {
     program_bridge: Option<Arc<dyn ProgramBridge>>,
     trial_compiler: Option<Arc<dyn TrialCompiler>>,
     compile_options: Vec<String>,
+    custom_calls: Vec<String>,
     portable_programs_only: bool,
 }
 
@@ -194,8 +196,9 @@ impl ServerBuilder {
     }
 
     /// Takes programs only as portable artifacts of StableHLO, which is what clients of JAX send, and
-    /// reads the structure of each before the plug-in does. Without this a plug-in gets whatever a
-    /// client calls a program, the text of MLIR too, whose parser some texts end.
+    /// reads the structure of each before the plug-in does: a program with a custom call to a function
+    /// that was not [allowed](Self::allow_custom_call) is refused. Without this a plug-in gets
+    /// whatever a client calls a program, the text of MLIR too, whose parser some texts end.
     #[must_use]
     pub fn portable_programs_only(mut self) -> Self {
         self.portable_programs_only = true;
@@ -212,11 +215,22 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets programs call this function of the plug-in by its name, in a custom call, besides those
+    /// that no function answers to (`Sharding` and the like); a name that ends with `*` stands for
+    /// all that begin so. Such a function gets whatever operands a client gives it, and not all of
+    /// them look at these: one that does not may end the process. May be called for several; decides
+    /// nothing without [`portable_programs_only`](Self::portable_programs_only).
+    #[must_use]
+    pub fn allow_custom_call(mut self, name: impl Into<String>) -> Self {
+        self.custom_calls.push(name.into());
+        self
+    }
+
     /// The server; it does nothing yet.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for ranges that this build does not speak, a name that no
-    /// platform has, a compile option that no client gets, a certificate or a key that cannot be used, a place where no state can be
+    /// platform has, a compile option that no client gets, the name of a custom call that none has, a certificate or a key that cannot be used, a place where no state can be
     /// written or another server has its state, and a plug-in without devices;
     /// [`ProxyError::State`] for a state that cannot be restored; [`ProxyError::Device`] if a
     /// device cannot be used.
@@ -243,7 +257,8 @@ impl ServerBuilder {
         let room = Room::new(budgets.arrays.clone(), budgets.pinned.clone());
         let state = State::open(state, &devices, &gauges, &room)?;
         let trials = Trials::new(self.trial_compiler);
-        let portable_only = self.portable_programs_only;
+        let calls = CallRules::new(self.custom_calls)?;
+        let portable_only = self.portable_programs_only.then_some(calls);
         let compilation = Compilation { bridge: self.program_bridge, trials, rules, portable_only };
         let context = Context::new(limits, devices, gauges, budgets, compilation);
         let access = Access::new(self.tokens, self.session_tokens);

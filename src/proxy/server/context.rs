@@ -20,7 +20,7 @@ use super::{
     limits::Limits,
     metrics::Gauges,
     pace::{Pace, Passing},
-    programs::{OptionRules, Trials},
+    programs::{CallRules, OptionRules, Trials},
     turns::{Turn, Turns},
 };
 use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
@@ -62,8 +62,9 @@ pub(crate) struct Compilation {
     pub(crate) trials: Trials,
     /// Rules for the compile options of clients.
     pub(crate) rules: OptionRules,
-    /// True if programs must be portable artifacts of StableHLO.
-    pub(crate) portable_only: bool,
+    /// Rules for custom calls, where programs must be portable artifacts of StableHLO; `None` where
+    /// any program is compiled.
+    pub(crate) portable_only: Option<CallRules>,
 }
 
 /// Programs that call functions of their clients and are being launched, at a time.

@@ -100,6 +100,11 @@ pub(crate) struct ServeArguments {
     /// pass that are known to do no harm, and others are refused by their names.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_compile_option: Vec<String>,
+    /// Let programs of clients call this function of the plug-in by its name, in a custom call
+    /// (lapack_spotrf_ffi), or all whose names begin so (lapack_*); may be given for several. Without
+    /// it a program that calls any is refused: not all of them look at what they are given.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_custom_call: Vec<String>,
     /// Compile programs in this process alone, for a plug-in whose devices two processes cannot
     /// have: a program that ends the compiler then ends the server.
     #[arg(long)]

@@ -116,6 +116,9 @@ fn server(
     for name in &arguments.allow_compile_option {
         builder = builder.allow_compile_option(name);
     }
+    for name in &arguments.allow_custom_call {
+        builder = builder.allow_custom_call(name);
+    }
     builder = builder.portable_programs_only();
     #[cfg(unix)]
     if has_programs && !arguments.no_compile_worker {

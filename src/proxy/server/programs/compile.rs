@@ -8,6 +8,7 @@ use std::{
 use bytes::Bytes;
 
 use super::{
+    called::CallRules,
     describe::{self, Described},
     host_callbacks::HostCallbacks,
     module::Module,
@@ -98,8 +99,9 @@ pub(crate) struct Compiler<'a> {
     pub(crate) bridge: Option<&'a dyn ProgramBridge>,
     pub(crate) trials: &'a Trials,
     pub(crate) deadline: Deadline,
-    /// True if programs must be portable artifacts of StableHLO.
-    pub(crate) portable_only: bool,
+    /// Rules for custom calls, where programs must be portable artifacts of StableHLO; `None`
+    /// where any program is compiled.
+    pub(crate) portable_only: Option<&'a CallRules>,
 }
 
 /// Compiles a program. Waits for the plug-in, which may take minutes.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::called::CallRules;
 use crate::{
     codec::{Status, StatusCode},
     pjrt::{Client, Value},
@@ -11,24 +12,27 @@ use crate::{
 
 /// The program as it came, or written for the plug-in, where that says what it reads.
 ///
-/// Where only portable artifacts are taken, their structure is read here first: the text of MLIR and
-/// other bytecode go through parsers that were made for bytes of friends.
+/// Where only portable artifacts are taken, their structure is read here first, and what they call by
+/// name: the text of MLIR and other bytecode go through parsers that were made for bytes of friends.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for what is no such artifact; UNIMPLEMENTED with the versions of the program and
+/// INVALID_ARGUMENT for what is no such artifact, or calls what the rules do not allow; UNIMPLEMENTED with the versions of the program and
 /// of the plug-in, and with what the plug-in does not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
     artifact: &'a [u8],
     client: &Client,
     bridge: Option<&dyn ProgramBridge>,
-    portable_only: bool,
+    portable_only: Option<&CallRules>,
 ) -> Result<Cow<'a, [u8]>, Status> {
-    if portable_only && let Err(error) = Program::read(artifact) {
-        let code = match error {
-            StableHloError::UnknownEncoding { .. } => StatusCode::Unimplemented,
-            _ => StatusCode::InvalidArgument,
-        };
-        return Err(Status::new(code, format!("the program cannot be taken: {error}")));
+    if let Some(rules) = portable_only {
+        let program = Program::read(artifact).map_err(|error| {
+            let code = match error {
+                StableHloError::UnknownEncoding { .. } => StatusCode::Unimplemented,
+                _ => StatusCode::InvalidArgument,
+            };
+            Status::new(code, format!("the program cannot be taken: {error}"))
+        })?;
+        rules.check(&program)?;
     }
     let Some(reader) = newest(client) else { return Ok(Cow::Borrowed(artifact)) };
     let readable = Program::for_reader(artifact, reader, bridge);

@@ -86,7 +86,7 @@ impl Work for Compiling {
                 let context = &own.context;
                 let compilation = &context.compilation;
                 let (bridge, trials) = (compilation.bridge.as_deref(), &compilation.trials);
-                let portable_only = compilation.portable_only;
+                let portable_only = compilation.portable_only.as_ref();
                 let compiler = Compiler { bridge, trials, deadline, portable_only };
                 let program =
                     compile(&context.devices, &client, &source, held, &context.gauges, compiler)?;

@@ -1,0 +1,26 @@
+//! The functions that custom calls name.
+
+use std::collections::BTreeSet;
+
+use super::{bytecode::Bytecode, mesh::string, properties::attributes_of};
+
+/// The place of the name among the properties of a custom call, in both of its forms.
+const TARGET: usize = 2;
+
+/// Tells whether an operation of VHLO is a custom call.
+pub(super) fn is_one(operation: &str) -> bool {
+    operation.starts_with("custom_call_")
+}
+
+/// Returns the names in the custom calls with these properties; `None` where that cannot be read.
+pub(super) fn targets<'a>(
+    file: &Bytecode<'a>,
+    properties: impl Iterator<Item = Option<u64>>,
+) -> BTreeSet<Option<&'a str>> {
+    let target = |properties: Option<u64>| {
+        let properties = file.properties.get(usize::try_from(properties?).ok()?)?;
+        let name = string(file, *attributes_of(properties)?.get(TARGET)?)?;
+        std::str::from_utf8(name).ok()
+    };
+    properties.map(target).collect()
+}
