@@ -13,6 +13,7 @@
 //! since this process hears them too and passes each on once.
 
 use std::{
+    ffi::OsString,
     fs::File,
     io::{self, Read, Write},
     os::{
@@ -138,6 +139,8 @@ pub(crate) struct Work {
     pub(crate) hangup: Hangup,
     /// The file that it writes, if it writes one into the file system.
     pub(crate) target: Option<PathBuf>,
+    /// A variable of its environment, in place of this process's.
+    pub(crate) environment: Option<(&'static str, OsString)>,
 }
 
 /// End of the worker.
@@ -179,6 +182,7 @@ pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     let holder = std::process::id();
     command.arg(format!("--worker={holder},{},{}", said.as_raw_fd(), orders.as_raw_fd()));
     command.args(invocation::arguments());
+    command.envs(work.environment.iter().map(|(name, value)| (name, value)));
     if startup::standard_output_was_closed() {
         // Nothing can be written to what is open for reading.
         command.stdout(Stdio::from(File::open("/dev/null")?));

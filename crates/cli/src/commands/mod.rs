@@ -46,6 +46,8 @@ mod unread;
 mod verdicts;
 pub(crate) mod versions;
 mod watch;
+#[cfg(target_os = "linux")]
+mod xla_flags;
 
 pub(crate) use dispatch::run;
 #[cfg(target_os = "linux")]

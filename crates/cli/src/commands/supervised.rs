@@ -1,11 +1,12 @@
 //! Commands that work with a foreign plug-in, in a process that may be lost.
 
-use std::io;
+use std::{ffi::OsString, io};
 
-use super::{places, plugin_opening, plugin_process, streams};
+use super::{places, plugin_opening, plugin_process, streams, xla_flags};
 use crate::{
     arguments::{Cli, Command},
     failure::Failure,
+    plugin_argument::PluginArgument,
     process_settings,
     signals::Hangup,
     supervision::{self, Ended, Work},
@@ -45,7 +46,11 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     let takes_stream =
         hangup == Hangup::Stops && output.is_some_and(|output| streams::is_output(output));
     let target = output.filter(|_| !takes_stream).and_then(|path| places::in_file_system(path));
-    let Ended { status, exit } = supervision::run(&Work { hangup, target })?;
+    let environment = match &cli.command {
+        Command::Serve(_) => server_environment(plugin),
+        _ => None,
+    };
+    let Ended { status, exit } = supervision::run(&Work { hangup, target, environment })?;
     let mut terminal = Terminal::new(&cli.global)?;
     if takes_stream {
         // What went wrong is no part of the stream; on a terminal there is none.
@@ -72,4 +77,12 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     };
     terminal.end(status);
     Ok(Some(status as u8))
+}
+
+/// Returns the variable that the worker's environment has besides, for a server of that plug-in.
+fn server_environment(plugin: &str) -> Option<(&'static str, OsString)> {
+    // What is wrong with it is the worker's to say.
+    let Ok(PluginArgument::Pjrt { path, .. }) = PluginArgument::parse(plugin) else { return None };
+    let set = std::env::var_os(xla_flags::VARIABLE);
+    Some((xla_flags::VARIABLE, xla_flags::for_server(&path, set.as_deref())?))
 }
