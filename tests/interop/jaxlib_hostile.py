@@ -4,14 +4,15 @@ into the log or ends the server, and a client that means well is served after ea
 PYTHON tests/interop/jaxlib_hostile.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME]
 
 Requests are made by hand, as no client would let them be sent; the program and the options that they start from are those of the jaxlib that
-runs this. With SERDES_FULL every option of `xla.DebugOptions` has more values, and every plug-in is tried. Ends with `N passed, N failed`; status 0
-if nothing failed.
+runs this. Last of all, devices wait for one another for ever. With SERDES_FULL every option of `xla.DebugOptions` has more values, and every plug-in
+is tried, with every flag that its LLVM lists and every option of which it has the name. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
 import os
 import pathlib
 import random
+import re
 import signal
 import string
 import subprocess
@@ -33,6 +34,8 @@ from strangers import DATA, Connection, field, frame, message, varint  # noqa: E
 OK, INVALID_ARGUMENT, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 0, 3, 4, 8, 12, 13, 14
 STABLEHLO = "1.10.9"
 DEBUG_OPTIONS = 600
+# Seconds after which XLA ends a process on a CPU whose devices wait for one another, with some more.
+RENDEZVOUS = 75
 # Of LLVM's command line: programs that are run, files that are written and read, texts that are printed, ends of the process.
 LLVM = """
 -exec-on-ir-change=touch -print-after-all -print-before-all -print-changed -print-module-scope -ir-dump-directory=dumped -help -help-hidden -help-list
@@ -71,6 +74,21 @@ def defaults():
     return field(field(found, 3), 3)
 
 
+def known_to_llvm(plugin):
+    """The flags that the plug-in's LLVM lists when it is asked for all, in a process that loads it alone and may end."""
+    environment = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"asked:{plugin}", "JAX_PLATFORMS": "asked",
+                   "XLA_FLAGS": "--xla_backend_extra_options=--help-list-hidden"}
+    program = "import jax.numpy as jnp; print(jnp.zeros(4) + 1)"
+    with tempfile.TemporaryDirectory() as folder:
+        listed = subprocess.run([sys.executable, "-c", program], env=environment, cwd=folder, capture_output=True, text=True, timeout=300).stdout
+    return sorted(set(re.findall(r"^ +(--?[\w.-]+)", listed, re.MULTILINE)))
+
+
+def known_to_xla(plugin):
+    """All words in a plug-in's file that begin as names of options do."""
+    return sorted({name.decode() for name in re.findall(rb"xla_[a-z0-9_]{3,80}", pathlib.Path(plugin).read_bytes())})
+
+
 def artifact(function, *arguments):
     return stablehlo.serialize_portable_artifact_str(jax.jit(function).lower(*arguments).as_text(), STABLEHLO)
 
@@ -103,6 +121,7 @@ class Run(Checks):
     def __init__(self, serdes, plugin):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
+        self.hangs = False
         self.log = tempfile.TemporaryFile("w+")
         limits = ["--limit", "session-array-bytes=100M", "--limit", "compilation-seconds=20"]
         command = [serdes, "serve", "--plugin", f"{plugin}:cpu_device_count=4", "--listen", "127.0.0.1:0", *limits]
@@ -147,8 +166,27 @@ class Run(Checks):
             self.server.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.server.kill()
-        self.check("the server stops by itself", self.server.wait() == 0, self.server.returncode)
+        # What hangs in the plug-in keeps no stop waiting, and is said.
+        expected = 2 if self.hangs else 0
+        self.check("the server stops by itself", self.server.wait() == expected, self.server.returncode)
         return super().end()
+
+
+def listed_options(run, plugin):
+    """None of the flags that the plug-in's LLVM lists passes, and no option of which it has the name does harm."""
+    flags, names = known_to_llvm(plugin), known_to_xla(plugin)
+    run.check("LLVM lists its flags", len(flags) > 1000 and len(names) > 300, (len(flags), len(names)))
+    for flag in flags:
+        for value in (b"", b"1", b"file"):
+            entry = part(1, flag.lstrip("-").encode()) + part(2, value)
+            run.refused(f"{flag}={value} to LLVM", HONEST, options(part(500, entry)), words="xla_backend_extra_options")
+    run.clean("every flag of LLVM")
+    for name in names:
+        for value in (part(1, b"file"), part(1, b"1"), part(2, 1), part(3, -1)):
+            code, words = run.client.compile(HONEST, options(around=named(name, value)))
+            run.check(f"{name} by name", code in (OK, INVALID_ARGUMENT, UNIMPLEMENTED), (code, words))
+    run.lives("every option by name")
+    run.clean("every option by name")
 
 
 def compile_options(run, full):
@@ -179,6 +217,73 @@ def compile_options(run, full):
         run.refused(f"{replicas} x {partitions}", HONEST, options(replicas=replicas, partitions=partitions), words="num_replicas")
     run.lives("options")
     run.clean("options")
+
+
+def with_custom_call(target, interface):
+    """A program that gives two of its arguments to a function by its name."""
+    text = f"""func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{
+        %0 = stablehlo.custom_call @"{target}"(%a, %a) {{api_version = {interface} : i32, has_side_effect = true}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        return %0 : tensor<4xf32> }}"""
+    with ir.Context() as context:
+        stablehlo.register_dialect(context)
+        return stablehlo.serialize_portable_artifact_str(text, STABLEHLO)
+
+
+def custom_calls(run, plugin, full):
+    """Functions that a program names: what the plug-in has under these names is not for clients."""
+    names = ["__onednn$matmul", "__onednn$softmax", "__onednn$layernorm", "__onednn$convolution", "TopK", "SliceToDynamic", "PadToStatic", "xla.sdy.FuncResultSharding",
+             "xla.sdy.ShardingGroup", "abort", "exit", "system", "printf", "memcpy", "malloc", "lapack_spotrf_ffi", "xla_python_cpu_callback", "nobody_has_this"]
+    if full:
+        words = set(re.findall(rb"\0([A-Za-z_][\w.$]{3,60})(?=\0)", pathlib.Path(plugin).read_bytes()))
+        names += sorted(word.decode() for word in words if re.search(rb"onednn|xla_cpu|xla_ffi|_ffi$|callback|custom_?call|TopK|eigen|runtime|sharding", word, re.IGNORECASE))[:3000]
+    for name in names:
+        for interface in (1, 2, 4):
+            run.refused(f"a custom call to {name} by interface {interface}", with_custom_call(name, interface), options(), words=name)
+    code, words = run.client.compile(with_custom_call("", 1), options())
+    run.check("a custom call to nothing is refused", code == INVALID_ARGUMENT, (code, words))
+    foreign = HONEST.replace(b"vhlo\0", b"mhlo\0")
+    run.refused("a program of another dialect", foreign, options(), words="dialect")
+    run.lives("custom calls")
+    run.clean("custom calls")
+
+
+def waiting(run):
+    """A program whose devices wait for one another for ever, in a session of its own: the server is there after XLA's limit."""
+    client = subprocess.Popen([sys.executable, "-c", WAITING, "{}:{}".format(*run.address)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    begun = client.stdout.readline()
+    run.check("devices that do not meet: the program is begun", begun == "begun\n", begun)
+    deadline = time.monotonic() + RENDEZVOUS
+    while time.monotonic() < deadline and run.server.poll() is None:
+        time.sleep(1)
+    run.lives("devices that do not meet")
+    run.check("devices that do not meet: the server lives", run.server.poll() is None, run.server.poll())
+    client.kill()
+    client.communicate()
+
+
+# Of four devices the first one waits for the others.
+WAITING = """
+import os, sys
+os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax._src import xla_bridge
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+from jaxlib import _ifrt_proxy
+options = _ifrt_proxy.ClientConnectionOptions()
+options.connection_timeout_in_seconds = 30
+xla_bridge.register_backend_factory("proxy", lambda: _ifrt_proxy.get_client("grpc://" + sys.argv[1], options), priority=500)
+jax.config.update("jax_platforms", "proxy")
+mesh = Mesh(np.array(jax.devices()), ("i",))
+alone = lambda a: lax.cond(lax.axis_index("i") == 0, lambda a: lax.psum(a, "i"), lambda a: a * 2, a)
+program = jax.jit(jax.shard_map(alone, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False))
+array = jax.device_put(np.arange(16, dtype=np.float32), NamedSharding(mesh, P("i")))
+program = program.lower(array).compile()
+print("begun", flush=True)
+print(np.asarray(program(array)))
+"""
 
 
 def programs(run, full):
@@ -235,7 +340,14 @@ def main():
         begun = time.monotonic()
         try:
             compile_options(run, full)
+            if full:
+                listed_options(run, plugin)
+            custom_calls(run, plugin, full)
             programs(run, full)
+            # The last: of what hangs the plug-in prints lines. It takes its time, whatever the client, so that one is enough.
+            run.hangs = full or jax.__version__.startswith("0.10.")
+            if run.hangs:
+                waiting(run)
         except (ConnectionError, TimeoutError) as error:
             run.check("the server answers", False, repr(error))
         print(f"{package}: {time.monotonic() - begun:.0f} s", flush=True)
