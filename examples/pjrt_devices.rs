@@ -78,7 +78,8 @@ fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>
     Ok(known)
 }
 
-/// The same in three pieces from memory that is mapped where it can be, and back in two.
+/// Number of types that come back unchanged in pieces: three from memory that is mapped where it
+/// can be, and two back.
 fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let mut known = 0;
     for &element_type in ElementType::ALL {

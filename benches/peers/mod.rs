@@ -1,5 +1,6 @@
-//! The same messages for other libraries, as their generators make them from `messages.proto`: in
-//! `generated/`, pb-rs the file `quick.rs`, buffa-codegen the rest. `cargo xtask peers` makes them.
+//! The benchmark's messages for other libraries, as their generators make them from
+//! `messages.proto`: in `generated/`, pb-rs the file `quick.rs`, buffa-codegen the rest. `cargo
+//! xtask peers` makes them.
 
 #[allow(warnings, clippy::all, reason = "generated code")]
 #[rustfmt::skip]

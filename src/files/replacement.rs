@@ -66,8 +66,8 @@ impl Replacement {
         Self::begin(target, place, Links::Followed)
     }
 
-    /// The same for one of several files that belong together by their names: a link is replaced
-    /// where it stands.
+    /// Creates a replacement for one of several files that belong together by their names: a link
+    /// at its place is replaced, not followed.
     pub(crate) fn create_beside(target: &Path) -> Result<Self, Error> {
         let place = TargetPlace::beside(target)?;
         check_kind(&place, target, Links::Replaced)?;

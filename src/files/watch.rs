@@ -56,7 +56,7 @@ impl Watch {
         Self::default()
     }
 
-    /// The same flag, with a listener.
+    /// Sets the listener for progress.
     #[must_use]
     pub fn with_progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = Some(progress);

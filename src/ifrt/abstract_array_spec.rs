@@ -50,15 +50,14 @@ impl AbstractArraySpec {
         Self { dtype, shape, sharding_spec, memory_kind: MemoryKind::unset(), layout: None }
     }
 
-    /// The same array in this kind of memory; an empty name is the default kind.
+    /// Sets the kind of memory; an empty name is the default kind.
     #[must_use]
     pub fn with_memory_kind(mut self, memory_kind: impl Into<MemoryKind>) -> Self {
         self.memory_kind = named(memory_kind.into());
         self
     }
 
-    /// The same array in this layout. Its memory space becomes the default one: a spec does not
-    /// carry it.
+    /// Sets the layout. Its memory space becomes the default one: a spec does not carry it.
     #[must_use]
     pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
         self.layout = Some(super::array_spec::in_default_space(layout.into()));

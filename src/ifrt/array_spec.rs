@@ -61,8 +61,7 @@ impl ArraySpec {
         Self { dtype, shape, sharding: sharding.into(), layout: None }
     }
 
-    /// The same array in this layout. Its memory space becomes the default one: an array spec does
-    /// not carry it.
+    /// Sets the layout. Its memory space becomes the default one: an array spec does not carry it.
     #[must_use]
     pub fn with_layout(mut self, layout: impl Into<PjRtLayout>) -> Self {
         self.layout = Some(in_default_space(layout.into()));

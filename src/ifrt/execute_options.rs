@@ -29,14 +29,14 @@ impl ExecuteOptions {
         Self::default()
     }
 
-    /// The same with the number that tells launches of the same multi-host job apart.
+    /// Sets the number that tells launches of the same multi-host job apart.
     #[must_use]
     pub fn with_launch_id(mut self, launch_id: i32) -> Self {
         self.launch_id = launch_id;
         self
     }
 
-    /// The same with inputs that must stay usable afterwards, by their positions.
+    /// Sets the inputs that must stay usable afterwards, by their positions.
     #[must_use]
     pub fn with_non_donatable_input_indices(
         mut self,
@@ -46,21 +46,21 @@ impl ExecuteOptions {
         self
     }
 
-    /// The same, asking for the status of the run or not.
+    /// With `true`, requests the status of the execution.
     #[must_use]
     pub fn with_fill_status(mut self, fill_status: bool) -> Self {
         self.fill_status = fill_status;
         self
     }
 
-    /// The same on this stream of executions.
+    /// Sets the stream of executions.
     #[must_use]
     pub fn with_execution_stream_id(mut self, execution_stream_id: i64) -> Self {
         self.execution_stream_id = execution_stream_id;
         self
     }
 
-    /// The same with options that only the runtime understands.
+    /// Sets options that only the runtime understands.
     #[must_use]
     pub fn with_custom_options(mut self, custom_options: AttributeMap) -> Self {
         self.custom_options = Some(custom_options);

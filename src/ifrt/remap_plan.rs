@@ -73,7 +73,7 @@ impl RemapPlan {
         }
     }
 
-    /// The same plan, in which shards of an input become shards of an output.
+    /// Adds a mapping: shards of an input that become shards of an output.
     ///
     /// # Errors
     /// [`IfrtError::CountMismatch`] if there are not as many intervals on both sides.
@@ -88,7 +88,7 @@ impl RemapPlan {
         Ok(self)
     }
 
-    /// The same plan, in which an output takes its shards from these devices of these inputs.
+    /// Adds the devices of inputs whose shards an output takes.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if the plan says already what the output takes.

@@ -17,7 +17,7 @@ fn trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Strin
     text
 }
 
-/// The same for what is kept as a message, at several versions.
+/// Asserts that a value comes back that is serialized as a message, at several versions.
 fn trip_at<T>(value: &T)
 where
     T: Serialize + DeserializeOwned + ToProto + PartialEq + Debug,

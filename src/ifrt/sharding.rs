@@ -82,7 +82,7 @@ impl Sharding {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
 
-    /// The same, in at most `limit` bytes of memory.
+    /// Computes [`index_domains`](Self::index_domains) in at most `limit` bytes of memory.
     ///
     /// ```
     /// use serdes::ifrt::{DeviceId, DeviceList, HloSharding, IfrtError, MemoryKind, Shape, Sharding};
@@ -120,7 +120,7 @@ impl Sharding {
         self.disassemble_within(shape, DEFAULT_ANSWER_BYTES)
     }
 
-    /// The same, in at most `limit` bytes of memory.
+    /// Computes [`disassemble`](Self::disassemble) in at most `limit` bytes of memory.
     ///
     /// # Errors
     /// As [`disassemble`](Self::disassemble).
@@ -142,7 +142,7 @@ impl Sharding {
             .collect())
     }
 
-    /// The same sharding on other devices, in another kind of memory.
+    /// Moves the sharding to other devices, or to another kind of memory.
     ///
     /// # Errors
     /// [`IfrtError::CountMismatch`] if `devices` is not as long as the list that it replaces.

@@ -62,7 +62,7 @@ impl ShardingParam {
         Ok(param)
     }
 
-    /// The same with axes along which partial results are not yet summed up.
+    /// Sets the axes along which partial results are not yet summed up.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -65,8 +65,8 @@ impl Storage {
         Self { remote: Some(Remote::default()) }
     }
 
-    /// The same, where the waits for a store end when the work is stopped. What was seen of
-    /// buckets is forgotten.
+    /// Sets the watch: waits for a store end when the work is cancelled. The listings of buckets
+    /// are dropped.
     #[must_use]
     pub fn with_watch(self, watch: &Watch) -> Self {
         #[cfg(feature = "addresses")]
@@ -77,8 +77,8 @@ impl Storage {
         self
     }
 
-    /// The same, with this client for the bucket at an address (`s3://bucket`), in place of one
-    /// that the environment describes.
+    /// Sets the client for the bucket at an address (`s3://bucket`), in place of one that the
+    /// environment describes.
     ///
     /// ```
     /// use std::{path::Path, sync::Arc};

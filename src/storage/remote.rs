@@ -43,12 +43,12 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// The same, with nothing that was seen, for work that this watch stops.
+    /// Clients without listings, for work that this watch cancels.
     pub(super) fn watched(&self, watch: Watch) -> Self {
         Self { watch, given: self.given.clone(), open: Arc::default() }
     }
 
-    /// The same with this client for a bucket.
+    /// Sets the client for a bucket.
     pub(super) fn given(
         mut self,
         scheme: Scheme,

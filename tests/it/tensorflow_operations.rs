@@ -252,7 +252,7 @@ fn registries() -> &'static [Registry] {
 /// Outcome of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// The same, for the same reason.
+    /// Both give the same answer, for the same reason.
     Same,
     /// TensorFlow's reason is one of [`OUTSIDE`], or it ends the process.
     Outside,

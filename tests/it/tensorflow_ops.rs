@@ -128,7 +128,7 @@ fn the_json_form_of_an_operation_comes_back() {
     }
 }
 
-/// The same with floats of 32 bits as short as they can be: the releases' were written out as
+/// The JSON with floats of 32 bits as short as they can be: the releases' were written out as
 /// floats of 64.
 fn shortened(json: &Json) -> Json {
     match json {

@@ -43,14 +43,14 @@ impl Failure {
         Self { kind: FailureKind::Failed, error: error.into(), hints: Vec::new() }
     }
 
-    /// The same with something that may help: the name of an option, another command.
+    /// Adds a hint: the name of an option, another command.
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
         self.hints.push(hint.to_string());
         self
     }
 
-    /// The same of one of several things, which is named.
+    /// Names the thing, one of several, that the failure is about.
     #[must_use]
     pub(crate) fn about(mut self, thing: impl fmt::Display) -> Self {
         self.error = format!("{thing}: {}", self.error).into();

@@ -1,4 +1,4 @@
-//! The same devices as a PJRT plug-in, for arrays and copies: they compile no programs.
+//! The host's memory as a PJRT plug-in, for arrays and copies: its devices compile no programs.
 //!
 //! Each device has three memories, as those of a machine with an accelerator: `device`,
 //! `pinned_host` and `unpinned_host`. All of them are memory of the process; the first is of the
@@ -127,7 +127,7 @@ impl Client for HostClient {
         Ok(self.pools.iter().map(|pool| HostPjrtDevice(Arc::clone(pool))).collect())
     }
 
-    /// Devices reach all memory of the process: it is only noted.
+    /// No-op apart from bookkeeping: devices reach all memory of the process.
     fn map_host_memory(&self, memory: &HostTarget) -> Result<()> {
         let start = memory.as_ptr().addr();
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);

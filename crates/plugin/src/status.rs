@@ -70,7 +70,7 @@ impl Status {
         &self.message
     }
 
-    /// The same failure, with a sentence about where it was met in front of its own.
+    /// Adds a sentence in front of the failure's own: the context in which it was met.
     #[must_use]
     pub fn context(self, context: impl fmt::Display) -> Self {
         Self { code: self.code, message: format!("{context}: {}", self.message) }

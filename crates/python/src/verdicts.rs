@@ -37,7 +37,7 @@ pub(crate) struct Asked {
     strict: bool,
 }
 
-/// The same, understood.
+/// Options of a check, parsed.
 #[derive(Clone)]
 struct Question {
     consumers: Vec<Consumer>,

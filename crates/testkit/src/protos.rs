@@ -106,8 +106,8 @@ fn list_map_entries(message: &mut DescriptorProto, path: &[i32]) -> Vec<Vec<i32>
     found
 }
 
-/// The same for a file. The generator looks the comments of each message up, which the entries of a
-/// map do not have.
+/// Turns the maps of a file into lists. The generator looks up the comments of each message, which
+/// the entries of a map do not have.
 fn list_maps(file: &mut FileDescriptorProto) {
     let messages = (0..).zip(&mut file.message_type);
     let paths = messages.flat_map(|(index, message)| list_map_entries(message, &[4, index]));

@@ -52,7 +52,8 @@ impl<'a, D> ShardTarget<'a, D> {
         Self { device, on, domain: None }
     }
 
-    /// The same, for shardings that do not say which device holds which part.
+    /// Sets the shard's part of the array, for shardings that do not say which device holds which
+    /// part.
     #[must_use]
     pub fn at(mut self, domain: IndexDomain) -> Self {
         self.domain = Some(domain);

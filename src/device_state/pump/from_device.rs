@@ -41,7 +41,7 @@ impl<'a, M: Memory> FromDevice<'a, M> {
         Self { name, memory, streams, pool, position: 0, requested: 0, under_way }
     }
 
-    /// The same, cut where a file wants it whose byte `position` is the first.
+    /// Sets the position of the first byte in the file, which decides the cuts between buffers.
     pub(crate) fn at(self, position: u64) -> Self {
         Self { position, ..self }
     }

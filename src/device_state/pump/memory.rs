@@ -71,7 +71,7 @@ impl Contents {
 pub trait Memory: Sized + Sync {
     /// Device that holds the memory.
     type Device: Clone + Send + Sync + 'static;
-    /// The same memory, while its bytes come.
+    /// Memory whose bytes are still arriving.
     type Incoming: Incoming<Self>;
     /// Stream that orders copies.
     type Stream;

@@ -40,7 +40,8 @@ impl<'a, M: ?Sized> Shard<'a, M> {
         Self { device, memory, domain: None }
     }
 
-    /// The same, for shardings that do not say which device holds which part.
+    /// Sets the shard's part of the array, for shardings that do not say which device holds which
+    /// part.
     #[must_use]
     pub fn at(mut self, domain: IndexDomain) -> Self {
         self.domain = Some(domain);

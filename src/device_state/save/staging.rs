@@ -23,8 +23,9 @@ use crate::{
 /// the system's copy of them fit into the cache of a core together, so that the second of both
 /// finds what the first brought there.
 const SUMMED_BYTES: u64 = 512 << 10;
-/// The same, of which a second core sums all while this one writes it: the caches that cores share
-/// hold it until it is written, and a start of a thread is nothing beside it.
+/// Bytes at a time where a second core computes their checksums while this one writes them: the
+/// caches that cores share hold them until they are written, and starting a thread costs little in
+/// comparison.
 const SHARED_BYTES: usize = 16 << 20;
 /// For less the start of a thread takes more time than it gives.
 const SHARED_FROM: usize = 4 << 20;

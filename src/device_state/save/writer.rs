@@ -283,7 +283,8 @@ impl Writer {
         self.put_footer(piece.number, &piece.sums.finish())
     }
 
-    /// The same, if the checksums of the data are these.
+    /// Writes everything of a piece that comes behind its data, if the checksums of the data are
+    /// these.
     pub(super) fn end_piece_of(
         &mut self,
         array: &OpenArray<'_>,

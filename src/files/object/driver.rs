@@ -40,7 +40,7 @@ impl Driver {
         self.start_io(async move { request.await.map_err(system_error) })
     }
 
-    /// The same of any request.
+    /// Starts a request whose errors are I/O errors; its outcome comes out of the channel.
     pub(crate) fn start_io<T: Send + 'static>(
         &self,
         request: impl Future<Output = io::Result<T>> + Send + 'static,

@@ -78,8 +78,8 @@ impl Held {
         Self(Mutex::new(State { expected: Said::of(meta), is_confirmed: false }))
     }
 
-    /// The same, where a list said it: of the time of the last change it may say something else
-    /// than the object itself.
+    /// The object as a list described it: the time of its last change may differ from that in an
+    /// answer about the object itself.
     #[cfg(feature = "addresses")]
     pub(super) fn listed(meta: &ObjectMeta) -> Self {
         let expected = Said { modified: None, ..Said::of(meta) };

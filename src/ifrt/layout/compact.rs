@@ -73,7 +73,7 @@ impl CompactLayout {
         i64::try_from(bytes).map(Some).map_err(|_| overflow)
     }
 
-    /// The same order as a layout of XLA, without tiles.
+    /// Layout of XLA with the same order of dimensions, without tiles.
     pub fn to_xla_layout(&self) -> xla::Layout {
         let minor_to_major =
             self.major_to_minor.iter().rev().map(|dimension| i64::from(*dimension));

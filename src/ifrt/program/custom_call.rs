@@ -51,14 +51,14 @@ impl CustomCallProgram {
         }
     }
 
-    /// The same program with these inputs.
+    /// Sets the inputs.
     #[must_use]
     pub fn with_inputs(mut self, specs: impl Into<Vec<ArraySpec>>) -> Self {
         self.input_specs = specs.into();
         self
     }
 
-    /// The same program with these outputs.
+    /// Sets the outputs.
     #[must_use]
     pub fn with_outputs(mut self, specs: impl Into<Vec<ArraySpec>>) -> Self {
         self.output_specs = specs.into();

@@ -85,14 +85,14 @@ impl XlaExecutableMetadata {
         }
     }
 
-    /// The same metadata for another runtime.
+    /// Sets the name of the runtime.
     #[must_use]
     pub fn with_runtime_name(mut self, name: impl Into<String>) -> Self {
         self.runtime_name = name.into();
         self
     }
 
-    /// The same metadata with these outputs.
+    /// Sets the outputs.
     ///
     /// # Errors
     /// [`EncodeError::InvalidValue`] if some of the outputs have a sharding and others none.
@@ -107,28 +107,28 @@ impl XlaExecutableMetadata {
         }
     }
 
-    /// The same metadata with these parameters.
+    /// Sets the parameters.
     #[must_use]
     pub fn with_parameters(mut self, parameters: impl Into<Vec<ParameterSpec>>) -> Self {
         self.parameters = parameters.into();
         self
     }
 
-    /// The same metadata of an executable that runs on any device, or of one that does not.
+    /// With `true`, declares that the executable runs on any device.
     #[must_use]
     pub fn with_portable(mut self, portable: bool) -> Self {
         self.portable = portable;
         self
     }
 
-    /// The same metadata with the platform and the runtime interface that the executable needs.
+    /// Sets the platform and the runtime interface that the executable needs.
     #[must_use]
     pub fn with_executable_version(mut self, version: XlaExecutableVersion) -> Self {
         self.executable_version = Some(version);
         self
     }
 
-    /// The same metadata with bundles of outputs, each of as many outputs as the next number says.
+    /// Sets the bundles of outputs: the number of outputs in each.
     #[must_use]
     pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
         self.outputs_bundle_slice_sizes = sizes.into();

@@ -60,7 +60,7 @@ impl XlaExecutableVersion {
         Self { platform_id, runtime_abi_version: None }
     }
 
-    /// The same executable with the version that it needs.
+    /// Sets the version of the runtime interface that the executable needs.
     #[must_use]
     pub fn with_runtime_abi_version(mut self, version: impl RuntimeAbiVersion + 'static) -> Self {
         self.runtime_abi_version = Some(Arc::new(version));

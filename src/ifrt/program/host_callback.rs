@@ -47,14 +47,14 @@ impl XlaHostCallback {
         Self { operands: operands.into(), results: results.into(), ..Self::default() }
     }
 
-    /// The same callback with the function in the form that its runtime understands.
+    /// Sets the function, in the form that its runtime understands.
     #[must_use]
     pub fn with_callback(mut self, callback: Any) -> Self {
         self.callback = Some(callback);
         self
     }
 
-    /// The same callback, its data in row-major order whatever the layout on the device.
+    /// With `true`, the data is in row-major order, whatever the layout on the device.
     #[must_use]
     pub fn with_major_to_minor_data_layout(mut self, row_major: bool) -> Self {
         self.use_major_to_minor_data_layout = row_major;

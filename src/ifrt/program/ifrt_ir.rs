@@ -53,14 +53,14 @@ impl IfrtIrProgram {
         Self { program: program.into(), ..Self::default() }
     }
 
-    /// The same program, its module written at this version of IFRT IR.
+    /// Sets the version of IFRT IR that the module is written at.
     #[must_use]
     pub fn with_ifrt_version(mut self, version: impl Into<String>) -> Self {
         self.ifrt_version = Some(version.into());
         self
     }
 
-    /// The same program with these parts.
+    /// Sets the parts.
     #[must_use]
     pub fn with_atom_programs(mut self, programs: impl Into<Vec<IfrtIrAtomProgram>>) -> Self {
         self.atom_programs = programs.into();
@@ -161,7 +161,7 @@ macro_rules! optional_fields {
             self.proto.$field.$get()
         }
 
-        /// The same options with this value.
+        /// Sets this option.
         #[must_use]
         pub fn $with(mut self, value: impl Into<$type>) -> Self {
             self.proto.$field = Some(value.into());
@@ -178,14 +178,14 @@ impl IfrtIrCompileOptions {
         Self { overrides: BTreeMap::new(), proto }
     }
 
-    /// The same options with other options for one part, as an `xla.CompileOptionsProto`.
+    /// Sets other options for one part, as an `xla.CompileOptionsProto`.
     #[must_use]
     pub fn with_override(mut self, part: impl Into<String>, options: OpaqueMessage) -> Self {
         self.overrides.insert(part.into(), options);
         self
     }
 
-    /// The same options; if set, the memory of all parts is reserved before the program runs.
+    /// With `true`, the memory of all parts is reserved before the program runs.
     #[must_use]
     pub fn with_strict_memory_reservation(mut self, strict: bool) -> Self {
         self.proto.strict_memory_reservation = strict;

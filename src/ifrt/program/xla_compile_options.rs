@@ -53,8 +53,7 @@ impl XlaCompileOptions {
         self
     }
 
-    /// The same options with callbacks that are loaded in this process. Such options cannot be
-    /// serialized.
+    /// Sets callbacks that are loaded in this process. Such options cannot be serialized.
     #[must_use]
     pub fn with_loaded_host_callbacks(
         mut self,

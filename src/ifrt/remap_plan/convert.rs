@@ -202,8 +202,8 @@ impl RemapPlan {
         Ok(())
     }
 
-    /// The same plan as mappings alone: those it was made with, or those that its input devices
-    /// give, in the order of the input's shards and as few as possible with steps of 1.
+    /// Converts the plan into mappings alone: those it was made with, or those that its input
+    /// devices give, in the order of the input's shards and as few as possible with steps of 1.
     ///
     /// # Errors
     /// [`IfrtError`] if an array is not there, or a device has no shard in the input or in the
@@ -213,7 +213,7 @@ impl RemapPlan {
         Ok(Self { mappings, input_devices: BTreeMap::new(), ..self.clone() })
     }
 
-    /// The same plan as input devices alone.
+    /// Converts the plan into input devices alone.
     ///
     /// # Errors
     /// As [`input_devices`](Self::input_devices).

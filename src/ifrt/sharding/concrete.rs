@@ -200,7 +200,7 @@ impl ConcreteSharding {
         }
     }
 
-    /// The same sharding with the part of the array that each shard is.
+    /// Sets the part of the array that each shard is.
     ///
     /// No version carries them: such a sharding cannot be serialized.
     ///
@@ -212,7 +212,7 @@ impl ConcreteSharding {
         Ok(self)
     }
 
-    /// The same sharding without index domains, which can be serialized.
+    /// Removes the index domains, so that the sharding can be serialized.
     #[must_use]
     pub fn without_index_domains(mut self) -> Self {
         self.index_domains = None;

@@ -34,7 +34,7 @@ impl SingleDeviceSharding {
         Self { devices: device.into(), memory_kind: MemoryKind::unset() }
     }
 
-    /// The same device with this kind of memory.
+    /// Sets the kind of memory.
     #[must_use]
     pub fn with_memory_kind(mut self, memory_kind: impl Into<MemoryKind>) -> Self {
         self.memory_kind = memory_kind.into();

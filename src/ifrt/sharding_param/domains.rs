@@ -76,8 +76,8 @@ impl ShardingParam {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
 
-    /// The same, in at most `limit` bytes of memory. A mesh of any size can be asked about single
-    /// devices: [`index_domain_of`](Self::index_domain_of).
+    /// Computes [`index_domains`](Self::index_domains) in at most `limit` bytes of memory. For
+    /// single devices of a mesh of any size there is [`index_domain_of`](Self::index_domain_of).
     ///
     /// # Errors
     /// As [`index_domains`](Self::index_domains).

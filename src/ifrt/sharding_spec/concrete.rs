@@ -34,7 +34,7 @@ impl ConcreteShardingSpec {
         Self { shapes, index_domains: None }
     }
 
-    /// The same spec with the part of the array that each shard is.
+    /// Sets the part of the array that each shard is.
     ///
     /// No version carries them: such a spec cannot be serialized.
     ///
@@ -46,7 +46,7 @@ impl ConcreteShardingSpec {
         Ok(self)
     }
 
-    /// The same spec without index domains, which can be serialized.
+    /// Removes the index domains, so that the spec can be serialized.
     #[must_use]
     pub fn without_index_domains(mut self) -> Self {
         self.index_domains = None;

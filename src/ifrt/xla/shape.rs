@@ -53,15 +53,14 @@ impl Shape {
         Self { element_type: PrimitiveType::BUFFER, tuple_shapes: vec![content], ..Self::default() }
     }
 
-    /// The same shape with a layout.
+    /// Sets the layout.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// The same shape with other dynamic dimensions: the sizes are then bounds. Missing flags mean
-    /// static.
+    /// Sets the dynamic dimensions: their sizes are then bounds. Missing flags mean static.
     #[must_use]
     pub fn with_dynamic_dimensions(mut self, is_dynamic: impl Into<Vec<bool>>) -> Self {
         self.is_dynamic_dimension = is_dynamic.into();
@@ -227,21 +226,21 @@ impl Layout {
         Self { minor_to_major: (0..i64::from(rank)).rev().collect(), ..Self::default() }
     }
 
-    /// The same layout with these tiles, the outermost first.
+    /// Sets the tiles, the outermost first.
     #[must_use]
     pub fn with_tiles(mut self, tiles: impl Into<Vec<Tile>>) -> Self {
         self.tiles = tiles.into();
         self
     }
 
-    /// The same layout with elements of `bits` bits; 0 for the size that the type has.
+    /// Sets the size of an element in bits; 0 for the size that the type has.
     #[must_use]
     pub fn with_element_size_in_bits(mut self, bits: i64) -> Self {
         self.element_size_in_bits = bits;
         self
     }
 
-    /// The same layout in another memory space; 0 is the default.
+    /// Sets the memory space; 0 is the default.
     #[must_use]
     pub fn with_memory_space(mut self, memory_space: i64) -> Self {
         self.memory_space = memory_space;

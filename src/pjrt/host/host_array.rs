@@ -22,8 +22,8 @@ impl<'a> HostArray<'a> {
         Self { element_type, dims, byte_strides: &[] }
     }
 
-    /// The same with strides: how many bytes lie between neighbours of each dimension; 0 repeats
-    /// one element.
+    /// Sets the strides: the distance in bytes between neighbours of each dimension; 0 repeats one
+    /// element.
     #[must_use]
     pub fn with_byte_strides(mut self, byte_strides: &'a [i64]) -> Self {
         self.byte_strides = byte_strides;

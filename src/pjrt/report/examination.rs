@@ -76,8 +76,7 @@ impl Examination {
         Ok(())
     }
 
-    /// The report as it is in the end, where the client did not come back: `why` says for how long
-    /// it was waited.
+    /// Final report after the examination timed out or its process ended; `why` says which.
     #[must_use]
     pub fn given_up(report: &PluginReport, why: impl ToString) -> PluginReport {
         let mut report = report.clone();

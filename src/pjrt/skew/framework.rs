@@ -25,7 +25,7 @@ impl Framework {
         Self { name: name.into(), minor, gate, stablehlo: None }
     }
 
-    /// The same framework with another gate.
+    /// Sets the framework's check of the plug-in's version.
     #[must_use]
     pub fn with_gate(mut self, gate: Gate) -> Self {
         self.gate = gate;

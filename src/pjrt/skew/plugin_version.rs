@@ -31,24 +31,23 @@ impl PluginVersion {
         Self { minor, size_rule: SizeRule::AtLeast, absent: Vec::new(), stablehlo: None }
     }
 
-    /// The same, with the rule by which it judges sizes.
+    /// Sets the rule by which the plug-in checks sizes.
     #[must_use]
     pub fn with_size_rule(mut self, rule: SizeRule) -> Self {
         self.size_rule = rule;
         self
     }
 
-    /// The same, without some functions (`PJRT_Plugin_Attributes`) that its minor should have: they
-    /// are NULL, or answer that they are not implemented.
+    /// Marks functions as missing (`PJRT_Plugin_Attributes`) that its minor should have: they are
+    /// NULL, or answer that they are not implemented.
     #[must_use]
     pub fn without(mut self, functions: impl IntoIterator<Item: Into<String>>) -> Self {
         self.absent.extend(functions.into_iter().map(Into::into));
         self
     }
 
-    /// The same, with the oldest version of StableHLO that it reads and the newest one, as its
-    /// attributes `stablehlo_minimum_version` and `stablehlo_current_version` say: major, minor,
-    /// patch.
+    /// Sets the oldest version of StableHLO that it reads and the newest one, as in its attributes
+    /// `stablehlo_minimum_version` and `stablehlo_current_version`: major, minor, patch.
     #[must_use]
     pub fn with_stablehlo(mut self, minimum: [u32; 3], current: [u32; 3]) -> Self {
         self.stablehlo = Some([minimum, current]);

@@ -187,7 +187,7 @@ impl Connection {
         })
     }
 
-    /// The same, to a server that does nothing else.
+    /// Sets the features beyond the protocol that the connection uses.
     #[cfg(test)]
     pub(super) fn with_extras(self, extras: Extras) -> Self {
         let mut own = self;

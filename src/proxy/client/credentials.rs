@@ -24,7 +24,7 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// The same for a call that needs no token.
+    /// Credentials without the token, for a call that needs none.
     pub(super) fn without_token(&self) -> Self {
         Self { token: None, certificate: self.certificate.clone() }
     }

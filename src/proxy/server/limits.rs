@@ -36,7 +36,7 @@ pub struct Limits {
     pub connection_sessions: usize,
     /// Calls that ask whether the server is well, and those that wait to hear of a change.
     pub health_calls: usize,
-    /// The same of a peer.
+    /// Health calls of a peer.
     pub peer_health_calls: usize,
     /// Array handles of all sessions.
     pub handles: usize,
@@ -57,36 +57,37 @@ pub struct Limits {
     /// Bytes of host buffers and large requests of all sessions, in each direction. By default an
     /// eighth of the memory that the machine has left.
     pub total_host_bytes: u64,
-    /// The same of a peer. By default half of that.
+    /// Bytes of host buffers and large requests of a peer, in each direction. By default half of
+    /// the total.
     pub peer_host_bytes: u64,
-    /// The same of a session.
+    /// Bytes of host buffers and large requests of a session, in each direction.
     pub session_host_bytes: u64,
     /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the
     /// devices have, and no more than half of the memory that the machine has left where that is
     /// theirs.
     pub total_array_bytes: u64,
-    /// The same of a peer. By default all but a sixteenth where they are a GiB or more, and all
-    /// where they are less.
+    /// Bytes of a peer's arrays on devices and in pinned memory. By default 15/16 of the total if
+    /// that is at least a GiB, else the total.
     pub peer_array_bytes: u64,
     /// Bytes of a session's arrays on devices and in pinned memory.
     pub session_array_bytes: u64,
     /// Bytes of all arrays in pinned memory, which is the host's. By default an eighth of the
     /// memory that the machine has left.
     pub total_pinned_bytes: u64,
-    /// The same of a peer. By default half of that.
+    /// Bytes of a peer's arrays in pinned memory. By default half of the total.
     pub peer_pinned_bytes: u64,
     /// Programs of all sessions that are loaded or being compiled.
     pub programs: usize,
-    /// The same of a peer.
+    /// Loaded programs of a peer.
     pub peer_programs: usize,
-    /// The same of a session.
+    /// Loaded programs of a session.
     pub programs_per_session: usize,
     /// Executions of all sessions that a plug-in has begun and not ended. One that finds no room
     /// waits for it.
     pub executions: usize,
-    /// The same of a peer.
+    /// Executions of a peer.
     pub peer_executions: usize,
-    /// The same of a session.
+    /// Executions of a session.
     pub executions_per_session: usize,
     /// Longest compilation that a client waits for. A compiler in a process of its own
     /// ([`ServerBuilder::trial_compiler`](super::ServerBuilder::trial_compiler)) is stopped then;

@@ -9,7 +9,8 @@ use crate::stream_executor::{
 };
 
 impl Device {
-    /// The same device, whose allocations are calls of the plug-in whatever the platform asks for.
+    /// Handle to the device whose allocations are calls of the plug-in, even if the platform asks
+    /// for the host's allocator.
     pub(super) fn directly(&self) -> Self {
         Self { strategy: Strategy::Plugin, ..self.clone() }
     }

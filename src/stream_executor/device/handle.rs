@@ -107,8 +107,8 @@ pub(crate) enum Strategy {
     Plugin,
     /// The host's best-fit allocator, because the platform asks for it.
     BestFit(BfcAllocator),
-    /// The same, looked up: the allocator and its memory reach their device by this, and would keep
-    /// themselves alive by a handle.
+    /// The best-fit allocator as its own parts see it, looked up: the allocator and its memory
+    /// reach their device by this, and would keep themselves alive by a handle.
     InsideBestFit,
 }
 

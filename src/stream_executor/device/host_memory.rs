@@ -222,8 +222,8 @@ impl UnifiedMemory {
         Ok(Self { memory })
     }
 
-    /// The same memory as host memory, which copies of streams take and give back. It goes back to
-    /// the plug-in as what it was.
+    /// Converts it into host memory, which copies of streams take and give back. It is returned to
+    /// the plug-in as unified memory.
     #[must_use]
     pub fn into_host_memory(self) -> HostMemory {
         self.memory

@@ -81,7 +81,7 @@ impl Timer {
         unsafe { self.inner.device.calls().nanoseconds(self.inner.handle) }
     }
 
-    /// The same in whole microseconds.
+    /// The time between its start and its stop, in whole microseconds.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

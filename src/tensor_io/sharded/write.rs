@@ -35,7 +35,7 @@ impl ShardedTarget {
         Self { path: path.to_owned(), shard_bytes, durability, is_taken: false }
     }
 
-    /// The same where the plain names are taken at the place to which the files are brought.
+    /// Sets if the plain names are taken at the place to which the files are brought.
     pub(in super::super) fn taken(self, is_taken: bool) -> Self {
         Self { is_taken, ..self }
     }

@@ -19,7 +19,7 @@ pub(crate) fn say(left_out: &[Refused], terminal: &mut Terminal) {
     }
 }
 
-/// The same for programs: each with its name and why.
+/// JSON object with the name of each value that was not kept, and the reason.
 pub(crate) fn object(left_out: &[Refused]) -> Value {
     left_out.iter().map(|one| json!({ "name": one.name, "reason": one.reason })).collect()
 }

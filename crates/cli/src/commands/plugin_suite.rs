@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Resul
     }
 }
 
-/// Tries all behaviours: those behind one that ended its process in the next process.
+/// Runs all behaviours; after one that ends its process, continues in a new one.
 fn supervise(
     names: &[&str],
     arguments: &PluginArguments,

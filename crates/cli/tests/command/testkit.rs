@@ -111,7 +111,7 @@ pub(crate) fn stub_in(folder: &Path, habits: &str) -> PathBuf {
     library
 }
 
-/// The same in a folder of its own.
+/// The stub plug-in with these fault switches in a folder of its own.
 #[cfg(target_os = "linux")]
 pub(crate) fn stub(habits: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

@@ -70,7 +70,7 @@ pub(super) struct OpenMemory<P: Plugin> {
     /// Its place among the client's memories, and so its number.
     pub(super) index: usize,
     pub(super) kind: String,
-    /// The same number for memories of one kind.
+    /// Number of the memory's kind, equal for memories of one kind.
     pub(super) kind_id: i32,
     /// Text for people.
     pub(super) text: String,

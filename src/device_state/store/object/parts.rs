@@ -144,7 +144,7 @@ impl ObjectParts {
         Box::new(UploadCommit { upload, place })
     }
 
-    /// The same, called so in messages.
+    /// Sets the name of the state in messages.
     #[cfg(feature = "addresses")]
     pub(crate) fn called(mut self, place: PathBuf) -> Self {
         self.place = place;

@@ -61,13 +61,12 @@ impl CompileOptions {
         }))
     }
 
-    /// The same with the numbers of the devices, partition by partition for each replica, in place
-    /// of those that the client chooses. They are wrong for other options than [`Self::new`]'s,
-    /// which stay as they are.
+    /// Sets the numbers of the devices, partition by partition for each replica, in place of those
+    /// that the client chooses. Only options of [`Self::new`] take them.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for another number of devices than there are replicas and
-    /// partitions.
+    /// [`PjrtError::InvalidArgument`] for options of another constructor, or another number of
+    /// devices than there are replicas and partitions.
     pub fn with_devices(mut self, devices: Vec<i32>) -> Result<Self, PjrtError> {
         let Form::Made(made) = &mut self.0 else {
             return Err(refuse("the devices of compile options", "those of a message", "none"));

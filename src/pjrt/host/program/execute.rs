@@ -47,21 +47,21 @@ impl ExecuteOptions {
         Self::default()
     }
 
-    /// The same with a number that says which runs in several processes belong together.
+    /// Sets the number that tells which runs in several processes belong together.
     #[must_use]
     pub fn with_launch_id(mut self, launch_id: i32) -> Self {
         self.launch_id = launch_id;
         self
     }
 
-    /// The same on that device, for a portable program.
+    /// Sets the device of the run, for a portable program.
     #[must_use]
     pub fn with_device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self
     }
 
-    /// The same with what is called when the program sends to the host, or receives from it.
+    /// Sets the handlers of the program's transfers to and from the host.
     #[must_use]
     pub fn with_host_transfers(mut self, transfers: HostTransfers) -> Self {
         self.host_transfers = transfers;

@@ -67,8 +67,8 @@ impl HostTransfers {
         Self::default()
     }
 
-    /// The same with what gets each piece that a program sends on that channel. Words that it
-    /// answers are those of the error with which the run fails.
+    /// Adds a handler that receives each piece that a program sends on that channel. A message that
+    /// it returns is that of the error with which the run fails.
     #[must_use]
     pub fn with_send(
         mut self,
@@ -79,7 +79,7 @@ impl HostTransfers {
         self
     }
 
-    /// The same with what fills each stream that a program receives on that channel.
+    /// Adds a handler that fills each stream that a program receives on that channel.
     #[must_use]
     pub fn with_receive(
         mut self,

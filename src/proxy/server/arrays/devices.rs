@@ -144,7 +144,7 @@ impl Devices {
         })
     }
 
-    /// The same, called by that name of a platform, if there is one.
+    /// Sets the platform name that clients see, if one is given.
     pub(crate) fn on_platform(self, name: Option<String>) -> Self {
         match name {
             Some(platform) => Self { platform, ..self },

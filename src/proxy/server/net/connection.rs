@@ -63,8 +63,8 @@ impl Connection {
         self.busy(true)
     }
 
-    /// The same for a call that anybody may make: it does not put off the end of a connection that
-    /// has no other.
+    /// Counts a call that needs no credentials: it does not extend the life of a connection without
+    /// other calls.
     pub(crate) fn begin_unnamed(self: &Arc<Self>) -> Busy {
         self.busy(false)
     }

@@ -47,7 +47,7 @@ const HOST_MEMORY_SPACE: i64 = 5;
 pub(crate) struct Source {
     artifact: Bytes,
     options: CompileOptions,
-    /// The same, serialized.
+    /// The options, serialized.
     option_bytes: Vec<u8>,
     callbacks: Arc<HostCallbacks>,
 }

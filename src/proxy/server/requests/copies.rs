@@ -165,7 +165,7 @@ impl Rearrange for CopyArraysRequest {
     }
 }
 
-/// The same bytes as another type and shape.
+/// Arrays of the same bytes, with another type and shape.
 impl Rearrange for BitcastArraysRequest {
     handles!(array_handles[], result_handles[] => BitcastArraysResponse);
 
@@ -225,7 +225,7 @@ fn single(devices: &Devices, array: &Array, shard: Shard) -> Array {
     Array { spec, shards: vec![shard] }
 }
 
-/// The same type and shape with another sharding.
+/// Spec with the same type and shape, and another sharding.
 fn respec(spec: &ArraySpec, sharding: Sharding) -> ArraySpec {
     let new = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
     match spec.layout() {

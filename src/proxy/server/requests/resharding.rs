@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// The same arrays cut in another way, on any devices.
+/// Arrays with the same elements in other shards, on any devices.
 impl Rearrange for ReshardArraysRequest {
     handles!(array_handles[], result_handles[] => ReshardArraysResponse);
 
