@@ -61,7 +61,7 @@
 //!
 //! A crate declares lines of versions in its own `versions.toml`, and [`lines!`] makes types of them: see `examples/downstream`.
 //!
-//! # Rooms
+//! # Modules
 //!
 //! A room uses only those above it, and none points back: [`version`], [`files`], [`stablehlo`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
 //! [`stream_executor`]; [`pjrt`]; [`device_state`]; [`artifact`]; [`storage`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
