@@ -45,13 +45,13 @@ impl Ranges {
         Self { protocol: VersionRange::supported(), serdes: VersionRange::supported() }
     }
 
-    /// The same with another range of the protocol.
+    /// Sets the range of the protocol's versions.
     #[must_use]
     pub const fn with_protocol(self, protocol: VersionRange<ProxyProtocol>) -> Self {
         Self { protocol, ..self }
     }
 
-    /// The same with another range of the IFRT values.
+    /// Sets the range of the versions of IFRT values.
     #[must_use]
     pub const fn with_serdes(self, serdes: VersionRange<Ifrt>) -> Self {
         Self { serdes, ..self }
