@@ -112,7 +112,7 @@ fn code() -> Rooms {
         let inside = path.strip_prefix(&source).unwrap();
         let room = inside.components().next().unwrap().as_os_str().to_str().unwrap();
         let room = room.trim_end_matches(".rs").to_owned();
-        let is_test = path.ancestors().any(|part| {
+        let is_test = inside.ancestors().any(|part| {
             part.file_stem()
                 .and_then(|stem| stem.to_str())
                 .is_some_and(|stem| stem.ends_with("tests"))
