@@ -1,6 +1,6 @@
 //! The accessors: each is a rule by which a caller selects a version.
 
-use std::marker::PhantomData;
+use std::{env, marker::PhantomData, sync::LazyLock};
 
 use super::{Date, Line, NegotiationError, Selection, UnknownVersion, Version, VersionRange};
 
@@ -33,6 +33,16 @@ fn selection_on<L: Line>(day: Date, days: i64) -> Result<Selection<L>, NoVersion
     })
 }
 
+/// Says whether the testing switch is on, under which no default version is given.
+///
+/// The environment is asked only in builds with debug assertions, and once.
+pub(crate) fn is_default_refused() -> bool {
+    static IS_ASKED_FOR: LazyLock<bool> = LazyLock::new(|| {
+        env::var_os("IFRT_TESTING_BAD_DEFAULT_SERDES_VERSION").is_some_and(|text| !text.is_empty())
+    });
+    cfg!(ifrt_testing_bad_default_serdes_version) || (cfg!(debug_assertions) && *IS_ASKED_FOR)
+}
+
 /// Gives the current version; the only accessor that serialization code itself uses as a default.
 #[derive(Debug)]
 pub struct DefaultVersionAccessor<L: Line>(PhantomData<L>);
@@ -42,12 +52,14 @@ impl<L: Line> DefaultVersionAccessor<L> {
     ///
     /// # Panics
     ///
-    /// Always, if compiled with `--cfg ifrt_testing_bad_default_serdes_version`: the switch that
-    /// finds code which lost the version it was asked for. Otherwise never.
+    /// Always, while the testing switch is on, which finds code that lost the version it was asked
+    /// for: in a build with debug assertions the environment variable
+    /// `IFRT_TESTING_BAD_DEFAULT_SERDES_VERSION` with any text, in every build
+    /// `--cfg ifrt_testing_bad_default_serdes_version`. Otherwise never.
     #[track_caller]
     #[expect(clippy::panic, reason = "the testing switch is there to panic")]
     pub fn get() -> Version<L> {
-        if cfg!(ifrt_testing_bad_default_serdes_version) {
+        if is_default_refused() {
             panic!("the default {} version was taken where one was asked for", L::TITLE);
         }
         Version::of_age(0)

@@ -47,6 +47,8 @@ pub mod tensorflow;
 mod tests;
 mod version_def;
 
+#[cfg(test)]
+pub(crate) use accessor::is_default_refused;
 pub use accessor::{
     AnyVersionAccessor, DefaultVersionAccessor, NoVersionYet, Week4OldVersionAccessor,
     WeeksOldVersionAccessor,

@@ -2,10 +2,7 @@
 //! outside of the workspace, and a younger build of the library.
 //!
 //! They take minutes, so that `cargo test` leaves them out: `.ci/run copies` runs them, as does
-//! `cargo test -p serdes --test copies -- --ignored`. Once is enough, whatever the default version
-//! is: the copies are built as others build them.
-
-#![cfg(not(ifrt_testing_bad_default_serdes_version))]
+//! `cargo test -p serdes --test copies -- --ignored`.
 
 #[cfg(all(feature = "artifact", feature = "device", feature = "proxy"))]
 mod contributing;
