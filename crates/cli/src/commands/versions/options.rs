@@ -14,8 +14,9 @@ pub(super) fn day(option: &str, text: &str) -> Result<Date, Failure> {
 
 /// The release that `--release` names, if it is given.
 pub(super) fn release(text: Option<&str>) -> Result<Option<ReleaseNumber>, Failure> {
-    let parse = |text: &str| {
-        text.parse().map_err(|error| Failure::new(format_args!("--release {text}: {error}")))
-    };
-    text.map(parse).transpose()
+    let Some(text) = text else { return Ok(None) };
+    match text.parse::<ReleaseNumber>() {
+        Ok(release) => Ok(Some(release)),
+        Err(error) => Err(Failure::new(format_args!("--release {text}: {error}"))),
+    }
 }
