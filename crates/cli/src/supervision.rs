@@ -182,7 +182,9 @@ pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     let holder = std::process::id();
     command.arg(format!("--worker={holder},{},{}", said.as_raw_fd(), orders.as_raw_fd()));
     command.args(invocation::arguments());
-    command.envs(work.environment.iter().map(|(name, value)| (name, value)));
+    if let Some((name, value)) = &work.environment {
+        command.env(name, value);
+    }
     if startup::standard_output_was_closed() {
         // Nothing can be written to what is open for reading.
         command.stdout(Stdio::from(File::open("/dev/null")?));
