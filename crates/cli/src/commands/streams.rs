@@ -78,8 +78,13 @@ pub(crate) fn open(
     form: Option<Form>,
 ) -> Result<Box<dyn Source>, Failure> {
     if let Some(input) = input.filter(|_| is_input(path)) {
-        let opened = tensor_io::open_at(Arc::clone(input), INPUT, form);
-        return opened.map_err(failures::tensor_io);
+        return match tensor_io::open_at(Arc::clone(input), INPUT, form) {
+            Ok(source) if source.tensors().is_empty() => {
+                unread::foreign_input(storage, input).map_or(Ok(source), Err)
+            }
+            Ok(source) => Ok(source),
+            Err(error) => Err(unread::explained_input(failures::tensor_io(error), storage, input)),
+        };
     }
     match tensor_io::open_in(storage, path) {
         // An archive without arrays may be one of another kind.

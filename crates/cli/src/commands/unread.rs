@@ -2,6 +2,7 @@
 //! in its place.
 
 use std::{
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,11 +13,12 @@ use serdes::{
         tensor_bundle::{index_path, prefix_of_data},
     },
     check::{self, Kind},
-    files::{EntryKind, Tree},
+    files::{EntryKind, ReadAt, Tree},
     storage::Storage,
 };
 
 use crate::{
+    commands::streams::INPUT,
     failure::Failure,
     terminal::{Terminal, shown},
 };
@@ -29,17 +31,47 @@ pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Fai
         return of_directory(failure, storage, path);
     }
     match kind {
-        Some(kind) if holds_words(kind) => match advice(kind, storage, path) {
-            Some(advice) => failure.with_hint(format_args!("it is {}: {advice}", kind.words())),
-            None => failure,
-        },
-        _ => foreign(storage, path).unwrap_or(failure),
+        Some(kind) => of_kind(failure, kind, storage, path),
+        None => failure,
+    }
+}
+
+/// Error about standard input that holds no tensors that are read; `None` where it may.
+pub(crate) fn explained_input(
+    failure: Failure,
+    storage: &Storage,
+    input: &Arc<dyn ReadAt>,
+) -> Failure {
+    match kind_of_input(input) {
+        Some(kind) => of_kind(failure, kind, storage, Path::new(INPUT)),
+        None => failure,
+    }
+}
+
+fn of_kind(failure: Failure, kind: Kind, storage: &Storage, path: &Path) -> Failure {
+    if !holds_words(kind) {
+        return refused(kind, storage, path).unwrap_or(failure);
+    }
+    match advice(kind, storage, path) {
+        Some(advice) => failure.with_hint(format_args!("it is {}: {advice}", kind.words())),
+        None => failure,
     }
 }
 
 /// Error about an artifact that holds no tensors that are read; `None` where it may.
 pub(crate) fn foreign(storage: &Storage, path: &Path) -> Option<Failure> {
-    let kind = kind(storage, path).filter(|kind| !holds_tensors(*kind))?;
+    refused(kind(storage, path)?, storage, path)
+}
+
+/// Error about standard input that holds no tensors that are read; `None` where it may.
+pub(crate) fn foreign_input(storage: &Storage, input: &Arc<dyn ReadAt>) -> Option<Failure> {
+    refused(kind_of_input(input)?, storage, Path::new(INPUT))
+}
+
+fn refused(kind: Kind, storage: &Storage, path: &Path) -> Option<Failure> {
+    if holds_tensors(kind) {
+        return None;
+    }
     let advice = advice(kind, storage, path)?;
     let name = storage.name(path);
     let failure = format_args!("{name} is {}, out of which no tensors are read", kind.words());
@@ -92,6 +124,30 @@ fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     }
     let tree: Arc<dyn Tree> = Arc::new(storage.clone());
     check::path_in(tree, path, None).ok().map(|artifact| artifact.kind())
+}
+
+/// Kind of the artifact in standard input, detected from its first bytes where they suffice.
+fn kind_of_input(input: &Arc<dyn ReadAt>) -> Option<Kind> {
+    let stream = FromStart { source: Arc::clone(input), position: 0 };
+    check::reader(stream, None).ok().map(|artifact| artifact.kind())
+}
+
+/// Sequential reader of a random-access source.
+struct FromStart {
+    source: Arc<dyn ReadAt>,
+    position: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = self.source.size()?.saturating_sub(self.position);
+        if rest == 0 {
+            return Ok(0);
+        }
+        let count = self.source.read_at(buffer, self.position)?;
+        self.position += count as u64;
+        Ok(count)
+    }
 }
 
 /// True if tensors are read out of artifacts of a kind.
