@@ -38,6 +38,7 @@ mod node_at;
 mod node_attributes;
 mod node_bytes;
 mod node_rules;
+mod node_search;
 mod objects;
 mod read;
 mod references;

@@ -87,6 +87,33 @@ pub(super) struct Extent {
     pub(super) end: u64,
 }
 
+/// Selects one meta graph of a file by its number, while a walk enters one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MetaGraphSelector {
+    /// Whether the file has any number of meta graphs; others have one.
+    has_many: bool,
+    wanted: usize,
+    entered: usize,
+}
+
+impl MetaGraphSelector {
+    /// Of the meta graph with this number, from 0 on.
+    pub(super) fn of(source: Source<'_>, wanted: usize) -> Self {
+        Self { has_many: source.message() == SAVED_MODEL, wanted, entered: 0 }
+    }
+
+    /// The next meta graph of a SavedModel begins; whether it is the wanted one.
+    pub(super) fn enter(&mut self) -> bool {
+        self.entered += 1;
+        self.is_wanted()
+    }
+
+    /// Whether the walk is in the wanted meta graph.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.has_many || self.entered == self.wanted + 1
+    }
+}
+
 /// A file that holds a message.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'s> {

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use super::{argument::Argument, signature::as_in_node};
+use super::{argument::Argument, output_shapes::OUTPUT_SHAPES, signature::as_in_node};
 use crate::{
     artifact::{
         graph::{
@@ -70,7 +70,7 @@ pub(in super::super) enum OutputShape {
 
 impl OutputShape {
     fn of(attributes: &Attributes) -> Self {
-        match attributes.get("_output_shapes") {
+        match attributes.get_bytes(OUTPUT_SHAPES) {
             Some(AttributeValue::List(list)) => match list.shapes().next() {
                 Some(shape) => Self::First(ArgumentShape::of(shape)),
                 None => Self::Missing,

@@ -17,7 +17,7 @@ use crate::{
             node_bytes::{KnownNodes, Reference},
             node_rules::SavedTensorFault,
             rules::is_partitioned_call,
-            source::{Extent, Source},
+            source::{Extent, MetaGraphSelector, Source},
             whole_text::WholeText,
         },
         schema::{
@@ -206,9 +206,7 @@ impl MainNodes {
         release: i32,
     ) -> Result<Self, GraphError> {
         let mut visitor = MainVisitor {
-            root: source.message(),
-            wanted: meta_graph,
-            meta_graphs: 0,
+            meta_graphs: MetaGraphSelector::of(source, meta_graph),
             release,
             begins: 0,
             start: 0,
@@ -228,9 +226,7 @@ impl MainNodes {
 
 /// A walk over one graph.
 struct MainVisitor {
-    root: MessageId,
-    wanted: usize,
-    meta_graphs: usize,
+    meta_graphs: MetaGraphSelector,
     release: i32,
     begins: u64,
     start: u64,
@@ -287,10 +283,7 @@ impl Visitor for MainVisitor {
 
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         let is_entered = match (message, field.number) {
-            (SAVED_MODEL, saved_model::META_GRAPHS) => {
-                self.meta_graphs += 1;
-                self.root != SAVED_MODEL || self.meta_graphs == self.wanted + 1
-            }
+            (SAVED_MODEL, saved_model::META_GRAPHS) => self.meta_graphs.enter(),
             (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => true,
             (GRAPH_DEF, graph_def::NODE) => {
                 self.is_node = true;

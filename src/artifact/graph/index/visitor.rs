@@ -24,7 +24,7 @@ use crate::{
             node_bytes::{KnownNodes, Reference, short_field},
             node_rules::PythonColocation,
             rules::{LoopRole, is_node_name},
-            source::{Extent, Source},
+            source::{Extent, MetaGraphSelector, Source},
         },
         schema::{
             ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field,
@@ -89,8 +89,7 @@ pub(in super::super) struct FoundKinds<'a> {
 pub(in super::super) struct IndexVisitor<'a> {
     wanted: Wanted<'a>,
     source: Source<'a>,
-    root: MessageId,
-    meta_graphs: usize,
+    meta_graphs: MetaGraphSelector,
     position: Position,
     /// Where the message begins that is entered next.
     begins: u64,
@@ -131,8 +130,7 @@ impl<'a> IndexVisitor<'a> {
         Self {
             wanted,
             source,
-            root: source.message(),
-            meta_graphs: 0,
+            meta_graphs: MetaGraphSelector::of(source, wanted.meta_graph),
             position: Position::Elsewhere,
             begins: 0,
             index: GraphIndex::of(source, room.nodes, room.inputs),
@@ -174,10 +172,6 @@ impl<'a> IndexVisitor<'a> {
             Position::BodyNode => NodeParts { edges: false, call: false, attributes: of_bodies },
             _ => NodeParts { edges, call, attributes: kinds == WantedKinds::OfAll },
         }
-    }
-
-    fn is_target(&self) -> bool {
-        self.root != SAVED_MODEL || self.meta_graphs == self.wanted.meta_graph + 1
     }
 
     fn is_library_wanted(&self) -> bool {
@@ -464,8 +458,11 @@ impl Visitor for IndexVisitor<'_> {
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         let own = match (message, field.number) {
             (SAVED_MODEL, saved_model::META_GRAPHS) => {
-                self.meta_graphs += 1;
-                if self.is_target() { Step::Into } else { Step::Over }
+                if self.meta_graphs.enter() {
+                    Step::Into
+                } else {
+                    Step::Over
+                }
             }
             (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => {
                 self.index.begin_graph(self.begins);

@@ -10,6 +10,7 @@ use super::tensor::Tensor;
 use crate::artifact::graph::{
     GraphError,
     attributes::{AttributeValue, ShapeValue, TensorValue, Text},
+    index::OUTPUT_SHAPES,
     node_at,
     node_bytes::short_field,
     source::{Extent, Source},
@@ -68,7 +69,7 @@ fn of_node(mut rest: &[u8]) -> Option<Tensor> {
             0x2a => {
                 let (0x0a, key, value) = short_field(content)? else { return None };
                 let (0x12, value, []) = short_field(value)? else { return None };
-                if key == b"_output_shapes" {
+                if key == OUTPUT_SHAPES {
                     return None;
                 }
                 if key == b"value" {

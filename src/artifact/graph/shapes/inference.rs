@@ -10,7 +10,10 @@ use super::{
     tensor::Tensor,
 };
 use crate::artifact::{
-    graph::attributes::{AttributeValue, Attributes},
+    graph::{
+        attributes::{AttributeValue, Attributes},
+        index::OUTPUT_SHAPES,
+    },
     ops::{ArgumentSource, Operation},
 };
 
@@ -65,7 +68,7 @@ pub(super) fn with_said_shapes(
     mut outputs: Vec<Tensor>,
     attributes: &Attributes,
 ) -> Inferred<Vec<Tensor>> {
-    let Some(AttributeValue::List(said)) = attributes.get("_output_shapes") else {
+    let Some(AttributeValue::List(said)) = attributes.get_bytes(OUTPUT_SHAPES) else {
         return Ok(outputs);
     };
     for (place, value) in said.values().enumerate().take(outputs.len()) {
