@@ -49,7 +49,7 @@ fn peak(bytes: &[u8], message: Message, releases: usize) -> f64 {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let graphs = read(&bytes, message, Form::Binary, &options).unwrap();
-    assert_eq!(graphs.meta_graphs[0].graph.nodes, NODES as u64);
+    assert_eq!(graphs.meta_graphs.len(), 1);
     (MEMORY.peak_usage() - before) as f64
 }
 
@@ -79,5 +79,27 @@ fn the_check_of_a_million_nodes_takes_at_most_32_mib() {
                 assert!(peak <= most, "{name}, {message:?}, {releases}: {peak} of {most}");
             }
         }
+    }
+}
+
+/// A function that has a name and nothing else.
+fn empty_function(number: usize) -> Vec<u8> {
+    field(1, &field(1, &field(1, format!("f{number:x}").as_bytes())))
+}
+
+#[test]
+fn a_library_of_empty_functions_takes_8_times_the_file() {
+    const FUNCTIONS: usize = 50_000;
+    // As much of 64 MiB as these functions are of a million.
+    let room = (64 << 20) as f64 * FUNCTIONS as f64 / 1_000_000.0;
+    let graph = field(2, &(0..FUNCTIONS).flat_map(empty_function).collect::<Vec<u8>>());
+    for (message, bytes, releases) in [
+        (Message::GraphDef, graph.clone(), 0),
+        (Message::GraphDef, graph.clone(), 10),
+        (Message::SavedModel, saved_model(&graph), 10),
+    ] {
+        let peak = peak(&bytes, message, releases);
+        let most = 8.0 * bytes.len() as f64 + room + FOR_ALL;
+        assert!(peak <= most, "{message:?}, {releases}: {peak} of {most}");
     }
 }

@@ -175,7 +175,7 @@ impl BodyFaultKind {
 }
 
 /// A part of a function, by its number among those of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Part {
     /// The function itself.
     Function,

@@ -4,11 +4,14 @@
 //! what they do.
 
 use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
+    collections::{HashMap, HashSet},
     hash::{BuildHasher, Hasher},
 };
 
+use self::table::FunctionTable;
 use super::source::Extent;
+
+mod table;
 
 /// Bytes of a function's name that tell it from others.
 pub(super) const LONGEST_NAME: usize = 1 << 16;
@@ -30,12 +33,12 @@ pub(super) struct LibraryFunction {
 #[derive(Clone, Default)]
 pub(super) struct FunctionNames {
     hasher: foldhash::quality::RandomState,
-    /// Of one name the first; of a name that is too long to be told from others nothing more.
-    functions: HashMap<u64, Option<LibraryFunction>>,
+    functions: FunctionTable,
     count: u32,
     gradients: HashSet<u64>,
-    /// The functions that are gradients of others, and those others.
-    gradient_parts: HashSet<u64>,
+    /// The functions that are gradients of others, and those others, unless they were in the
+    /// library before.
+    gradient_parts: Vec<u64>,
     /// The gradient that is being read.
     gradient_is: u64,
     /// The function that the gradient which is being read is of.
@@ -52,7 +55,7 @@ pub(super) struct FunctionNames {
 impl std::fmt::Debug for FunctionNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FunctionNames")
-            .field("functions", &self.functions.len())
+            .field("functions", &self.count)
             .field("repeated", &self.repeated)
             .finish_non_exhaustive()
     }
@@ -66,21 +69,10 @@ impl FunctionNames {
             Some(beginning) => (beginning, name.len() == LONGEST_NAME),
             None => (name, true),
         };
-        let (number, last, last_number) = (self.count, place, self.count);
-        let function = is_whole.then_some(LibraryFunction { number, place, last, last_number });
+        let number = self.count;
         self.count = self.count.saturating_add(1);
-        match self.functions.entry(self.hash(name)) {
-            Entry::Vacant(entry) => {
-                entry.insert(function);
-            }
-            Entry::Occupied(mut entry) => {
-                self.repeated = true;
-                match entry.get_mut() {
-                    Some(known) => (known.last, known.last_number) = (last, last_number),
-                    known => *known = function,
-                }
-            }
-        }
+        let hash = self.hash(name);
+        self.repeated |= !self.functions.add(hash, is_whole.then_some(number), place);
     }
 
     /// A gradient begins, of the function without a name until it says of which.
@@ -98,7 +90,12 @@ impl FunctionNames {
     }
 
     pub(super) fn end_gradient(&mut self) {
-        self.gradient_parts.extend([self.gradient_of, self.gradient_is]);
+        for part in [self.gradient_of, self.gradient_is] {
+            let is_known = self.functions.position(part).is_some();
+            if !is_known && self.gradient_parts.last() != Some(&part) {
+                self.gradient_parts.push(part);
+            }
+        }
         self.repeated |= !self.gradients.insert(self.gradient_of);
     }
 
@@ -133,34 +130,56 @@ impl FunctionNames {
     /// Whether a gradient is, or is of, a function that is not there; never in a library without
     /// functions, at whose gradients nobody looks.
     pub(super) fn has_lost_gradient(&self) -> bool {
-        let is_lost = |part| !self.functions.contains_key(part);
+        let is_lost = |part: &u64| self.functions.position(*part).is_none();
         !self.is_empty() && self.gradient_parts.iter().any(is_lost)
     }
 
     /// Whether each function has a gradient, so that none can be the last one.
     pub(super) fn has_gradients_alone(&self) -> bool {
-        let has_gradient = |function| self.gradients.contains(function);
-        !self.is_empty() && self.functions.keys().all(has_gradient)
+        let has_gradient = |function| self.gradients.contains(&function);
+        !self.is_empty() && self.functions.hashes().all(has_gradient)
     }
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.functions.is_empty()
+        self.functions.len() == 0
     }
 
     /// The hash that stands for the function of this name, if there is one.
     pub(super) fn find(&self, name: &[u8]) -> Option<u64> {
-        Some(self.hash(name)).filter(|hash| self.functions.contains_key(hash))
+        Some(self.hash(name)).filter(|hash| self.functions.position(*hash).is_some())
     }
 
     /// The function that a hash stands for.
     pub(super) fn get(&self, hash: u64) -> Option<LibraryFunction> {
-        self.functions.get(&hash).copied().flatten()
+        Some(self.functions.get(self.functions.position(hash)?)?.1)
     }
 
-    /// The functions, each name once, with the hashes that stand for them; in no order.
+    /// The functions, each name once, with the hashes that stand for them; in the order of the
+    /// library.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, LibraryFunction)> + '_ {
-        self.functions.iter().filter_map(|(hash, function)| Some((*hash, (*function)?)))
+        (0..self.places()).filter_map(|position| self.at(position))
+    }
+
+    /// Positions of functions are below this number.
+    pub(super) fn places(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// The function at a position in the order of the library, with its hash; `None` where its name
+    /// is too long to be told from others.
+    pub(super) fn at(&self, position: usize) -> Option<(u64, LibraryFunction)> {
+        self.functions.get(position)
+    }
+
+    /// The position of the function that a hash stands for.
+    pub(super) fn position(&self, hash: u64) -> Option<usize> {
+        self.functions.position(hash)
+    }
+
+    /// The position of the first function of a name that begins at this byte.
+    pub(super) fn position_at(&self, start: u64) -> Option<usize> {
+        self.functions.position_at(start)
     }
 
     /// Whether a name may have come twice, of a function or of one that has a gradient.

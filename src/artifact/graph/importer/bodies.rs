@@ -16,7 +16,7 @@ use crate::artifact::graph::{
 /// The functions that the nodes of a graph call.
 pub(super) struct Bodies<'c> {
     library: Library<'c>,
-    called: CalledBodies,
+    called: CalledBodies<'c>,
     registries: usize,
 }
 

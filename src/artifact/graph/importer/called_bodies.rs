@@ -7,17 +7,23 @@
 //! Knows which function calls which. It must never know what else is in a function.
 
 mod around;
+mod findings;
 
 use std::{
     collections::{HashMap, HashSet},
     rc::Rc,
 };
 
-use self::around::{Around, FirstCall, is_generic};
+use self::{
+    around::{Around, FirstCall, is_generic},
+    findings::Findings,
+};
 use super::{
     binding::Binding,
+    by_release::{ByRelease, are_one},
     call_order,
     callers::Callers,
+    count,
     digest::{ClearCall, Digest},
     function_memo::FunctionMemo,
     instantiate::{BodyFinding, Built, Definitions, Finding},
@@ -35,7 +41,7 @@ use crate::artifact::{
 };
 
 /// What is wrong with a function of the library.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct FunctionFinding {
     /// Where the function is in the file.
     pub(super) function: Extent,
@@ -55,19 +61,26 @@ struct InnerCall {
 /// A function that is called.
 struct CalledBody {
     place: Extent,
-    /// By release.
-    built: Vec<Rc<Result<Built, Rc<FunctionFinding>>>>,
-    calls: Vec<InnerCall>,
+    built: Option<ByRelease<BuiltBody>>,
+    calls: Box<[InnerCall]>,
 }
 
+/// What a release makes of a function.
+type BuiltBody = Result<Built, Rc<FunctionFinding>>;
+
 /// The functions that nodes of a graph call, at once or through others.
-pub(in super::super) struct CalledBodies {
+pub(in super::super) struct CalledBodies<'c> {
+    names: &'c FunctionNames,
     bodies: Vec<CalledBody>,
-    /// By the hashes of their names.
-    positions: HashMap<u64, usize>,
-    /// By function and release, what keeps it from being built; first for loaders that want a shape
-    /// function of each node, then for those that do not.
-    findings: [Vec<Vec<Found>>; 2],
+    /// By its position in the library, the number of a function in `bodies`, from 1 on; 0 for one
+    /// that nobody calls.
+    numbers: Vec<u32>,
+    /// By function, what keeps it from being built.
+    findings: Findings,
+    /// The same for loaders that want no shape function of a node, where it differs.
+    lenient: Option<Findings>,
+    /// What was made last of a function in which no release finds anything.
+    clear: Option<Rc<BuiltBody>>,
     order: CallOrder,
     /// Whether one of the functions leaves something to its callers.
     has_open: bool,
@@ -76,7 +89,7 @@ pub(in super::super) struct CalledBodies {
     /// Whether of one of the functions nobody can tell in which order its calls come.
     is_uncertain: bool,
     /// The same in another order, where nobody can tell which one it is.
-    other: Option<Box<CalledBodies>>,
+    other: Option<Box<CalledBodies<'c>>>,
 }
 
 /// In which order the calls in a function are looked at.
@@ -125,11 +138,11 @@ impl Definitions for ReleaseDefinitions<'_> {
     }
 }
 
-impl CalledBodies {
+impl<'l> CalledBodies<'l> {
     /// Reads and judges what `calls` call, which are in the order in which the importer visits
     /// them.
     pub(in super::super) fn read<'c>(
-        library: Library<'_>,
+        library: Library<'l>,
         signatures: &mut Signatures,
         calls: impl Iterator<Item = &'c CallingNode> + Clone,
     ) -> Result<Self, GraphError> {
@@ -149,15 +162,18 @@ impl CalledBodies {
     }
 
     fn in_order<'c>(
-        library: Library<'_>,
+        library: Library<'l>,
         signatures: &mut Signatures,
         calls: impl Iterator<Item = &'c CallingNode>,
         order: CallOrder,
     ) -> Result<Self, GraphError> {
         let mut bodies = Self {
+            names: library.names,
             bodies: Vec::new(),
-            positions: HashMap::new(),
-            findings: [Vec::new(), Vec::new()],
+            numbers: vec![0; library.names.places()],
+            findings: Findings::default(),
+            lenient: None,
+            clear: None,
             order,
             has_open: false,
             has_unordered: false,
@@ -173,7 +189,7 @@ impl CalledBodies {
             };
             let mut waiting = vec![first];
             while let Some(call) = waiting.pop() {
-                if !bodies.positions.contains_key(&call.function) {
+                if bodies.position(call.function).is_none() {
                     bodies.add(library, signatures, &call, &mut waiting)?;
                 }
             }
@@ -194,7 +210,7 @@ impl CalledBodies {
         };
         let Library { names, memo, .. } = library;
         let digest = memo.digest(library, place)?;
-        let known = ClearBody::of(&digest, library.registries.len());
+        let known = ClearBody::of(&digest);
         if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
             self.add_clear(place, call, &known, waiting);
             return Ok(());
@@ -219,13 +235,14 @@ impl CalledBodies {
         }
         let around = Rc::new(Around { binding, signature, name });
         let built = around.judge(library, signatures, &function, (place, &digest));
+        let built = ByRelease::of(built, |_| true, are_one);
         let mut known = HashSet::new();
         let inside = self.calls_inside(library, (&function, place))?;
         let calls = inside.iter().map(|inner| around.inner(&function, inner, signatures));
-        let calls: Vec<InnerCall> = calls.collect();
+        let calls: Box<[InnerCall]> = calls.collect();
         // The first call has to come off the stack first.
         let firsts = inside.into_iter().filter(|inner| {
-            !self.positions.contains_key(&inner.call.function) && known.insert(inner.call.function)
+            self.position(inner.call.function).is_none() && known.insert(inner.call.function)
         });
         let firsts: Vec<FirstCall> = firsts
             .map(|inner| FirstCall {
@@ -236,9 +253,22 @@ impl CalledBodies {
             })
             .collect();
         waiting.extend(firsts.into_iter().rev());
-        self.positions.insert(call.function, self.bodies.len());
-        self.bodies.push(CalledBody { place, built, calls });
+        self.push(call.function, CalledBody { place, built, calls });
         Ok(())
+    }
+
+    fn push(&mut self, function: u64, body: CalledBody) {
+        self.bodies.push(body);
+        let position = self.names.position(function);
+        if let Some(number) = position.and_then(|position| self.numbers.get_mut(position)) {
+            *number = count(self.bodies.len());
+        }
+    }
+
+    /// The number of a function in `bodies`, by the hash of its name.
+    fn position(&self, function: u64) -> Option<usize> {
+        let number = *self.numbers.get(self.names.position(function)?)?;
+        Some(number.checked_sub(1)? as usize)
     }
 
     /// The calls in a function that the importer looks into, in the order in which they come.
@@ -273,7 +303,7 @@ impl CalledBodies {
         let mut seen = HashSet::new();
         let firsts = known.calls.iter().map(|inner| &inner.body).filter(|inner| {
             inner.call.inside
-                && !self.positions.contains_key(&inner.call.function)
+                && self.position(inner.call.function).is_none()
                 && seen.insert(inner.call.function)
         });
         // What it gives to others depends on nobody.
@@ -285,75 +315,86 @@ impl CalledBodies {
         });
         let firsts: Vec<FirstCall> = firsts.collect();
         waiting.extend(firsts.into_iter().rev());
-        self.positions.insert(call.function, self.bodies.len());
-        let built = vec![Rc::clone(&known.built); known.releases];
-        self.bodies.push(CalledBody { place, built, calls: calls.collect() });
+        let calls = calls.collect();
+        let built = self.built_of(known.built);
+        self.push(call.function, CalledBody { place, built: Some(ByRelease::Same(built)), calls });
+    }
+
+    /// What all releases make of a function that takes and gives so many tensors, kept once where
+    /// the one before is the same.
+    fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<BuiltBody> {
+        if let Some(known) = &self.clear
+            && known
+                .as_ref()
+                .as_ref()
+                .is_ok_and(|one| (one.inputs, one.outputs) == (inputs, outputs))
+        {
+            return Rc::clone(known);
+        }
+        let built = Rc::new(Ok(Built { inputs, outputs, ..Built::default() }));
+        self.clear = Some(Rc::clone(&built));
+        built
     }
 
     /// Finds out what keeps each function from being built: its own fault, or that of one that it
     /// calls.
     fn settle(&mut self, releases: usize) {
-        let positions = &self.positions;
-        let edges = self.bodies.iter().enumerate().flat_map(|(caller, body)| {
+        let this = &*self;
+        let edges = (0_u32..).zip(&this.bodies).flat_map(|(caller, body)| {
             let inside = body.calls.iter().filter(|inner| inner.call.inside);
-            inside.filter_map(move |inner| Some((*positions.get(&inner.call.function)?, caller)))
+            let called = inside.filter_map(|inner| this.position(inner.call.function));
+            called.map(move |called| (count(called), caller))
         });
         let edges: Vec<_> = edges.collect();
         let (order, circular) = Callers::of(self.bodies.len(), edges).callees_first();
-        let lacks = |built: &Rc<Result<Built, _>>| {
+        let lacks = |built: &Rc<BuiltBody>| {
             built.as_ref().as_ref().is_ok_and(|built| built.no_shape_function.is_some())
         };
-        let some_lack = self.bodies.iter().any(|body| body.built.iter().any(lacks));
-        let strict = self.findings_of(releases, &order, &circular, true);
-        let lenient = if some_lack {
-            self.findings_of(releases, &order, &circular, false)
-        } else {
-            strict.clone()
-        };
-        self.findings = [strict, lenient];
+        let some_lack = self
+            .bodies
+            .iter()
+            .any(|body| (0..releases).filter_map(|release| body.built(release)).any(lacks));
+        self.findings = self.findings_of(releases, (&order, &circular), true);
+        if some_lack {
+            self.lenient = Some(self.findings_of(releases, (&order, &circular), false));
+        }
     }
 
     fn findings_of(
         &self,
         releases: usize,
-        order: &[usize],
-        circular: &[usize],
+        (order, circular): (&[u32], &[u32]),
         wants_shape_functions: bool,
-    ) -> Vec<Vec<Found>> {
-        let mut findings = vec![vec![None; releases]; self.bodies.len()];
+    ) -> Findings {
+        let mut findings = Findings::of(self.bodies.len(), releases);
         for function in order {
-            self.find_in(*function, &mut findings, wants_shape_functions);
+            self.find_in(*function as usize, &mut findings, wants_shape_functions);
         }
         // Of functions that call each other, what is wrong with one is found by all that come to
         // it, before they come to themselves again.
-        let mut waiting: Vec<usize> = circular.iter().rev().copied().collect();
+        let mut waiting: Vec<u32> = circular.iter().rev().copied().collect();
         let callers = self.callers_in(circular);
         while let Some(function) = waiting.pop() {
-            if self.find_in(function, &mut findings, wants_shape_functions) {
+            if self.find_in(function as usize, &mut findings, wants_shape_functions) {
                 waiting.extend(callers.get(&function).into_iter().flatten());
             }
         }
         for function in circular {
-            let (Some(body), Some(found)) =
-                (self.bodies.get(*function), findings.get_mut(*function))
-            else {
-                continue;
-            };
-            for found in found.iter_mut().filter(|found| found.is_none()) {
-                *found = Some(body.recursion());
+            if let Some(body) = self.bodies.get(*function as usize) {
+                findings.complete(*function as usize, || body.recursion());
             }
         }
         findings
     }
 
     /// Among these functions, which ones call each.
-    fn callers_in(&self, functions: &[usize]) -> HashMap<usize, Vec<usize>> {
-        let mut callers: HashMap<usize, Vec<usize>> = HashMap::new();
+    fn callers_in(&self, functions: &[u32]) -> HashMap<u32, Vec<u32>> {
+        let mut callers: HashMap<u32, Vec<u32>> = HashMap::new();
         for caller in functions {
-            let calls = self.bodies.get(*caller).map(|body| body.calls.as_slice());
+            let calls = self.bodies.get(*caller as usize).map(|body| &*body.calls);
             for inner in calls.unwrap_or_default().iter().filter(|inner| inner.call.inside) {
-                if let Some(called) = self.positions.get(&inner.call.function) {
-                    callers.entry(*called).or_default().push(*caller);
+                if let Some(called) = self.position(inner.call.function) {
+                    callers.entry(count(called)).or_default().push(*caller);
                 }
             }
         }
@@ -365,32 +406,22 @@ impl CalledBodies {
     fn find_in(
         &self,
         function: usize,
-        findings: &mut [Vec<Found>],
+        findings: &mut Findings,
         wants_shape_functions: bool,
     ) -> bool {
         let Some(body) = self.bodies.get(function) else { return false };
-        let releases = findings.get(function).map_or(0, Vec::len);
-        let mut has_more = false;
-        for release in 0..releases {
-            let of = |function: usize| findings.get(function)?.get(release)?.clone();
-            if of(function).is_some() {
-                continue;
-            }
+        let find = |findings: &Findings, release| {
             let called = |inner: &InnerCall| {
                 let tensors = (inner.inputs, inner.outputs);
                 self.call_finding(inner.call, tensors, release).or_else(|| {
-                    let called = self.positions.get(&inner.call.function)?;
-                    of(*called).filter(|_| inner.call.inside)
+                    let called = self.position(inner.call.function)?;
+                    findings.get(called, release).filter(|_| inner.call.inside)
                 })
             };
             let own = body.own(release, wants_shape_functions);
-            let found = own.or_else(|| body.calls.iter().find_map(called));
-            has_more |= found.is_some();
-            if let Some(known) = findings.get_mut(function).and_then(|all| all.get_mut(release)) {
-                *known = found;
-            }
-        }
-        has_more
+            own.or_else(|| body.calls.iter().find_map(called))
+        };
+        findings.add(function, find)
     }
 
     /// What is wrong with a call that has so many inputs and outputs, whatever is in the function.
@@ -398,8 +429,8 @@ impl CalledBodies {
         if !call.inside {
             return None;
         }
-        let body = self.bodies.get(*self.positions.get(&call.function)?)?;
-        let built = body.built.get(release)?.as_ref().as_ref().ok()?;
+        let body = self.bodies.get(self.position(call.function)?)?;
+        let built = body.built(release)?.as_ref().as_ref().ok()?;
         let kind = if inputs < built.inputs {
             BodyFaultKind::FewInputs
         } else if outputs < built.outputs {
@@ -422,11 +453,9 @@ impl CalledBodies {
         if !node.call.inside {
             return None;
         }
-        let findings = self.findings.get(usize::from(!wants_shape_functions))?;
-        let own = || {
-            let called = findings.get(*self.positions.get(&node.call.function)?)?;
-            called.get(release)?.clone()
-        };
+        let lenient = self.lenient.as_ref().filter(|_| !wants_shape_functions);
+        let findings = lenient.unwrap_or(&self.findings);
+        let own = || findings.get(self.position(node.call.function)?, release);
         // Its attributes may be others than those that the body was built for.
         let found = own().or_else(|| self.call_finding(node.call, tensors, release));
         let other = || self.other.as_ref()?.finding(node, tensors, release, wants_shape_functions);
@@ -464,18 +493,18 @@ fn in_order<'f>(
 
 /// A function in which no release finds anything, and what it calls.
 struct ClearBody<'d> {
-    built: Rc<Result<Built, Rc<FunctionFinding>>>,
+    /// How many tensors a call must take and give.
+    built: (u64, u64),
     calls: &'d [ClearCall],
-    releases: usize,
 }
 
 impl<'d> ClearBody<'d> {
     /// `None` if it has to be looked at more closely for one of the releases, or is not the same in
     /// all of them.
-    fn of(digest: &'d Digest, releases: usize) -> Option<Self> {
+    fn of(digest: &'d Digest) -> Option<Self> {
         let clear = digest.judged.as_deref()?.clear_in_all()?;
-        let built = Rc::new(Ok(Built::of(digest)));
-        Some(Self { built, calls: &clear.calls, releases })
+        let built = (digest.arguments.into(), digest.results.into());
+        Some(Self { built, calls: &clear.calls })
     }
 }
 
@@ -492,9 +521,13 @@ impl CalledBody {
         Rc::new(FunctionFinding { function: self.place, finding })
     }
 
+    fn built(&self, release: usize) -> Option<&Rc<BuiltBody>> {
+        self.built.as_ref()?.get(release)
+    }
+
     /// What is wrong with the function itself.
     fn own(&self, release: usize, wants_shape_functions: bool) -> Found {
-        match self.built.get(release)?.as_ref() {
+        match self.built(release)?.as_ref() {
             Err(finding) => Some(Rc::clone(finding)),
             Ok(built) => {
                 let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);

@@ -5,15 +5,13 @@
 //!
 //! Knows which function calls which. It must never know what else is in a function.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    rc::Rc,
-};
+use std::rc::Rc;
 
-use super::{called_bodies::Library, callers::Callers, digest::Digest};
+use super::{called_bodies::Library, callers::Callers, count, digest::Digest};
 use crate::artifact::graph::{
     BodyFaultKind, GraphError,
     fault::{Part, PartFault},
+    function_names::FunctionNames,
     index::{Call, CallingNode, GraphIndex},
     source::Extent,
 };
@@ -41,8 +39,6 @@ pub(super) struct CallFault {
 #[derive(Debug)]
 struct Function {
     place: Extent,
-    /// The hash of its name.
-    name: u64,
     digest: Rc<Digest>,
 }
 
@@ -75,37 +71,48 @@ impl Function {
 
 /// The functions that the nodes of a graph call, at once or through others, in the order of the
 /// library.
-#[derive(Debug)]
-pub(super) struct CalledFunctions {
+pub(super) struct CalledFunctions<'l> {
+    names: &'l FunctionNames,
     functions: Vec<Function>,
-    /// By the hashes of their names.
-    positions: HashMap<u64, usize>,
+    /// By its position in the library, the number of a function in `functions`, from 1 on; 0 for
+    /// one that nobody calls.
+    numbers: Vec<u32>,
 }
 
-impl CalledFunctions {
+impl<'l> CalledFunctions<'l> {
     /// Reads and judges one function after the other.
-    pub(super) fn read(library: Library<'_>, index: &GraphIndex) -> Result<Self, GraphError> {
-        let mut found = BTreeMap::new();
+    pub(super) fn read(library: Library<'l>, index: &GraphIndex) -> Result<Self, GraphError> {
+        let Library { names, memo, .. } = library;
+        let mut numbers = vec![0; names.places()];
         let mut waiting: Vec<u64> = index.calls().iter().map(|node| node.call.function).collect();
         while let Some(name) = waiting.pop() {
-            let Some(function) = library.names.get(name) else { continue };
-            if found.contains_key(&function.number) {
+            let Some(position) = names.position(name) else { continue };
+            let (Some((_, function)), Some(number)) =
+                (names.at(position), numbers.get_mut(position))
+            else {
                 continue;
+            };
+            if *number == 0 {
+                *number = 1;
+                let digest = memo.digest(library, function.place)?;
+                waiting.extend(digest.calls.iter().map(|call| call.function));
             }
-            let place = function.place;
-            let digest = library.memo.digest(library, place)?;
-            waiting.extend(digest.calls.iter().map(|call| call.function));
-            found.insert(function.number, Function { place, name, digest });
         }
-        let functions: Vec<_> = found.into_values().collect();
-        let named = functions.iter().enumerate();
-        let positions = named.map(|(position, function)| (function.name, position)).collect();
-        Ok(Self { functions, positions })
+        let mut functions = Vec::new();
+        for (position, number) in numbers.iter_mut().enumerate().filter(|(_, one)| **one > 0) {
+            if let Some((_, function)) = names.at(position) {
+                let place = function.place;
+                functions.push(Function { place, digest: memo.digest(library, place)? });
+                *number = count(functions.len());
+            }
+        }
+        Ok(Self { names, functions, numbers })
     }
 
     fn find(&self, name: u64) -> Option<(usize, &Function)> {
-        let position = *self.positions.get(&name)?;
-        Some((position, self.functions.get(position)?))
+        let number = *self.numbers.get(self.names.position(name)?)?;
+        let number = number.checked_sub(1)? as usize;
+        Some((number, self.functions.get(number)?))
     }
 
     /// The nodes that call a function that cannot be built, by their numbers, ascending.
@@ -133,10 +140,11 @@ impl CalledFunctions {
         let mut faults: Vec<Option<FunctionFault>> = own.collect();
         let calls = self.functions.iter().enumerate().flat_map(|(caller, function)| {
             let inside = function.digest.calls.iter().filter(|call| call.inside);
-            inside.filter_map(move |call| Some((self.find(call.function)?.0, caller)))
+            inside.filter_map(move |call| Some((count(self.find(call.function)?.0), count(caller))))
         });
         let (order, circular) = Callers::of(self.functions.len(), calls.collect()).callees_first();
         for caller in order.into_iter().chain(circular.iter().copied()) {
+            let caller = caller as usize;
             let Some(function) = self.functions.get(caller) else { continue };
             let inside = function.digest.calls.iter().filter(|call| call.inside);
             let mut called = inside.filter_map(|call| Some(self.find(call.function)?.0));
@@ -149,7 +157,7 @@ impl CalledFunctions {
         for function in circular {
             let recursion = PartFault { part: Part::Function, kind: BodyFaultKind::Recursion };
             if let (Some(known), Some(function)) =
-                (faults.get_mut(function), self.functions.get(function))
+                (faults.get_mut(function as usize), self.functions.get(function as usize))
             {
                 known.get_or_insert(function.with(recursion));
             }

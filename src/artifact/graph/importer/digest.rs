@@ -12,7 +12,6 @@ use std::{collections::HashSet, rc::Rc};
 use super::{
     body::{self, Body, Owner, Owners},
     count,
-    function_graph::loaded_definition,
     instantiate::{BodyFinding, Finding, numbered},
     kind_facts::{KindFacts, KnownKinds},
     loaded_functions::{Named, named_by},
@@ -25,10 +24,10 @@ use crate::artifact::{
         fault::{BodyFaultKind, Part, PartFault},
         function_names::FunctionNames,
         index::{Argument, BodyCall, Call, Element, FunctionIndex, RESOURCE, Suffix, Target},
-        node_rules::{ElementType, GradientName, SavedTensorFault},
+        node_rules::{ElementType, GradientName, NodeType, SavedTensorFault, TypeList},
         rules::LoopRole,
     },
-    ops::{OperationDefinition, Registry},
+    ops::Registry,
 };
 
 /// Kinds of edges that are told apart; a function with more is looked at node by node.
@@ -54,14 +53,15 @@ pub(super) struct Digest {
 /// What is known of a function for releases.
 #[derive(Debug)]
 pub(super) struct Judged {
-    /// What it names.
-    pub(super) named: Named,
+    /// What it names, if it names anything.
+    pub(super) named: Option<Box<Named>>,
     /// What the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BodyFinding>,
     /// Why it is not found equal to itself.
     pub(super) unequal: Unequal,
-    /// Its signature once it is loaded; `None` if no release takes it without a closer look.
-    pub(super) definition: Option<Rc<OperationDefinition>>,
+    /// What its calls take and give once it is loaded; `None` if no release takes it without a
+    /// closer look.
+    pub(super) types: Option<Rc<NodeType>>,
     /// By release, one for all of them where it is the same.
     clear: Box<[Option<Rc<Clear>>]>,
 }
@@ -108,7 +108,44 @@ impl Digest {
     }
 }
 
+/// What tells digests of clear functions apart that call and name no others.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct LeafKey {
+    untyped: Option<Part>,
+    gives_resource: bool,
+    types: Rc<NodeType>,
+    /// By release, one for all of them where it is the same.
+    clear: Box<[bool]>,
+}
+
 impl Digest {
+    /// What tells it apart from digests of other functions; `None` if it has more than that.
+    pub(super) fn leaf_key(&self) -> Option<LeafKey> {
+        let judged = self.judged.as_deref()?;
+        let types = judged.types.as_ref()?;
+        let counts = (u64::from(self.arguments), u64::from(self.results));
+        let is_leaf = self.fault.is_none()
+            && self.calls.is_empty()
+            && counts == (types.inputs.len(), types.outputs.len())
+            && judged.named.is_none()
+            && judged.unsaved.is_none()
+            && judged.unequal.is_none()
+            && judged.clear.iter().flatten().all(|clear| clear.calls.is_empty());
+        is_leaf.then(|| LeafKey {
+            untyped: self.untyped,
+            gives_resource: self.gives_resource,
+            types: Rc::clone(types),
+            clear: judged.clear.iter().map(Option::is_some).collect(),
+        })
+    }
+
+    /// Whether every release finds nothing in the function, whoever calls it, and it calls and names
+    /// no others.
+    pub(super) fn is_leaf(&self) -> bool {
+        let clear = self.judged.as_deref().and_then(Judged::clear_in_all);
+        clear.is_some_and(|clear| clear.calls.is_empty())
+    }
+
     /// Whether a release finds nothing in the function, whoever calls it.
     pub(super) fn is_clear(&self, release: usize) -> bool {
         self.judged.as_deref().is_some_and(|judged| judged.clear(release).is_some())
@@ -137,7 +174,7 @@ impl Judged {
             named: named_by(function, functions),
             unsaved: unsaved(function),
             unequal: Unequal::of(function, plain.is_some()),
-            definition: is_clear.then(|| Rc::new(loaded_definition(function))),
+            types: is_clear.then(|| Rc::new(loaded_types(function))),
             clear,
         }
     }
@@ -157,6 +194,19 @@ impl Judged {
             clear => clear.get(release)?.as_ref(),
         }
     }
+}
+
+/// What calls of a function take and give once it is loaded: each argument and result is one tensor
+/// of the type that is written.
+fn loaded_types(function: &FunctionIndex) -> NodeType {
+    let list = |arguments: &[Argument]| {
+        let mut list = TypeList::default();
+        for argument in arguments {
+            list.push(ElementType::new(argument.data_type, false), 1);
+        }
+        list
+    };
+    NodeType { inputs: list(&function.arguments), outputs: list(&function.results) }
 }
 
 /// Whether one of the results of a function is a handle of a resource.
@@ -252,6 +302,12 @@ pub(super) struct Unequal {
 }
 
 impl Unequal {
+    /// Whether it is equal to itself in every release.
+    fn is_none(&self) -> bool {
+        let are_read = self.tensors.is_empty() && self.own.is_empty() && self.passing.is_empty();
+        self.twice.is_none() && are_read
+    }
+
     /// Of a function in which no name comes twice if it is `plain`.
     fn of(function: &FunctionIndex, plain: bool) -> Self {
         let mut known = HashSet::new();

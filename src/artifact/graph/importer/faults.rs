@@ -10,10 +10,9 @@ use std::{collections::HashSet, rc::Rc};
 
 use super::{
     bodies::Bodies,
-    called_bodies::Library,
     context::Context,
     order::Visits,
-    reloaded::{Reloaded, ReloadedLibrary},
+    reloaded::{Reloaded, ReloadedFunctions},
     words::{Cause, Found, Words},
 };
 use crate::artifact::graph::{
@@ -73,7 +72,7 @@ pub(super) enum Functions<'f> {
     /// As they are written.
     Written(&'f Bodies<'f>),
     /// As `tf.saved_model.load` has them, by registry.
-    Reloaded(Library<'f>, &'f [ReloadedLibrary]),
+    Reloaded(&'f ReloadedFunctions<'f>),
 }
 
 /// Nodes that have to be beside others that are not there, have deprecated operations, or call
@@ -156,9 +155,9 @@ impl Walk<'_> {
     /// The function that is the operation of a node, where functions are others than as they are
     /// written.
     fn reloaded(&self, node: u32, view: usize) -> Option<&Reloaded> {
-        let Functions::Reloaded(_, libraries) = self.functions else { return None };
+        let Functions::Reloaded(functions) = self.functions else { return None };
         let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
-        let library = libraries.get(self.context.kinds.registry_of(view))?;
+        let library = functions.of_release(self.context.kinds.registry_of(view));
         library.get(call.call.function).map(Rc::as_ref)
     }
 
@@ -282,11 +281,10 @@ impl Walk<'_> {
     ) -> Result<Option<ImportFault>, GraphError> {
         match self.functions {
             Functions::Written(bodies) => bodies.fault(call, tensors, reader),
-            Functions::Reloaded(library, libraries) => {
-                let registry = self.context.kinds.registry_of(reader.view);
-                let of_release = libraries.get(registry).zip(library.registries.get(registry));
-                let Some((functions, registry)) = of_release else { return Ok(None) };
-                functions.fault(library, registry, call, tensors)
+            Functions::Reloaded(functions) => {
+                let release = self.context.kinds.registry_of(reader.view);
+                let Some(registry) = self.context.registries.get(release) else { return Ok(None) };
+                functions.of_release(release).fault(registry, call, tensors)
             }
         }
     }

@@ -7,10 +7,15 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
-use super::{called_bodies::Library, digest::Digest, kind_facts::KnownKinds};
+use super::{
+    called_bodies::Library,
+    digest::{Digest, LeafKey},
+    kind_facts::KnownKinds,
+};
 use crate::artifact::graph::{
     GraphError,
     fault::Part,
+    function_names::FunctionNames,
     index::{FunctionDepth, FunctionIndex, FunctionReader},
     name_of,
     source::Extent,
@@ -22,6 +27,9 @@ const KEPT: usize = 1 << 16;
 /// A function without anything takes as much room as so many parts.
 const EMPTY: usize = 16;
 
+/// Digests that are shared among functions: real libraries have some hundred.
+const SHARED: usize = 1 << 10;
+
 /// What was read of the functions of one library, for the registries that ask.
 #[derive(Debug, Default)]
 pub(in super::super) struct FunctionMemo(RefCell<Memory>);
@@ -32,8 +40,9 @@ struct Memory {
     reader: Option<FunctionReader>,
     /// What the releases make of the kinds of nodes that the reader knows.
     kinds: KnownKinds,
-    /// By the place where it begins, what is known of a function.
-    digests: HashMap<u64, Rc<Digest>>,
+    digests: Digests,
+    /// Digests of functions that differ in nothing else than their names.
+    shared: HashMap<LeafKey, Rc<Digest>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
     /// How many parts `functions` have.
     kept: usize,
@@ -53,13 +62,14 @@ impl FunctionMemo {
         place: Extent,
     ) -> Result<Rc<Digest>, GraphError> {
         let memory = &mut *self.0.borrow_mut();
-        if let Some(known) = memory.digests.get(&place.start) {
+        let Library { names, registries, .. } = library;
+        if let Some(known) = memory.digests.get(names, place) {
             return Ok(Rc::clone(known));
         }
         let function = memory.read(library, place)?;
-        let Library { names, registries, .. } = library;
-        let digest = Rc::new(Digest::of(&function, names, registries, &mut memory.kinds));
-        memory.digests.insert(place.start, Rc::clone(&digest));
+        let digest = Digest::of(&function, names, registries, &mut memory.kinds);
+        let digest = memory.share(digest);
+        memory.digests.insert(names, place, Rc::clone(&digest));
         // Who asks for a good one asks for no more, unless it is for shapes.
         let is_clear = (0..registries.len()).all(|release| digest.is_clear(release));
         if library.follows_shapes || !is_clear {
@@ -68,9 +78,15 @@ impl FunctionMemo {
         Ok(digest)
     }
 
+    /// The digest of the function at a place, if it was read before.
+    pub(super) fn known(&self, library: Library<'_>, place: Extent) -> Option<Rc<Digest>> {
+        self.0.borrow().digests.get(library.names, place).cloned()
+    }
+
     /// Whether it is known that a release finds nothing in the function at a place.
-    pub(super) fn is_clear(&self, place: Extent, release: usize) -> bool {
-        self.0.borrow().digests.get(&place.start).is_some_and(|known| known.is_clear(release))
+    pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: usize) -> bool {
+        let memory = self.0.borrow();
+        memory.digests.get(library.names, place).is_some_and(|known| known.is_clear(release))
     }
 
     /// The names of a function and of a part of it, for messages. All releases and loaders mostly
@@ -122,7 +138,52 @@ impl FunctionMemo {
     }
 }
 
+/// The digests of a library's functions.
+#[derive(Debug, Default)]
+struct Digests {
+    /// By the positions of the functions, those of the first one of each name.
+    first: Vec<Option<Rc<Digest>>>,
+    /// By the places where they begin, those of others.
+    others: HashMap<u64, Rc<Digest>>,
+}
+
+impl Digests {
+    fn get(&self, names: &FunctionNames, place: Extent) -> Option<&Rc<Digest>> {
+        match names.position_at(place.start) {
+            Some(position) => self.first.get(position)?.as_ref(),
+            None => self.others.get(&place.start),
+        }
+    }
+
+    fn insert(&mut self, names: &FunctionNames, place: Extent, digest: Rc<Digest>) {
+        let Some(position) = names.position_at(place.start) else {
+            self.others.insert(place.start, digest);
+            return;
+        };
+        if self.first.is_empty() {
+            self.first = vec![None; names.places()];
+        }
+        if let Some(known) = self.first.get_mut(position) {
+            *known = Some(digest);
+        }
+    }
+}
+
 impl Memory {
+    /// A digest like this one: a known one where functions of the same kind were read before.
+    fn share(&mut self, digest: Digest) -> Rc<Digest> {
+        let Some(key) = digest.leaf_key() else { return Rc::new(digest) };
+        if let Some(known) = self.shared.get(&key) {
+            return Rc::clone(known);
+        }
+        if self.shared.len() >= SHARED {
+            self.shared.clear();
+        }
+        let digest = Rc::new(digest);
+        self.shared.insert(key, Rc::clone(&digest));
+        digest
+    }
+
     fn read(
         &mut self,
         library: Library<'_>,

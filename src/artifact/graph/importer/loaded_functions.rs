@@ -17,7 +17,7 @@ use super::{
     digest::{Clear, Digest, FunctionForm, Judged},
     function_graph::{kinds_in_graph, reload},
     instantiate::{BodyFinding, Finding, numbered},
-    reloaded::{LoadDefinitions, Reloaded, ReloadedLibrary},
+    reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
 };
 use crate::artifact::{
     graph::{
@@ -27,17 +27,18 @@ use crate::artifact::{
         fault::Part,
         function_names::{FunctionNames, LibraryFunction},
         index::{FunctionIndex, call_attributes},
+        node_rules::NodeType,
+        shapes::BodyMismatch,
         source::Extent,
     },
-    ops::{DefinitionId, OperationDefinition, Registry},
+    ops::{DefinitionId, Registry},
 };
 
 /// A function of the library, before it is loaded.
 struct Unloaded {
+    function: LibraryFunction,
     /// Where its last definition is, which is the one that counts.
     place: Extent,
-    /// The positions of the functions that it names.
-    names: Vec<usize>,
     digest: Rc<Digest>,
 }
 
@@ -46,10 +47,15 @@ impl Unloaded {
         self.digest.judged.as_deref()
     }
 
-    /// The first kind whose nodes need a function that is not there although it is loaded later.
-    fn needs_later(&self, there: &HashSet<u64>) -> Option<u32> {
-        let needed = self.judged().map_or(&[][..], |judged| &judged.named.needed);
-        needed.iter().find(|(function, _)| !there.contains(function)).map(|(_, kind)| *kind)
+    fn named(&self) -> Option<&Named> {
+        self.judged()?.named.as_deref()
+    }
+
+    /// The first kind whose nodes need a function that is not there although it is loaded later;
+    /// `there` says which are.
+    fn needs_later(&self, there: impl Fn(u64) -> bool) -> Option<u32> {
+        let mut needed = self.named()?.needed.iter();
+        needed.find(|(function, _)| !there(*function)).map(|(_, kind)| *kind)
     }
 
     /// A fault of the function.
@@ -73,7 +79,7 @@ pub(super) struct Named {
 
 /// What the nodes of a function name: each by its operation, or else by its registered gradient, or
 /// else by attributes that are functions.
-pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Named {
+pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Option<Box<Named>> {
     let mut named = HashSet::new();
     let (mut needed, mut lost) = (Vec::new(), None);
     for (node, gradient) in &function.registered {
@@ -100,7 +106,10 @@ pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Named
         }
     }
     needed.retain(|(function, _)| !named.contains(function));
-    Named { functions: named.into_iter().collect(), needed: needed.into(), lost }
+    let has_any = !named.is_empty() || !needed.is_empty() || lost.is_some();
+    has_any.then(|| {
+        Box::new(Named { functions: named.into_iter().collect(), needed: needed.into(), lost })
+    })
 }
 
 /// The kinds of which a node has no registered gradient; `None` where no node has one.
@@ -114,12 +123,11 @@ fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
 }
 
 /// What loaders make of the functions of a library.
-#[derive(Debug)]
-pub(super) struct LoadedFunctions {
+pub(super) struct LoadedFunctions<'a> {
     /// By registry, the first fault that `tf.saved_model.load` finds.
     pub(super) faults: Vec<Option<ImportFault>>,
     /// By registry, the functions as it leaves them; all of them where there is no fault.
-    pub(super) functions: Vec<ReloadedLibrary>,
+    pub(super) functions: ReloadedFunctions<'a>,
     /// The first fault that the C++ loader finds before it looks at the graph.
     pub(super) unsaved: Option<ImportFault>,
     /// By registry, the first function in which a name comes twice, or that has a tensor which
@@ -130,11 +138,11 @@ pub(super) struct LoadedFunctions {
     pub(super) unequal_as_written: Vec<Option<ImportFault>>,
 }
 
-impl LoadedFunctions {
-    /// Those of a library that has none.
-    pub(super) fn none(registries: usize) -> Self {
-        let functions = (0..registries).map(|_| ReloadedLibrary::default()).collect();
-        let none = vec![None; registries];
+impl<'a> LoadedFunctions<'a> {
+    /// Those of a library of which nothing was loaded.
+    pub(super) fn none(library: Library<'a>) -> Self {
+        let functions = ReloadedFunctions::of(library);
+        let none = vec![None; library.registries.len()];
         Self {
             faults: none.clone(),
             functions,
@@ -145,31 +153,97 @@ impl LoadedFunctions {
     }
 }
 
-/// Loads the functions of a library, as `tf.saved_model.load` does.
-pub(super) fn load(
-    library: Library<'_>,
-    deprecated: &DeprecatedOperations,
-) -> Result<LoadedFunctions, GraphError> {
-    let mut functions: Vec<(u64, LibraryFunction)> = library.names.iter().collect();
-    functions.sort_unstable_by_key(|(_, function)| function.number);
-    let positions = (0_usize..).zip(&functions).map(|(position, (hash, _))| (*hash, position));
-    let positions: HashMap<u64, usize> = positions.collect();
-    let mut found = LoadedFunctions::none(library.registries.len());
-    let mut unloaded = Vec::with_capacity(functions.len());
-    for (_, function) in &functions {
-        unloaded.push(read(library, &positions, function.last)?);
+/// The functions of a library with their digests, by their positions.
+struct Digested<'a> {
+    library: Library<'a>,
+    /// `None` where a name is too long to be told from others.
+    digests: Vec<Option<Rc<Digest>>>,
+    /// The positions of the functions that each names, one after the other.
+    named: Vec<u32>,
+    /// By position, the end in `named`.
+    ends: Vec<u32>,
+}
+
+impl<'a> Digested<'a> {
+    /// Reads each function.
+    fn read(library: Library<'a>) -> Result<Self, GraphError> {
+        let Library { names, memo, .. } = library;
+        let places = names.places();
+        let mut functions = Self {
+            library,
+            digests: Vec::with_capacity(places),
+            named: Vec::new(),
+            ends: Vec::with_capacity(places),
+        };
+        for position in 0..places {
+            let digest = match names.at(position) {
+                Some((_, function)) => Some(memo.digest(library, function.last)?),
+                None => None,
+            };
+            functions.add(digest);
+        }
+        Ok(functions)
     }
-    let first = |fault: fn(&Judged) -> Option<&BodyFinding>| {
-        let found = unloaded.iter().find_map(|function: &Unloaded| function.find(fault));
-        found.map(|found| in_words(library, Extent::default(), &found)).transpose()
-    };
-    found.unsaved = first(|judged| judged.unsaved.as_ref())?;
-    for function in &unloaded {
+
+    fn add(&mut self, digest: Option<Rc<Digest>>) {
+        let from = self.named.len();
+        let judged = digest.as_deref().and_then(|digest| digest.judged.as_deref());
+        if let Some(named) = judged.and_then(|judged| judged.named.as_deref()) {
+            let positions = named
+                .functions
+                .iter()
+                .filter_map(|hash| u32::try_from(self.library.names.position(*hash)?).ok());
+            self.named.extend(positions);
+            if let Some(own) = self.named.get_mut(from..) {
+                own.sort_unstable();
+            }
+        }
+        self.ends.push(u32::try_from(self.named.len()).unwrap_or(u32::MAX));
+        self.digests.push(digest);
+    }
+
+    fn get(&self, position: usize) -> Option<Unloaded> {
+        let digest = Rc::clone(self.digests.get(position)?.as_ref()?);
+        let (_, function) = self.library.names.at(position)?;
+        Some(Unloaded { function, place: function.last, digest })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, Unloaded)> + '_ {
+        (0..self.digests.len()).filter_map(|position| Some((position, self.get(position)?)))
+    }
+
+    /// The positions of the functions that one names, ascending.
+    fn named_by(&self, position: usize) -> &[u32] {
+        let end = |position: usize| self.ends.get(position).map_or(0, |end| *end as usize);
+        let from = position.checked_sub(1).map_or(0, end);
+        self.named.get(from..end(position)).unwrap_or_default()
+    }
+
+    /// The first fault of a function.
+    fn first_fault(
+        &self,
+        fault: impl Fn(&Judged) -> Option<&BodyFinding>,
+    ) -> Option<FunctionFinding> {
+        self.iter().find_map(|(_, function)| function.find(&fault))
+    }
+}
+
+/// Loads the functions of a library, as `tf.saved_model.load` does.
+pub(super) fn load<'a>(
+    library: Library<'a>,
+    deprecated: &'a DeprecatedOperations,
+) -> Result<LoadedFunctions<'a>, GraphError> {
+    let mut found = LoadedFunctions::none(library);
+    let functions = Digested::read(library)?;
+    let unsaved = functions.first_fault(|judged| judged.unsaved.as_ref());
+    let unsaved = unsaved.map(|found| in_words(library, Extent::default(), &found));
+    found.unsaved = unsaved.transpose()?;
+    for (_, function) in functions.iter() {
         let digest = (function.place, &*function.digest);
         note_unequal(library, digest, FunctionForm::Loaded, &mut found.unequal)?;
         note_unequal(library, digest, FunctionForm::Written, &mut found.unequal_as_written)?;
     }
-    let order = match order(&functions, &unloaded) {
+    let order = match order(&functions) {
         Ok(order) => order,
         Err(finding) => {
             let fault = in_words(library, Extent::default(), &finding)?;
@@ -178,16 +252,15 @@ pub(super) fn load(
         }
     };
     let shapes = ShapeReader::default();
-    Loading { library, deprecated, found, shapes, steps: 0 }.all(&order, &functions, &unloaded)
+    found.functions.begin();
+    Loading { library, deprecated, found, shapes, steps: 0 }.all(&order, &functions)
 }
 
 /// By registry, the first function that TensorFlow does not find equal to itself; see
 /// [`LoadedFunctions::unequal`].
 pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, GraphError> {
-    let mut functions: Vec<LibraryFunction> = library.names.iter().map(|(_, one)| one).collect();
-    functions.sort_unstable_by_key(|function| function.number);
     let mut found = vec![None; library.registries.len()];
-    for LibraryFunction { place, .. } in functions {
+    for (_, LibraryFunction { place, .. }) in library.names.iter() {
         let digest = library.memo.digest(library, place)?;
         note_unequal(library, (place, &digest), FunctionForm::Written, &mut found)?;
     }
@@ -225,19 +298,6 @@ fn not_the_same(fault: ImportFault) -> ImportFault {
     ImportFault { kind: ImportFaultKind::Structure(kind), ..fault }
 }
 
-/// Reads one function, and says what it names.
-fn read(
-    library: Library<'_>,
-    positions: &HashMap<u64, usize>,
-    place: Extent,
-) -> Result<Unloaded, GraphError> {
-    let digest = library.memo.digest(library, place)?;
-    let named = digest.judged.iter().flat_map(|judged| &judged.named.functions);
-    let mut names: Vec<usize> = named.filter_map(|hash| positions.get(hash).copied()).collect();
-    names.sort_unstable();
-    Ok(Unloaded { place, names, digest })
-}
-
 /// What releases are alike for while a function is loaded: its operations and the element types.
 type Key = (Vec<Option<(Option<DefinitionId>, usize)>>, u64);
 
@@ -245,43 +305,49 @@ type Key = (Vec<Option<(Option<DefinitionId>, usize)>>, u64);
 struct Loading<'a> {
     library: Library<'a>,
     deprecated: &'a DeprecatedOperations,
-    found: LoadedFunctions,
+    found: LoadedFunctions<'a>,
     shapes: ShapeReader<'a>,
     /// What was looked at so far; see [`reload`].
     steps: u64,
 }
 
-impl Loading<'_> {
+impl<'a> Loading<'a> {
     /// Loads the functions in that order.
     fn all(
         mut self,
-        order: &[usize],
-        functions: &[(u64, LibraryFunction)],
-        unloaded: &[Unloaded],
-    ) -> Result<LoadedFunctions, GraphError> {
-        let mut there = HashSet::new();
-        let (mut firsts, mut again) = (Vec::with_capacity(order.len()), HashMap::new());
+        order: &[u32],
+        functions: &Digested<'a>,
+    ) -> Result<LoadedFunctions<'a>, GraphError> {
+        let names = self.library.names;
+        let mut there = vec![false; names.places()];
+        let mut again = HashMap::new();
         for (time, position) in order.iter().enumerate() {
-            let (Some((hash, _)), Some(function)) =
-                (functions.get(*position), unloaded.get(*position))
-            else {
-                continue;
+            let position = *position as usize;
+            let Some(function) = functions.get(position) else { continue };
+            let is_there = |function| {
+                names.position(function).is_some_and(|one| there.get(one) == Some(&true))
             };
-            if let Some(kind) = function.needs_later(&there) {
-                self.refuse(function, kind)?;
+            if let Some(kind) = function.needs_later(is_there) {
+                self.refuse(&function, kind)?;
             }
-            match there.insert(*hash) {
-                true => firsts.push((time, *hash)),
-                false => _ = again.insert(*hash, time),
+            match there.get_mut(position) {
+                Some(known) if !*known => *known = true,
+                _ => _ = again.insert(position, time),
             }
-            let is_first = self.found.functions.iter().any(|known| known.get(*hash).is_none());
+            let is_first = !self.found.functions.is_loaded(position);
             if is_first && self.found.faults.iter().any(Option::is_none) {
-                self.load(*hash, function)?;
+                self.load(position, &function)?;
             }
         }
         if !again.is_empty() {
-            let libraries = self.found.functions.iter_mut();
-            libraries.for_each(|library| library.rename(&again, &firsts));
+            let mut seen = vec![false; names.places()];
+            let firsts = order.iter().enumerate().filter_map(|(time, position)| {
+                let position = *position as usize;
+                let known = seen.get_mut(position).filter(|known| !**known)?;
+                *known = true;
+                Some((time, position))
+            });
+            self.found.functions.rename(&again, firsts);
         }
         Ok(self.found)
     }
@@ -295,8 +361,9 @@ impl Loading<'_> {
         let Library { source, release, .. } = self.library;
         let mut given = HashMap::new();
         let is_open = |function| {
-            let mut libraries = self.found.functions.iter();
-            libraries.any(|loaded| loaded.get(function).is_some_and(|one| one.is_open()))
+            let of_release = |release| self.found.functions.of_release(release).get(function);
+            let mut releases = (0..self.library.registries.len()).filter_map(of_release);
+            releases.any(|loaded| loaded.is_open())
         };
         if !digest.calls.iter().any(|call| !call.direct && call.inside && is_open(call.function)) {
             return Ok(given);
@@ -327,33 +394,48 @@ impl Loading<'_> {
 
     /// Loads one function for each release that has found nothing yet; those that are alike share
     /// what comes of it.
-    fn load(&mut self, hash: u64, unloaded: &Unloaded) -> Result<(), GraphError> {
+    fn load(&mut self, position: usize, unloaded: &Unloaded) -> Result<(), GraphError> {
+        let shapes = body_shapes::alone(unloaded.place, (self.library, &mut self.shapes))?;
+        if shapes.is_none() && unloaded.digest.is_leaf() {
+            self.found.functions.add_leaf(position);
+            return Ok(());
+        }
+        let reloaded = self.in_each_release(unloaded, shapes.as_ref())?;
+        let faults = &self.found.faults;
+        let asking = |release: usize| faults.get(release).is_some_and(Option::is_none);
+        self.found.functions.add(position, reloaded, asking);
+        Ok(())
+    }
+
+    /// The function as each release has it that has found nothing yet, and finds nothing in it.
+    fn in_each_release(
+        &mut self,
+        unloaded: &Unloaded,
+        shapes: Option<&BodyMismatch>,
+    ) -> Result<Vec<Option<Rc<Reloaded>>>, GraphError> {
         let Unloaded { place, digest, .. } = unloaded;
         let mut clear: Vec<(&Rc<Clear>, Rc<Reloaded>)> = Vec::new();
         let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
         let mut whole = None;
         let library = self.library;
-        let shapes = body_shapes::alone(*place, (library, &mut self.shapes))?;
         let given = self.given(unloaded)?;
-        let found = self.found.faults.iter_mut().zip(&mut self.found.functions);
-        for (release, ((fault, loaded), registry)) in found.zip(library.registries).enumerate() {
+        let mut all = vec![None; library.registries.len()];
+        let found = self.found.faults.iter_mut().zip(&mut all);
+        for (release, ((fault, own), registry)) in found.zip(library.registries).enumerate() {
             if fault.is_some() {
                 continue;
             }
-            let names = library.names;
-            let definitions = |loaded| LoadDefinitions { names, registry, loaded, given: &given };
+            let (names, loaded) = (library.names, self.found.functions.of_release(release));
+            let definitions = LoadDefinitions { names, registry, loaded, given: &given };
             if shapes.is_none()
-                && let Some((definition, found)) = taken_by(digest, release)
+                && let Some((types, found)) = taken_by(digest, release)
             {
                 let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let reloaded = match known {
                     Some((_, known)) => Rc::clone(known),
-                    None => {
-                        let definitions = definitions(loaded);
-                        Rc::new(Reloaded::clear(*place, definition, found, &definitions))
-                    }
+                    None => Rc::new(Reloaded::clear(*place, types, found, &definitions)),
                 };
-                loaded.add(hash, Rc::clone(&reloaded));
+                *own = Some(Rc::clone(&reloaded));
                 clear.push((found, reloaded));
                 continue;
             }
@@ -362,38 +444,38 @@ impl Loading<'_> {
                 None => library.memo.index(library, *place)?,
             };
             let function = &**whole.insert(function);
-            let definitions = definitions(loaded);
+            definitions.read_functions(library, function)?;
             let key = key(function, &definitions, registry);
             // A fault is told in the words of its own release.
             if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
-                loaded.add(hash, Rc::clone(known));
+                *own = Some(Rc::clone(known));
                 continue;
             }
             let reloaded = match function.oversized {
                 true => Err(FunctionFinding { function: *place, finding: Finding::oversized() }),
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
-                    let (function, shapes) = ((function, *place), shapes.as_ref());
+                    let function = (function, *place);
                     reload(function, &kinds, shapes, &definitions, self.deprecated, &mut self.steps)
                 }
             };
             match reloaded {
                 Ok(reloaded) => {
                     let reloaded = Rc::new(reloaded);
-                    loaded.add(hash, Rc::clone(&reloaded));
+                    *own = Some(Rc::clone(&reloaded));
                     judged.push((key, reloaded));
                 }
                 Err(found) => *fault = Some(in_words(library, Extent::default(), &found)?),
             }
         }
-        Ok(())
+        Ok(all)
     }
 }
 
-/// That a release takes a function as it is, with the signature that it then has.
-fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<OperationDefinition>, &Rc<Clear>)> {
+/// That a release takes a function as it is, with what calls of it then take and give.
+fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
     let judged = digest.judged.as_deref()?;
-    Some((judged.definition.as_ref()?, judged.clear(release)?))
+    Some((judged.types.as_ref()?, judged.clear(release)?))
 }
 
 fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
@@ -438,42 +520,32 @@ fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding
 
 /// The order in which functions are loaded, or why there is none: as Python does it, the one that
 /// became ready last comes first, and a name that comes twice counts twice.
-fn order(
-    functions: &[(u64, LibraryFunction)],
-    unloaded: &[Unloaded],
-) -> Result<Vec<usize>, FunctionFinding> {
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); unloaded.len()];
-    let mut waiting: Vec<i64> = Vec::with_capacity(unloaded.len());
-    for (position, function) in unloaded.iter().enumerate() {
-        if let Some(finding) = function.find(|judged| judged.named.lost.as_ref()) {
-            return Err(finding);
-        }
-        for named in &function.names {
-            if let Some(callers) = callers.get_mut(*named) {
-                callers.push(position);
-            }
-        }
-        waiting.push(function.names.len() as i64);
+fn order(functions: &Digested<'_>) -> Result<Vec<u32>, FunctionFinding> {
+    let lost = functions.first_fault(|judged| judged.named.as_deref()?.lost.as_ref());
+    if let Some(finding) = lost {
+        return Err(finding);
     }
-    let occurrences = (0_usize..).zip(functions).flat_map(|(position, (_, function))| {
-        let last = (function.last_number != function.number).then_some(function.last_number);
-        [Some(function.number), last].into_iter().flatten().map(move |at| (at, position))
-    });
-    let mut occurrences: Vec<(u32, usize)> = occurrences.collect();
-    occurrences.sort_unstable();
-    let ready = occurrences.iter().map(|(_, position)| *position);
-    let mut ready: Vec<usize> = ready.filter(|one| waiting.get(*one) == Some(&0)).collect();
-    let mut order = Vec::with_capacity(occurrences.len());
-    let mut loaded = HashSet::new();
+    let places = functions.digests.len();
+    let callers = NamedBy::of(functions);
+    let waiting = (0..places).map(|position| functions.named_by(position).len() as i32);
+    let mut waiting: Vec<i32> = waiting.collect();
+    let mut ready = ready_at_first(functions);
+    let mut order = Vec::with_capacity(places);
+    let mut loaded = vec![false; places];
+    let is_loaded = |loaded: &[bool], one: &u32| loaded.get(*one as usize) == Some(&true);
     while let Some(next) = ready.pop() {
-        let has_all = |function: &Unloaded| function.names.iter().all(|one| loaded.contains(one));
-        if let Some(function) = unloaded.get(next).filter(|function| !has_all(function)) {
-            return Err(needs_itself(function));
+        let named = functions.named_by(next as usize);
+        if !named.iter().all(|one| is_loaded(&loaded, one))
+            && let Some(function) = functions.get(next as usize)
+        {
+            return Err(needs_itself(&function));
         }
-        loaded.insert(next);
+        if let Some(loaded) = loaded.get_mut(next as usize) {
+            *loaded = true;
+        }
         order.push(next);
-        for caller in callers.get(next).map(Vec::as_slice).unwrap_or_default() {
-            if let Some(waiting) = waiting.get_mut(*caller) {
+        for caller in callers.of_function(next as usize) {
+            if let Some(waiting) = waiting.get_mut(*caller as usize) {
                 *waiting -= 1;
                 if *waiting == 0 {
                     ready.push(*caller);
@@ -481,17 +553,82 @@ fn order(
             }
         }
     }
-    let left = unloaded.iter().enumerate().find(|(position, _)| !loaded.contains(position));
+    let left = functions.iter().find(|(position, _)| loaded.get(*position) != Some(&true));
     // A name that comes twice and waits for others is ready only once.
     let twice = || {
-        let mut twice = functions.iter().zip(unloaded).filter(|((_, function), unloaded)| {
-            function.last_number != function.number && !unloaded.names.is_empty()
-        });
-        twice.next().map(|(_, unloaded)| unloaded)
+        functions.iter().find(|(position, Unloaded { function, .. })| {
+            function.last_number != function.number && !functions.named_by(*position).is_empty()
+        })
     };
-    match left.map(|(_, function)| function).or_else(twice) {
+    match left.or_else(twice) {
         None => Ok(order),
-        Some(function) => Err(needs_itself(function)),
+        Some((_, function)) => Err(needs_itself(&function)),
+    }
+}
+
+/// The functions that name no others, in the order of the library; each as often as its name comes,
+/// up to twice.
+fn ready_at_first(functions: &Digested<'_>) -> Vec<u32> {
+    let ready = functions.iter().filter(|(position, _)| functions.named_by(*position).is_empty());
+    let count = ready.count();
+    let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);
+    let mut comes_again = false;
+    for (position, Unloaded { function, .. }) in functions.iter() {
+        if functions.named_by(position).is_empty() {
+            let position = u32::try_from(position).unwrap_or(u32::MAX);
+            found.push((function.number, position));
+            if function.last_number != function.number {
+                comes_again = true;
+                found.push((function.last_number, position));
+            }
+        }
+    }
+    if comes_again {
+        found.sort_unstable();
+    }
+    found.into_iter().map(|(_, position)| position).collect()
+}
+
+/// By function, those that name it.
+struct NamedBy {
+    callers: Vec<u32>,
+    /// By position, the beginning in `callers`.
+    begins: Vec<u32>,
+}
+
+impl NamedBy {
+    fn of(functions: &Digested<'_>) -> Self {
+        let places = functions.digests.len();
+        let mut begins = vec![0_u32; places];
+        for named in &functions.named {
+            if let Some(count) = begins.get_mut(*named as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+        let mut end = 0_u32;
+        for own in &mut begins {
+            end = end.saturating_add(*own);
+            *own = end;
+        }
+        // So far these are ends; from the last caller on, each goes before those that are there.
+        let mut callers = vec![0_u32; functions.named.len()];
+        for position in (0..places).rev() {
+            for named in functions.named_by(position) {
+                let Some(at) = begins.get_mut(*named as usize) else { continue };
+                *at = at.saturating_sub(1);
+                if let Some(caller) = callers.get_mut(*at as usize) {
+                    *caller = u32::try_from(position).unwrap_or(u32::MAX);
+                }
+            }
+        }
+        Self { callers, begins }
+    }
+
+    /// The positions of the functions that name one, ascending.
+    fn of_function(&self, position: usize) -> &[u32] {
+        let begin = self.begins.get(position).map_or(0, |begin| *begin as usize);
+        let end = self.begins.get(position + 1).map_or(self.callers.len(), |end| *end as usize);
+        self.callers.get(begin..end).unwrap_or_default()
     }
 }
 

@@ -111,7 +111,7 @@ pub(in super::super) fn judge_loaders(
     };
     let loaded = match source.message() == SAVED_MODEL && !names.is_empty() {
         true => loaded_functions::load(library, deprecated)?,
-        false => LoadedFunctions::none(library.registries.len()),
+        false => LoadedFunctions::none(library),
     };
     let unequal = &loaded.unequal_as_written;
     // TensorFlow looks for objects only where there is nothing to choose from.
@@ -331,10 +331,8 @@ fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, Gr
         };
         return Ok(vec![Some(fault); library.registries.len()]);
     }
-    let mut functions: Vec<_> = library.names.iter().map(|(_, function)| function).collect();
-    functions.sort_unstable_by_key(|function| function.number);
-    let is_open = |release: usize, place| !library.memo.is_clear(place, release);
-    for function in functions {
+    let is_open = |release: usize, place| !library.memo.is_clear(library, place, release);
+    for (_, function) in library.names.iter() {
         if !(0..found.len()).any(|release| is_open(release, function.place)) {
             continue;
         }

@@ -10,6 +10,7 @@ mod binding;
 mod bodies;
 mod body;
 mod body_shapes;
+mod by_release;
 mod call_order;
 mod called_bodies;
 mod callers;

@@ -8,7 +8,7 @@ use super::{
     judge::Findings,
     loaders::Visited,
     order::Visits,
-    reloaded::ReloadedLibrary,
+    reloaded::ReloadedFunctions,
 };
 use crate::artifact::graph::{
     GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
@@ -151,12 +151,12 @@ fn shape_fault(
 /// What `tf.saved_model.load` finds in the nodes outside of functions, which were loaded before.
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
-    functions: &[ReloadedLibrary],
+    functions: &ReloadedFunctions<'_>,
 ) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let view = |registry| context.kinds.loaded_view(registry);
     let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
-    let readers: Vec<Reader> = (0..functions.len()).map(reader).collect();
-    let functions = Functions::Reloaded(context.library(), functions);
+    let readers: Vec<Reader> = (0..context.registries.len()).map(reader).collect();
+    let functions = Functions::Reloaded(functions);
     // Of functions that have other names by now, less is known and no more refused.
     let shapes = if do_shapes_fit { None } else { shape_fault(context, visits, None)? };
     faults(context, visits, &readers, functions, shapes.as_ref())

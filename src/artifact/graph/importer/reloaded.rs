@@ -15,8 +15,10 @@ use std::{
 
 use super::{
     binding::BoundValue,
+    by_release::{ByRelease, are_equal, are_one},
     called_bodies::{FunctionFinding, Library},
     digest::{Clear, ClearCall},
+    function_graph::loaded_definition,
     instantiate::{BodyFinding, Definitions, Finding, misgiven},
 };
 use crate::artifact::{
@@ -26,13 +28,12 @@ use crate::artifact::{
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
         importer::bodies::in_words,
-        index::{BodyCall, CallingNode, call_attributes},
-        node_rules::{ElementType, NodeType},
+        index::{BodyCall, CallingNode, FunctionIndex, call_attributes},
+        node_rules::NodeType,
         source::Extent,
     },
     ops::{
-        ArgumentType, AttributeDefinition, DefinitionId, Operation, OperationDefinition,
-        OperationList, Registry,
+        AttributeDefinition, DefinitionId, Operation, OperationDefinition, OperationList, Registry,
     },
 };
 
@@ -67,35 +68,28 @@ impl ReloadedCall {
 #[derive(Debug)]
 pub(super) struct Reloaded {
     pub(super) place: Extent,
-    /// Its signature; other functions and the graph still call it by its name.
-    definition: Rc<OperationDefinition>,
+    /// Its signature; other functions and the graph still call it by its name. Of a function in
+    /// which a release finds nothing, it is read where a call by that name asks for it.
+    definition: OnceCell<Box<OperationDefinition>>,
     /// The same where somebody asks for an operation.
     signature: OnceCell<OperationList>,
     /// What a node takes and gives whose operation it is.
-    pub(super) types: NodeType,
+    pub(super) types: Rc<NodeType>,
     /// How many tensors a call must take and give at least.
     pub(super) needs: (u64, u64),
     /// A node that has an attribute without a value, so that nobody can call the function.
     pub(super) unset: Option<BodyFinding>,
-    pub(super) calls: Vec<ReloadedCall>,
+    pub(super) calls: Box<[ReloadedCall]>,
 }
 
 impl Reloaded {
-    /// A function in which a release finds nothing, with its signature.
+    /// A function in which a release finds nothing, with what its calls take and give.
     pub(super) fn clear(
         place: Extent,
-        definition: &Rc<OperationDefinition>,
+        types: &Rc<NodeType>,
         clear: &Clear,
         definitions: &LoadDefinitions<'_>,
     ) -> Self {
-        let mut types = NodeType::default();
-        let (inputs, outputs) = (&definition.inputs, &definition.outputs);
-        for (arguments, list) in [(inputs, &mut types.inputs), (outputs, &mut types.outputs)] {
-            for argument in arguments {
-                let ArgumentType::Fixed(data_type) = argument.element else { continue };
-                list.push(ElementType::new(data_type, false), 1);
-            }
-        }
         let calls = clear.calls.iter().map(|ClearCall { body, tensors }| ReloadedCall {
             function: body.call.function,
             direct: body.call.direct,
@@ -103,31 +97,58 @@ impl Reloaded {
             node: body.node,
             misgiven: definitions.misgiven(body),
         });
-        let needs = (types.inputs.len(), types.outputs.len());
-        Self::new(place, Rc::clone(definition), types, needs, None, calls.collect())
+        Self::without_definition(place, types, calls.collect())
+    }
+
+    fn without_definition(place: Extent, types: &Rc<NodeType>, calls: Box<[ReloadedCall]>) -> Self {
+        Self {
+            place,
+            definition: OnceCell::new(),
+            signature: OnceCell::new(),
+            needs: (types.inputs.len(), types.outputs.len()),
+            types: Rc::clone(types),
+            unset: None,
+            calls,
+        }
     }
 
     pub(super) fn new(
         place: Extent,
-        definition: Rc<OperationDefinition>,
+        definition: OperationDefinition,
         types: NodeType,
         needs: (u64, u64),
         unset: Option<BodyFinding>,
-        calls: Vec<ReloadedCall>,
+        calls: Box<[ReloadedCall]>,
     ) -> Self {
-        let signature = OnceCell::new();
-        Self { place, definition, signature, types, needs, unset, calls }
+        let (definition, signature) = (OnceCell::from(Box::new(definition)), OnceCell::new());
+        Self { place, definition, signature, types: types.into(), needs, unset, calls }
     }
 
-    /// Its signature.
+    /// Reads its signature, if it is not known.
+    pub(super) fn read_definition(&self, library: Library<'_>) -> Result<(), GraphError> {
+        if self.definition.get().is_none() {
+            let function = library.memo.index(library, self.place)?;
+            self.definition.get_or_init(|| Box::new(loaded_definition(&function)));
+        }
+        Ok(())
+    }
+
+    /// Its signature, if that was [read](Self::read_definition).
     pub(super) fn operation(&self) -> Option<Operation<'_>> {
-        let list = || OperationList::new([OperationDefinition::clone(&self.definition)]);
-        self.signature.get_or_init(list).operation(&self.definition.name)
+        let definition = self.definition.get()?;
+        let list = || OperationList::new([OperationDefinition::clone(definition)]);
+        self.signature.get_or_init(list).operation(&definition.name)
+    }
+
+    /// The attributes that it leaves to whoever calls it: those of no function in which a release
+    /// finds nothing.
+    fn open_attributes(&self) -> &[AttributeDefinition] {
+        self.definition.get().map_or(&[], |definition| &definition.attributes)
     }
 
     /// Whether it leaves something to whoever calls it.
     pub(super) fn is_open(&self) -> bool {
-        !self.definition.attributes.is_empty()
+        !self.open_attributes().is_empty()
     }
 
     fn with(&self, finding: BodyFinding) -> FunctionFinding {
@@ -147,9 +168,16 @@ impl Reloaded {
     }
 
     /// That a call in it finds nobody of the name that is its operation.
-    fn lost(&self, call: &ReloadedCall, callee: Option<&Self>) -> FunctionFinding {
+    fn lost(
+        &self,
+        library: Library<'_>,
+        call: &ReloadedCall,
+        callee: Option<&Self>,
+    ) -> FunctionFinding {
         let mut finding = Finding::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
-        finding.operation = callee.map_or(String::new(), |found| found.definition.name.clone());
+        // Whoever puts this into words reads the same function, and says why that cannot be done.
+        let name = |found: &Self| library.memo.names(library, found.place, Part::Function).ok();
+        finding.operation = callee.and_then(name).map_or(String::new(), |(name, _)| name);
         self.with(finding)
     }
 
@@ -159,7 +187,7 @@ impl Reloaded {
         given: &Attributes,
         registry: &Registry,
     ) -> Option<FunctionFinding> {
-        self.definition.attributes.iter().find_map(|attribute| {
+        self.open_attributes().iter().find_map(|attribute| {
             let AttributeDefinition { name, kind, .. } = attribute;
             let Some(value) = given.get(name) else { return self.ungiven() };
             Some(self.with(misgiven(name, *kind, &BoundValue::of(value), registry)?))
@@ -171,68 +199,168 @@ impl Reloaded {
         if !self.is_open() {
             return None;
         }
-        let attributes = self.definition.attributes.iter().map(|one| one.name.clone()).collect();
+        let attributes = self.open_attributes().iter().map(|one| one.name.clone()).collect();
         let kind = ImportFaultKind::AttributesMissing { attributes };
         Some(self.with(Finding::of(Part::Function, kind)))
     }
 }
 
-/// The functions that one release has loaded so far, by the hashes of their names.
-#[derive(Debug, Default)]
-pub(super) struct ReloadedLibrary {
-    functions: HashMap<u64, Rc<Reloaded>>,
+/// The functions that were loaded so far, by their positions in the library.
+pub(super) struct ReloadedFunctions<'a> {
+    library: Library<'a>,
+    functions: Vec<OnceCell<ByRelease<Reloaded>>>,
+    /// Those in which no release finds anything and that call no others; each is made where
+    /// somebody asks for it.
+    leaves: Vec<bool>,
     /// What keeps each from being called where all of them are there.
-    findings: HashMap<u64, Option<Rc<FunctionFinding>>>,
+    findings: HashMap<usize, ByRelease<FunctionFinding>>,
 }
 
-impl ReloadedLibrary {
-    pub(super) fn get(&self, function: u64) -> Option<&Rc<Reloaded>> {
-        self.functions.get(&function)
+impl<'a> ReloadedFunctions<'a> {
+    /// Of a library of which nothing was loaded.
+    pub(super) fn of(library: Library<'a>) -> Self {
+        Self { library, functions: Vec::new(), leaves: Vec::new(), findings: HashMap::new() }
     }
 
-    /// Adds a function whose callees were added before.
-    pub(super) fn add(&mut self, function: u64, reloaded: Rc<Reloaded>) {
-        let finding = self.finding(&reloaded, |_| false);
-        self.findings.insert(function, finding);
-        self.functions.insert(function, reloaded);
+    /// Makes room for all functions.
+    pub(super) fn begin(&mut self) {
+        let places = self.library.names.places();
+        self.functions.resize_with(places, OnceCell::new);
+        self.leaves.resize(places, false);
     }
 
-    /// What keeps a function from being called whose callees were added before; `is_gone` says
-    /// which of these are there under another name only.
+    /// The functions as a release has them.
+    pub(super) fn of_release(&self, release: usize) -> ReloadedLibrary<'_, 'a> {
+        ReloadedLibrary { functions: self, release }
+    }
+
+    /// Whether a function was loaded for those releases that ask.
+    pub(super) fn is_loaded(&self, position: usize) -> bool {
+        let is_kept = self.functions.get(position).is_some_and(|cell| cell.get().is_some());
+        is_kept || self.leaves.get(position) == Some(&true)
+    }
+
+    /// Adds a function of which all releases that ask see the same, and which calls no others.
+    pub(super) fn add_leaf(&mut self, position: usize) {
+        if let Some(leaf) = self.leaves.get_mut(position) {
+            *leaf = true;
+        }
+    }
+
+    /// Adds a function as each release has loaded it, whose callees were added before; `asking` says
+    /// which releases still ask.
+    pub(super) fn add(
+        &mut self,
+        position: usize,
+        reloaded: Vec<Option<Rc<Reloaded>>>,
+        asking: impl Fn(usize) -> bool,
+    ) {
+        self.find(position, |release| reloaded.get(release)?.clone(), &asking, |_| false);
+        let reloaded = ByRelease::of(reloaded, asking, are_one);
+        if let (Some(cell), Some(reloaded)) = (self.functions.get_mut(position), reloaded) {
+            *cell = OnceCell::from(reloaded);
+        }
+    }
+
+    /// Finds out what keeps a function from being called whose callees were added before; `is_gone`
+    /// says which of these are there under another name only.
+    fn find(
+        &mut self,
+        position: usize,
+        reloaded: impl Fn(usize) -> Option<Rc<Reloaded>>,
+        asking: impl Fn(usize) -> bool,
+        is_gone: impl Fn(u64) -> bool,
+    ) {
+        let finding = |release| {
+            let function = reloaded(release)?;
+            self.of_release(release).finding(&function, &is_gone)
+        };
+        let findings = (0..self.library.registries.len()).map(finding).collect();
+        match ByRelease::of(findings, asking, are_equal) {
+            Some(found) => _ = self.findings.insert(position, found),
+            None => _ = self.findings.remove(&position),
+        }
+    }
+
+    /// Says that functions were loaded a second time, under another name, of which `last` tells by
+    /// their positions when the last time was; `order` is the one in which all were loaded for the
+    /// first time. Those that call the first one by its name find nobody then.
+    pub(super) fn rename(
+        &mut self,
+        last: &HashMap<usize, usize>,
+        order: impl Iterator<Item = (usize, usize)>,
+    ) {
+        let names = self.library.names;
+        for (time, position) in order {
+            let Some(cell) = self.functions.get(position) else { continue };
+            let releases = self.library.registries.len();
+            let known = |release| cell.get()?.get(release).cloned();
+            let reloaded: Vec<Option<Rc<Reloaded>>> = (0..releases).map(known).collect();
+            let is_gone = |callee| {
+                let last = names.position(callee).and_then(|position| last.get(&position));
+                last.is_some_and(|last| *last > time)
+            };
+            self.find(position, |release| reloaded.get(release)?.clone(), |_| true, is_gone);
+        }
+    }
+}
+
+/// The functions that one release has loaded so far.
+#[derive(Clone, Copy)]
+pub(super) struct ReloadedLibrary<'r, 'a> {
+    functions: &'r ReloadedFunctions<'a>,
+    release: usize,
+}
+
+impl<'r> ReloadedLibrary<'r, '_> {
+    /// A function by the hash of its name.
+    pub(super) fn get(self, function: u64) -> Option<&'r Rc<Reloaded>> {
+        let ReloadedFunctions { library, functions, leaves, .. } = self.functions;
+        let position = library.names.position(function)?;
+        let cell = functions.get(position)?;
+        if leaves.get(position) != Some(&true) {
+            return cell.get()?.get(self.release);
+        }
+        if cell.get().is_none() {
+            let (_, function) = library.names.at(position)?;
+            let digest = library.memo.known(*library, function.last)?;
+            let types = digest.judged.as_deref()?.types.as_ref()?;
+            let leaf = Reloaded::without_definition(function.last, types, Box::default());
+            return cell.get_or_init(|| ByRelease::Same(Rc::new(leaf))).get(self.release);
+        }
+        cell.get()?.get(self.release)
+    }
+
+    fn finding_of(self, function: u64) -> Option<Rc<FunctionFinding>> {
+        if self.functions.findings.is_empty() {
+            return None;
+        }
+        let position = self.functions.library.names.position(function)?;
+        self.functions.findings.get(&position)?.get(self.release).cloned()
+    }
+
     fn finding(
-        &self,
+        self,
         reloaded: &Reloaded,
         is_gone: impl Fn(u64) -> bool,
     ) -> Option<Rc<FunctionFinding>> {
         let own = reloaded.unset.clone().map(|finding| Rc::new(reloaded.with(finding)));
         own.or_else(|| {
             reloaded.calls.iter().find_map(|call| {
-                let callee = self.functions.get(&call.function)?;
+                let callee = self.get(call.function)?;
                 if call.direct && is_gone(call.function) {
-                    return Some(Rc::new(reloaded.lost(call, Some(callee))));
+                    let library = self.functions.library;
+                    return Some(Rc::new(reloaded.lost(library, call, Some(callee))));
                 }
-                call.finding(callee).or_else(|| self.findings.get(&call.function)?.clone())
+                call.finding(callee).or_else(|| self.finding_of(call.function))
             })
         })
-    }
-
-    /// Says that functions were loaded a second time, under another name, of which `last` tells
-    /// when the last time was; `order` is the one in which all were loaded for the first time.
-    /// Those that call the first one by its name find nobody then.
-    pub(super) fn rename(&mut self, last: &HashMap<u64, usize>, order: &[(usize, u64)]) {
-        for (time, function) in order {
-            let Some(reloaded) = self.functions.get(function).cloned() else { continue };
-            let is_gone = |callee| last.get(&callee).is_some_and(|last| last > time);
-            let finding = self.finding(&reloaded, is_gone);
-            self.findings.insert(*function, finding);
-        }
     }
 
     /// What a node of the graph finds that calls a function and takes and gives so many tensors, in
     /// a release.
     pub(super) fn fault(
-        &self,
-        library: Library<'_>,
+        self,
         registry: &Registry,
         node: &CallingNode,
         tensors: (u64, u64),
@@ -240,7 +368,8 @@ impl ReloadedLibrary {
         if !node.call.inside {
             return Ok(None);
         }
-        let Some(callee) = self.functions.get(&node.call.function) else { return Ok(None) };
+        let library = self.functions.library;
+        let Some(callee) = self.get(node.call.function) else { return Ok(None) };
         let mut found = None;
         if callee.is_open() {
             let (source, release) = (library.source, library.release);
@@ -248,7 +377,7 @@ impl ReloadedLibrary {
             found = callee.misgiven(&given, registry).map(Rc::new);
         }
         let found = found
-            .or_else(|| self.findings.get(&node.call.function).cloned().flatten())
+            .or_else(|| self.finding_of(node.call.function))
             .or_else(|| callee.call_finding(tensors).map(Rc::new));
         found.map(|found| in_words(library, node.place, &found)).transpose()
     }
@@ -259,7 +388,7 @@ impl ReloadedLibrary {
 pub(super) struct LoadDefinitions<'a> {
     pub(super) names: &'a FunctionNames,
     pub(super) registry: &'a Registry,
-    pub(super) loaded: &'a ReloadedLibrary,
+    pub(super) loaded: ReloadedLibrary<'a, 'a>,
     /// By the number of the node, what the function gives to those that it names as attributes and
     /// that leave something to their callers.
     pub(super) given: &'a HashMap<u32, Attributes>,
@@ -279,6 +408,16 @@ impl Definitions for LoadDefinitions<'_> {
 }
 
 impl LoadDefinitions<'_> {
+    /// Reads the signatures of the functions that nodes of a function have as their operations.
+    pub(super) fn read_functions(
+        &self,
+        library: Library<'_>,
+        function: &FunctionIndex,
+    ) -> Result<(), GraphError> {
+        let functions = function.kinds.iter().filter_map(|kind| self.function(&kind.operation));
+        functions.into_iter().try_for_each(|function| function.read_definition(library))
+    }
+
     /// The function of this name.
     pub(super) fn function(&self, name: &str) -> Option<&Rc<Reloaded>> {
         self.loaded.get(self.names.find(name.as_bytes())?)
@@ -324,7 +463,7 @@ impl LoadDefinitions<'_> {
                 if let Some(unset) = &callee.unset {
                     return Some(callee.with(unset.clone()));
                 }
-                for call in &callee.calls {
+                for call in callee.calls.iter() {
                     *steps = steps.saturating_add(1);
                     if *steps > MOST_STEPS {
                         return Some(callee.with(Finding::oversized()));
@@ -339,7 +478,8 @@ impl LoadDefinitions<'_> {
                         }
                         (false, true) => {
                             let target = self.loaded.get(call.function);
-                            return Some(callee.lost(call, target.map(Rc::as_ref)));
+                            let library = self.loaded.functions.library;
+                            return Some(callee.lost(library, call, target.map(Rc::as_ref)));
                         }
                         (false, false) => {}
                     }

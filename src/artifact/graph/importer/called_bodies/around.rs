@@ -12,7 +12,7 @@ use super::{
         instantiate::{Built, Definitions, argument_types, instantiate},
         signatures::Signatures,
     },
-    FunctionFinding, InnerCall, Library, ReleaseDefinitions,
+    BuiltBody, FunctionFinding, InnerCall, Library, ReleaseDefinitions,
 };
 use crate::artifact::{
     graph::{
@@ -75,10 +75,10 @@ impl Around {
         signatures: &Signatures,
         function: &FunctionIndex,
         (place, digest): (Extent, &Digest),
-    ) -> Vec<Rc<Result<Built, Rc<FunctionFinding>>>> {
+    ) -> Vec<Option<Rc<BuiltBody>>> {
         let Some(scope) = self.scope() else {
             let built = Rc::new(Ok(Built::default()));
-            return vec![built; library.registries.len()];
+            return vec![Some(built); library.registries.len()];
         };
         let is_generic = is_generic(function);
         type Key = Vec<Option<(DefinitionId, bool)>>;
@@ -107,7 +107,7 @@ impl Around {
             judged.push((key, Rc::clone(&built)));
             built
         };
-        library.registries.iter().enumerate().map(judge).collect()
+        library.registries.iter().enumerate().map(judge).map(Some).collect()
     }
 
     /// How many tensors a call in the function gives and takes.

@@ -7,7 +7,7 @@ use crate::artifact::graph::{
         called_bodies::ReleaseDefinitions,
         function_graph::{kinds_in_graph, reload},
         instantiate::instantiate,
-        reloaded::{LoadDefinitions, Reloaded, ReloadedLibrary},
+        reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
         signatures::Signatures,
     },
     source::{Extent, Source},
@@ -77,15 +77,15 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         let built = instantiate(&index, Scope { binding, signature }, &definitions).unwrap();
         assert_eq!((built.inputs, built.outputs), (1, 1));
         assert!(built.no_shape_function.is_none());
-        let loaded = &ReloadedLibrary::default();
+        let functions = ReloadedFunctions::of(library);
+        let loaded = functions.of_release(release);
         let given = std::collections::HashMap::new();
         let definitions = LoadDefinitions { names, registry, loaded, given: &given };
         let kinds = kinds_in_graph(&index, &definitions);
         let deprecated = crate::artifact::graph::DeprecatedOperations::tensorflow();
         let reloaded =
             reload((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
-        let expected =
-            Reloaded::clear(place, judged.definition.as_ref().unwrap(), clear, &definitions);
+        let expected = Reloaded::clear(place, judged.types.as_ref().unwrap(), clear, &definitions);
         assert_eq!((&reloaded.types, reloaded.needs), (&expected.types, expected.needs));
         assert!(reloaded.unset.is_none() && !reloaded.is_open());
         assert_eq!(reloaded.operation().unwrap().inputs().count(), 1);

@@ -42,7 +42,7 @@ impl FunctionGraph<'_> {
         let types = NodeType { inputs, outputs };
         let unset = self.unset(definitions).or_else(|| self.uncallable());
         let needs = self.needs(&types);
-        Reloaded::new(place, definition.into(), types, needs, unset, self.calls(definitions))
+        Reloaded::new(place, definition, types, needs, unset, self.calls(definitions))
     }
 
     /// How many tensors a call must take and give: arguments and results may be written as nodes
@@ -127,7 +127,7 @@ impl FunctionGraph<'_> {
     }
 
     /// The calls of functions that an importer looks into.
-    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Vec<ReloadedCall> {
+    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Box<[ReloadedCall]> {
         let inside = self.function.calls.iter().filter(|call| call.call.inside);
         let calls = inside.map(|found| {
             let node = self.function.nodes.get(found.node as usize);

@@ -10,7 +10,7 @@ use crate::artifact::graph::{
 };
 
 /// Why a body cannot be built.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Finding {
     /// The part of the function that has it.
     pub(in super::super) part: Part,
@@ -25,7 +25,7 @@ pub(in super::super) struct Finding {
 pub(in super::super) type BodyFinding = Box<Finding>;
 
 /// What is wrong with a body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum FindingKind {
     /// Something that depends on no release.
     Names(BodyFaultKind),

@@ -1,0 +1,49 @@
+//! What keeps functions from being built, by function and release.
+
+use std::rc::Rc;
+
+use super::{
+    super::by_release::{ByRelease, are_equal},
+    Found, FunctionFinding,
+};
+
+/// By the number of a function, what keeps each release from building it.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    by_function: Vec<Option<ByRelease<FunctionFinding>>>,
+    releases: usize,
+}
+
+impl Findings {
+    /// Of so many functions, of which nothing is known.
+    pub(super) fn of(functions: usize, releases: usize) -> Self {
+        Self { by_function: vec![None; functions], releases }
+    }
+
+    /// What is known of a function in a release.
+    pub(super) fn get(&self, function: usize, release: usize) -> Found {
+        self.by_function.get(function)?.as_ref()?.get(release).cloned()
+    }
+
+    /// Looks for a finding in each release that has none for a function; whether there is one.
+    pub(super) fn add(&mut self, function: usize, find: impl Fn(&Self, usize) -> Found) -> bool {
+        let mut has_more = false;
+        let all = (0..self.releases).map(|release| {
+            self.get(function, release).or_else(|| {
+                let found = find(self, release);
+                has_more |= found.is_some();
+                found
+            })
+        });
+        let all: Vec<Found> = all.collect();
+        if has_more && let Some(known) = self.by_function.get_mut(function) {
+            *known = ByRelease::of(all, |_| true, are_equal);
+        }
+        has_more
+    }
+
+    /// Gives each release a finding that has none for a function.
+    pub(super) fn complete(&mut self, function: usize, finding: impl Fn() -> Rc<FunctionFinding>) {
+        self.add(function, |_, _| Some(finding()));
+    }
+}
