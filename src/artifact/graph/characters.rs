@@ -1,4 +1,4 @@
-//! What the characters of short texts say, eight at a time.
+//! Classifies the characters of short texts, eight at a time.
 //!
 //! Names and inputs are most of what a large graph consists of, and a loop over their bytes costs
 //! more for its end, which nobody can predict, than for what it does. Knows nothing of what the
@@ -35,7 +35,7 @@ const fn within(word: u64, low: u8, high: u8) -> u64 {
     (word + each(0x80 - low)) & !(word + each(0x7f - high)) & HIGH
 }
 
-/// Whether all bytes are letters, digits or among `_.-/`.
+/// Returns true if all bytes are letters, digits or among `_.-/`.
 #[inline]
 pub(super) fn are_of_a_name(text: &[u8]) -> bool {
     let mut all = HIGH;
@@ -48,12 +48,12 @@ pub(super) fn are_of_a_name(text: &[u8]) -> bool {
     all == HIGH
 }
 
-/// What is to be known of an input before it is looked at more closely.
+/// Facts about the bytes of an input, found before it is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Whether all bytes are ASCII.
+    /// True if all bytes are ASCII.
     pub(super) ascii: bool,
-    /// Whether one may be a colon; never wrong about a text of ASCII.
+    /// True if a byte may be a colon; exact for ASCII text.
     pub(super) colon: bool,
 }
 

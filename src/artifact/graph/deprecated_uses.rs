@@ -14,7 +14,7 @@ const MAXIMUM_USES: usize = 1 << 16;
 pub(super) struct DeprecatedUses {
     in_graph: Scope,
     in_functions: Scope,
-    /// Where those of the function that is being read begin: its name may come after its nodes.
+    /// The index of the first use in the current function, whose name may come after its nodes.
     function_from: usize,
 }
 
@@ -64,7 +64,7 @@ impl DeprecatedUses {
         }
     }
 
-    /// Those outside and those inside of functions.
+    /// Returns the uses outside of functions and those inside of functions.
     pub(super) fn finish(self) -> (Vec<DeprecatedUse>, Vec<DeprecatedUse>) {
         (self.in_graph.uses, self.in_functions.uses)
     }

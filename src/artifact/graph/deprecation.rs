@@ -15,7 +15,7 @@ pub struct DeprecatedOperation {
     pub name: String,
     /// Graphs whose producer is this GraphDef version or newer are refused.
     pub version: i32,
-    /// What to use instead, if anything does the same.
+    /// The operation to use instead, if one does the same.
     pub replacement: Option<String>,
 }
 
@@ -45,8 +45,8 @@ impl From<&OperationBan> for DeprecatedOperation {
 pub struct DeprecatedOperations {
     entries: Vec<DeprecatedOperation>,
     positions: HashMap<String, usize>,
-    /// By first byte of a name, which lengths (up to 63; longer ones count as 63) occur: most
-    /// operations of a graph end here.
+    /// By the first byte of a name, a bit set of the lengths that occur (longer than 63 counts as
+    /// 63): it rejects most operations of a graph without a lookup.
     lengths: Vec<u64>,
 }
 
@@ -89,7 +89,7 @@ fn operation(entry: &serde_json::Value) -> Option<DeprecatedOperation> {
 }
 
 impl DeprecatedOperations {
-    /// What TensorFlow 2.12 to 2.21 refuse: 63 operations, measured one by one.
+    /// The 63 operations that TensorFlow 2.12 to 2.21 refuse, measured one by one.
     #[must_use]
     pub fn tensorflow() -> &'static Self {
         &TENSORFLOW

@@ -5,7 +5,7 @@
 /// Kinds of devices that Python knows by their names alone.
 const KINDS: [&[u8]; 5] = [b"CPU", b"GPU", b"TPU", b"EPU", b"CUSTOM"];
 
-/// Whether Python can read the name of a device: parts such as `job:worker`, `replica:0`, `task:0`
+/// Returns true if Python can parse the name of a device: parts such as `job:worker`, `replica:0`, `task:0`
 /// and `device:CPU:0` or `CPU:0` behind slashes, each of which may be missing.
 pub(super) fn is_device(name: &[u8]) -> bool {
     let mut has_kind = false;
@@ -28,7 +28,7 @@ pub(super) fn is_device(name: &[u8]) -> bool {
     })
 }
 
-/// Whether a session can read the name of a device: parts such as `/job:worker`, `/replica:0`,
+/// Returns true if a session can parse the name of a device: parts such as `/job:worker`, `/replica:0`,
 /// `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which devices there are
 /// is another question, which only the machine answers.
 pub(super) fn is_session_device(name: &[u8]) -> bool {
@@ -45,7 +45,7 @@ pub(super) fn is_session_device(name: &[u8]) -> bool {
     true
 }
 
-/// What comes behind the first part of a device's name, if it is one.
+/// Strips the first part of a device's name; `None` if that is not a valid part.
 fn part_behind(name: &[u8]) -> Option<&[u8]> {
     let word = |text: &[u8]| {
         let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
@@ -84,7 +84,7 @@ fn is_number_or_any(text: &[u8]) -> bool {
     text == b"*" || is_number(text)
 }
 
-/// Whether Python takes a text for an integer.
+/// Returns true if Python's `int()` accepts the text.
 fn is_number(text: &[u8]) -> bool {
     let digits = text.trim_ascii();
     let digits = digits.strip_prefix(b"-").or(digits.strip_prefix(b"+")).unwrap_or(digits);
@@ -103,13 +103,13 @@ pub(super) struct DeviceReader {
 }
 
 impl DeviceReader {
-    /// The same as [`is_device`].
+    /// Caches [`is_device`] for the last name.
     #[inline]
     pub(super) fn is_device(&mut self, name: &[u8]) -> bool {
         name == self.last || self.look_at(name)
     }
 
-    /// The same as [`is_session_device`].
+    /// Caches [`is_session_device`] for the last name.
     #[inline]
     pub(super) fn is_session_device(&mut self, name: &[u8]) -> bool {
         if name == self.last_in_session {

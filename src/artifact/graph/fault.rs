@@ -1,4 +1,4 @@
-//! What TensorFlow's importer finds wrong with a graph, in the order in which it looks.
+//! Diagnostics of TensorFlow's importer for a graph, in the order in which it checks.
 //!
 //! Knows the faults and their words. It must never know how a graph is written or walked over.
 
@@ -12,8 +12,7 @@ pub struct StructureFault {
     pub node: String,
     /// What is wrong with it.
     pub kind: StructureFaultKind,
-    /// What is wrong with the function that the node calls, where that is what is wrong with the
-    /// node.
+    /// The fault of the called function, if that is why the node is refused.
     pub body: Option<BodyFault>,
 }
 
@@ -27,18 +26,18 @@ fn show_body(body: Option<&BodyFault>) -> String {
     body.map_or_else(String::new, |body| format!(" ({body})"))
 }
 
-/// What can be wrong with a node or a function; in the order in which TensorFlow's importer looks.
+/// The kinds of faults of a node or a function, in the order in which TensorFlow's importer checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum StructureFaultKind {
-    /// Not a letter, digit or dot followed by letters, digits and `_.-/`, or several of these
-    /// joined by `>`.
+    /// The name is not a letter, digit or dot followed by letters, digits and `_.-/`, nor several
+    /// of these joined by `>`.
     #[error("its name is empty or has characters that no node name can have")]
     Name,
     /// Another node has the same name.
     #[error("another node has the same name")]
     Duplicate,
-    /// It names no operation.
+    /// The node names no operation.
     #[error("it names no operation")]
     NoOperation,
     /// An input of data after a control input.
@@ -57,15 +56,15 @@ pub enum StructureFaultKind {
     /// The library says of two functions that they are its gradient.
     #[error("the library names two functions as its gradient")]
     SecondGradient,
-    /// It is to be on the device of a node that is not there. Found when the node is visited, after
-    /// what is wrong with those before it.
+    /// The node is colocated with a node that does not exist. Found when the node is visited, after
+    /// the faults of earlier nodes.
     #[error("it is to be placed beside a node that is not in the graph (attribute _class)")]
     UnknownColocation,
-    /// It calls a function that cannot be built. Found when the node is visited as well.
+    /// The node calls a function that cannot be built. Found when the node is visited.
     #[error("it calls a function that cannot be built")]
     CalledFunction,
-    /// It is where a loop begins, and more than one of its inputs of data come from outside of the
-    /// loop. Found when the second of these is visited.
+    /// The node begins a loop, and more than one of its data inputs comes from outside of the loop.
+    /// Found when the second of these is visited.
     #[error(
         "it begins a loop and has more than one input from outside of it, which makes the importer crash"
     )]
@@ -76,7 +75,7 @@ pub enum StructureFaultKind {
 }
 
 impl StructureFaultKind {
-    /// Whether the importer finds it only when it visits the nodes, or has visited them all.
+    /// Returns true if the importer finds it only while it visits the nodes, or afterwards.
     pub(crate) fn is_found_on_the_way(self) -> bool {
         matches!(
             self,
@@ -84,7 +83,7 @@ impl StructureFaultKind {
         )
     }
 
-    /// What has the fault.
+    /// Names the part of a graph that has the fault.
     fn whose(self) -> &'static str {
         match self {
             Self::DuplicateFunction | Self::UnequalFunction | Self::SecondGradient => "function",
@@ -93,7 +92,7 @@ impl StructureFaultKind {
     }
 }
 
-/// What is wrong with a function that a node calls.
+/// A fault of a function that a node calls.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("function \"{function}\"{}: {kind}", show_part(part))]
 #[non_exhaustive]
@@ -111,7 +110,7 @@ fn show_part(part: &str) -> String {
     if part.is_empty() { String::new() } else { format!(", \"{part}\"") }
 }
 
-/// What can be wrong with a function that a node calls.
+/// The kinds of faults of a function that a node calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BodyFaultKind {
@@ -160,7 +159,7 @@ pub enum BodyFaultKind {
 }
 
 impl BodyFaultKind {
-    /// Whether it is one of nodes that do not fit together, as in a graph.
+    /// Returns true if a graph can have the same fault outside of functions.
     pub(super) fn is_of_graphs(self) -> bool {
         matches!(
             self,
@@ -184,7 +183,7 @@ pub(super) enum Part {
     Result(u32),
 }
 
-/// What is wrong with a part of a function.
+/// A fault of a part of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PartFault {
     pub(super) part: Part,

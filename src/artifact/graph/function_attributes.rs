@@ -5,7 +5,7 @@
 //!
 //! Knows names and releases. It must never know what an attribute is for.
 
-/// Those that every release knows, sorted.
+/// Attributes that every release knows, sorted.
 const KNOWN: [&str; 34] = [
     "_OutputsOnOpDevice",
     "_XlaCompile",
@@ -43,7 +43,7 @@ const KNOWN: [&str; 34] = [
     "time_major",
 ];
 
-/// Those that came later, with the GraphDef version of the first release that may know them.
+/// Later attributes, with the GraphDef version of the first release that may know them.
 const LATER: [(&str, i32); 4] = [
     ("_disable_acd", TENSORFLOW_2_13),
     ("disable_summaries_at_runtime", TENSORFLOW_2_13),
@@ -53,12 +53,12 @@ const LATER: [(&str, i32); 4] = [
 const TENSORFLOW_2_13: i32 = 1482;
 const TENSORFLOW_2_17: i32 = 1882;
 
-/// Whether every release knows an attribute of this name.
+/// Returns true if every release knows an attribute of this name.
 pub(super) fn is_known_to_all(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| KNOWN.binary_search(&name).is_ok())
 }
 
-/// Whether the release with this GraphDef version does.
+/// Returns true if the release with this GraphDef version knows an attribute of this name.
 pub(super) fn is_known(name: &str, release: i32) -> bool {
     let later = LATER.iter().find(|(later, _)| *later == name);
     is_known_to_all(name.as_bytes()) || later.is_some_and(|(_, since)| release >= *since)

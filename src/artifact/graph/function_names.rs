@@ -21,11 +21,11 @@ pub(super) const LONGEST_NAME: usize = 1 << 16;
 pub(super) struct LibraryFunction {
     /// Its position in the library.
     pub(super) number: u32,
-    /// Where its FunctionDef is.
+    /// The extent of its FunctionDef in the file.
     pub(super) place: Extent,
-    /// Where the last one of its name is.
+    /// The extent of the last function of the same name.
     pub(super) last: Extent,
-    /// The position of that one.
+    /// The position of the last function of the same name.
     pub(super) last_number: u32,
 }
 
@@ -43,8 +43,8 @@ pub(super) struct FunctionNames {
     gradient_is: u64,
     /// The function that the gradient which is being read is of.
     gradient_of: u64,
-    /// By the name of an operation that gradients are registered for, the function that is its
-    /// gradient, there or not; the last one that was said.
+    /// By the hash of an operation with a registered gradient, the hash of the gradient function,
+    /// which need not be in the library; the last registration counts.
     registered: HashMap<u64, u64>,
     /// The registered gradient that is being read: its operation, if it says one, and its function.
     registering: (Option<u64>, u64),
@@ -118,8 +118,8 @@ impl FunctionNames {
         }
     }
 
-    /// What stands for the function that is the registered gradient of an operation, which need not
-    /// be in the library.
+    /// Returns the hash of the registered gradient function of an operation, which need not be in
+    /// the library.
     pub(super) fn registered(&self, operation: &[u8]) -> Option<u64> {
         if self.registered.is_empty() {
             return None;
@@ -127,20 +127,20 @@ impl FunctionNames {
         self.registered.get(&self.hash(operation)).copied()
     }
 
-    /// Whether a gradient is, or is of, a function that is not there; never in a library without
-    /// functions, at whose gradients nobody looks.
+    /// Returns true if a gradient names a function that is not in the library; never for a library
+    /// without functions, whose gradients loaders ignore.
     pub(super) fn has_lost_gradient(&self) -> bool {
         let is_lost = |part: &u64| self.functions.position(*part).is_none();
         !self.is_empty() && self.gradient_parts.iter().any(is_lost)
     }
 
-    /// Whether each function has a gradient, so that none can be the last one.
+    /// Returns true if every function has a gradient, so that the chain of gradients has no end.
     pub(super) fn has_gradients_alone(&self) -> bool {
         let has_gradient = |function| self.gradients.contains(&function);
         !self.is_empty() && self.functions.hashes().all(has_gradient)
     }
 
-    /// Whether there is none.
+    /// Returns true if the library has no functions.
     pub(super) fn is_empty(&self) -> bool {
         self.functions.len() == 0
     }
@@ -182,7 +182,7 @@ impl FunctionNames {
         self.functions.position_at(start)
     }
 
-    /// Whether a name may have come twice, of a function or of one that has a gradient.
+    /// Returns true if two functions, or two gradients of one function, may have the same name.
     pub(super) fn repeated(&self) -> bool {
         self.repeated
     }

@@ -1,4 +1,4 @@
-//! What is known of the graphs of a file once it was read.
+//! The results of reading the graphs of a file.
 //!
 //! Knows the results. It must never know how they were found.
 
@@ -10,14 +10,15 @@ use super::{
 };
 use crate::{artifact::schema::fields::saver_def, version::VersionDef, wire::scan::Piece};
 
-/// What a file holds: one meta graph for a GraphDef or MetaGraphDef, any number for a SavedModel.
+/// The contents of a file: one meta graph for a GraphDef or MetaGraphDef, any number for a
+/// SavedModel.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Graphs {
-    /// In the order of the file.
+    /// The meta graphs, in the order of the file.
     pub meta_graphs: Vec<MetaGraph>,
-    /// Whether there was more than is kept (1024 meta graphs, 1 MiB of tags, 65536 operation
-    /// types): what is here is then incomplete.
+    /// True if a limit was exceeded (1024 meta graphs, 1 MiB of tags, 65536 operation types), so that
+    /// the contents are incomplete.
     pub overflow: bool,
 }
 
@@ -25,40 +26,40 @@ pub struct Graphs {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetaGraph {
-    /// What it is for: `serve`, `train`, `gpu`.
+    /// Its purposes: `serve`, `train`, `gpu`.
     pub tags: Vec<String>,
     /// The release that wrote it, as it calls itself.
     pub tensorflow_version: String,
-    /// Whether its writer left out the attributes that have their default value, so that a consumer
-    /// which does not know them yet can read it all the same.
+    /// True if the writer omitted attributes with default values, so that a consumer which does not
+    /// know them yet can still read it.
     pub stripped_default_attrs: bool,
-    /// How many operations its writer lists as those that the graph uses (`stripped_op_list`); 0
-    /// unless the whole graph is [read](super::read()).
+    /// The number of operations that the writer lists as used (`stripped_op_list`); 0 unless the
+    /// whole graph is [read](super::read()).
     pub listed_operations: u64,
-    /// Whether it says how to save and restore variables, so that variables belong to it.
+    /// True if it has a saver, so that variables belong to it.
     pub has_saver: bool,
-    /// Whether it has the object graph of the TF2 format.
+    /// True if it has the object graph of the TF2 format.
     pub has_object_graph: bool,
     /// The graph itself.
     pub graph: Graph,
     pub(super) saver: SaverNames,
-    /// What in it names nodes of the graph.
+    /// The parts of it that name nodes of the graph.
     pub(super) references: References,
-    /// Where its object graph is.
+    /// The extents of its object graph.
     pub(super) objects: ObjectGraph,
 }
 
-/// What the saver of a meta graph names.
+/// The names that the saver of a meta graph has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SaverNames {
-    /// Whether it names the tensor that saves variables.
+    /// True if it names the tensor that saves variables.
     pub(super) save: bool,
-    /// Whether it names the operation that restores them.
+    /// True if it names the operation that restores them.
     pub(super) restore: bool,
 }
 
 impl SaverNames {
-    /// Takes in a text of the saver, or a piece of one; the last one of a field counts.
+    /// Records a string of the saver, or a piece of one; the last string of a field counts.
     pub(super) fn take(&mut self, field: u32, piece: &[u8], is: Piece) {
         let has_name = match field {
             saver_def::SAVE_TENSOR_NAME => &mut self.save,
@@ -69,13 +70,13 @@ impl SaverNames {
     }
 }
 
-/// What decides about a graph.
+/// The facts that decide whether a consumer can import a graph.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Graph {
     /// The versions; zeros if there are none.
     pub versions: VersionDef,
-    /// Whether there are versions at all.
+    /// True if the graph has versions at all.
     pub has_versions: bool,
     /// Nodes outside of functions.
     pub nodes: u64,
@@ -83,22 +84,22 @@ pub struct Graph {
     pub functions: u64,
     /// Nodes inside of functions.
     pub function_nodes: u64,
-    /// How many nodes, inside and outside of functions, each operation type has; empty unless asked
-    /// for.
+    /// The number of nodes of each operation type, inside and outside of functions; empty unless
+    /// counting was requested.
     pub operations: BTreeMap<String, u64>,
     /// Operations on the list of deprecated ones, each with its first node, in the order in which
     /// the importer visits them.
     pub deprecated_nodes: Vec<DeprecatedUse>,
-    /// The same inside of functions, once a function, in the order of the file.
+    /// Deprecated operations inside of functions, once a function, in the order of the file.
     pub deprecated_in_functions: Vec<DeprecatedUse>,
     /// Why the nodes or functions do not fit together, if they do not.
     pub structure: Option<StructureFault>,
-    /// What each registry that was given makes of it
+    /// The judgement of each registry that was given
     /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order;
     /// empty without any.
     pub judgements: Vec<Judgement>,
-    /// How many of `deprecated_nodes` the importer visits before it comes to a fault that it finds
-    /// on the way.
+    /// The number of `deprecated_nodes` that the importer visits before the first fault that it finds
+    /// while visiting.
     pub(super) visited_before_fault: usize,
 }
 
@@ -127,6 +128,6 @@ pub struct DeprecatedUse {
     pub node: String,
     /// The function that they are in.
     pub function: Option<String>,
-    /// How many there are.
+    /// The number of its nodes.
     pub count: u64,
 }

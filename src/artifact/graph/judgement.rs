@@ -1,4 +1,4 @@
-//! What the loaders of one release say of a graph, its operations included.
+//! The verdicts of the loaders of one release on a graph, its operations included.
 //!
 //! Knows the answers. It must never know how they were found.
 
@@ -34,7 +34,7 @@ impl Loader {
     }
 }
 
-/// What one registry of operations makes of one graph.
+/// The verdicts of one registry of operations on one graph.
 ///
 /// The version rule is not in here: it is asked before, but where a loader has found something by
 /// then ([`is_before_versions`](Self::is_before_versions)), and by [`Loader::Load`], which does not
@@ -43,7 +43,7 @@ impl Loader {
 #[non_exhaustive]
 pub struct Judgement {
     faults: [Option<ImportFault>; 4],
-    /// By loader, whether it finds its fault before it asks for the versions of the graph.
+    /// By loader, true if it finds its fault before it checks the versions of the graph.
     before_versions: [bool; 4],
     /// Attributes that the release does not know and whose value is not the default of the release
     /// that does: the graph loads and computes something else. The first of each operation and
@@ -52,7 +52,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// What somebody else has found: one fault for some loaders, and what the release forgets.
+    /// Makes a judgement of one fault for some loaders and the attributes that the release ignores.
     #[cfg(all(test, feature = "device"))]
     pub(crate) fn of(
         loaders: &[Loader],
@@ -64,34 +64,34 @@ impl Judgement {
         Self { faults, before_versions, dropped }
     }
 
-    /// What this loader finds first; `None` if it takes the graph.
+    /// The first fault that this loader finds; `None` if it loads the graph.
     #[must_use]
     pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
         self.faults.get(loader as usize)?.as_ref()
     }
 
-    /// Whether this loader finds its fault before it asks for the versions of the graph:
+    /// Returns true if this loader finds its fault before it checks the versions of the graph:
     /// [`Loader::Cpp`] looks at constants and operations first, [`Loader::Load`] at functions.
     #[must_use]
     pub fn is_before_versions(&self, loader: Loader) -> bool {
         self.before_versions.get(loader as usize).copied().unwrap_or_default()
     }
 
-    /// Says that this loader finds its fault before it asks for versions.
+    /// Records that this loader finds its fault before it checks versions.
     pub(super) fn set_before_versions(&mut self, loader: Loader) {
         if let Some(known) = self.before_versions.get_mut(loader as usize) {
             *known = true;
         }
     }
 
-    /// Says what these loaders find first.
+    /// Records the first fault that these loaders find.
     pub(super) fn set_faults(&mut self, loaders: &[Loader], fault: &ImportFault) {
         for loader in loaders {
             self.set_fault(*loader, Some(fault.clone()));
         }
     }
 
-    /// Says what this loader finds first.
+    /// Records the first fault that this loader finds.
     pub(super) fn set_fault(&mut self, loader: Loader, fault: Option<ImportFault>) {
         if let Some(known) = self.faults.get_mut(loader as usize) {
             *known = fault;
@@ -103,7 +103,7 @@ impl Judgement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportFault {
-    /// What is wrong.
+    /// The kind of fault.
     pub kind: ImportFaultKind,
     /// The node that has the fault, cut to 256 bytes; empty where it is none of a node.
     pub node: String,
@@ -111,15 +111,14 @@ pub struct ImportFault {
     pub function: Option<String>,
     /// The operation of the node, cut to 256 bytes.
     pub operation: String,
-    /// What the graph has there: the attribute with its value, the type of the input, the number of
-    /// inputs.
+    /// The graph's value: the attribute with its value, the type of the input, the number of inputs.
     pub found: String,
-    /// What the release has there; empty if nothing is.
+    /// The release's value; empty if there is none.
     pub expected: String,
 }
 
-/// What can be wrong with a graph, for a release whose operations are known; classes of
-/// TensorFlow's own answers.
+/// The kinds of faults of a graph for a release whose operations are known: classes of TensorFlow's
+/// own error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImportFaultKind {
@@ -224,6 +223,6 @@ pub struct DroppedAttribute {
     pub value: String,
     /// The first release that knows it, `MAJOR.MINOR`.
     pub since: Option<&'static str>,
-    /// How many nodes have it so.
+    /// The number of nodes that have it.
     pub nodes: u64,
 }

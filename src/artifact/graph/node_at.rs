@@ -21,7 +21,7 @@ pub(super) struct NodeAt {
     pub(super) name: Vec<u8>,
     pub(super) operation: Vec<u8>,
     pub(super) device: Vec<u8>,
-    /// How many inputs of data it has.
+    /// The number of its data inputs.
     pub(super) data_inputs: u32,
     /// The input that was asked for.
     pub(super) input: Vec<u8>,
@@ -46,7 +46,7 @@ pub(super) fn read(
 struct NodeReader {
     release: i32,
     wanted_input: Option<u32>,
-    /// How many inputs there were.
+    /// The number of inputs so far.
     inputs: u32,
     attributes: AttributeReader,
     text: WholeText,

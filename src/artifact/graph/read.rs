@@ -46,7 +46,7 @@ pub fn versions(
     Ok(Graphs { meta_graphs, overflow })
 }
 
-/// How [`read()`] reads.
+/// Options of [`read()`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadOptions<'a> {
@@ -70,27 +70,27 @@ impl Default for ReadOptions<'_> {
 }
 
 impl<'a> ReadOptions<'a> {
-    /// The same, looking for these operations instead of those that TensorFlow deprecates.
+    /// Looks for these operations instead of those that TensorFlow deprecates.
     #[must_use]
     pub fn with_deprecated(self, deprecated: &'a DeprecatedOperations) -> Self {
         Self { deprecated, ..self }
     }
 
-    /// The same, counting operations by their type if `count_operations`.
+    /// Counts operations by their type if `count_operations`.
     #[must_use]
     pub fn with_operations_counted(self, count_operations: bool) -> Self {
         Self { count_operations, ..self }
     }
 
-    /// The same, judging the graph for each of these registries of operations as well
+    /// Judges the graph for each of these registries of operations as well
     /// ([`Graph::judgements`]). The file is walked over as often as without them.
     #[must_use]
     pub fn with_registries(self, registries: &'a [Registry]) -> Self {
         Self { registries, ..self }
     }
 
-    /// The same, following the shapes of tensors if `shapes`, which is the default: what only a
-    /// shape function refuses is found then, as far as it is known ([`ImportFaultKind::Shape`]).
+    /// Infers the shapes of tensors if `shapes`, which is the default: finds what only a shape
+    /// function refuses, as far as it is known ([`ImportFaultKind::Shape`]).
     ///
     /// A graph of over [`MOST_SHAPED_NODES`](Self::MOST_SHAPED_NODES) nodes, those in functions
     /// among them, is judged without: shapes need the whole graph, and a second look at each node.
@@ -104,21 +104,21 @@ impl<'a> ReadOptions<'a> {
     /// The nodes that a graph has at most whose shapes are followed.
     pub const MOST_SHAPED_NODES: u64 = 1 << 17;
 
-    /// Whether the shapes of a graph are followed.
+    /// Returns true if the shapes of a graph are inferred.
     fn follows_shapes(&self, graph: &Graph) -> bool {
         let nodes = graph.nodes.saturating_add(graph.function_nodes);
         self.shapes && !self.registries.is_empty() && nodes <= Self::MOST_SHAPED_NODES
     }
 
-    /// Whether the shapes of each graph in a file of `size` bytes are followed, how many nodes
-    /// there may be in it: a closer look at them comes anyway.
+    /// Returns true if the shapes of every graph in a file of `size` bytes are inferred, whatever
+    /// number of nodes it has: these then take the slow path anyway.
     fn surely_follows_shapes(&self, size: u64) -> bool {
         self.shapes && size / SHORTEST_NODE <= Self::MOST_SHAPED_NODES
     }
 
-    /// The same as the release with this GraphDef version reads: older ones do not know every
-    /// field, which a parser of the binary form steps over and one of the text form refuses; theirs
-    /// also takes some numbers and escapes otherwise. The default knows everything that TensorFlow
+    /// Reads as the release with this GraphDef version does: older releases do not know every field,
+    /// which a parser of the binary form skips and one of the text form refuses; their text parsers
+    /// also read some numbers and escapes differently. The default knows everything that TensorFlow
     /// 2.21 does.
     #[must_use]
     pub fn with_release(self, release: i32) -> Self {
@@ -303,7 +303,7 @@ impl Closer<'_> {
 const SHORTEST_NODE: u64 = 8;
 const SHORTEST_INPUT: u64 = 3;
 
-/// How large a graph is: what was counted, but no more than the file can hold.
+/// Returns the size of a graph: the counted parts, but no more than the file can hold.
 fn size_of(source: Source<'_>, scanned: &ScannedGraph) -> Result<GraphSize, GraphError> {
     let bytes = source.size()?;
     let count = |count: u64, shortest: u64| usize::try_from(count.min(bytes / shortest));

@@ -4,7 +4,7 @@
 
 use super::characters::{self, Seen};
 
-/// What an operation has to do with loops.
+/// The role of an operation in loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LoopRole {
     #[default]
@@ -26,7 +26,7 @@ impl LoopRole {
     }
 }
 
-/// Whether it is the operation that calls the function of its attribute.
+/// Returns true for an operation that calls the function named by its attribute `f`.
 pub(super) fn is_partitioned_call(operation: &[u8]) -> bool {
     matches!(operation, b"PartitionedCall" | b"StatefulPartitionedCall")
 }
@@ -40,7 +40,7 @@ pub(super) fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(kept).into_owned()
 }
 
-/// Whether TensorFlow takes this as the name of a node.
+/// Returns true if TensorFlow accepts this as the name of a node.
 #[inline(always)]
 pub(super) fn is_node_name(name: &[u8]) -> bool {
     if characters::are_of_a_name(name) {
@@ -49,7 +49,7 @@ pub(super) fn is_node_name(name: &[u8]) -> bool {
     are_joined_names(name)
 }
 
-/// Whether a name, or a part of it, may begin like this.
+/// Returns true if a name, or a part of it, may begin with this byte.
 #[inline]
 fn begins_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'.'
@@ -62,8 +62,8 @@ fn are_joined_names(name: &[u8]) -> bool {
     })
 }
 
-/// Whether TensorFlow takes this as the name of a node in a function: there, it may begin with an
-/// underscore.
+/// Returns true if TensorFlow accepts this as the name of a node in a function, where it may begin
+/// with an underscore.
 pub(super) fn is_body_name(name: &[u8]) -> bool {
     let Some(mut rest) = name.strip_prefix(b"_") else { return is_node_name(name) };
     while let [b'_' | b'-' | b'/', after @ ..] = rest {
@@ -82,7 +82,7 @@ pub(super) fn input_node(input: &[u8]) -> &[u8] {
     input_node_seen(input, characters::seen(input))
 }
 
-/// The same of an input whose characters were looked at.
+/// Returns the node that an input names, given the facts about its characters.
 #[inline]
 pub(super) fn input_node_seen(input: &[u8], seen: Seen) -> &[u8] {
     // The first character is never the colon, as a name cannot be empty.
@@ -100,18 +100,18 @@ pub(super) fn input_node_seen(input: &[u8], seen: Seen) -> &[u8] {
     input.strip_prefix(b"^").unwrap_or(input)
 }
 
-/// Which output of its node an input names.
+/// The output of its node that an input names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Output(i32);
 
 impl Output {
-    /// None: the node has to come before, and gives nothing.
+    /// No output: a control edge, which carries no tensor.
     pub(super) const CONTROL: Self = Self(-1);
     /// The first two that a node has.
     pub(super) const FIRST: Self = Self(0);
     pub(super) const SECOND: Self = Self(1);
-    /// By number, the one that stands for a control edge: counts as an input of data, and gives
-    /// nothing.
+    /// The output number -1, which means a control edge: it counts as a data input and carries no
+    /// tensor.
     const MINUS_ONE: Self = Self(-2);
     /// A number below that: no node has such an output.
     const NOWHERE: Self = Self(-3);
@@ -133,7 +133,7 @@ impl Output {
         }
     }
 
-    /// Whether data comes from it.
+    /// Returns true if it carries a tensor.
     pub(super) fn is_data(self) -> bool {
         self != Self::CONTROL && self != Self::MINUS_ONE
     }
@@ -144,7 +144,7 @@ impl Output {
     }
 }
 
-/// Whether an input counts as a control input: for that, the first character alone is looked at.
+/// Returns true for a control input: only the first character decides.
 #[inline]
 pub(super) fn is_control_input(input: &[u8]) -> bool {
     input.first() == Some(&b'^')

@@ -14,7 +14,7 @@ use crate::{
     wire::scan::{self, ScanError, Scanner, Visitor, WireError},
 };
 
-/// Which message a file holds.
+/// The message type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
     /// `tensorflow.GraphDef`: a `.pb` file.
@@ -35,7 +35,7 @@ impl Message {
     }
 }
 
-/// How a message is written down.
+/// The encoding of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The wire format.
@@ -80,7 +80,7 @@ impl From<text::ScanError> for GraphError {
     }
 }
 
-/// Where the content of a message begins and ends, in bytes from the start of the file.
+/// The byte range of the content of a message, from the start of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) start: u64,
@@ -140,7 +140,7 @@ impl<'s> Source<'s> {
         self.message.id()
     }
 
-    /// Whether it is in the text form.
+    /// Returns true for the text form.
     pub(super) fn is_text(self) -> bool {
         self.form == Form::Text
     }

@@ -9,7 +9,7 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub(super) struct WholeText {
     bytes: Vec<u8>,
-    /// Whether one was too long since this was last set to false.
+    /// True if a text was too long since this was last set to false.
     pub(super) oversized: bool,
 }
 
