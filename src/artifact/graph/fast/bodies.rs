@@ -1,4 +1,4 @@
-//! Whether nodes of functions have attributes that a release forgets, while their bytes pass by.
+//! Detects nodes of functions with attributes that a release ignores, during the fast walk.
 //!
 //! Mostly none has, and nobody has to look at them again for that. Which attributes those are where
 //! there are some, and how many nodes have them, is for the second step to see.
@@ -43,8 +43,7 @@ impl<'a> FastBodies<'a> {
         self.known.read(bytes, depth, |_| true)
     }
 
-    /// Whether the node that was read last, which has this operation, drops nothing whatever the
-    /// release.
+    /// Returns true if no release ignores an attribute of the last node, which has this operation.
     #[inline]
     pub(super) fn drops_nothing(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
         self.known.find(operation).is_some() || self.judge(operation, node)

@@ -1,4 +1,4 @@
-//! Which kinds of nodes take which outputs of which others.
+//! Collects the kinds of edges: which node kind consumes which output of which other kind.
 //!
 //! A graph of a million edges has a few hundred kinds of them. They are collected while the nodes
 //! pass by, and looked at once.
@@ -15,23 +15,22 @@ const MAXIMUM_KINDS: usize = 1 << 16;
 /// Kinds of edges that are at hand: 8 KiB.
 const RECENT: usize = 1024;
 
-/// What the name of a node is stored with: the number of its kind among those of this walk.
+/// The number of a node kind among those of this walk, stored with the name of the node.
 pub(super) type FastKind = u16;
 
-/// That a node of one kind takes an output of another as an input: 0 for an edge that carries
-/// nothing.
+/// An edge from an output of one node kind to an input of another; 0 for an edge without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct EdgeKind(u64);
 
-/// That it is one that carries data.
+/// The bit that marks an edge with data.
 const DATA: u64 = 1 << 63;
 
 impl EdgeKind {
     /// An edge that carries nothing.
     pub(super) const CONTROL: Self = Self(0);
 
-    /// One into a node of this kind, from a node whose kind is not known yet; `None` where a number
-    /// is larger than those of almost all graphs.
+    /// Makes an edge into a node of this kind from a node of unknown kind; `None` if a number does not
+    /// fit, which almost no graph has.
     #[inline]
     pub(super) fn into_node(to: FastKind, input: u64, output: u32) -> Option<Self> {
         let is_small = input < 1 << POSITION_BITS && output < 1 << POSITION_BITS;
@@ -40,7 +39,7 @@ impl EdgeKind {
         is_small.then_some(Self(DATA | parts))
     }
 
-    /// The same from a node of this kind.
+    /// Sets the kind of the node that the edge comes from.
     #[inline]
     pub(super) fn out_of(self, from: FastKind) -> Self {
         if self.0 == 0 { self } else { Self(self.0 | u64::from(from) << FROM) }

@@ -1,4 +1,4 @@
-//! What the nodes of the common form are, for the registries that ask, while their bytes pass by.
+//! Finds the kinds of canonically encoded nodes for the given registries, during the fast walk.
 //!
 //! A node that has the operation and the attributes of an earlier one, byte for byte, is of its
 //! kind. Where every registry finds all kinds of nodes and all kinds of edges good, each of them
@@ -22,7 +22,7 @@ use crate::{
     wire::scan::{Progress, Scanner},
 };
 
-/// Where a node is: its bytes, where in the file these end, and how many messages are around it.
+/// The bytes of a node, their end in the file, and the number of enclosing messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeBytes<'b> {
     pub(super) bytes: &'b [u8],
@@ -39,9 +39,9 @@ pub(super) struct FastKinds<'a> {
     reader: AttributeReader,
     scanner: Scanner,
     edges: EdgeKinds,
-    /// What else loaders look at.
+    /// The node facts that loaders check besides.
     main: MainNodes,
-    /// Whether there was something that is not looked at here.
+    /// True if something was found that needs the slow path.
     has_given_up: bool,
 }
 
@@ -131,8 +131,8 @@ impl<'a> FastKinds<'a> {
         self.edges.add(edge);
     }
 
-    /// What loaders look at in the nodes, if each registry takes these and all edges, with `others`
-    /// that somebody else has noted; the library has `functions`.
+    /// Returns the node facts that loaders check, if each registry accepts all nodes and edges,
+    /// including the edges `others` that the name table collected; the library has `functions`.
     pub(super) fn finish(self, others: &EdgeKinds, functions: &FunctionNames) -> Option<MainNodes> {
         let all = |edges: &EdgeKinds| Some(edges.all()?.all(|edge| self.is_good(edge)));
         let are_edges_good = all(&self.edges) == Some(true) && all(others) == Some(true);

@@ -34,8 +34,8 @@ impl Bucket {
         (hash as u32, (hash >> 32) as u32)
     }
 
-    /// Where a hash is that agrees in the bits of `mask`, and the first free place if there is
-    /// one.
+    /// Returns the place of a hash that agrees in the bits of `mask`, and the first free place if
+    /// there is one.
     #[inline]
     #[expect(
         clippy::indexing_slicing,
@@ -80,7 +80,7 @@ impl Bucket {
     }
 }
 
-/// Where a hash has the number of the node's kind, if kinds are kept.
+/// The position of the kind number in a hash, if kinds are kept.
 const KIND_AT: u32 = 1;
 const KIND_MASK: u64 = ((1 << KIND_BITS) - 1) << KIND_AT;
 
@@ -96,7 +96,7 @@ pub(super) fn kind_of(hash: u64) -> FastKind {
     ((hash & KIND_MASK) >> KIND_AT) as FastKind
 }
 
-/// Whether two hashes with kinds in them are of one name.
+/// Returns true if two hashes that hold kinds belong to one name.
 #[inline]
 pub(super) fn is_same_name(hash: u64, other: u64) -> bool {
     (hash ^ other) & !KIND_MASK == 0
@@ -115,7 +115,7 @@ const HANDED: usize = 16384;
 const LARGE: u128 = 1 << 16;
 const SAMPLE: usize = 1 << 12;
 
-/// Whether the names of a graph are all different, and are there before they are used.
+/// The result of the name table: duplicate names, and uses before definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Findings {
     /// An input names no earlier node: there may be a cycle, or no such node at all.
@@ -139,14 +139,14 @@ struct Table {
     edges: EdgeKinds,
 }
 
-/// What is handed to another thread at once.
+/// A batch of work for the other thread.
 #[derive(Debug, Default)]
 struct Work {
     /// Hashes to put in (lowest bit set) or to look up (not set), in order.
     queue: Vec<u64>,
-    /// Where kinds are kept, of each look-up the edge that it is for.
+    /// For each look-up, the edge that it resolves; empty unless kinds are kept.
     edges: Vec<EdgeKind>,
-    /// Where the last node ended.
+    /// The end of the last node in the file.
     passed: u64,
 }
 
@@ -172,12 +172,12 @@ pub(super) struct Names {
     table: Holder,
     work: Work,
     keeps_kinds: bool,
-    /// Whether another thread may be asked for.
+    /// True if no other thread may be started.
     alone: bool,
 }
 
 impl Names {
-    /// Of a graph in a file of `size` bytes; `keeps_kinds` if nodes come with their kinds.
+    /// Makes a table for a graph in a file of `size` bytes; `keeps_kinds` if nodes have kinds.
     pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
         let findings = Findings { forward_references: false, suspected_duplicates: false };
         let mask = if keeps_kinds { !KIND_MASK } else { u64::MAX };
@@ -280,7 +280,7 @@ impl Names {
         }
     }
 
-    /// What was found out, once everything was told, and the kinds of edges that were looked up.
+    /// Returns the findings and the kinds of the resolved edges.
     pub(super) fn finish(self) -> (Findings, EdgeKinds) {
         let Table { findings, edges, .. } = self.finished();
         (findings, edges)
@@ -295,7 +295,7 @@ impl Work {
 }
 
 impl Table {
-    /// One of which nothing is known, so that the graph is looked at more closely.
+    /// Makes a result that sends the graph to the slow path.
     fn unknown() -> Self {
         let findings = Findings { forward_references: true, suspected_duplicates: true };
         Self { findings, ..Self::empty() }
@@ -369,7 +369,7 @@ impl Table {
         }
     }
 
-    /// How many names the whole graph has if it goes on like this.
+    /// Estimates the number of names of the whole graph from the part that was read.
     fn expected(&self) -> u128 {
         u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1))
     }

@@ -1,4 +1,4 @@
-//! Whether the nodes of a graph fit together, as far as that shows while their bytes pass by.
+//! Checks names and inputs of nodes during the fast walk.
 //!
 //! The [`NodeTable`] keeps a hash of every name. Where an input is not the name of an earlier node,
 //! or two names have one hash, it cannot tell, and says so.
@@ -19,7 +19,7 @@ use crate::{
     wire::scan::Piece,
 };
 
-/// What is known of the node whose bytes pass by.
+/// The facts about the current node.
 #[derive(Debug, Default)]
 pub(super) struct NodeInProgress {
     /// The name, cut for messages.
@@ -29,9 +29,9 @@ pub(super) struct NodeInProgress {
     bad_name: bool,
     has_operation: bool,
     inputs: Vec<u64>,
-    /// How many inputs it has.
+    /// The number of its inputs.
     count: u64,
-    /// Where kinds are kept, of each of `inputs` the output that it names.
+    /// The output that each of `inputs` names; empty unless kinds are kept.
     outputs: Vec<Output>,
     /// The nodes that it may have to be beside.
     colocated: Vec<u64>,
@@ -63,7 +63,7 @@ impl NodeInProgress {
         self.control_inputs = false;
     }
 
-    /// How many inputs of data a node has that is read in one go, where kinds are kept.
+    /// Returns the number of data inputs of a canonically encoded node, where kinds are kept.
     pub(super) fn data_inputs(&self) -> u64 {
         self.outputs.iter().filter(|output| **output != Output::CONTROL).count() as u64
     }
@@ -80,29 +80,28 @@ impl NodeInProgress {
     }
 }
 
-/// What is known of the names of the nodes so far.
+/// The names of the nodes so far.
 #[derive(Debug)]
 pub(super) struct NodeTable {
     hasher: foldhash::fast::RandomState,
     names: Names,
-    /// Whether nodes come with their kinds.
+    /// True if nodes are added with their kinds.
     keeps_kinds: bool,
     /// The last names, each where its hash belongs: most inputs name a node that came shortly
     /// before.
     recent: Box<[u64]>,
-    /// How many inputs the nodes have.
+    /// The number of inputs of all nodes.
     inputs: u64,
-    /// Whether there was a node that a loop goes back by.
+    /// True if there was a `NextIteration`, the back edge of a loop.
     next_iteration: bool,
-    /// Whether something was too long to be looked at, or a loop begins with what comes back from
-    /// it.
+    /// True if a name was too long to be checked, or a loop begins with its own back edge.
     unknown: bool,
 }
 
 /// Names that are kept at hand; 16 KiB of hashes, which the innermost cache holds.
 const RECENT: usize = 2048;
 
-/// Where a hash belongs among the last names.
+/// Returns the place of a hash among the recent names.
 fn recent(hash: u64) -> usize {
     (hash >> 16) as usize % RECENT
 }
@@ -121,13 +120,13 @@ impl NodeTable {
         }
     }
 
-    /// How many inputs the nodes have.
+    /// Returns the number of inputs of all nodes.
     pub(super) fn inputs(&self) -> u64 {
         self.inputs
     }
 
-    /// Whether the nodes have to be looked at more closely: an input names no earlier node, or two
-    /// names may be the same. Also the kinds of the edges that were looked up.
+    /// Returns true if the nodes need the slow path, because an input names no earlier node or two
+    /// names may be equal, and the kinds of the resolved edges.
     pub(super) fn needs_order(self) -> (bool, EdgeKinds) {
         let (findings, edges) = self.names.finish();
         let Findings { forward_references, suspected_duplicates } = findings;

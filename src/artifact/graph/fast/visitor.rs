@@ -43,7 +43,7 @@ use crate::{
     wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
-/// How much of a graph is looked at.
+/// The depth to which a graph is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Depth {
     /// The versions and what tells meta graphs apart; nodes are stepped over.
@@ -70,23 +70,23 @@ const MAXIMUM_DEPRECATED: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(in super::super) struct ScannedGraph {
     pub(in super::super) meta_graph: MetaGraph,
-    /// Whether the nodes may have to be visited in another order than the one they are written in.
+    /// True if the importer may visit the nodes in another order than that of the file.
     pub(in super::super) needs_order: bool,
-    /// How many inputs its nodes have.
+    /// The number of inputs of its nodes.
     pub(in super::super) inputs: u64,
     pub(in super::super) functions: FunctionNames,
-    /// Where every registry that asks is known to take its nodes, what loaders look at in them.
+    /// The node facts that loaders check, if every given registry is known to accept the nodes.
     pub(in super::super) taken: Option<MainNodes>,
-    /// Whether nodes of functions may have attributes that a registry which asks does not know.
+    /// True if nodes of functions may have attributes that a given registry does not know.
     pub(in super::super) may_drop_in_functions: bool,
     /// Functions that say of themselves that they are deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
-    /// Where its object graph is.
+    /// The extents of its object graph.
     pub(in super::super) objects: ObjectGraph,
 }
 
 impl ScannedGraph {
-    /// Whether everything about it is known.
+    /// Returns true if the graph needs no slow path.
     pub(in super::super) fn is_clean(&self) -> bool {
         let no_functions = self.functions.is_empty() && !self.functions.repeated();
         self.deprecated_functions.is_empty()
@@ -94,7 +94,7 @@ impl ScannedGraph {
             && !self.needs_order
     }
 
-    /// Whether a loader comes as far as visiting nodes, if it is not known otherwise.
+    /// Returns true if a loader may get as far as visiting nodes.
     pub(in super::super) fn is_visited(&self) -> bool {
         // A node without an operation may call the function without a name.
         let is_taken = |fault: &StructureFault| {
@@ -104,7 +104,7 @@ impl ScannedGraph {
     }
 }
 
-/// What a node belongs to.
+/// The part of a file that a node belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeOwner {
     Outside,
@@ -121,7 +121,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     root: MessageId,
     size: u64,
     meta_graphs: Vec<ScannedGraph>,
-    /// Whether there were more meta graphs, tags or operation types than are kept.
+    /// True if there were more meta graphs, tags or operation types than the limits.
     overflow: bool,
     text_kept: usize,
     owner: NodeOwner,
@@ -130,27 +130,27 @@ pub(in super::super) struct GraphVisitor<'a> {
     known: KnownNodes<FastKind>,
     devices: DeviceReader,
     registries: &'a [Registry],
-    /// Whether the nodes outside of functions are looked at for registries.
+    /// True if the nodes outside of functions are judged for registries.
     judges_nodes: bool,
     /// The kinds of the nodes, if registries ask, as long as all are good.
     kinds: Option<FastKinds<'a>>,
-    /// What nodes of functions are, if registries ask, as long as they drop no attribute.
+    /// The known nodes of functions, if registries are given, until one has an unknown attribute.
     bodies: Option<FastBodies<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
     in_signature: bool,
     functions: FunctionNames,
     function: Vec<u8>,
-    /// Where the message begins that is entered next.
+    /// The position of the next message.
     begins: u64,
-    /// Where the function begins that is being read.
+    /// The position of the current function.
     function_begins: u64,
-    /// Where the part of a meta graph beside its graph begins that is being read.
+    /// The position of the current part of a meta graph beside its graph.
     part_begins: u64,
     /// From which version on the function that is being read calls itself deprecated.
     function_deprecated: Option<i32>,
     uses: DeprecatedUses,
-    /// What the string that arrives in pieces has become so far.
+    /// The pieces of the current string so far.
     text: Vec<u8>,
 }
 
@@ -198,8 +198,8 @@ impl<'a> GraphVisitor<'a> {
         visitor
     }
 
-    /// The same, looking at the nodes for these registries as well; only at those of functions
-    /// unless `judges_nodes`.
+    /// Judges the nodes for these registries as well; only those of functions unless
+    /// `judges_nodes`.
     pub(in super::super) fn with_registries(
         self,
         registries: &'a [Registry],
@@ -347,8 +347,7 @@ impl<'a> GraphVisitor<'a> {
         true
     }
 
-    /// Whether an operation is one that nobody has to look at more closely; counts it where that is
-    /// asked for.
+    /// Returns true if an operation needs no slow path; counts it if counting was requested.
     fn is_plain_operation(&mut self, operation: &[u8]) -> bool {
         let is_plain = self.operations.position(operation).is_none()
             && !operation.is_empty()
