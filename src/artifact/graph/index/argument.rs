@@ -9,13 +9,13 @@ pub(in super::super) struct Argument {
     /// The name of the node that returns a result.
     pub(in super::super) result: Name,
     pub(in super::super) bad_name: bool,
-    /// Whether it cannot be the name of a node in a graph, where rules are stricter.
+    /// True if its name is invalid for a node of a graph, where the rules are stricter.
     pub(in super::super) bad_graph_name: bool,
     /// Its type, 0 if it has none.
     pub(in super::super) data_type: i32,
     pub(in super::super) type_attribute: bool,
     pub(in super::super) number_attribute: bool,
     pub(in super::super) list_attribute: bool,
-    /// Whether the signature says what the resource holds of which it is a handle.
+    /// True if it is a resource handle whose contents the signature declares.
     pub(in super::super) has_handle_data: bool,
 }

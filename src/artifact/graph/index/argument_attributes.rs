@@ -1,5 +1,5 @@
-//! What a function says of its arguments besides its signature: their shapes, and attributes of the
-//! nodes that stand for them.
+//! Reads the attributes of function arguments: their shapes, and the attributes of the nodes that
+//! stand for them.
 //!
 //! TensorFlow writes the shapes of all arguments as one attribute of the function
 //! (`_input_shapes`), and `FunctionDef.arg_attr` holds attributes of single ones. Most of these are
@@ -54,10 +54,10 @@ impl ArgumentShape {
     }
 }
 
-/// What the attribute `_output_shapes` of an argument says.
+/// The value of the attribute `_output_shapes` of an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum OutputShape {
-    /// Nothing.
+    /// The attribute is absent.
     #[default]
     Unsaid,
     /// It is a list without shapes.
@@ -85,10 +85,10 @@ impl OutputShape {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct ArgumentAttributes {
     pub(in super::super) output_shape: OutputShape,
-    /// Whether Python cannot read its attribute `_class`.
+    /// True if Python cannot read its attribute `_class`.
     pub(in super::super) bad_class: bool,
     pub(in super::super) gradient: GradientName,
-    /// What is wrong with what a handle of a resource is said to hold, in words.
+    /// The fault of the declared contents of a resource handle, as text.
     handle: Option<String>,
 }
 
@@ -120,7 +120,7 @@ fn handle_fault(attributes: &Attributes) -> Option<String> {
     (!is_shape).then(|| format!("_handle_shapes = {shapes}"))
 }
 
-/// What a function says of its arguments besides its signature.
+/// The attributes of the arguments of a function.
 #[derive(Debug, Default)]
 pub(in super::super) struct GivenArguments {
     /// The shapes in the attribute `_input_shapes`, one an argument; none if there is no such list.
@@ -146,8 +146,8 @@ impl GivenArguments {
         listed.unwrap_or(&ArgumentShape::Unknown)
     }
 
-    /// What the importer finds in the node that it makes of an argument where the function is built
-    /// for a call: what there is, and what there should be.
+    /// The fault, as found and expected value, of the node that the importer makes of an argument
+    /// when it builds the function for a call.
     pub(in super::super) fn importer_fault(
         &self,
         number: u32,
@@ -168,7 +168,7 @@ impl GivenArguments {
         }
     }
 
-    /// Whether there is nothing that anybody could refuse, for so many arguments.
+    /// Returns true if no loader can refuse the attributes, given the number of arguments.
     pub(in super::super) fn is_plain(&self, arguments: usize) -> bool {
         let is_shape = |shape: &ArgumentShape| !matches!(shape, ArgumentShape::Invalid(_));
         let shapes = &self.input_shapes;
@@ -186,21 +186,20 @@ impl GivenArguments {
     }
 }
 
-/// What is wrong with tensors that are attributes of a function, or defaults of those that it
-/// takes.
+/// The malformed tensors among the attributes of a function and the defaults of its parameters.
 #[derive(Debug, Default)]
 pub(in super::super) struct OwnTensors {
     pub(in super::super) lasting: Vec<TensorFault>,
-    /// The same of what the function has no more once `tf.saved_model.load` has loaded it: the
-    /// defaults, and the shapes of its arguments.
+    /// Those in values that `tf.saved_model.load` discards: the defaults, and the shapes of
+    /// arguments.
     pub(in super::super) passing: Vec<TensorFault>,
 }
 
-/// What a shape has to be.
+/// The expected form of a shape, for messages.
 pub(in super::super) const SHAPE: &str =
     "a shape: dimensions from -1 on, at most 254, under 2^63 elements";
 
-/// Is told what a visitor is told inside of `FunctionDef.attr` and `FunctionDef.arg_attr`.
+/// Receives the visitor events inside of `FunctionDef.attr` and `FunctionDef.arg_attr`.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentReader {
     given: GivenArguments,
@@ -213,7 +212,7 @@ pub(super) struct ArgumentReader {
 }
 
 impl ArgumentReader {
-    /// What was read; and whether something was too long to be looked at.
+    /// Returns what was read, and true if a text was too long.
     pub(super) fn finish(mut self) -> (GivenArguments, OwnTensors, bool) {
         let passing = self.tensors.remove(INPUT_SHAPES).into_iter().collect();
         let lasting = self.tensors.into_values().collect();
@@ -314,12 +313,12 @@ impl ArgumentReader {
         }
     }
 
-    /// Who is told of values.
+    /// Returns the visitor of values.
     pub(super) fn values(&self) -> &dyn Visitor {
         &self.values
     }
 
-    /// The same, to be told.
+    /// Returns the visitor of values, mutably.
     pub(super) fn values_mut(&mut self) -> &mut dyn Visitor {
         &mut self.values
     }

@@ -90,12 +90,12 @@ impl BodyKinds {
         (self.own.iter().filter_map(kind).collect(), self.own.clone())
     }
 
-    /// How many there are.
+    /// Returns the number of kinds.
     pub(super) fn len(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Whether the nodes of a kind are constants, by its number in the function that is being read.
+    /// Returns true if the nodes of a kind of the current function are constants.
     pub(super) fn is_constant(&self, number: u32) -> bool {
         let number = self.own.get(number as usize).copied().unwrap_or(u32::MAX);
         let known = self.kinds.get(number as usize);

@@ -48,7 +48,7 @@ pub(in super::super) fn call_attributes(
     Ok(if direct { visitor.own.attributes().clone() } else { visitor.function })
 }
 
-/// How deep inside of a node the function of an attribute is: attribute, value, function.
+/// The depth of the function of an attribute inside of a node: attribute, value, function.
 const FUNCTION_DEPTH: usize = 3;
 
 /// A walk over one node.
@@ -58,15 +58,15 @@ struct CallVisitor {
     own: AttributeReader,
     /// The attributes of the function in the attribute that is being read.
     given: AttributeReader,
-    /// Those of the function that the node calls.
+    /// The attributes of the function that the node calls.
     function: Attributes,
-    /// Whether the attribute that is being read says which function that is.
+    /// True if the current attribute names the called function.
     is_function: bool,
     depth: usize,
     key: WholeText,
 }
 
-/// What a field inside of a function with attributes is called inside of a node.
+/// Maps a field of `NameAttrList` to the field of `NodeDef` with the same meaning.
 fn translated(message: MessageId, field: &'static Field) -> (MessageId, &'static Field) {
     let found = match (message, field.number) {
         (NAME_ATTR_LIST, name_attr_list::ATTR) => as_in_node(NODE_DEF, node_def::ATTR),
@@ -82,12 +82,12 @@ fn translated(message: MessageId, field: &'static Field) -> (MessageId, &'static
 }
 
 impl CallVisitor {
-    /// Whether the walk is inside of the function of an attribute.
+    /// Returns true inside of the function of an attribute.
     fn is_given(&self) -> bool {
         self.depth >= FUNCTION_DEPTH
     }
 
-    /// How messages directly inside of that function, and of its attributes, are called.
+    /// Maps messages directly inside of that function, and of its attributes, to those of a node.
     fn named(&self, message: MessageId, field: &'static Field) -> (MessageId, &'static Field) {
         if self.depth <= FUNCTION_DEPTH + 1 { translated(message, field) } else { (message, field) }
     }

@@ -1,4 +1,4 @@
-//! Which function a node calls.
+//! Reads the function that a node calls.
 //!
 //! A node calls a function by having its name as the operation, or as a PartitionedCall by its
 //! attribute `f`. Conditionals and loops name functions as well; the importer does not look into
@@ -36,11 +36,11 @@ pub(super) const DISABLED: &[u8] = b"_disable_call_shape_inference";
 pub(in super::super) struct Call {
     /// The hash of its name.
     pub(in super::super) function: u64,
-    /// Whether the node's operation is the function itself.
+    /// True if the node's operation is the function itself.
     pub(in super::super) direct: bool,
-    /// How many results it has room for, if it says so.
+    /// The number of results that the node declares, if it does.
     pub(in super::super) outputs: Option<u32>,
-    /// Whether the importer looks into the function; if not, it looks at the signature alone.
+    /// True if the importer builds the function; otherwise it checks the signature alone.
     pub(in super::super) inside: bool,
 }
 
@@ -64,7 +64,7 @@ impl Operation {
     }
 }
 
-/// Whether a node outside of functions calls what only a caller could tell: nobody calls it.
+/// Returns true if a node outside of functions calls a placeholder, which no caller replaces.
 pub(super) fn is_unbound(operation: &[u8], attributes: &Attributes) -> bool {
     let is_left_alone =
         || matches!(attributes.get_bytes(DISABLED), Some(AttributeValue::Bool(true)));
@@ -73,7 +73,7 @@ pub(super) fn is_unbound(operation: &[u8], attributes: &Attributes) -> bool {
         && !is_left_alone()
 }
 
-/// What an attribute is, of those that count.
+/// The attributes that decide about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Key {
     #[default]
@@ -83,7 +83,7 @@ enum Key {
     Disabled,
 }
 
-/// What an attribute has: the last member of its value that was set.
+/// The value of an attribute: the last member that was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Value {
     #[default]
@@ -97,7 +97,7 @@ enum Value {
     Placeholder,
 }
 
-/// Is told what a visitor is told inside of a node, and knows at its end what the node calls.
+/// Receives the visitor events inside of a node, and finds the function that the node calls.
 #[derive(Debug, Default)]
 pub(super) struct CallReader {
     operation: Operation,

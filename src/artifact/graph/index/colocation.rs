@@ -1,4 +1,4 @@
-//! Which nodes a node has to be beside: the attribute `_class`.
+//! Reads colocation constraints: the attribute `_class`.
 
 use super::names::{Name, NameHasher};
 use crate::{
@@ -13,15 +13,14 @@ use crate::{
 const KEY: &[u8] = b"_class";
 const PREFIX: &[u8] = b"loc:@";
 
-/// Is told what a visitor is told inside of a node, and knows at its end what the node must be
-/// beside.
+/// Receives the visitor events inside of a node, and finds the nodes that it is colocated with.
 #[derive(Debug, Default)]
 pub(super) struct ColocationReader {
-    /// Whether the attribute that is being read is the one.
+    /// True if the current attribute is `_class`.
     is_class: bool,
     /// The names in the attribute that is being read.
     attribute: Vec<Name>,
-    /// Those of the node.
+    /// The nodes that the current node is colocated with.
     node: Vec<Name>,
 }
 

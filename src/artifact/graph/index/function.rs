@@ -18,7 +18,7 @@ use crate::artifact::{
     ops::OperationDefinition,
 };
 
-/// What comes behind the first colon of an input or of what is returned.
+/// The text after the first colon of an input or of a returned value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Suffix {
     /// There is no colon.
@@ -45,7 +45,7 @@ impl Suffix {
     }
 }
 
-/// What an input or a result names.
+/// The target of an input or a result.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Target {
     pub(in super::super) name: Name,
@@ -60,7 +60,7 @@ pub(in super::super) struct Target {
 }
 
 impl Target {
-    /// What this text names: an input of a node, or what is returned.
+    /// Parses an input of a node, or a returned value.
     pub(super) fn of(hasher: &NameHasher, outputs: &OutputNames, text: &[u8]) -> Self {
         let (text, control) = match text.strip_prefix(b"^") {
             Some(name) => (name, true),
@@ -89,14 +89,14 @@ impl Target {
     }
 }
 
-/// Which element of a list a name says.
+/// The element of a list that a name selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Element {
     /// All of it: nothing stands behind the name of an argument or output.
     All,
     /// The one with this number.
     Number(u32),
-    /// None that a list has.
+    /// An element that no list has.
     Nowhere,
 }
 
@@ -119,20 +119,20 @@ impl Element {
 pub(in super::super) struct BodyNode {
     pub(in super::super) name: Name,
     pub(in super::super) bad_name: bool,
-    /// Whether it cannot be the name of a node in a graph, where rules are stricter.
+    /// True if its name is invalid for a node of a graph, where the rules are stricter.
     pub(in super::super) bad_graph_name: bool,
     pub(in super::super) no_operation: bool,
-    /// Whether its device is none.
+    /// True if its device is invalid.
     pub(in super::super) bad_device: bool,
-    /// Whether its device is none to a session, whatever it is to Python.
+    /// True if its device is invalid in a session, even if valid in Python.
     pub(in super::super) bad_session_device: bool,
-    /// Whether Python cannot read its attribute `_class`; asked with kinds.
+    /// True if Python cannot read its attribute `_class`; set only if kinds are requested.
     pub(in super::super) bad_class: bool,
-    /// What Python makes of its attribute `_gradient_op_type`; asked with kinds.
+    /// Python's reading of its attribute `_gradient_op_type`; set only if kinds are requested.
     pub(in super::super) gradient: GradientName,
-    /// Whether its operation is a function of the library, which may call its outputs anything.
+    /// True if its operation is a function of the library, whose outputs can have any names.
     pub(in super::super) is_function: bool,
-    /// Whether an input of data comes after a control input.
+    /// True if a data input comes after a control input.
     pub(in super::super) input_order: bool,
     pub(in super::super) loop_role: LoopRole,
     /// The number of its kind; 0 where kinds are not asked for.
@@ -145,7 +145,7 @@ pub(in super::super) struct BodyCall {
     pub(in super::super) call: Call,
     /// The number of the node.
     pub(in super::super) node: u32,
-    /// Where the node is.
+    /// The extent of the node.
     pub(in super::super) place: Extent,
 }
 
@@ -157,7 +157,7 @@ pub(in super::super) struct BodyInput {
     pub(in super::super) target: Target,
 }
 
-/// What the importer looks at in a function.
+/// The parts of a function that the importer checks.
 #[derive(Debug, Default)]
 pub(in super::super) struct FunctionIndex {
     pub(in super::super) arguments: Vec<Argument>,
@@ -188,7 +188,7 @@ pub(in super::super) struct FunctionIndex {
     /// The tensors that not every release can read among the attributes of the function; empty as
     /// well.
     pub(in super::super) own_tensors: OwnTensors,
-    /// Whether a name was too long to be looked at, so that nothing is known of the function.
+    /// True if a name was too long to be checked, so that nothing is known of the function.
     pub(in super::super) oversized: bool,
     /// Empty where kinds are not asked for, as the kinds.
     pub(in super::super) signature: OperationDefinition,
@@ -216,8 +216,8 @@ impl FunctionIndex {
         Some(are_own)
     }
 
-    /// Whether the shape of the node that Python makes of an argument may be that of a handle of a
-    /// resource, which is a scalar.
+    /// Returns true if the node that Python makes of an argument may have the shape of a resource
+    /// handle, which is a scalar.
     pub(in super::super) fn may_be_handle(&self, argument: u32) -> bool {
         let Some(found) = self.arguments.get(argument as usize) else { return true };
         let shape = self.given.shape(argument, found);

@@ -42,13 +42,13 @@ use crate::{
     wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
-/// What is appended to the name of a result to name the node that returns it.
+/// The suffix that makes the name of a result that of the node which returns it.
 const RESULT: &[u8] = b"_RetVal";
 
 /// Names of attributes that are kept of one function.
 const MOST_UNUSUAL: usize = 64;
 
-/// What of a function is read.
+/// The depth to which a function is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum FunctionDepth {
     /// Names, inputs and calls.
@@ -64,7 +64,7 @@ const MOST_REMEMBERED: usize = 1 << 14;
 #[derive(Debug)]
 pub(in super::super) struct FunctionReader {
     depth: FunctionDepth,
-    /// What nodes are.
+    /// The known nodes.
     known: KnownNodes<BodyNodeFacts>,
     kinds: BodyKinds,
     outputs: OutputNames,
@@ -76,7 +76,7 @@ impl FunctionReader {
         Self { depth, known: KnownNodes::new(), kinds, outputs }
     }
 
-    /// Whether it remembers so much that another one should go on.
+    /// Returns true if it remembers so much that a new reader should replace it.
     pub(in super::super) fn is_full(&self) -> bool {
         self.kinds.len().max(self.outputs.len()) > MOST_REMEMBERED
     }
@@ -136,7 +136,7 @@ impl FunctionReader {
     }
 }
 
-/// Where the walk is.
+/// The position of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Elsewhere,
@@ -148,14 +148,14 @@ enum Position {
     Node,
 }
 
-/// What is known of a node by its operation and attributes alone.
+/// The facts about a node that follow from its operation and attributes.
 #[derive(Clone, Copy, Debug)]
 struct BodyNodeFacts {
     call: Option<Call>,
     is_function: bool,
     loop_role: LoopRole,
     gradient: GradientName,
-    /// What stands for the function that is its registered gradient.
+    /// The hash of its registered gradient function.
     registered: Option<u64>,
     /// The number of its kind among those of all functions.
     kind: u32,
@@ -177,27 +177,27 @@ struct FunctionVisitor<'a> {
     hasher: NameHasher,
     index: FunctionIndex,
     position: Position,
-    /// Where the message begins that is entered next, from the start of the function.
+    /// The position of the next message, from the start of the function.
     begins: u64,
-    /// Where the function is in the file.
+    /// The position of the function in the file.
     start: u64,
     node: BodyNode,
     node_begins: u64,
     operation: Vec<u8>,
     call: CallReader,
-    /// How many messages are open that the reader of calls steps over.
+    /// The number of open messages that the reader of calls skips.
     over: u32,
     attributes: AttributeReader,
     kinds: &'a mut BodyKinds,
     signature: SignatureReader,
-    /// Whether the node has a control input.
+    /// True if the node has a control input.
     control_inputs: bool,
     argument: Argument,
     returned: Returned,
     given: ArgumentReader,
     text: WholeText,
     devices: DeviceReader,
-    /// What nodes are.
+    /// The known nodes.
     known: &'a mut KnownNodes<BodyNodeFacts>,
 }
 

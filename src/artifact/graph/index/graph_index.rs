@@ -13,7 +13,7 @@ use crate::artifact::graph::{
     source::{Extent, Source},
 };
 
-/// What the importer looks at in a graph.
+/// The parts of a graph that the importer checks.
 ///
 /// Nodes are numbered in the order in which they are written.
 #[derive(Debug, Default)]
@@ -23,17 +23,17 @@ pub(in super::super) struct GraphIndex {
     nodes: Vec<Node>,
     /// The inputs of all nodes, one node after the other.
     inputs: Vec<Input>,
-    /// Of those inputs that do not say all in one word.
+    /// The inputs that do not fit into one word.
     long_inputs: Vec<LongInput>,
     places: NodePlaces,
-    /// Whether each input is an earlier node and nothing goes back to a loop.
+    /// True if each input is an earlier node and no edge closes a loop.
     is_in_order: bool,
     /// By node, ascending: the names of those that it has to be beside, as long as it is not known
     /// whether they are there.
     colocations: Vec<Colocation>,
     /// The nodes that have to be beside one that is not there, ascending.
     lost: Vec<u32>,
-    /// What the last of `nodes` has that no node can have.
+    /// The fault of the last of `nodes` that makes any graph invalid.
     pub(super) misfit: Option<Misfit>,
     /// The first node without an operation, where a function of the library has no name either.
     pub(super) nameless_call: Option<u32>,
@@ -44,7 +44,7 @@ pub(in super::super) struct GraphIndex {
     pub(super) calls: Vec<CallingNode>,
     /// Nodes that call what only a caller could tell, ascending.
     pub(super) unbound_calls: Vec<u32>,
-    /// Of those nodes that say of which shapes their outputs are, ascending.
+    /// The nodes that declare the shapes of their outputs, ascending.
     pub(super) output_shapes: Vec<OutputShapes>,
     /// A function that comes again and is another one.
     pub(super) duplicate_function: Option<DuplicateFunction>,
@@ -54,14 +54,14 @@ pub(in super::super) struct GraphIndex {
     pub(super) bad_device: Option<Extent>,
     /// The first node whose attribute `_class` Python cannot read.
     pub(super) bad_class: Option<Extent>,
-    /// Whether a name was too long to be looked at, so that nothing is known of the nodes.
+    /// True if a name was too long to be checked, so that nothing is known of the nodes.
     pub(super) oversized: bool,
 }
 
 /// A node outside of functions.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Node {
-    /// Where its inputs end in the list of all.
+    /// The end of its inputs in the list of all.
     inputs_end: u32,
     /// Its kind in the lower bits, its part in loops in the upper two.
     packed: u32,
@@ -81,7 +81,7 @@ impl Node {
         Self { inputs_end, packed: kind.min(NUMBER) | role << NUMBER_BITS }
     }
 
-    /// Which of the kinds it is; 0 where kinds are not asked for.
+    /// Returns the number of its kind; 0 unless kinds are requested.
     pub(in super::super) fn kind(self) -> KindNumber {
         self.packed & NUMBER
     }
@@ -100,15 +100,15 @@ impl Node {
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Input(u32);
 
-/// What the upper bits of an input say: output 0, a control edge, output 1, or that the lower ones
-/// are the number of a [`LongInput`].
+/// The values of the upper bits of an input: output 0, a control edge, output 1, or the number of a
+/// [`LongInput`] in the lower bits.
 const FIRST: u32 = 0;
 const CONTROL: u32 = 1;
 const SECOND: u32 = 2;
 const LONG: u32 = 3;
 
 impl Input {
-    /// Whether it says only what comes before the node.
+    /// Returns true for a control input.
     pub(in super::super) fn is_control(self) -> bool {
         self.code() == CONTROL
     }
@@ -125,7 +125,7 @@ impl Input {
 /// An input with an output that few have.
 #[derive(Clone, Copy, Debug)]
 struct LongInput {
-    /// As in [`Input`].
+    /// The node or the number of its name, as in [`Input`].
     from: u32,
     output: Output,
 }
@@ -143,7 +143,7 @@ const NOWHERE: u32 = NUMBER;
 
 const _: () = assert!(NOWHERE == MOST_NAMES);
 
-/// That a node has to be beside another one.
+/// A colocation constraint between two nodes.
 #[derive(Clone, Copy, Debug)]
 struct Colocation {
     node: u32,
@@ -151,7 +151,7 @@ struct Colocation {
     name: u32,
 }
 
-/// What a node has that no node of a graph can have.
+/// The faults of a node that make any graph invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Misfit {
     pub(in super::super) bad_name: bool,
@@ -173,7 +173,7 @@ pub(in super::super) struct DuplicateFunction {
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct DeprecatedNode {
     pub(in super::super) number: u32,
-    /// Where the operation is in the list.
+    /// The position of the operation in the list.
     pub(in super::super) position: u32,
     pub(in super::super) place: Extent,
 }
@@ -184,12 +184,12 @@ pub(in super::super) struct CallingNode {
     pub(in super::super) number: u32,
     pub(in super::super) place: Extent,
     pub(in super::super) call: Call,
-    /// How many inputs of data it has.
+    /// The number of its data inputs.
     pub(in super::super) inputs: u32,
 }
 
 impl GraphIndex {
-    /// Of a graph in `source` that has about so many nodes and inputs.
+    /// Makes an index for a graph in `source` with about so many nodes and inputs.
     pub(super) fn of(source: Source<'_>, nodes: usize, inputs: usize) -> Self {
         Self {
             nodes: Vec::with_capacity(nodes),
@@ -285,8 +285,8 @@ impl GraphIndex {
         })
     }
 
-    /// Whether each node has earlier ones as inputs, and nothing goes back to a loop: then nodes
-    /// are visited as they are written.
+    /// Returns true if each node has earlier ones as inputs and no edge closes a loop: then nodes are
+    /// visited in the order of the file.
     pub(in super::super) fn is_in_order(&self) -> bool {
         self.is_in_order
     }
@@ -328,7 +328,7 @@ impl GraphIndex {
         }
     }
 
-    /// Where the NodeDef of a node is: what is not kept here can be read there.
+    /// Returns the extent of the NodeDef of a node, to read what the index does not keep.
     pub(in super::super) fn place_of(
         &self,
         source: Source<'_>,
@@ -337,7 +337,8 @@ impl GraphIndex {
         self.places.find(source, node)
     }
 
-    /// Where the NodeDefs of a few nodes are, this one among them: they are read together.
+    /// Returns the extents of a few neighbouring NodeDefs, this one among them, which are read
+    /// together.
     pub(in super::super) fn places_around(
         &self,
         source: Source<'_>,
@@ -351,7 +352,7 @@ impl GraphIndex {
         self.lost.iter().copied()
     }
 
-    /// Whether a node has to be beside one that is not there.
+    /// Returns true if a node is colocated with one that does not exist.
     pub(in super::super) fn is_lost(&self, node: u32) -> bool {
         self.lost.binary_search(&node).is_ok()
     }
@@ -362,7 +363,7 @@ impl GraphIndex {
         self.calls.get(position)
     }
 
-    /// What a node says of the shapes of its outputs.
+    /// Returns the output shapes that a node declares.
     pub(in super::super) fn output_shapes_of(&self, node: u32) -> Option<OutputShapes> {
         if self.output_shapes.is_empty() {
             return None;
@@ -377,7 +378,7 @@ impl GraphIndex {
         &self.unbound_calls
     }
 
-    /// Where the operation of a node is in the list of deprecated ones, if it is there.
+    /// Returns the position of the operation of a node in the list of deprecated ones.
     pub(in super::super) fn deprecated_operation_of(&self, node: u32) -> Option<u32> {
         let position = self.deprecated.binary_search_by_key(&node, |found| found.number).ok()?;
         Some(self.deprecated.get(position)?.position)
@@ -400,12 +401,12 @@ impl GraphIndex {
         &self.calls
     }
 
-    /// Where the first node is whose device is none.
+    /// Returns the extent of the first node with an invalid device.
     pub(in super::super) fn bad_device(&self) -> Option<Extent> {
         self.bad_device
     }
 
-    /// Where the first node is whose attribute `_class` Python cannot read.
+    /// Returns the extent of the first node whose attribute `_class` Python cannot read.
     pub(in super::super) fn bad_class(&self) -> Option<Extent> {
         self.bad_class
     }
@@ -420,7 +421,7 @@ impl GraphIndex {
         self.second_gradient.as_deref()
     }
 
-    /// Whether nothing is known of the nodes, because a name was too long to be looked at.
+    /// Returns true if nothing is known of the nodes, because a name was too long to be checked.
     pub(in super::super) fn is_without_nodes(&self) -> bool {
         self.oversized
     }

@@ -1,4 +1,4 @@
-//! What loaders look at in the nodes outside of functions, and the importer does not.
+//! Facts about nodes outside of functions that loaders check and the importer does not.
 //!
 //! A walk over the graph writes down the first node of each operation and the first one that has
 //! each of the few things that only a loader minds.
@@ -40,7 +40,7 @@ const MOST_PLACEHOLDERS: usize = 1 << 10;
 pub(in super::super) struct FirstNode {
     /// The operation.
     pub(in super::super) operation: String,
-    /// Where the node is.
+    /// The extent of the node.
     pub(in super::super) place: Extent,
 }
 
@@ -48,7 +48,7 @@ pub(in super::super) struct FirstNode {
 #[derive(Clone, Debug)]
 pub(in super::super) struct NamingNode {
     pub(in super::super) place: Extent,
-    /// What it names.
+    /// The name that it refers to.
     pub(in super::super) name: String,
 }
 
@@ -59,10 +59,10 @@ pub(in super::super) struct LostCall {
     pub(in super::super) target: LostTarget,
 }
 
-/// What such a call names.
+/// The target of such a call.
 #[derive(Clone, Debug)]
 pub(in super::super) enum LostTarget {
-    /// Nothing: the attribute is not there.
+    /// The attribute is absent.
     Missing,
     /// A value that is no function, as it is shown.
     Other(String),
@@ -78,7 +78,7 @@ pub(in super::super) struct PlaceholderUse {
     pub(in super::super) attribute: String,
 }
 
-/// What loaders look at in the nodes of one graph.
+/// The node facts of one graph that loaders check.
 #[derive(Debug, Default)]
 pub(in super::super) struct MainNodes {
     /// The operations, in the order of their first nodes.
@@ -89,7 +89,7 @@ pub(in super::super) struct MainNodes {
     calls: Vec<NamingNode>,
     /// The first PartitionedCall that names no function at all.
     nameless_call: Option<LostCall>,
-    /// Whether any attribute is a placeholder.
+    /// True if any attribute is a placeholder.
     pub(in super::super) has_placeholder: bool,
     /// The attributes that are placeholders with a name, of each operation the first node that has
     /// it.
@@ -101,7 +101,7 @@ pub(in super::super) struct MainNodes {
     known: KnownNames,
 }
 
-/// What is in the lists.
+/// The entries of the lists.
 #[derive(Debug, Default)]
 struct KnownNames {
     operations: HashSet<Vec<u8>>,

@@ -61,7 +61,7 @@ struct NameTable {
 }
 
 impl NameTable {
-    /// One with room for so many names.
+    /// Makes a table with room for so many names.
     fn for_names(count: usize) -> Self {
         let places = count.saturating_add(count / 8).saturating_add(16);
         Self { hashes: vec![0; places], owners: vec![0; places], used: 0 }
@@ -119,13 +119,13 @@ pub(super) const MOST_NAMES: u32 = (1 << 30) - 1;
 const FEW: usize = 16;
 
 impl NodeNames {
-    /// Of a graph of so many nodes.
+    /// Makes a table for a graph of so many nodes.
     pub(super) fn of(nodes: usize) -> Self {
         let tables = vec![NameTable::for_names(nodes.max(FEW))];
         Self { hasher: NameHasher::default(), tables, recent: vec![(0, 0); RECENT].into() }
     }
 
-    /// What hashes names so that [`number_of`](Self::number_of) takes them.
+    /// Returns the hasher whose hashes [`number_of`](Self::number_of) accepts.
     pub(super) fn hasher(&self) -> &NameHasher {
         &self.hasher
     }
@@ -136,7 +136,7 @@ impl NodeNames {
         self.number_of(self.hasher.hash(name))
     }
 
-    /// The same of a name by its hash.
+    /// Returns the number of a name by its hash.
     #[inline]
     pub(super) fn number_of(&mut self, [home, kept]: Name) -> u32 {
         // A hash that would mark a free place is another one.
@@ -213,7 +213,7 @@ impl NodeNames {
         None
     }
 
-    /// Whether there were more names than have numbers.
+    /// Returns true if there were more names than numbers.
     pub(super) fn is_overfull(&self) -> bool {
         let places: usize = self.tables.iter().map(|table| table.hashes.len()).sum();
         places > MOST_NAMES as usize

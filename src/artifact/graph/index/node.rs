@@ -31,15 +31,15 @@ pub(super) struct NodeReader {
     pub(super) inputs: Vec<NamedInput>,
     pub(super) data_inputs: u32,
     colocation: ColocationReader,
-    /// Of a node that is read in one go, those that it has to be beside.
+    /// The nodes that a canonically encoded node is colocated with.
     beside: Vec<Name>,
     call: CallReader,
     attributes: AttributeReader,
-    /// How many messages are open that only `attributes` wanted to be entered.
+    /// The number of open messages that only `attributes` entered.
     beneath: u32,
     text: WholeText,
     devices: DeviceReader,
-    /// Whether its device is none.
+    /// True if its device is invalid.
     pub(super) bad_device: bool,
     /// The device, where no session can read it.
     pub(super) session_device: Option<String>,
@@ -47,12 +47,12 @@ pub(super) struct NodeReader {
     data_after_control: bool,
 }
 
-/// What of a node is asked for beside its name and operation.
+/// The parts of a node that are read besides its name and operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeParts {
     /// Inputs, and what it has to be beside.
     pub(super) edges: bool,
-    /// Which function it calls.
+    /// The function that it calls.
     pub(super) call: bool,
     /// All of its attributes.
     pub(super) attributes: bool,
@@ -76,7 +76,7 @@ impl NodeReader {
         self.data_after_control = false;
     }
 
-    /// What Python makes of its attribute `_class`, where attributes are asked for.
+    /// Returns Python's reading of its attribute `_class`, if attributes are requested.
     pub(super) fn python_colocation(&self) -> PythonColocation {
         PythonColocation::of(self.attributes(), |name| name == self.name)
     }
@@ -111,7 +111,7 @@ impl NodeReader {
         self.beside.push(names.hasher().hash(name));
     }
 
-    /// Whether everybody can read the device of a node that is read in one go.
+    /// Returns true if Python and sessions can read the device of a canonically encoded node.
     #[inline]
     pub(super) fn plain_device(&mut self, device: &[u8]) -> bool {
         self.devices.is_device(device) && self.devices.is_session_device(device)
@@ -122,7 +122,7 @@ impl NodeReader {
         self.colocation.names().iter().chain(&self.beside).copied()
     }
 
-    /// Whether a name, operation or input was too long to be looked at.
+    /// Returns true if a name, operation or input was too long to be checked.
     pub(super) fn is_oversized(&self) -> bool {
         self.text.oversized
     }
@@ -133,8 +133,8 @@ impl NodeReader {
         self.call.call(false)
     }
 
-    /// What the node, which has this name, has that no node can have; whether another one has the
-    /// name is for others to see.
+    /// Returns the faults of the node with this name that make any graph invalid, except that the name
+    /// is repeated.
     pub(super) fn misfit(&self, name: &[u8]) -> Misfit {
         Misfit {
             bad_name: !is_node_name(name),

@@ -59,7 +59,7 @@ impl OutputNames {
         names.numbers.get(&names.hasher.hash(name.as_bytes())).copied()
     }
 
-    /// How many there are.
+    /// Returns the number of names.
     pub(super) fn len(&self) -> usize {
         self.0.borrow().numbers.len()
     }

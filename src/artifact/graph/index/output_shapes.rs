@@ -10,24 +10,24 @@ use crate::artifact::{
 /// The attribute, which older exporters write onto every node.
 pub(in super::super) const OUTPUT_SHAPES: &[u8] = b"_output_shapes";
 
-/// What a node says of the shapes of its outputs.
+/// The output shapes that a node declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct OutputShapes {
     pub(super) node: u32,
-    /// Of how many outputs it says them.
+    /// The number of outputs with a declared shape.
     pub(in super::super) count: u64,
-    /// How many of them, from the first one on, can be shapes.
+    /// The number of valid shapes, from the first one on.
     pub(in super::super) valid: u64,
 }
 
 impl OutputShapes {
-    /// The same, said by another node.
+    /// Returns a copy for another node.
     pub(super) fn at(self, node: u32) -> Self {
         Self { node, ..self }
     }
 
-    /// What a node says; `None` if it says nothing, or something that is no list of shapes, which
-    /// nobody looks at.
+    /// Reads the declaration of a node; `None` if it has none, or a value that is no list of shapes,
+    /// which importers ignore.
     pub(in super::super) fn of(node: u32, attributes: &Attributes) -> Option<Self> {
         let AttributeValue::List(list) = attributes.get_bytes(OUTPUT_SHAPES)? else { return None };
         if list.is_mixed() || list.element().is_some_and(|element| element != Element::Shape) {

@@ -1,4 +1,4 @@
-//! Where the nodes of a graph are in the file.
+//! The places of the nodes of a graph in the file.
 //!
 //! Nobody asks but for the few nodes that have a fault. So of the binary form only every sixteenth
 //! place is kept, and the nodes between are counted again.
@@ -32,18 +32,18 @@ struct Group {
 /// The places of all nodes of a graph.
 #[derive(Debug, Default)]
 pub(super) struct NodePlaces {
-    /// Whether the file is in the text form, of which no part can be read but a message.
+    /// True for the text form, of which only whole messages can be read.
     is_text: bool,
     groups: Vec<Group>,
     nodes: u32,
-    /// Where the next node begins at the earliest.
+    /// The earliest position of the next node.
     from: u64,
-    /// Whether the next node is in another message than the one before.
+    /// True if the next node is in another message than the one before.
     is_new: bool,
 }
 
 impl NodePlaces {
-    /// Of a graph that has about so many nodes.
+    /// Makes a list for a graph of about so many nodes.
     pub(super) fn of(source: Source<'_>, nodes: usize) -> Self {
         let is_text = source.is_text();
         let groups = if is_text { nodes } else { nodes / GROUP as usize + 1 };
@@ -116,7 +116,7 @@ impl NodeGroup {
 /// Finds the nodes of a part of a GraphDef.
 struct PlaceVisitor {
     begins: u64,
-    /// Where the part is in the file.
+    /// The position of the part in the file.
     in_graph: u64,
     places: Vec<Extent>,
 }

@@ -1,4 +1,4 @@
-//! Whether the functions of a library that have one name are the same.
+//! Compares the functions of a library that have the same name.
 //!
 //! TensorFlow takes a function that it has already if it is the same, in whatever order its
 //! attributes and nodes are written, and refuses a different one of the same name. Only where a
@@ -29,15 +29,15 @@ use crate::{
     wire::scan::{Piece, Step},
 };
 
-/// What a message is made of, as a sum of hashes, so that the order of its fields does not count.
+/// A digest of a message: a sum of hashes, so that the order of fields does not count.
 #[derive(Debug, Default)]
 struct Sum {
     total: u64,
-    /// How often each repeated field came, where the order of its values counts.
+    /// The number of values of each repeated field whose order counts.
     counts: Vec<(u32, u64)>,
-    /// What each singular field has added: of several values the last one counts.
+    /// The summand of each singular field: of several values the last one counts.
     singular: Vec<(u32, u64)>,
-    /// Whether the message is one that the importer does not compare.
+    /// True if the importer does not compare the message.
     is_ignored: bool,
 }
 
@@ -52,7 +52,7 @@ impl Sum {
     }
 }
 
-/// Is told what a visitor is told of a library, and knows at its end what comes twice.
+/// Receives the visitor events of a library, and finds functions and gradients that are repeated.
 #[derive(Debug, Default)]
 pub(super) struct SamenessReader {
     hasher: foldhash::quality::RandomState,
@@ -64,14 +64,14 @@ pub(super) struct SamenessReader {
     gradient: Gradient,
     gradients: HashMap<u64, u64>,
     in_signature: bool,
-    /// Of the function that is being read, by the hashes of their names, what each node is made of.
+    /// The digests of the nodes of the current function, by the hashes of their names.
     nodes: HashMap<u64, u64>,
     node_name: u64,
-    /// What the nodes are made of that another one of the same name came after, if there are any.
+    /// The sum of the digests of nodes that a later node of the same name replaces, if there are any.
     replaced: Option<u64>,
     /// The first function that comes again and is another one.
     pub(super) duplicate: Option<DuplicateFunction>,
-    /// How many functions there were before the one that is being read.
+    /// The number of functions before the current one.
     number: u32,
     /// The first function that has two gradients.
     pub(super) second_gradient: Option<String>,

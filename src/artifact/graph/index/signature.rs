@@ -1,4 +1,4 @@
-//! What a function says of itself: its arguments, results and attributes.
+//! Reads the signature of a function: its arguments, results and attributes.
 //!
 //! The same message describes TensorFlow's own operations; of a function of the library, only what
 //! decides about the types of its arguments is read.
@@ -29,7 +29,7 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
-/// Where the reader is in the signature.
+/// The position of the reader in the signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
     #[default]
@@ -44,11 +44,11 @@ enum Part {
 /// The values that are kept of a list that is a default: no real one has more.
 const LONGEST_DEFAULT: u64 = 4096;
 
-/// Is told what a visitor is told inside of a signature, and knows it at its end.
+/// Receives the visitor events inside of a signature, and builds its definition.
 #[derive(Debug, Default)]
 pub(super) struct SignatureReader {
     signature: OperationDefinition,
-    /// What is wrong with defaults that are tensors, each fault once.
+    /// The faults of defaults that are tensors, each once.
     default_tensors: Vec<TensorFault>,
     part: Part,
     argument: WrittenArgument,
@@ -91,7 +91,7 @@ impl WrittenArgument {
 #[derive(Debug, Default)]
 struct WrittenAttribute {
     name: String,
-    /// What its values are; `None` for what TensorFlow has no such kind.
+    /// The kind of its values; `None` if TensorFlow has no such kind.
     kind: Option<AttributeKind>,
     has_default: bool,
 }
@@ -195,12 +195,12 @@ pub(super) fn as_in_node(message: MessageId, number: u32) -> Option<(MessageId, 
 }
 
 impl SignatureReader {
-    /// What was read, and what is wrong with defaults that are tensors.
+    /// Returns the definition, and the faults of defaults that are tensors.
     pub(super) fn finish(self) -> (OperationDefinition, Vec<TensorFault>) {
         (self.signature, self.default_tensors)
     }
 
-    /// Whether a name was too long to be kept.
+    /// Returns true if a name was too long to be kept.
     pub(super) fn is_oversized(&self) -> bool {
         self.text.oversized
     }
@@ -335,12 +335,12 @@ impl SignatureReader {
         *place = text.into_owned();
     }
 
-    /// Who is told of values in the default of an attribute, where the walk is in one.
+    /// Returns the visitor of the default of an attribute, inside of one.
     pub(super) fn default_value(&self) -> Option<&dyn Visitor> {
         if self.part == Part::Default { Some(&self.values) } else { None }
     }
 
-    /// The same, to be told.
+    /// Returns that visitor, mutably.
     pub(super) fn default_value_mut(&mut self) -> Option<&mut dyn Visitor> {
         if self.part == Part::Default { Some(&mut self.values) } else { None }
     }

@@ -38,7 +38,7 @@ use crate::{
     wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
-/// What is known of a node by its operation and attributes alone.
+/// The facts about a node that follow from its operation and attributes.
 #[derive(Clone, Copy, Debug)]
 struct NodeFacts {
     kind: KindNumber,
@@ -46,13 +46,13 @@ struct NodeFacts {
     dropped: u32,
     loop_role: LoopRole,
     call: Option<Call>,
-    /// It calls what only a caller could tell.
+    /// True if it calls a placeholder, which only a caller could replace.
     is_unbound: bool,
-    /// What it says of the shapes of its outputs, if that may be too little.
+    /// The output shapes that it declares, if these may be too few.
     shapes: Option<OutputShapes>,
 }
 
-/// Where the walk is.
+/// The position of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Elsewhere,
@@ -65,7 +65,7 @@ enum Position {
     BodyNode,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 #[derive(Debug)]
 pub(in super::super) struct Indexed<'a> {
     pub(in super::super) index: GraphIndex,
@@ -73,11 +73,11 @@ pub(in super::super) struct Indexed<'a> {
     pub(in super::super) uses: Option<DeprecatedUses>,
     /// The kinds of the nodes, if they were asked for.
     pub(in super::super) kinds: Option<FoundKinds<'a>>,
-    /// What loaders look at in the nodes outside of functions, where their kinds were asked for.
+    /// The facts about nodes outside of functions that loaders check, if their kinds were requested.
     pub(in super::super) main: Option<MainNodes>,
 }
 
-/// What nodes are, and what else registries are asked about.
+/// The kinds of nodes, and the names and attributes that registries are asked about.
 #[derive(Debug)]
 pub(in super::super) struct FoundKinds<'a> {
     pub(in super::super) kinds: Kinds<'a>,
@@ -91,30 +91,30 @@ pub(in super::super) struct IndexVisitor<'a> {
     source: Source<'a>,
     meta_graphs: MetaGraphSelector,
     position: Position,
-    /// Where the message begins that is entered next.
+    /// The position of the next message.
     begins: u64,
     index: GraphIndex,
     names: NodeNames,
-    /// How many nodes outside of functions there were.
+    /// The number of nodes outside of functions so far.
     nodes: u32,
     node: NodeReader,
-    /// What nodes outside of functions are.
+    /// The known nodes outside of functions.
     known: KnownNodes<NodeFacts>,
-    /// Which attributes nodes of functions drop.
+    /// The known nodes of functions, with the set of attributes that releases ignore.
     known_in_functions: KnownNodes<u32>,
-    /// Where the node begins that is being read.
+    /// The position of the current node.
     node_begins: u64,
     function: Vec<u8>,
     sameness: Option<SamenessReader>,
-    /// How many messages are open that `sameness` did not want to be entered.
+    /// The number of open messages that `sameness` did not enter.
     beneath: u32,
     uses: Option<DeprecatedUses>,
     /// The deprecated operations that nodes outside of functions have so far.
     deprecated: HashSet<u32>,
     kinds: Option<FoundKinds<'a>>,
-    /// What loaders look at, if there are any.
+    /// The node facts that loaders check, if there are loaders.
     main: Option<MainNodes>,
-    /// Why the signature of a function could not be read again.
+    /// The error of reading the signature of a function again.
     failure: Option<GraphError>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> IndexVisitor<'a> {
         }
     }
 
-    /// What was found.
+    /// Returns the result.
     pub(in super::super) fn finish(mut self) -> Result<Indexed<'a>, GraphError> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -182,7 +182,7 @@ impl<'a> IndexVisitor<'a> {
         self.uses.is_some() || (self.kinds.is_some() && self.wanted.dropped_in_functions)
     }
 
-    /// What compares functions, where the walk is in the library.
+    /// Returns the comparison of functions, inside of the library.
     fn sameness(&mut self) -> Option<&mut SamenessReader> {
         let is_compared = self.is_in_library() && self.beneath == 0;
         self.sameness.as_mut().filter(|_| is_compared)
@@ -241,7 +241,7 @@ impl<'a> IndexVisitor<'a> {
         self.node.name = name;
     }
 
-    /// What the node that has ended is by itself.
+    /// Returns the facts about the node that has ended.
     fn facts(&mut self) -> NodeFacts {
         let call = if self.wanted.calls { self.node.call(self.wanted.functions) } else { None };
         let (kind, dropped) = if self.wanted.edges { self.kind() } else { (0, 0) };
@@ -257,7 +257,7 @@ impl<'a> IndexVisitor<'a> {
         }
     }
 
-    /// Whether a node of a kind says enough of the shapes of its outputs for everybody.
+    /// Returns true if a node of a kind declares enough output shapes for every release.
     fn is_enough(&self, said: OutputShapes, kind: KindNumber) -> bool {
         let Some(FoundKinds { kinds, .. }) = &self.kinds else { return true };
         let types = kinds.get(kind).and_then(|kind| kinds.types(kind.common_types()?));
@@ -340,8 +340,8 @@ impl<'a> IndexVisitor<'a> {
         is_skipped
     }
 
-    /// Which kind the node is that has ended, and the set of attributes that it drops; 0 where that
-    /// is not asked for.
+    /// Returns the kind of the node that has ended, and the set of its attributes that releases
+    /// ignore; 0 unless requested.
     fn kind(&mut self) -> (KindNumber, u32) {
         let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds else { return (0, 0) };
         let Wanted { functions, .. } = self.wanted;

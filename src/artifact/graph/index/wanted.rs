@@ -1,4 +1,4 @@
-//! What is asked of the walk that makes the index of a graph.
+//! The request for the walk that makes the index of a graph.
 //!
 //! Knows the questions. It must never know how they are answered.
 
@@ -7,12 +7,12 @@ use crate::artifact::{
     ops::Registry,
 };
 
-/// What is to be found, beside the nodes of deprecated operations.
+/// The parts to find, besides the nodes of deprecated operations.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Wanted<'a> {
     /// The graph, by the number of its meta graph.
     pub(in super::super) meta_graph: usize,
-    /// How many nodes and inputs the graph has, as far as an earlier walk has counted.
+    /// The number of nodes and inputs that an earlier walk has counted.
     pub(in super::super) size: GraphSize,
     /// The GraphDef version of the release that is to read the graph.
     pub(in super::super) release: i32,
@@ -25,28 +25,27 @@ pub(in super::super) struct Wanted<'a> {
     pub(in super::super) calls: bool,
     /// Functions that come again and are others.
     pub(in super::super) duplicate_functions: bool,
-    /// How often deprecated operations are used, inside of functions as well.
+    /// True if uses of deprecated operations are counted, inside of functions as well.
     pub(in super::super) uses: bool,
-    /// Which kind nodes are, for `registries`.
+    /// The nodes whose kinds are found for `registries`.
     pub(in super::super) kinds: WantedKinds,
-    /// Where kinds are asked for, the attributes that nodes of functions drop; if not, they are
-    /// known to drop none.
+    /// True if attributes of nodes of functions that releases ignore are found, where kinds are
+    /// requested; otherwise there are known to be none.
     pub(in super::super) dropped_in_functions: bool,
     pub(in super::super) registries: &'a [Registry],
 }
 
-/// Of which nodes the kinds are asked for.
+/// The nodes whose kinds are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum WantedKinds {
     None,
-    /// Of none outside of functions: names of functions and what is dropped in them is asked for
-    /// alone.
+    /// No nodes outside of functions: only names of functions and ignored attributes in them.
     OfBodies,
-    /// Of all nodes outside of functions as well; then with their inputs.
+    /// All nodes outside of functions as well, with their inputs.
     OfAll,
 }
 
-/// How large a graph is, so that room is made for it once.
+/// The size of a graph, to allocate memory once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct GraphSize {
     /// Nodes outside of functions.
