@@ -5,8 +5,8 @@
 /// Kinds of devices that Python knows by their names alone.
 const KINDS: [&[u8]; 5] = [b"CPU", b"GPU", b"TPU", b"EPU", b"CUSTOM"];
 
-/// Returns true if Python can parse the name of a device: parts such as `job:worker`, `replica:0`, `task:0`
-/// and `device:CPU:0` or `CPU:0` behind slashes, each of which may be missing.
+/// Returns true if Python can parse the name of a device: parts such as `job:worker`, `replica:0`,
+/// `task:0` and `device:CPU:0` or `CPU:0` behind slashes, each of which may be missing.
 pub(super) fn is_device(name: &[u8]) -> bool {
     let mut has_kind = false;
     name.split(|byte| *byte == b'/').all(|part| {
@@ -28,9 +28,9 @@ pub(super) fn is_device(name: &[u8]) -> bool {
     })
 }
 
-/// Returns true if a session can parse the name of a device: parts such as `/job:worker`, `/replica:0`,
-/// `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which devices there are
-/// is another question, which only the machine answers.
+/// Returns true if a session can parse the name of a device: parts such as `/job:worker`,
+/// `/replica:0`, `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which
+/// devices there are is another question, which only the machine answers.
 pub(super) fn is_session_device(name: &[u8]) -> bool {
     if name == b"/" {
         return true;

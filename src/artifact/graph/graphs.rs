@@ -17,8 +17,8 @@ use crate::{artifact::schema::fields::saver_def, version::VersionDef, wire::scan
 pub struct Graphs {
     /// The meta graphs, in the order of the file.
     pub meta_graphs: Vec<MetaGraph>,
-    /// True if a limit was exceeded (1024 meta graphs, 1 MiB of tags, 65536 operation types), so that
-    /// the contents are incomplete.
+    /// True if a limit was exceeded (1024 meta graphs, 1 MiB of tags, 65536 operation types), so
+    /// that the contents are incomplete.
     pub overflow: bool,
 }
 
@@ -98,8 +98,8 @@ pub struct Graph {
     /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order;
     /// empty without any.
     pub judgements: Vec<Judgement>,
-    /// The number of `deprecated_nodes` that the importer visits before the first fault that it finds
-    /// while visiting.
+    /// The number of `deprecated_nodes` that the importer visits before the first fault that it
+    /// finds while visiting.
     pub(super) visited_before_fault: usize,
 }
 

@@ -111,7 +111,8 @@ pub struct ImportFault {
     pub function: Option<String>,
     /// The operation of the node, cut to 256 bytes.
     pub operation: String,
-    /// The graph's value: the attribute with its value, the type of the input, the number of inputs.
+    /// The graph's value: the attribute with its value, the type of the input, the number of
+    /// inputs.
     pub found: String,
     /// The release's value; empty if there is none.
     pub expected: String,
@@ -194,8 +195,8 @@ pub enum ImportFaultKind {
     Device,
     /// The loader refuses it in Python, for a reason of its own.
     Python,
-    /// A collection, the saver, a signature or an asset names a node or tensor that is not there, or
-    /// another one than it has to.
+    /// A collection, the saver, a signature or an asset names a node or tensor that is not there,
+    /// or another one than it has to.
     NamedNode,
     /// The object graph of a model in the TF2 format does not fit together; only
     /// [`Loader::Load`] looks at it.

@@ -116,10 +116,10 @@ impl<'a> ReadOptions<'a> {
         self.shapes && size / SHORTEST_NODE <= Self::MOST_SHAPED_NODES
     }
 
-    /// Reads as the release with this GraphDef version does: older releases do not know every field,
-    /// which a parser of the binary form skips and one of the text form refuses; their text parsers
-    /// also read some numbers and escapes differently. The default knows everything that TensorFlow
-    /// 2.21 does.
+    /// Reads as the release with this GraphDef version does: older releases do not know every
+    /// field, which a parser of the binary form skips and one of the text form refuses; their text
+    /// parsers also read some numbers and escapes differently. The default knows everything that
+    /// TensorFlow 2.21 does.
     #[must_use]
     pub fn with_release(self, release: i32) -> Self {
         Self { release, ..self }

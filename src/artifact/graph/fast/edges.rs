@@ -29,8 +29,8 @@ impl EdgeKind {
     /// An edge that carries nothing.
     pub(super) const CONTROL: Self = Self(0);
 
-    /// Makes an edge into a node of this kind from a node of unknown kind; `None` if a number does not
-    /// fit, which almost no graph has.
+    /// Makes an edge into a node of this kind from a node of unknown kind; `None` if a number does
+    /// not fit, which almost no graph has.
     #[inline]
     pub(super) fn into_node(to: FastKind, input: u64, output: u32) -> Option<Self> {
         let is_small = input < 1 << POSITION_BITS && output < 1 << POSITION_BITS;

@@ -285,8 +285,8 @@ impl GraphIndex {
         })
     }
 
-    /// Returns true if each node has earlier ones as inputs and no edge closes a loop: then nodes are
-    /// visited in the order of the file.
+    /// Returns true if each node has earlier ones as inputs and no edge closes a loop: then nodes
+    /// are visited in the order of the file.
     pub(in super::super) fn is_in_order(&self) -> bool {
         self.is_in_order
     }

@@ -1,5 +1,5 @@
-//! The index of a graph: the parts that TensorFlow's importer checks, collected in one walk over the
-//! file.
+//! The index of a graph: the parts that TensorFlow's importer checks, collected in one walk over
+//! the file.
 //!
 //! [`GraphIndex`] has the nodes with their inputs, the nodes that call functions, and where the
 //! functions of the library are; names are hashes, and places in the file stand for everything that

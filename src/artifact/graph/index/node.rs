@@ -133,8 +133,8 @@ impl NodeReader {
         self.call.call(false)
     }
 
-    /// Returns the faults of the node with this name that make any graph invalid, except that the name
-    /// is repeated.
+    /// Returns the faults of the node with this name that make any graph invalid, except that the
+    /// name is repeated.
     pub(super) fn misfit(&self, name: &[u8]) -> Misfit {
         Misfit {
             bad_name: !is_node_name(name),

@@ -26,8 +26,8 @@ impl OutputShapes {
         Self { node, ..self }
     }
 
-    /// Reads the declaration of a node; `None` if it has none, or a value that is no list of shapes,
-    /// which importers ignore.
+    /// Reads the declaration of a node; `None` if it has none, or a value that is no list of
+    /// shapes, which importers ignore.
     pub(in super::super) fn of(node: u32, attributes: &Attributes) -> Option<Self> {
         let AttributeValue::List(list) = attributes.get_bytes(OUTPUT_SHAPES)? else { return None };
         if list.is_mixed() || list.element().is_some_and(|element| element != Element::Shape) {

@@ -67,7 +67,8 @@ pub(super) struct SamenessReader {
     /// The digests of the nodes of the current function, by the hashes of their names.
     nodes: HashMap<u64, u64>,
     node_name: u64,
-    /// The sum of the digests of nodes that a later node of the same name replaces, if there are any.
+    /// The sum of the digests of nodes that a later node of the same name replaces, if there are
+    /// any.
     replaced: Option<u64>,
     /// The first function that comes again and is another one.
     pub(super) duplicate: Option<DuplicateFunction>,

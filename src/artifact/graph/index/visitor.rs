@@ -73,7 +73,8 @@ pub(in super::super) struct Indexed<'a> {
     pub(in super::super) uses: Option<DeprecatedUses>,
     /// The kinds of the nodes, if they were asked for.
     pub(in super::super) kinds: Option<FoundKinds<'a>>,
-    /// The facts about nodes outside of functions that loaders check, if their kinds were requested.
+    /// The facts about nodes outside of functions that loaders check, if their kinds were
+    /// requested.
     pub(in super::super) main: Option<MainNodes>,
 }
 
