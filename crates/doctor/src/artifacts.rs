@@ -13,6 +13,8 @@ use serde::Deserialize;
 use crate::{
     diagnosis::{Change, Problem, Remedy, Target},
     environment::Environment,
+    libraries::Libraries,
+    remedy,
     rule::Rule,
 };
 
@@ -44,7 +46,11 @@ struct Entry {
 /// `None` where there is nothing to say: no such package, no such file, or types that it reads.
 /// Whether the file is whole is not looked at.
 #[must_use]
-pub fn judge_safetensors(environment: &Environment, path: &Path) -> Option<ArtifactProblem> {
+pub fn judge_safetensors(
+    environment: &Environment,
+    path: &Path,
+    libraries: &dyn Libraries,
+) -> Option<ArtifactProblem> {
     let package = environment.package("safetensors")?;
     let types = types(path)?;
     let newest =
@@ -55,16 +61,20 @@ pub fn judge_safetensors(environment: &Environment, path: &Path) -> Option<Artif
         return None;
     }
     let shown = path.display();
-    let to = format!(">={since}.0").parse().ok()?;
     let change = Change {
         package: package.name.clone(),
         from: Some(package.version.clone()),
-        to: Target::Specifiers(to),
+        to: Target::Specifiers(format!(">={since}.0").parse().ok()?),
     };
-    let command = format!("pip install 'safetensors>={since}.0'");
+    // The change heals by its very bound; what else it does is judged as for any other remedy.
+    let mut remedies = Vec::new();
+    if remedy::breaks_nothing(environment, std::slice::from_ref(&change), libraries) {
+        let changes = vec![change];
+        let command = remedy::command(environment.tool, &changes);
+        remedies.push(Remedy { changes, command: Some(command.clone()), text: command });
+    }
     Some(Problem {
         rule: Rule::ArtifactType,
-        rule_name: Rule::ArtifactType.id().to_owned(),
         packages: vec![package.name.clone()],
         found: package.version.to_string(),
         expected: format!(">={since}.0"),
@@ -74,11 +84,7 @@ pub fn judge_safetensors(environment: &Environment, path: &Path) -> Option<Artif
         ),
         symptom: Some("Error while deserializing: InvalidHeaderDeserialization".to_owned()),
         location: Some(shown.to_string()),
-        remedies: vec![Remedy {
-            changes: vec![change],
-            command: Some(command.clone()),
-            text: command,
-        }],
+        remedies,
         candidates: Vec::new(),
         words: None,
     })

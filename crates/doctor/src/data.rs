@@ -175,6 +175,11 @@ impl Releases {
         &self.as_of
     }
 
+    /// The versions of a package that are known, oldest first.
+    pub fn versions(&self, package: &str) -> impl Iterator<Item = &Version> {
+        self.of(package).iter().map(|release| &release.version)
+    }
+
     /// The known releases of a package, oldest first.
     pub(crate) fn of(&self, package: &str) -> &[Release] {
         let package =

@@ -15,7 +15,14 @@ pub fn diagnose(environment: &Environment, libraries: &dyn Libraries) -> Diagnos
     let Findings { mut problems, warnings, unknown, .. } = judge::judge(environment, libraries);
     remedy::find(environment, &mut problems, libraries);
     let components = components(environment, libraries);
-    Diagnosis { environment: environment.clone(), components, problems, warnings, unknown }
+    Diagnosis {
+        environment: environment.clone(),
+        components,
+        problems,
+        warnings,
+        unknown,
+        strict: false,
+    }
 }
 
 /// The components that were judged.
@@ -33,7 +40,11 @@ fn components(environment: &Environment, libraries: &dyn Libraries) -> Vec<Compo
             name: package.name.clone(),
             version: package.version.clone(),
             metadata_version: package.metadata_version.clone(),
-            path: package.path.as_ref().map(|path| path.display().to_string()),
+            path: module
+                .map(|plugin| &plugin.path)
+                .or(package.module.as_ref())
+                .or(package.path.as_ref())
+                .map(|path| path.display().to_string()),
             found_by: match module {
                 _ if !environment.has_files() => "lock",
                 Some(plugin) if plugin.entry_point => "entry_point",

@@ -70,8 +70,6 @@ pub struct Remedy {
 pub struct Problem {
     /// The rule.
     pub rule: Rule,
-    /// The name of the rule where it is another crate's, such as `struct_too_short`.
-    pub rule_name: String,
     /// The packages that it is about.
     pub packages: Vec<String>,
     /// What was found.
@@ -94,8 +92,8 @@ pub struct Problem {
 
 impl Problem {
     /// The rule and the packages: two problems of the same key are one.
-    pub(crate) fn key(&self) -> (String, BTreeSet<String>) {
-        (self.rule_name.clone(), self.packages.iter().cloned().collect())
+    pub(crate) fn key(&self) -> (Rule, BTreeSet<String>) {
+        (self.rule, self.packages.iter().cloned().collect())
     }
 }
 
@@ -153,13 +151,15 @@ pub struct Diagnosis {
     pub warnings: Vec<Warning>,
     /// What could not be judged.
     pub unknown: Vec<Unknown>,
+    /// Tells whether warnings count as problems.
+    pub strict: bool,
 }
 
 impl Diagnosis {
     /// The answer as a word.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        if !self.problems.is_empty() {
+        if !self.problems.is_empty() || (self.strict && !self.warnings.is_empty()) {
             Verdict::DoesNotFit
         } else if self.unknown.is_empty() {
             Verdict::Fits

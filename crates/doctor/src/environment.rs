@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 use pep440_rs::Version;
 use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder};
 
-use crate::{names::TENSORFLOW, package::Package};
+use crate::{
+    diagnosis::{Unknown, Warning},
+    names::TENSORFLOW,
+    package::Package,
+};
 
 /// The form of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +55,24 @@ pub enum Tool {
     Conda,
 }
 
-/// A module that jax takes for a plug-in.
+/// A framework that finds plug-ins in packages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PluginFramework {
+    /// jax, by the folder `jax_plugins` and the entry points of that group.
+    Jax,
+    /// torch_xla, by the entry points of the group `torch_xla.plugins`.
+    TorchXla,
+}
+
+/// A module that jax or torch_xla takes for a plug-in.
 #[derive(Clone, Debug)]
 pub struct PluginModule {
+    /// The framework that takes it.
+    pub framework: PluginFramework,
     /// The name of the module, such as `jax_plugins.xla_cuda12`.
     pub module: String,
+    /// The folder or the file of the module.
+    pub path: PathBuf,
     /// The package that owns it, by the record or the entry point.
     pub owner: Option<String>,
     /// Tells whether an entry point names it.
@@ -90,8 +107,10 @@ pub struct SystemNeed {
     pub path: PathBuf,
     /// The newest version of the C library that it needs.
     pub glibc: Option<(u64, u64)>,
-    /// The machine that it is for, such as `x86_64`.
-    pub machine: Option<String>,
+    /// The system that it is for: `linux`, `darwin` or `win32`.
+    pub system: &'static str,
+    /// The machines that it is for, such as `x86_64`; several of a universal library.
+    pub machines: Vec<String>,
 }
 
 /// The packages of an environment and the system below them.
@@ -105,6 +124,8 @@ pub struct Environment {
     pub tool: Tool,
     /// The version of Python, at least MAJOR.MINOR.
     pub python: Option<Version>,
+    /// The Python for which markers are evaluated where a lock is for several.
+    pub assumed_python: Option<Version>,
     /// `linux` or `darwin`.
     pub system: &'static str,
     /// The machine, such as `x86_64`.
@@ -125,6 +146,10 @@ pub struct Environment {
     pub needs: Vec<SystemNeed>,
     /// The libraries in `tensorflow-plugins`.
     pub tensorflow_plugins: Vec<PathBuf>,
+    /// Parts that were not read.
+    pub read_warnings: Vec<Warning>,
+    /// Packages of which the version could not be read.
+    pub unread: Vec<Unknown>,
 }
 
 impl Environment {
@@ -135,6 +160,7 @@ impl Environment {
             kind,
             tool,
             python: None,
+            assumed_python: None,
             system: "linux",
             machine: None,
             glibc: None,
@@ -145,6 +171,8 @@ impl Environment {
             plugins: Vec::new(),
             needs: Vec::new(),
             tensorflow_plugins: Vec::new(),
+            read_warnings: Vec::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -171,8 +199,9 @@ impl Environment {
 
     /// The values of markers; those of Python 3.12 on Linux where nothing says otherwise.
     pub(crate) fn markers(&self) -> Option<MarkerEnvironment> {
-        let python = self.python.as_ref().map_or_else(|| "3.12".to_owned(), ToString::to_string);
-        let (major, minor) = self.python.as_ref().map_or((3, 12), crate::package::minor);
+        let python = self.python.as_ref().or(self.assumed_python.as_ref());
+        let (major, minor) = python.map_or((3, 12), crate::package::minor);
+        let python = python.map_or_else(|| "3.12".to_owned(), ToString::to_string);
         let short = format!("{major}.{minor}");
         let linux = self.system == "linux";
         MarkerEnvironment::try_from(MarkerEnvironmentBuilder {

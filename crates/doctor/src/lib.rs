@@ -40,6 +40,7 @@
 )]
 
 mod artifacts;
+mod beside;
 mod data;
 mod diagnose;
 mod diagnosis;
@@ -52,15 +53,17 @@ mod read;
 mod remedy;
 mod report;
 mod rule;
+mod text;
 
 pub use artifacts::{ArtifactProblem, judge_safetensors};
+pub use beside::InstalledPlugin;
 pub use data::Releases;
 pub use diagnose::diagnose;
 pub use diagnosis::{
     Change, Component, Diagnosis, Problem, Remedy, Target, Unknown, Verdict, Warning,
 };
-pub use environment::{Environment, Kind, PluginModule, Tool};
+pub use environment::{Environment, Kind, PluginFramework, PluginModule, SystemNeed, Tool};
 pub use libraries::{Libraries, Misfit, TablesOnly};
-pub use package::Package;
+pub use package::{Package, RecordedFile};
 pub use read::ReadError;
 pub use rule::{Rule, WarningRule};

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use pep440_rs::Version;
 
+use crate::rule::Rule;
+
 /// A reason for which a PJRT plug-in and a jaxlib do not go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// The rule, by the name that `serdes plugin check --for` gives it.
-    pub rule: String,
+    /// The rule of `serdes plugin check --for`.
+    pub rule: Rule,
     /// What was found.
     pub found: String,
     /// What was expected.

@@ -8,12 +8,13 @@ pub(crate) fn normal(name: &str) -> Option<String> {
 }
 
 /// The distributions that install TensorFlow itself, into the folder `tensorflow`.
-pub(crate) const TENSORFLOW: [&str; 8] = [
+pub(crate) const TENSORFLOW: [&str; 9] = [
     "tensorflow",
     "tensorflow-cpu",
     "tensorflow-gpu",
     "tensorflow-macos",
     "tensorflow-intel",
+    "tensorflow-cpu-aws",
     "tensorflow-rocm",
     "tensorflow-tpu",
     "tf-nightly",

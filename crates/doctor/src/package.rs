@@ -5,6 +5,17 @@ use std::path::PathBuf;
 use pep440_rs::{Version, VersionSpecifiers};
 use pep508_rs::{ExtraName, Requirement};
 
+/// A file in the record of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedFile {
+    /// The path, relative to the folder of packages.
+    pub path: String,
+    /// The size in bytes.
+    pub size: Option<u64>,
+    /// The SHA-256 of the content, in URL-safe base 64.
+    pub sha256: Option<String>,
+}
+
 /// A package that is installed or locked.
 #[derive(Clone, Debug)]
 pub struct Package {
@@ -27,12 +38,17 @@ pub struct Package {
     pub tags: Vec<String>,
     /// The oldest jaxlib that this jax takes, by its version file.
     pub minimum_jaxlib: Option<Version>,
-    /// Files that the package owns, relative to its folder of packages, with sizes in bytes where
-    /// the record gives them. Of judged packages only.
-    pub files: Vec<(String, Option<u64>)>,
+    /// The folder of packages that it lies in.
+    pub site: Option<PathBuf>,
+    /// The folder of its module, where one is known by name.
+    pub module: Option<PathBuf>,
+    /// The file that tells its version when it is imported.
+    pub version_file: Option<PathBuf>,
+    /// Files that the package owns. Of judged packages only.
+    pub files: Vec<RecordedFile>,
     /// Those of them that are not there.
     pub missing: Vec<String>,
-    /// Those of them of which the size differs.
+    /// Those of them of which the size or the content differs.
     pub changed: Vec<String>,
     /// The program that installed it, by its own word.
     pub installer: Option<String>,
@@ -51,6 +67,9 @@ impl Package {
             requires_python: None,
             tags: Vec::new(),
             minimum_jaxlib: None,
+            site: None,
+            module: None,
+            version_file: None,
             files: Vec::new(),
             missing: Vec::new(),
             changed: Vec::new(),

@@ -8,11 +8,12 @@ use pep508_rs::Requirement;
 use crate::{
     data::Releases,
     diagnosis::{Change, Problem, Remedy, Target},
-    environment::{Environment, PluginModule, Tool},
+    environment::{Environment, PluginFramework, PluginModule, Tool},
     judge,
     libraries::Libraries,
     names::is_judged,
     package::Package,
+    rule::Rule,
 };
 
 /// Remedies that are shown of one problem.
@@ -20,7 +21,7 @@ const SHOWN: usize = 3;
 /// Packages that one change may bring along, as an installer does.
 const BROUGHT_ALONG: usize = 64;
 
-type Key = (String, BTreeSet<String>);
+type Key = (Rule, BTreeSet<String>);
 
 /// Checks the candidates of every problem, and keeps those that heal it and break nothing.
 pub(crate) fn find(environment: &Environment, problems: &mut [Problem], libraries: &dyn Libraries) {
@@ -58,6 +59,18 @@ fn heals(
     let after = judge::judge(&changed, libraries);
     let mut left = after.problems.iter().map(Problem::key);
     left.all(|key| key != *problem && known.contains(&key))
+}
+
+/// Tells whether changes bring no problem that is not there without them.
+pub(crate) fn breaks_nothing(
+    environment: &Environment,
+    changes: &[Change],
+    libraries: &dyn Libraries,
+) -> bool {
+    let keys = |environment: &Environment| -> HashSet<Key> {
+        judge::judge(environment, libraries).problems.iter().map(Problem::key).collect()
+    };
+    apply(environment, changes).is_some_and(|changed| keys(&changed).is_subset(&keys(environment)))
 }
 
 /// The environment after changes, with what an installer brings along; `None` where a version that
@@ -121,7 +134,9 @@ fn put(environment: &mut Environment, name: &str, version: Version) {
     remove(environment, name);
     if let Some(rest) = name.strip_prefix("jax-").and_then(|rest| rest.strip_suffix("-pjrt")) {
         environment.plugins.push(PluginModule {
+            framework: PluginFramework::Jax,
             module: format!("jax_plugins.xla_{rest}"),
+            path: std::path::PathBuf::new(),
             owner: Some(name.to_owned()),
             entry_point: true,
             exists: true,
@@ -178,7 +193,7 @@ fn is_cuda_plugin(name: &str) -> bool {
 }
 
 /// The command that makes changes.
-fn command(tool: Tool, changes: &[Change]) -> String {
+pub(crate) fn command(tool: Tool, changes: &[Change]) -> String {
     let removed: Vec<&str> = changes
         .iter()
         .filter(|change| change.to == Target::Removed)

@@ -1,11 +1,9 @@
-//! The answer as text for people, and as one JSON object.
-
-use std::fmt;
+//! The answer as one JSON object.
 
 use serde_json::{Value, json};
 
 use crate::{
-    diagnosis::{Change, Diagnosis, Problem, Remedy, Target},
+    diagnosis::{Change, Diagnosis, Problem, Remedy, Target, Warning},
     environment::Environment,
     package::minor,
 };
@@ -32,8 +30,11 @@ impl Diagnosis {
                 })
             })
             .collect();
-        let warnings: Vec<Value> = self
-            .warnings
+        let mut problems: Vec<Value> = self.problems.iter().map(problem).collect();
+        let (all, none) = (self.warnings.as_slice(), [].as_slice());
+        let (strict, warnings) = if self.strict { (all, none) } else { (none, all) };
+        problems.extend(strict.iter().map(of_warning));
+        let warnings: Vec<Value> = warnings
             .iter()
             .map(|warning| json!({"rule": warning.rule.id(), "message": warning.message, "packages": warning.packages}))
             .collect();
@@ -52,14 +53,14 @@ impl Diagnosis {
             "verdict": self.verdict().name(),
             "packages": environment.count,
             "components": components,
-            "problems": self.problems.iter().map(problem).collect::<Vec<Value>>(),
+            "problems": problems,
             "warnings": warnings,
             "unknown": unknown,
         })
     }
 }
 
-fn python(environment: &Environment) -> Option<String> {
+pub(crate) fn python(environment: &Environment) -> Option<String> {
     environment.python.as_ref().map(|python| {
         let (major, minor) = minor(python);
         format!("{major}.{minor}")
@@ -72,7 +73,7 @@ fn platform(environment: &Environment) -> Option<String> {
 
 fn problem(problem: &Problem) -> Value {
     json!({
-        "rule": problem.rule_name,
+        "rule": problem.rule.id(),
         "packages": problem.packages,
         "found": problem.found,
         "expected": problem.expected,
@@ -80,6 +81,20 @@ fn problem(problem: &Problem) -> Value {
         "symptom": problem.symptom,
         "where": problem.location,
         "remedies": problem.remedies.iter().map(remedy).collect::<Vec<Value>>(),
+    })
+}
+
+/// A warning that counts as a problem.
+fn of_warning(warning: &Warning) -> Value {
+    json!({
+        "rule": warning.rule.id(),
+        "packages": warning.packages,
+        "found": Value::Null,
+        "expected": Value::Null,
+        "message": warning.message,
+        "symptom": Value::Null,
+        "where": Value::Null,
+        "remedies": [],
     })
 }
 
@@ -100,58 +115,4 @@ fn change(change: &Change) -> Value {
             to => Value::String(to.to_string()),
         },
     })
-}
-
-impl fmt::Display for Diagnosis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let environment = &self.environment;
-        write!(f, "{}", environment.label)?;
-        let mut facts = Vec::new();
-        facts.extend(python(environment).map(|python| format!("Python {python}")));
-        facts.extend(platform(environment).map(|platform| platform.replacen('_', " ", 1)));
-        facts.extend(environment.glibc.map(|(major, minor)| format!("glibc {major}.{minor}")));
-        let judged = self.components.len();
-        writeln!(f, "   {}; {} packages, {judged} judged\n", facts.join(", "), environment.count)?;
-        let broken: Vec<&String> =
-            self.problems.iter().flat_map(|problem| &problem.packages).collect();
-        let fitting = self.components.iter().filter(|component| !broken.contains(&&component.name));
-        let fitting: Vec<String> =
-            fitting.map(|component| format!("{} {}", component.name, component.version)).collect();
-        for line in fitting.chunks(4) {
-            writeln!(f, "  ok       {}", line.join(", "))?;
-        }
-        for problem in &self.problems {
-            writeln!(f, "  problem  {}   [{}]", problem.message, problem.rule_name)?;
-            if let Some(symptom) = &problem.symptom {
-                writeln!(f, "           seen as: {symptom}")?;
-            }
-            for (number, remedy) in problem.remedies.iter().enumerate() {
-                let or = if number == 0 { "" } else { "or       " };
-                writeln!(f, "           {or}{}", remedy.text)?;
-            }
-        }
-        for warning in &self.warnings {
-            writeln!(f, "  warning  {}   [{}]", warning.message, warning.rule)?;
-        }
-        for unknown in &self.unknown {
-            writeln!(f, "  unknown  {} {}: {}", unknown.name, unknown.version, unknown.why)?;
-        }
-        let count = |count: usize, one: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {one}s"),
-        };
-        let mut summary = Vec::new();
-        if !self.problems.is_empty() {
-            summary.push(count(self.problems.len(), "problem"));
-        }
-        if !self.warnings.is_empty() {
-            summary.push(count(self.warnings.len(), "warning"));
-        }
-        match (self.problems.is_empty() && self.unknown.is_empty(), summary.is_empty()) {
-            (true, true) => write!(f, "\neverything fits"),
-            (true, false) => write!(f, "\neverything fits; {}", summary.join(", ")),
-            (false, true) => write!(f, "\nnot everything could be judged"),
-            (false, false) => write!(f, "\n{}", summary.join(", ")),
-        }
-    }
 }

@@ -52,7 +52,11 @@ fn run(expected: &Expected, folder: &Path) -> Vec<Diagnosis> {
     let judge = |environment: &Environment| {
         let mut diagnosis = diagnose(environment, &TablesOnly);
         if let Some(artifact) = argument("--artifacts") {
-            diagnosis.problems.extend(judge_safetensors(environment, artifact.as_ref()));
+            diagnosis.problems.extend(judge_safetensors(
+                environment,
+                artifact.as_ref(),
+                &TablesOnly,
+            ));
         }
         diagnosis
     };
@@ -87,8 +91,7 @@ fn environments_are_judged_as_expected() {
         unpack(&expected.id, folder.path());
         let diagnoses = run(&expected, folder.path());
         let problems: Vec<_> = diagnoses.iter().flat_map(|diagnosis| &diagnosis.problems).collect();
-        let rules: BTreeSet<&str> =
-            problems.iter().map(|problem| problem.rule_name.as_str()).collect();
+        let rules: BTreeSet<&str> = problems.iter().map(|problem| problem.rule.id()).collect();
         let verdicts: Vec<&str> =
             diagnoses.iter().map(|diagnosis| diagnosis.verdict().name()).collect();
         let missing = expected.rules.iter().any(|rule| !rules.contains(rule.as_str()));
@@ -201,7 +204,7 @@ fn record_that_leads_out_of_the_environment_is_a_missing_file() {
     install(&site, "jaxlib", "0.10.2", "", "");
     let diagnosis = &diagnose(&Environment::read(folder.path()).unwrap()[0], &TablesOnly);
     assert_eq!(diagnosis.verdict(), Verdict::DoesNotFit);
-    assert_eq!(diagnosis.problems[0].rule_name, "files_missing");
+    assert_eq!(diagnosis.problems[0].rule.id(), "files_missing");
     assert!(diagnosis.problems[0].message.starts_with("2 of 2 files"));
 }
 

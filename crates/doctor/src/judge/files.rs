@@ -24,8 +24,9 @@ fn owners(view: &View<'_>, findings: &mut Findings) {
     let mut owners: HashMap<&str, &Package> = HashMap::new();
     let mut pairs: Vec<(&Package, &Package, &str)> = Vec::new();
     for package in view.environment.packages.values() {
-        for (name, size) in &package.files {
-            let shared = *size == Some(0)
+        for file in &package.files {
+            let name = &file.path;
+            let shared = file.size == Some(0)
                 || name.contains("__pycache__")
                 || name.starts_with("../")
                 || name.starts_with("nvidia/__init__")
@@ -108,7 +109,7 @@ fn changed(view: &View<'_>, package: &Package, findings: &mut Findings) {
         return;
     }
     let message = format!(
-        "{} of {} files of {} have another size than its record says, such as {first}",
+        "{} of {} files of {} differ from its record, such as {first}",
         package.changed.len(),
         package.files.len(),
         told(package)
@@ -117,7 +118,7 @@ fn changed(view: &View<'_>, package: &Package, findings: &mut Findings) {
         Rule::FilesChanged,
         &[&package.name],
         first.clone(),
-        "the size in RECORD".to_owned(),
+        "the file of RECORD".to_owned(),
         message,
     );
     found.location = package.path.as_ref().map(|path| path.join("RECORD").display().to_string());

@@ -64,7 +64,6 @@ pub(super) fn problem(
 ) -> Problem {
     Problem {
         rule,
-        rule_name: rule.id().to_owned(),
         packages: packages.iter().map(|&name| name.to_owned()).collect(),
         found,
         expected,

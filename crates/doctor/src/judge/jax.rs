@@ -71,6 +71,7 @@ fn too_new(view: &View<'_>, jax: &Package, jaxlib: &Package, findings: &mut Find
         "RuntimeError: jaxlib version {} is newer than and incompatible with jax version {}",
         jaxlib.version, jax.version
     ));
+    found.location = jaxlib.version_file.as_ref().map(|path| path.display().to_string());
     both_ways(view, jax, jaxlib, &mut found.candidates);
     findings.problem(found);
 }
@@ -96,6 +97,7 @@ fn too_old(
         "RuntimeError: jaxlib is version {}, but this version of jax requires version >= {minimum}",
         jaxlib.version
     ));
+    found.location = jaxlib.version_file.as_ref().map(|path| path.display().to_string());
     both_ways(view, jax, jaxlib, &mut found.candidates);
     findings.problem(found);
 }

@@ -24,7 +24,11 @@ use crate::{data::Releases, environment::Environment, libraries::Libraries};
 /// Applies every rule.
 pub(crate) fn judge(environment: &Environment, libraries: &dyn Libraries) -> Findings {
     let view = View { environment, known: Releases::known(), libraries };
-    let mut findings = Findings::default();
+    let mut findings = Findings {
+        warnings: environment.read_warnings.clone(),
+        unknown: environment.unread.clone(),
+        ..Findings::default()
+    };
     jax::judge(&view, &mut findings);
     plugins::judge(&view, &mut findings);
     cuda::judge(&view, &mut findings);

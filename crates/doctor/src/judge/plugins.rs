@@ -6,16 +6,13 @@ use pep440_rs::Version;
 
 use super::findings::{Findings, View, problem, removal, to_version, told};
 use crate::{
+    beside,
     diagnosis::Change,
-    environment::{Environment, PluginModule},
+    environment::{Environment, PluginFramework, PluginModule},
     package::Package,
     rule::Rule,
 };
 
-/// The release of jaxlib from which on it compares versions of plug-ins.
-const COMPARES_SINCE: [u64; 3] = [0, 5, 3];
-/// The last release that was measured to compare the version of ROCm's plug-in.
-const COMPARES_ROCM_UNTIL: [u64; 3] = [0, 8, 0];
 /// The last release that takes plug-ins of its own PJRT minor alone.
 const TAKES_ITS_MINOR_UNTIL: [u64; 3] = [0, 4, 31];
 
@@ -26,7 +23,9 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
     for plugin in &view.environment.plugins {
         module(view, plugin, findings);
-        table(view, plugin, findings);
+        if plugin.framework == PluginFramework::Jax {
+            table(view, plugin, findings);
+        }
     }
     if !view.environment.has_files() {
         minors_in_lock(view, findings);
@@ -122,13 +121,7 @@ fn compare(view: &View<'_>, name: &str, findings: &mut Findings) {
     let (Some(kernels), Some(jaxlib)) = (view.package(&kernels), view.package("jaxlib")) else {
         return;
     };
-    let since = Version::new(COMPARES_SINCE);
-    let is_compared = if name.starts_with("rocm") {
-        jaxlib.public() <= Version::new(COMPARES_ROCM_UNTIL)
-    } else {
-        true
-    };
-    if !is_compared || jaxlib.public() < since || kernels.public() == jaxlib.public() {
+    if !beside::is_dropped(name, &kernels.version, &jaxlib.version) {
         return;
     }
     let mut found = problem(
@@ -145,7 +138,8 @@ fn compare(view: &View<'_>, name: &str, findings: &mut Findings) {
     );
     let kernel = if name.starts_with("cuda") { "cusolver_potrf_ffi" } else { "its kernels" };
     found.symptom = Some(format!("No FFI handler registered for {kernel}"));
-    found.location = kernels.path.as_ref().map(|path| path.display().to_string());
+    let location = kernels.version_file.as_ref().or(kernels.path.as_ref());
+    found.location = location.map(|path| path.display().to_string());
     let environment = view.environment;
     found.candidates.push(pair(environment, name, &jaxlib.version));
     let mut all = vec![
@@ -175,10 +169,15 @@ fn module(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
             plugin.module.clone(),
             format!("{owner} names the module {}, which is not there", plugin.module),
         );
-        found.symptom = Some(format!(
-            "Jax plugin configuration error: Plugin module {} does not exist",
-            plugin.module
-        ));
+        found.symptom = Some(match plugin.framework {
+            PluginFramework::Jax => format!(
+                "Jax plugin configuration error: Plugin module {} does not exist",
+                plugin.module
+            ),
+            PluginFramework::TorchXla => {
+                format!("ModuleNotFoundError: No module named '{}'", plugin.module)
+            }
+        });
         again(&mut found);
         findings.problem(found);
     } else if plugin.library.is_none() && matches!(plugin.platform(), Some("cuda" | "rocm")) {
@@ -213,11 +212,9 @@ fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
         return;
     };
     for misfit in misfits {
-        let rule =
-            if misfit.rule == "minors_differ" { Rule::MinorsDiffer } else { Rule::PluginMisfit };
         let mut found =
-            problem(rule, &[owner, "jaxlib"], misfit.found, misfit.expected, misfit.message);
-        found.rule_name = misfit.rule;
+            problem(misfit.rule, &[owner, "jaxlib"], misfit.found, misfit.expected, misfit.message);
+        found.location = plugin.library.as_ref().map(|library| library.display().to_string());
         found.candidates = candidates_of_table(view, owner, jaxlib);
         findings.problem(found);
     }

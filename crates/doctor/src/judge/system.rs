@@ -86,7 +86,7 @@ fn abi(view: &View<'_>, package: &Package, python: &Version, findings: &mut Find
     };
     let wrong_tag = !package.tags.is_empty() && !package.tags.iter().any(fits);
     let wrong_file = || {
-        let other = package.files.iter().filter_map(|(name, _)| cpython_of(name));
+        let other = package.files.iter().filter_map(|file| cpython_of(&file.path));
         let mut modules = other.peekable();
         let first = modules.peek().cloned();
         let own = format!("{major}{minor}");
@@ -124,23 +124,62 @@ fn machine_of(platform: &str) -> Option<&'static str> {
     MACHINES.into_iter().find(|machine| platform.ends_with(machine))
 }
 
+/// The system of a tag, as environments name it; `None` for any.
+fn system_of(platform: &str) -> Option<&'static str> {
+    if platform.starts_with("macosx") {
+        Some("darwin")
+    } else if platform.starts_with("win") {
+        Some("win32")
+    } else {
+        platform.contains("linux").then_some("linux")
+    }
+}
+
+/// The system and the machine of a package: those of its wheel's tags, then those of its libraries.
 fn machine(view: &View<'_>, package: &Package, findings: &mut Findings) {
-    let Some(own) = view.environment.machine.as_deref() else { return };
-    let same = |machine: &str| machine == own || (machine == "arm64" && own == "aarch64");
-    let mut machines = package.tags.iter().filter_map(|tag| machine_of(parts(tag)?.2)).peekable();
-    let of_tag = machines.peek().copied().filter(|_| !machines.any(same));
-    let mut libraries = view.environment.needs.iter().filter(|need| need.package == package.name);
-    let of_library =
-        libraries.find_map(|need| need.machine.as_deref().filter(|machine| !same(machine)));
-    let Some(other) = of_tag.or(of_library) else { return };
+    let environment = view.environment;
+    let system = environment.system;
+    let machine = environment.machine.as_deref();
+    let is_machine = |other: &str| {
+        machine.is_none_or(|own| {
+            other == own || matches!((other, own), ("arm64", "aarch64") | ("aarch64", "arm64"))
+        })
+    };
+    let is_own = |platform: &str| {
+        system_of(platform).is_none_or(|of| of == system)
+            && (platform.ends_with("universal2") || machine_of(platform).is_none_or(is_machine))
+    };
+    let mut platforms = package
+        .tags
+        .iter()
+        .filter_map(|tag| parts(tag))
+        .flat_map(|(_, _, platforms)| platforms.split('.'))
+        .peekable();
+    let first = platforms.peek().map(|platform| (*platform).to_owned());
+    let of_tag = first.filter(|_| !platforms.any(is_own)).map(|platform| {
+        let machine = machine_of(&platform).filter(|_| system_of(&platform) == Some(system));
+        machine.map(str::to_owned).unwrap_or(platform)
+    });
+    let libraries = environment.needs.iter().filter(|need| need.package == package.name);
+    let mut foreign = libraries.filter(|need| {
+        need.system != system
+            || (!need.machines.is_empty() && !need.machines.iter().any(|one| is_machine(one)))
+    });
+    let of_library = || {
+        let need = foreign.next()?;
+        let machines = need.machines.join(", ");
+        Some(if need.system == system { machines } else { format!("{} {machines}", need.system) })
+    };
+    let Some(other) = of_tag.or_else(of_library) else { return };
+    let own = machine.unwrap_or(system).to_owned();
     let mut found = problem(
         Rule::Architecture,
         &[&package.name],
-        other.to_owned(),
-        own.to_owned(),
+        other.clone(),
+        own.clone(),
         format!("{} is for {other}, and this machine is {own}", told(package)),
     );
-    found.candidates.push(vec![to_version(view.environment, &package.name, &package.version)]);
+    found.candidates.push(vec![to_version(environment, &package.name, &package.version)]);
     findings.problem(found);
 }
 

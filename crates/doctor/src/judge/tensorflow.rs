@@ -16,7 +16,9 @@ const SAME_NUMBERS: [&str; 3] = ["tensorflow-text", "tf-keras", "intel-extension
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     let builds: Vec<&Package> = TENSORFLOW.iter().filter_map(|name| view.package(name)).collect();
-    if let [first, second, ..] = &builds[..] {
+    if let Some(first) = builds.first()
+        && let Some(second) = builds.iter().skip(1).find(|second| !is_part(first, second))
+    {
         two_builds(view, first, second, findings);
     }
     let Some(tensorflow) = builds.first() else { return };
@@ -29,6 +31,14 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
         }
     }
     plugins(view, tensorflow, findings);
+}
+
+/// Tells whether a build brings the files of `tensorflow` on a system: the package of that name has
+/// none there and requires it in its own version.
+fn is_part(first: &Package, second: &Package) -> bool {
+    first.name == "tensorflow"
+        && matches!(&*second.name, "tensorflow-intel" | "tensorflow-macos" | "tensorflow-cpu-aws")
+        && first.public() == second.public()
 }
 
 fn two_builds(view: &View<'_>, first: &Package, second: &Package, findings: &mut Findings) {

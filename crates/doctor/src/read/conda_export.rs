@@ -52,9 +52,9 @@ pub(super) fn read(text: &str) -> Locked {
         }
     }
     if let Some(pip) = requirements::read(&of_pip) {
-        for (name, versions) in pip.versions {
-            locked.versions.insert(name, versions);
-        }
+        // pip's packages lie over those of conda.
+        locked.versions.extend(pip.locked.versions);
+        locked.open.extend(pip.locked.open);
     }
     locked
 }
@@ -63,18 +63,34 @@ fn package(item: &str, locked: &mut Locked) {
     // A channel may stand before the name.
     let item = item.rsplit("::").next().unwrap_or(item);
     let mut parts = item.split('=').filter(|part| !part.is_empty());
-    let (Some(name), Some(version)) = (parts.next(), parts.next()) else { return };
-    let name = name.trim();
-    if name == "python" {
-        locked.python = Version::from_str(version).ok();
+    let Some(name) =
+        parts.next().and_then(|name| name.split(['<', '>', '!', '~', ' ', '[']).next())
+    else {
+        return;
+    };
+    let (version, build) = (parts.next(), parts.next());
+    let is_exact = item.contains("==") || build.is_some();
+    let pip = NAMES.iter().find(|(conda, _)| *conda == name).map_or(name, |(_, pip)| pip);
+    match version.and_then(|version| Version::from_str(version).ok()) {
+        Some(version) if name == "python" => locked.python = Some(version),
+        // `=0.4` alone is every release that begins so.
+        Some(version) if is_exact || version.release().len() > 2 => {
+            locked.add(pip, &version.to_string(), Vec::new());
+        }
+        _ => locked.add_open(pip),
     }
-    let name = NAMES.iter().find(|(conda, _)| *conda == name).map_or(name, |(_, pip)| pip);
-    locked.add(name, version);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beginnings_of_versions_are_no_versions() {
+        let locked = read("dependencies:\n  - jaxlib=0.4\n  - numpy>=1.26\n  - jax=0.4.35\n");
+        assert_eq!(locked.versions.keys().collect::<Vec<_>>(), ["jax"]);
+        assert_eq!(locked.open.iter().collect::<Vec<_>>(), ["jaxlib", "numpy"]);
+    }
 
     #[test]
     fn read_takes_packages_of_conda_and_of_pip() {

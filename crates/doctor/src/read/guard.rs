@@ -54,23 +54,39 @@ impl Guard {
         names
     }
 
-    /// Tells whether a relative path stays below the guarded folder, by its text.
-    pub(super) fn stays(&self, folder: &Path, relative: &str) -> bool {
-        let depth = fs::canonicalize(folder).ok().and_then(|folder| {
-            folder.strip_prefix(&self.base).ok().map(|inside| inside.components().count())
-        });
-        let mut depth = depth.unwrap_or_default();
-        for component in Path::new(relative).components() {
-            match component {
-                Component::ParentDir => match depth.checked_sub(1) {
-                    Some(less) => depth = less,
-                    None => return false,
-                },
-                Component::Normal(_) => depth += 1,
-                Component::CurDir => {}
-                Component::RootDir | Component::Prefix(_) => return false,
-            }
+    /// The folders between the guarded one and one below it.
+    pub(super) fn depth(&self, folder: &Path) -> usize {
+        let inside = self.inside(folder);
+        let inside = inside.as_deref().and_then(|path| path.strip_prefix(&self.base).ok());
+        inside.map_or(0, |inside| inside.components().count())
+    }
+}
+
+/// Tells whether a relative path stays within as many folders above it, by its text.
+pub(super) fn stays(mut depth: usize, relative: &str) -> bool {
+    for component in Path::new(relative).components() {
+        match component {
+            Component::ParentDir => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return false,
+            },
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return false,
         }
-        true
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_lead_above_the_guarded_folder_do_not_stay() {
+        assert!(stays(2, "../../bin/x"));
+        assert!(!stays(2, "../../../bin/x"));
+        assert!(!stays(2, "a/../../../../x"));
+        assert!(!stays(2, "/etc/passwd"));
     }
 }

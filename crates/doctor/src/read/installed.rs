@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use pep440_rs::Version;
+
 use super::{
-    elf,
-    guard::{Guard, METADATA_LIMIT},
-    metadata,
+    guard::{Guard, METADATA_LIMIT, stays},
+    library, metadata, plugins,
 };
 use crate::{
-    environment::{Environment, PluginModule, SystemNeed},
+    environment::{Environment, PluginFramework, SystemNeed},
     names::is_judged,
     package::Package,
 };
@@ -35,40 +36,73 @@ const LIBRARIES: usize = 16;
 /// Reads a folder of packages into an environment.
 pub(super) fn read(guard: &Guard, site: &Path, environment: &mut Environment) {
     let names = guard.names(site);
+    let depth = guard.depth(site);
     let mut entry_points = Vec::new();
     for name in &names {
-        let file = match name {
-            name if name.ends_with(".dist-info") => "METADATA",
-            name if name.ends_with(".egg-info") => "PKG-INFO",
+        let folder = site.join(name);
+        let plugins: Vec<(PluginFramework, String)> = match name {
+            name if name.ends_with(".dist-info") || name.ends_with(".egg-info") => {
+                let text = guard.text(&folder.join("entry_points.txt"), METADATA_LIMIT);
+                text.map(|text| metadata::plugins(&text)).unwrap_or_default()
+            }
             _ => continue,
         };
-        let folder = site.join(name);
-        let text = guard.text(&folder.join(file), METADATA_LIMIT);
-        // Very old tools write a file in place of a folder.
-        let text = text.or_else(|| guard.text(&folder, METADATA_LIMIT));
-        let Some(package) = text.as_deref().and_then(metadata::package) else { continue };
-        environment.count += 1;
-        for module in guard
-            .text(&folder.join("entry_points.txt"), METADATA_LIMIT)
-            .iter()
-            .flat_map(|text| metadata::jax_plugins(text))
+        let of_folder = metadata::of_folder(name);
+        // What is not judged is counted, and not read.
+        if let Some((other, _)) = &of_folder
+            && plugins.is_empty()
+            && !is_judged(other)
         {
-            entry_points.push((module, package.name.clone()));
+            environment.count += 1;
+            continue;
         }
-        if is_judged(&package.name) {
-            add(environment, details(guard, site, &folder, package));
+        let Some(package) = described(guard, &folder, of_folder) else { continue };
+        environment.count += 1;
+        if !plugins.is_empty() || is_judged(&package.name) {
+            let of_package = plugins
+                .into_iter()
+                .map(|(framework, module)| (framework, module, package.name.clone()));
+            entry_points.extend(of_package);
+            add(environment, details(guard, site, depth, &folder, package));
         }
     }
     leftovers(guard, site, &names, environment);
-    modules(guard, site, entry_points, environment);
-    tensorflow_plugins(guard, site, environment);
+    plugins::modules(guard, site, entry_points, environment);
+    plugins::tensorflow(guard, site, environment);
     needs(guard, site, environment);
+}
+
+/// The package that a folder of metadata describes; by the name of the folder alone where what is in
+/// it cannot be read, which is then a missing file.
+fn described(
+    guard: &Guard,
+    folder: &Path,
+    of_folder: Option<(String, Version)>,
+) -> Option<Package> {
+    let text = |name: &str| guard.text(&folder.join(name), METADATA_LIMIT);
+    // Very old tools write a file in place of a folder.
+    let text = text("METADATA")
+        .or_else(|| text("PKG-INFO"))
+        .or_else(|| guard.text(folder, METADATA_LIMIT));
+    if let Some(package) = text.as_deref().and_then(metadata::package) {
+        return Some(package);
+    }
+    let (name, version) = of_folder?;
+    let mut package = Package::named(name, version);
+    let name = folder.file_name()?.to_string_lossy().into_owned();
+    package.missing.push(format!("{name}/METADATA"));
+    Some(package)
 }
 
 fn add(environment: &mut Environment, package: Package) {
     let name = package.name.clone();
     // The folder of packages that comes first on the path is the one that is imported.
-    let Some(first) = environment.packages.get(&name) else {
+    // Metadata that cannot be read is passed over by Python as well.
+    let Some(first) = environment
+        .packages
+        .get(&name)
+        .filter(|first| first.metadata_version.is_some() || package.metadata_version.is_none())
+    else {
         environment.packages.insert(name, package);
         return;
     };
@@ -83,45 +117,56 @@ fn add(environment: &mut Environment, package: Package) {
 }
 
 /// What the files beside METADATA say.
-fn details(guard: &Guard, site: &Path, folder: &Path, mut package: Package) -> Package {
+fn details(
+    guard: &Guard,
+    site: &Path,
+    depth: usize,
+    folder: &Path,
+    mut package: Package,
+) -> Package {
     package.path = Some(folder.to_owned());
+    package.site = Some(site.to_owned());
     let text = |name: &str, limit| guard.text(&folder.join(name), limit);
     package.tags =
         text("WHEEL", METADATA_LIMIT).map(|text| metadata::tags(&text)).unwrap_or_default();
     package.installer = text("INSTALLER", METADATA_LIMIT).map(|text| text.trim().to_owned());
     package.files =
         text("RECORD", RECORD_LIMIT).map(|text| metadata::record(&text)).unwrap_or_default();
-    compare_files(guard, site, &mut package);
-    if let Some(text) = version_file(guard, site, &package) {
+    compare_files(site, depth, &mut package);
+    let Some(module) = module_of(&package.name).map(|module| site.join(module)) else {
+        return package;
+    };
+    let file = module.join("version.py");
+    if let Some(text) = guard.text(&file, METADATA_LIMIT) {
         if let Some(version) = metadata::version(&text)
             && version.clone().without_local() != package.public()
         {
             package.version = version;
         }
         package.minimum_jaxlib = metadata::assigned(&text, "_minimum_jaxlib_version");
+        package.version_file = Some(file);
     }
+    package.module = Some(module).filter(|module| guard.inside(module).is_some());
     package
 }
 
-/// The version file of a package of which jax or torch reads it.
-fn version_file(guard: &Guard, site: &Path, package: &Package) -> Option<String> {
-    let module = MODULES
-        .iter()
-        .find(|(_, name)| *name == package.name)
-        .map(|(module, _)| format!("{module}/version.py"));
+/// The module of a package whose version jax or torch reads out of it.
+fn module_of(name: &str) -> Option<String> {
+    let known = MODULES.iter().find(|(_, known)| *known == name);
     let in_plugins = || {
-        let rest = package.name.strip_prefix("jax-")?.strip_suffix("-pjrt")?;
-        Some(format!("jax_plugins/xla_{rest}/version.py"))
+        let rest = name.strip_prefix("jax-")?.strip_suffix("-pjrt")?;
+        Some(format!("jax_plugins/xla_{rest}"))
     };
-    guard.text(&site.join(module.or_else(in_plugins)?), METADATA_LIMIT)
+    known.map(|(module, _)| (*module).to_owned()).or_else(in_plugins)
 }
 
-fn compare_files(guard: &Guard, site: &Path, package: &mut Package) {
-    for (name, size) in &package.files {
+fn compare_files(site: &Path, depth: usize, package: &mut Package) {
+    for file in &package.files {
+        let name = &file.path;
         if name.ends_with(".pyc") || name.contains(".dist-info/") {
             continue;
         }
-        if !guard.stays(site, name) {
+        if !stays(depth, name) {
             package.missing.push(name.clone());
             continue;
         }
@@ -132,7 +177,7 @@ fn compare_files(guard: &Guard, site: &Path, package: &mut Package) {
         match fs::symlink_metadata(site.join(name)) {
             Err(_) => package.missing.push(name.clone()),
             Ok(found) => {
-                if found.is_file() && size.is_some_and(|size| size != found.len()) {
+                if found.is_file() && file.size.is_some_and(|size| size != found.len()) {
                     package.changed.push(name.clone());
                 }
             }
@@ -154,85 +199,10 @@ fn leftovers(guard: &Guard, site: &Path, names: &[String], environment: &mut Env
             .and_then(|text| metadata::version(&text));
         if let Some(version) = version {
             let mut package = Package::named(name.to_owned(), version);
+            package.version_file = Some(folder.join("version.py"));
+            package.module = Some(folder.clone());
             package.path = Some(folder);
             environment.packages.insert(name.to_owned(), package);
-        }
-    }
-}
-
-/// The modules that jax takes for plug-ins: those below `jax_plugins`, and those of entry points.
-fn modules(
-    guard: &Guard,
-    site: &Path,
-    entry_points: Vec<(String, String)>,
-    environment: &mut Environment,
-) {
-    let folder = site.join("jax_plugins");
-    let mut found: Vec<PluginModule> = Vec::new();
-    for name in guard.names(&folder) {
-        let path = folder.join(&name);
-        let module = match name.strip_suffix(".py") {
-            Some("__init__") => continue,
-            Some(module) => module.to_owned(),
-            None if name == "__pycache__" || !path.is_dir() => continue,
-            // A folder with nothing but caches is none.
-            None if guard.names(&path).iter().all(|inside| inside == "__pycache__") => continue,
-            None => name.clone(),
-        };
-        let owned = format!("jax_plugins/{module}");
-        let owner = environment.packages.values().find(|package| {
-            package.files.iter().any(|(file, _)| {
-                file.strip_prefix(&owned).is_some_and(|rest| rest.starts_with('/') || rest == ".py")
-            })
-        });
-        let by_name = || {
-            let rest = module.strip_prefix("xla_")?;
-            let name = format!("jax-{rest}-pjrt");
-            environment.packages.contains_key(&name).then_some(name)
-        };
-        found.push(PluginModule {
-            module: format!("jax_plugins.{module}"),
-            owner: owner.map(|package| package.name.clone()).or_else(by_name),
-            entry_point: false,
-            exists: true,
-            library: library_below(guard, &path),
-        });
-    }
-    for (module, package) in entry_points {
-        if let Some(known) = found.iter_mut().find(|known| known.module == module) {
-            known.entry_point = true;
-            known.owner = Some(package);
-            continue;
-        }
-        let path: PathBuf = site.join(module.replace('.', "/"));
-        let exists = path.is_dir() || path.with_extension("py").is_file();
-        found.push(PluginModule {
-            module,
-            owner: Some(package),
-            entry_point: true,
-            exists,
-            library: library_below(guard, &path),
-        });
-    }
-    environment.plugins.extend(found);
-}
-
-/// The library in a folder or in its folder `lib`.
-fn library_below(guard: &Guard, folder: &Path) -> Option<PathBuf> {
-    [folder.to_owned(), folder.join("lib")].into_iter().find_map(|folder| {
-        let names = guard.names(&folder);
-        let is_library = |name: &&String| name.ends_with(".so") || name.ends_with(".dylib");
-        let mut libraries = names.iter().filter(is_library);
-        let named = libraries.clone().find(|name| name.contains("plugin"));
-        named.or_else(|| libraries.next()).and_then(|name| guard.inside(&folder.join(name)))
-    })
-}
-
-fn tensorflow_plugins(guard: &Guard, site: &Path, environment: &mut Environment) {
-    let folder = site.join("tensorflow-plugins");
-    for name in guard.names(&folder) {
-        if name.ends_with(".so") || name.ends_with(".dylib") {
-            environment.tensorflow_plugins.extend(guard.inside(&folder.join(name)));
         }
     }
 }
@@ -243,13 +213,17 @@ fn needs(guard: &Guard, site: &Path, environment: &mut Environment) {
     for package in environment.packages.values() {
         let is_core = |name: &str| {
             let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-            name.ends_with(".so")
+            [".so", ".dylib", ".dll", ".pyd"].iter().any(|suffix| name.ends_with(suffix))
                 && (matches!(folder, "jaxlib" | "libtpu" | "torch/lib" | "")
                     || folder.starts_with("jax_plugins/")
                     || folder.ends_with("_plugin"))
         };
-        let core =
-            package.files.iter().map(|(name, _)| name).filter(|name| is_core(name)).take(LIBRARIES);
+        let core = package
+            .files
+            .iter()
+            .map(|file| &file.path)
+            .filter(|name| is_core(name))
+            .take(LIBRARIES);
         libraries.extend(core.map(|name| (package.name.clone(), site.join(name))));
     }
     for plugin in &environment.plugins {
@@ -260,12 +234,13 @@ fn needs(guard: &Guard, site: &Path, environment: &mut Environment) {
     libraries.sort();
     libraries.dedup();
     for (package, path) in libraries {
-        let Some(facts) = guard.inside(&path).as_deref().and_then(elf::read) else { continue };
+        let Some(facts) = guard.inside(&path).as_deref().and_then(library::read) else { continue };
         environment.needs.push(SystemNeed {
             package,
             path,
             glibc: facts.needs,
-            machine: facts.machine,
+            system: facts.system,
+            machines: facts.machines.into_iter().map(str::to_owned).collect(),
         });
     }
 }

@@ -1,21 +1,31 @@
 //! Lock files, told apart by their content.
 
-use std::{fs::File, io::Read as _, path::Path, str::FromStr as _};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+    str::FromStr as _,
+};
 
 use pep440_rs::{Operator, Version, VersionSpecifiers};
 use serde::Deserialize;
 
-use super::{conda_export, error::ReadError, locked::Locked, requirements};
-use crate::{
-    environment::{Environment, Kind, Tool},
-    names::is_judged,
-    package::Package,
+use super::{
+    conda_export,
+    error::ReadError,
+    forks,
+    locked::{Locked, markers},
+    requirements,
 };
+use crate::environment::{Environment, Tool};
 
-/// Bytes of a lock file.
+/// Bytes of a lock file, with the files that it includes.
 const LIMIT: u64 = 64 << 20;
-/// Forks of one lock that are judged.
-const FORKS: usize = 16;
+/// Bytes by which a file is recognized.
+const BEGINNING: u64 = 256 << 10;
+/// Files that a requirements file may include.
+const INCLUDED: usize = 32;
 
 /// A lock file as tables.
 #[derive(Debug, Deserialize)]
@@ -41,37 +51,108 @@ struct PoetryMetadata {
 struct Entry {
     name: String,
     version: Option<String>,
+    /// uv's: the forks that have the entry.
+    #[serde(default, rename = "resolution-markers")]
+    resolution_markers: Vec<String>,
+    /// That of `pylock.toml`, or Poetry's.
+    #[serde(alias = "markers")]
+    marker: Option<toml::Value>,
 }
 
-/// Tells whether a file is a lock file, by its name or its content.
+/// Tells whether a file is a lock file, by its content or its name.
 pub(super) fn is_lock(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let by_name =
-        matches!(&*name, "uv.lock" | "poetry.lock" | "environment.yml" | "environment.yaml")
-            || (name.starts_with("requirements") && name.ends_with(".txt"))
-            || (name.starts_with("pylock.") && name.ends_with(".toml"));
-    by_name && path.is_file()
+    matches!(&*name, "uv.lock" | "poetry.lock" | "environment.yml" | "environment.yaml")
+        || (name.starts_with("requirements") && name.ends_with(".txt"))
+        || (name.starts_with("pylock.") && name.ends_with(".toml"))
+        || beginning(path).is_some_and(|text| has_content_of_lock(&text))
+}
+
+/// The whole lines at the beginning of a file; `None` for what is no text.
+fn beginning(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 == BEGINNING {
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n')?);
+    }
+    decoded(bytes).ok()
+}
+
+fn has_content_of_lock(text: &str) -> bool {
+    if is_toml(text) {
+        // Other languages have such tables as well.
+        return ["requires-python", "python-versions", "lock-version", "resolution-markers"]
+            .iter()
+            .any(|word| text.contains(word));
+    }
+    conda_export::is_one(text) || requirements::is_pinned(text)
+}
+
+/// The text of a file, which on Windows may be UTF-16.
+fn decoded(bytes: Vec<u8>) -> Result<String, String> {
+    if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
+        let units: Vec<u16> =
+            rest.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        return String::from_utf16(&units).map_err(|error| error.to_string());
+    }
+    let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// Reads a lock file.
 pub(super) fn read(path: &Path) -> Result<Vec<Environment>, ReadError> {
-    let system = |source| ReadError::System { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    File::open(path).map_err(system)?.take(LIMIT + 1).read_to_end(&mut bytes).map_err(system)?;
     let damaged = |reason: String| ReadError::Damaged { path: path.to_owned(), reason };
-    if bytes.len() as u64 > LIMIT {
-        return Err(damaged(format!("it is longer than {LIMIT} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
+    let text = text(path)?;
     let locked = if is_toml(&text) {
         tables(&text).map_err(damaged)?
     } else if conda_export::is_one(&text) {
         conda_export::read(&text)
     } else {
-        requirements::read(&text)
-            .ok_or_else(|| ReadError::NoEnvironment { path: path.to_owned() })?
+        let read = requirements::read(&text);
+        let mut read = read.ok_or_else(|| ReadError::NoEnvironment { path: path.to_owned() })?;
+        include(path, std::mem::take(&mut read.included), &mut read.locked);
+        read.locked
     };
-    Ok(environments(path, &locked))
+    Ok(forks::environments(path, &locked))
+}
+
+fn text(path: &Path) -> Result<String, ReadError> {
+    let system = |source| ReadError::System { path: path.to_owned(), source };
+    let damaged = |reason: String| ReadError::Damaged { path: path.to_owned(), reason };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(system)?.take(LIMIT + 1).read_to_end(&mut bytes).map_err(system)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(damaged(format!("it is longer than {LIMIT} bytes")));
+    }
+    decoded(bytes).map_err(damaged)
+}
+
+/// Reads the files that a requirements file includes, relative to the one that names them. What
+/// cannot be read is left out, as its packages are in no lock.
+fn include(path: &Path, included: Vec<String>, locked: &mut Locked) {
+    let beside = |path: &Path, names: Vec<String>| -> Vec<PathBuf> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        names.into_iter().map(|name| folder.join(name)).collect()
+    };
+    let mut seen: BTreeSet<PathBuf> = fs::canonicalize(path).into_iter().collect();
+    let mut waiting = beside(path, included);
+    let mut bytes = 0;
+    while let Some(next) = waiting.pop() {
+        let Ok(file) = fs::canonicalize(&next) else { continue };
+        let length = fs::metadata(&file).map_or(0, |metadata| metadata.len());
+        bytes += length;
+        if !file.is_file() || bytes > LIMIT || seen.len() > INCLUDED || !seen.insert(file) {
+            continue;
+        }
+        let read = text(&next).ok().and_then(|text| requirements::read(&text));
+        if let Some(read) = read {
+            waiting.extend(beside(&next, read.included));
+            locked.extend(read.locked);
+        }
+    }
 }
 
 fn is_toml(text: &str) -> bool {
@@ -89,12 +170,16 @@ fn tables(text: &str) -> Result<Locked, String> {
     let python = tables.requires_python.or_else(|| tables.metadata?.python_versions);
     let mut locked = Locked {
         tool: Some(tool),
-        python: python.and_then(|text| pinned_python(&text)),
+        python: python.as_deref().and_then(pinned_python),
+        requires_python: python.as_deref().and_then(|text| VersionSpecifiers::from_str(text).ok()),
         ..Locked::default()
     };
     for entry in tables.package {
-        if let Some(version) = &entry.version {
-            locked.add(&entry.name, version);
+        let of_fork = entry.resolution_markers.iter().map(String::as_str);
+        let own = entry.marker.as_ref().and_then(toml::Value::as_str);
+        match &entry.version {
+            Some(version) => locked.add(&entry.name, version, markers(of_fork.chain(own))),
+            None => locked.add_open(&entry.name),
         }
     }
     Ok(locked)
@@ -109,32 +194,23 @@ fn pinned_python(text: &str) -> Option<Version> {
     Some(exact.version().clone())
 }
 
-/// One environment, or one a fork: the n-th has the n-th version of what is there several times.
-fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
-    let forks = locked.versions.values().map(Vec::len).max().unwrap_or(1).clamp(1, FORKS);
-    let label = path.display().to_string();
-    let of_fork = |fork: usize| {
-        let label = if forks == 1 { label.clone() } else { format!("{label} (fork {})", fork + 1) };
-        let mut environment =
-            Environment::empty(label, Kind::Lock, locked.tool.unwrap_or(Tool::Pip));
-        environment.python.clone_from(&locked.python);
-        environment.count = locked.versions.len();
-        for (name, versions) in &locked.versions {
-            let version = versions.get(fork).or_else(|| versions.last());
-            if let Some(version) = version.filter(|_| is_judged(name)) {
-                environment
-                    .packages
-                    .insert(name.clone(), Package::named(name.clone(), version.clone()));
-            }
-        }
-        // A package for macOS alone tells the system.
-        if environment.packages.contains_key("tensorflow-metal")
-            || environment.packages.contains_key("jax-metal")
-        {
-            environment.system = "darwin";
-            environment.machine = Some("arm64".to_owned());
-        }
-        environment
-    };
-    (0..forks).map(of_fork).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_told_by_content_and_not_by_the_end_of_the_name() {
+        assert!(has_content_of_lock("jax==0.9.2\njaxlib==0.9.2\n"));
+        assert!(has_content_of_lock("requires-python = '>=3.12'\n[[package]]\nname = 'x'\n"));
+        assert!(!has_content_of_lock("[[package]]\nname = 'serde'\nchecksum = 'aa'\n"));
+        assert!(!has_content_of_lock("jax and jaxlib are packages.\n"));
+        assert!(!has_content_of_lock("jax\n"));
+    }
+
+    #[test]
+    fn text_of_windows_is_decoded() {
+        let bytes: Vec<u8> = "\u{feff}jax==1".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(decoded(bytes).unwrap(), "jax==1");
+        assert_eq!(decoded("\u{feff}jax".into()).unwrap(), "jax");
+    }
 }

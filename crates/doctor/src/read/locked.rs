@@ -1,28 +1,89 @@
 //! The packages that a lock names.
 
-use std::{collections::BTreeMap, str::FromStr as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr as _,
+};
 
-use pep440_rs::Version;
+use pep440_rs::{Version, VersionSpecifiers};
+use pep508_rs::{MarkerEnvironment, MarkerTree};
 
 use crate::{environment::Tool, names::normal};
 
-/// What a lock says: names with one version, or several where there are forks.
+/// A marker that is longer is not read: the lock is then judged as if it had none.
+const MARKER_LIMIT: usize = 600;
+/// Markers of one package.
+const MARKERS: usize = 64;
+
+/// A version of a package, and the environments that it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pin {
+    pub(super) version: Version,
+    /// One of them has to hold; none at all always does.
+    markers: Vec<MarkerTree>,
+}
+
+impl Pin {
+    /// Tells whether the version is for an environment.
+    pub(super) fn is_for(&self, environment: &MarkerEnvironment) -> bool {
+        self.markers.is_empty()
+            || self.markers.iter().any(|marker| marker.evaluate(environment, &[]))
+    }
+}
+
+/// The content of a lock: names with one version, or several where there are forks.
 #[derive(Debug, Default)]
 pub(super) struct Locked {
-    pub(super) versions: BTreeMap<String, Vec<Version>>,
+    pub(super) versions: BTreeMap<String, Vec<Pin>>,
+    /// Names without a version that is known.
+    pub(super) open: BTreeSet<String>,
+    /// The Python, where the lock is for one alone.
     pub(super) python: Option<Version>,
+    /// The Pythons that the lock is for.
+    pub(super) requires_python: Option<VersionSpecifiers>,
     pub(super) tool: Option<Tool>,
 }
 
 impl Locked {
     /// Adds a package; what is no name or no version is left out.
-    pub(super) fn add(&mut self, name: &str, version: &str) {
+    pub(super) fn add(&mut self, name: &str, version: &str, markers: Vec<MarkerTree>) {
         let (Some(name), Ok(version)) = (normal(name), Version::from_str(version.trim())) else {
             return;
         };
         let versions = self.versions.entry(name).or_default();
-        if !versions.contains(&version) {
-            versions.push(version);
+        match versions.iter_mut().find(|known| known.version == version) {
+            Some(known) if markers.is_empty() => known.markers.clear(),
+            Some(known) if !known.markers.is_empty() => known.markers.extend(markers),
+            Some(_) => {}
+            None => versions.push(Pin { version, markers }),
         }
     }
+
+    /// Adds a name of which the version is not said.
+    pub(super) fn add_open(&mut self, name: &str) {
+        self.open.extend(normal(name));
+    }
+
+    /// Takes over what another lock says.
+    pub(super) fn extend(&mut self, other: Self) {
+        for (name, pins) in other.versions {
+            let known = self.versions.entry(name).or_default();
+            for pin in pins {
+                if !known.contains(&pin) {
+                    known.push(pin);
+                }
+            }
+        }
+        self.open.extend(other.open);
+    }
+}
+
+/// The markers of texts; those that are too long or damaged are left out.
+pub(super) fn markers<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<MarkerTree> {
+    texts
+        .into_iter()
+        .take(MARKERS)
+        .filter(|text| text.len() <= MARKER_LIMIT)
+        .filter_map(|text| MarkerTree::from_str(text).ok())
+        .collect()
 }

@@ -5,7 +5,11 @@ use std::str::FromStr as _;
 use pep440_rs::{Version, VersionSpecifiers};
 use pep508_rs::{ExtraName, Requirement};
 
-use crate::{names::normal, package::Package};
+use crate::{
+    environment::PluginFramework,
+    names::normal,
+    package::{Package, RecordedFile},
+};
 
 /// A requirement that is longer is not read: the markers of a real one are far shorter, and those of
 /// a hostile one cost more than their length.
@@ -51,28 +55,44 @@ pub(super) fn tags(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The entries of a RECORD file: paths, and sizes in bytes where they are given.
-pub(super) fn record(text: &str) -> Vec<(String, Option<u64>)> {
+/// The entries of a RECORD file.
+pub(super) fn record(text: &str) -> Vec<RecordedFile> {
     let entry = |line: &str| {
         let mut parts = line.rsplitn(3, ',');
-        let (size, _, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (size, sum, path) = (parts.next()?, parts.next()?, parts.next()?);
         let path = match path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) {
             Some(quoted) => quoted.replace("\"\"", "\""),
             None => path.to_owned(),
         };
-        Some((path, size.trim().parse().ok()))
+        Some(RecordedFile {
+            path,
+            size: size.trim().parse().ok(),
+            sha256: sum.strip_prefix("sha256=").map(str::to_owned),
+        })
     };
     text.lines().filter_map(entry).collect()
 }
 
-/// The modules that entry points of the group `jax_plugins` name.
-pub(super) fn jax_plugins(text: &str) -> Vec<String> {
+/// Name and version of a folder of metadata: `jaxlib-0.9.2.dist-info`.
+pub(super) fn of_folder(folder: &str) -> Option<(String, Version)> {
+    let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
+    Some((normal(name)?, Version::from_str(version).ok()?))
+}
+
+/// The modules that entry points name which are plug-ins of a framework.
+pub(super) fn plugins(text: &str) -> Vec<(PluginFramework, String)> {
     let mut modules = Vec::new();
-    let mut inside = false;
+    let mut group = None;
     for line in text.lines().map(str::trim) {
-        if let Some(group) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            inside = group.trim() == "jax_plugins";
-        } else if inside && let Some((_, value)) = line.split_once('=') {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            group = match name.trim() {
+                "jax_plugins" => Some(PluginFramework::Jax),
+                "torch_xla.plugins" => Some(PluginFramework::TorchXla),
+                _ => None,
+            };
+        } else if let Some(framework) = group
+            && let Some((_, value)) = line.split_once('=')
+        {
             let module = value.split([':', '[']).next().unwrap_or_default().trim();
             let is_module = !module.is_empty()
                 && module.len() < 256
@@ -81,7 +101,7 @@ pub(super) fn jax_plugins(text: &str) -> Vec<String> {
                         && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
                 });
             if is_module && modules.len() < 100 {
-                modules.push(module.to_owned());
+                modules.push((framework, module.to_owned()));
             }
         }
     }
@@ -105,7 +125,7 @@ pub(super) fn assigned(text: &str, name: &str) -> Option<Version> {
 }
 
 /// The version that a version file gives.
-pub(super) fn version(text: &str) -> Option<Version> {
+pub(crate) fn version(text: &str) -> Option<Version> {
     ["__version__", "_release_version", "_version", "full_version", "version"]
         .iter()
         .find_map(|name| assigned(text, name))
@@ -136,13 +156,23 @@ mod tests {
     #[test]
     fn record_takes_quoted_paths_and_missing_sizes() {
         let entries = record("a/b.py,sha256=x,12\n\"a,\"\"c.py\",,\nno commas\n");
-        assert_eq!(entries, [("a/b.py".to_owned(), Some(12)), ("a,\"c.py".to_owned(), None)]);
+        let told: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.path.as_str(), entry.size, entry.sha256.as_deref()))
+            .collect();
+        assert_eq!(told, [("a/b.py", Some(12), Some("x")), ("a,\"c.py", None, None)]);
     }
 
     #[test]
-    fn jax_plugins_are_modules_of_one_group() {
-        let text = "[console_scripts]\nx = y:z\n[jax_plugins]\nxla = jax_plugins.xla_cuda12\nbad = ../../x\n";
-        assert_eq!(jax_plugins(text), ["jax_plugins.xla_cuda12"]);
+    fn plugins_are_modules_of_the_groups_of_frameworks() {
+        let text = "[console_scripts]\nx = y:z\n[jax_plugins]\nxla = jax_plugins.xla_cuda12\nbad = ../../x\n[torch_xla.plugins]\nacme = acme_xla:Plugin\n";
+        assert_eq!(
+            plugins(text),
+            [
+                (PluginFramework::Jax, "jax_plugins.xla_cuda12".to_owned()),
+                (PluginFramework::TorchXla, "acme_xla".to_owned()),
+            ]
+        );
     }
 
     #[test]

@@ -1,20 +1,24 @@
 //! Reads environments: folders of packages and lock files. Nothing is run or imported.
 
 mod conda_export;
-mod elf;
 mod error;
+mod forks;
 mod guard;
 mod installed;
+mod library;
 mod lock;
 mod locked;
 mod metadata;
+mod plugins;
 mod python;
 mod requirements;
 mod roots;
+mod verify;
 
 use std::path::Path;
 
 pub use self::error::ReadError;
+pub(crate) use self::metadata::version as version_in;
 use crate::environment::Environment;
 
 impl Environment {
@@ -39,9 +43,17 @@ impl Environment {
     /// As [`read`](Self::read).
     pub fn of_python(executable: impl AsRef<Path>) -> Result<Vec<Self>, ReadError> {
         let executable = executable.as_ref();
-        let prefix = python::prefix(executable)
-            .ok_or_else(|| ReadError::NoEnvironment { path: executable.to_owned() })?;
-        Self::read(prefix)
+        let none = || ReadError::NoEnvironment { path: executable.to_owned() };
+        let (prefix, version) = python::prefix(executable).ok_or_else(none)?;
+        let mut environments = Self::read(prefix)?;
+        // A prefix such as `/usr` may have several Pythons.
+        if let Some(version) = version {
+            environments.retain(|environment| {
+                let own = environment.python.as_ref();
+                own.is_none_or(|own| crate::package::minor(own) == crate::package::minor(&version))
+            });
+        }
+        if environments.is_empty() { Err(none()) } else { Ok(environments) }
     }
 
     /// Tells whether a path is an environment, by its form.

@@ -7,12 +7,20 @@ use std::{
 
 use pep440_rs::Version;
 
-use super::{elf, error::ReadError, guard::Guard, installed};
-use crate::environment::{Environment, Kind, Tool};
+use super::{
+    error::ReadError,
+    guard::{Guard, METADATA_LIMIT},
+    installed, library,
+};
+use crate::{
+    diagnosis::Warning,
+    environment::{Environment, Kind, Tool},
+    rule::WarningRule,
+};
 
 /// Folders below a root in which Pythons have theirs.
-const PLACES: [&str; 6] =
-    ["usr/local/lib", "usr/lib", "usr/lib64", "usr/local/lib64", "lib", "lib64"];
+const PLACES: [&str; 7] =
+    ["usr/local/lib", "usr/lib", "usr/lib64", "usr/local/lib64", "local/lib", "lib", "lib64"];
 /// Folders below which every folder may be a prefix.
 const PREFIXES: [&str; 3] = ["opt", "root", "home"];
 /// Folders of the C library and of the driver.
@@ -48,8 +56,9 @@ fn kind_of(folder: &Path) -> Option<Kind> {
     if has_metadata {
         return Some(Kind::SitePackages);
     }
-    let is_prefix =
-        folder.join("usr/lib").is_dir() || !pythons(folder, &["lib", "lib64"]).is_empty();
+    let is_prefix = folder.join("usr/lib").is_dir()
+        || Guard::new(folder)
+            .is_some_and(|guard| !pythons(&guard, folder, &["lib", "lib64"]).is_empty());
     is_prefix.then_some(Kind::Root)
 }
 
@@ -61,14 +70,14 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
     let label = folder.display().to_string();
     let found = match kind {
         Kind::SitePackages => vec![(version_in(folder), vec![folder.to_owned()])],
-        Kind::Venv | Kind::Conda => pythons(folder, &["lib", "lib64"]),
+        Kind::Venv | Kind::Conda => pythons(&guard, folder, &["lib", "lib64"]),
         _ => {
-            let mut found = pythons(folder, &PLACES);
+            let mut found = pythons(&guard, folder, &PLACES);
             for place in PREFIXES {
                 for name in guard.names(&folder.join(place)) {
                     let prefix = folder.join(place).join(name);
-                    found.extend(pythons(&prefix, &["lib", "lib64"]));
-                    found.extend(pythons(&prefix.join(".venv"), &["lib"]));
+                    found.extend(pythons(&guard, &prefix, &["lib", "lib64"]));
+                    found.extend(pythons(&guard, &prefix.join(".venv"), &["lib"]));
                 }
             }
             found
@@ -109,18 +118,17 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
 type Sites = Vec<(Option<Version>, Vec<PathBuf>)>;
 
 /// The Pythons below a prefix, with their folders of packages.
-fn pythons(prefix: &Path, places: &[&str]) -> Sites {
+fn pythons(guard: &Guard, prefix: &Path, places: &[&str]) -> Sites {
     let mut found: Sites = Vec::new();
     for place in places {
-        let Ok(entries) = std::fs::read_dir(prefix.join(place)) else { continue };
-        let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_unstable();
-        for name in names {
+        for name in guard.names(&prefix.join(place)) {
             let Some(number) = name.strip_prefix("python") else { continue };
             let folder = prefix.join(place).join(&name);
             let sites = ["site-packages", "dist-packages"].map(|site| folder.join(site));
-            let sites: Vec<PathBuf> = sites.into_iter().filter(|site| site.is_dir()).collect();
+            let sites: Vec<PathBuf> = sites
+                .into_iter()
+                .filter(|site| guard.inside(site).is_some_and(|site| site.is_dir()))
+                .collect();
             if sites.is_empty() {
                 continue;
             }
@@ -128,19 +136,37 @@ fn pythons(prefix: &Path, places: &[&str]) -> Sites {
             let version =
                 Version::from_str(number).ok().filter(|version| version.release().len() > 1);
             match found.iter_mut().find(|(known, _)| *known == version) {
-                Some((_, known)) => {
-                    for site in sites {
-                        // `lib64` is a link to `lib` in most places.
-                        let same = |known: &PathBuf| {
-                            std::fs::canonicalize(known).ok() == std::fs::canonicalize(&site).ok()
-                        };
-                        if !known.iter().any(same) {
-                            known.push(site);
-                        }
-                    }
-                }
+                Some((_, known)) => add(guard, known, sites),
                 None => found.push((version, sites)),
             }
+        }
+    }
+    shared(guard, found)
+}
+
+/// Adds folders of packages that are not known by another path: `lib64` is a link to `lib` in most
+/// places.
+fn add(guard: &Guard, known: &mut Vec<PathBuf>, sites: Vec<PathBuf>) {
+    for site in sites {
+        let same = |known: &PathBuf| guard.inside(known) == guard.inside(&site);
+        if !known.iter().any(same) {
+            known.push(site);
+        }
+    }
+}
+
+/// Gives the folder that Debian's Pythons share to each of them.
+fn shared(guard: &Guard, mut found: Sites) -> Sites {
+    let is_debian = |(version, sites): &(Option<Version>, Vec<PathBuf>)| {
+        version.is_some() && sites.iter().any(|site| site.ends_with("dist-packages"))
+    };
+    let at = found.iter().position(|(version, _)| version.is_none());
+    if let Some(at) = at
+        && found.iter().any(is_debian)
+    {
+        let (_, sites) = found.remove(at);
+        for one in found.iter_mut().filter(|one| is_debian(one)) {
+            add(guard, &mut one.1, sites.clone());
         }
     }
     found
@@ -162,40 +188,108 @@ fn below(folder: &Path, kind: Kind, guard: &Guard, environment: &mut Environment
         _ if by_uv => Tool::UvPip,
         _ => Tool::Pip,
     };
-    if let Some(config) = guard.text(&folder.join("pyvenv.cfg"), super::guard::METADATA_LIMIT) {
-        let value = |key: &str| {
-            config.lines().find_map(|line| {
-                let (name, value) = line.split_once('=')?;
-                (name.trim() == key).then(|| value.trim().to_owned())
-            })
-        };
-        let said = value("version").or_else(|| value("version_info"));
-        let numbers = said.map(|text| text.split('.').take(3).collect::<Vec<_>>().join("."));
-        let version = numbers.and_then(|text| Version::from_str(&text).ok());
-        // Where the two disagree, packages are imported from the folder.
-        if let Some(version) = version
-            && environment.python.as_ref().is_none_or(|folder| {
-                crate::package::minor(folder) == crate::package::minor(&version)
-            })
-        {
-            environment.python = Some(version);
-        }
+    if let Some(config) = guard.text(&folder.join("pyvenv.cfg"), METADATA_LIMIT) {
+        configured(folder, &config, environment);
     }
+    system(kind, environment);
     // What is no root of its own stands on this machine.
     let (root, own) = match kind {
         Kind::Root => (folder.to_owned(), Some(guard.clone())),
         _ => (PathBuf::from("/"), Guard::new(Path::new("/"))),
     };
-    let Some(own) = own else { return };
+    if let Some(own) = own.filter(|_| environment.system == "linux") {
+        libraries(&root, &own, environment);
+    }
+    if environment.machine.is_none() && kind != Kind::Root && environment.system == HERE {
+        environment.machine = Some(machine_here().to_owned());
+    }
+}
+
+/// The system of this machine, by Python's name.
+const HERE: &str = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+
+/// This machine, as platforms of wheels name it.
+fn machine_here() -> &'static str {
+    match std::env::consts::ARCH {
+        "aarch64" if cfg!(target_os = "macos") => "arm64",
+        machine => machine,
+    }
+}
+
+/// The system, by the tags of the wheels: an environment may have been copied from another one.
+fn system(kind: Kind, environment: &mut Environment) {
+    let tags = environment.packages.values().flat_map(|package| &package.tags);
+    let (mut apple, mut linux) = (0, 0);
+    for tag in tags {
+        apple += usize::from(tag.contains("-macosx_"));
+        linux += usize::from(tag.contains("linux"));
+    }
+    environment.system = match apple.cmp(&linux) {
+        std::cmp::Ordering::Greater => "darwin",
+        std::cmp::Ordering::Less => "linux",
+        std::cmp::Ordering::Equal if kind == Kind::Root => "linux",
+        std::cmp::Ordering::Equal => HERE,
+    };
+}
+
+/// The content of `pyvenv.cfg`: the tool, the version, and packages of the Python below.
+fn configured(folder: &Path, config: &str, environment: &mut Environment) {
+    let value = |key: &str| {
+        config.lines().find_map(|line| {
+            let (name, value) = line.split_once('=')?;
+            (name.trim() == key).then(|| value.trim().to_owned())
+        })
+    };
+    if value("uv").is_some() {
+        environment.tool = Tool::UvPip;
+    }
+    // A project that is locked is changed by what locks it.
+    let beside = |name: &str| folder.parent().is_some_and(|parent| parent.join(name).is_file());
+    if folder.file_name().is_some_and(|name| name == ".venv") {
+        match (beside("uv.lock"), beside("poetry.lock")) {
+            (true, false) => environment.tool = Tool::Uv,
+            (false, true) => environment.tool = Tool::Poetry,
+            _ => {}
+        }
+    }
+    if value("include-system-site-packages").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    {
+        environment.read_warnings.push(Warning {
+            rule: WarningRule::NotJudged,
+            message: format!(
+                "packages of the Python in {} are seen from here as well, and were not read",
+                value("home").unwrap_or_default()
+            ),
+            packages: Vec::new(),
+        });
+    }
+    let said = value("version").or_else(|| value("version_info"));
+    let numbers = said.map(|text| text.split('.').take(3).collect::<Vec<_>>().join("."));
+    let version = numbers.and_then(|text| Version::from_str(&text).ok());
+    // Where the two disagree, packages are imported from the folder.
+    if let Some(version) = version
+        && environment
+            .python
+            .as_ref()
+            .is_none_or(|folder| crate::package::minor(folder) == crate::package::minor(&version))
+    {
+        environment.python = Some(version);
+    }
+}
+
+/// The C library and the driver.
+fn libraries(root: &Path, guard: &Guard, environment: &mut Environment) {
     for place in LIBRARIES {
         let place = root.join(place);
+        let library = place.join("libc.so.6");
         if environment.glibc.is_none()
-            && let Some(facts) = own.inside(&place.join("libc.so.6")).as_deref().and_then(elf::read)
+            && let Some(facts) = guard.inside(&library).as_deref().and_then(library::read)
         {
             environment.glibc = facts.defines;
-            environment.machine = environment.machine.take().or(facts.machine);
+            let machine = facts.machines.first().map(|machine| (*machine).to_owned());
+            environment.machine = environment.machine.take().or(machine);
         }
-        for name in own.names(&place) {
+        for name in guard.names(&place) {
             let number = name.strip_prefix("libcuda.so.").filter(|number| number.contains('.'));
             let Some(number) = number.filter(|number| Version::from_str(number).is_ok()) else {
                 continue;

@@ -1,0 +1,202 @@
+//! The environments that one lock describes: one, or one a fork.
+//!
+//! A lock for several Pythons and systems names some packages in several versions, each with markers.
+//! The markers are evaluated for the Pythons and systems that are usual, and those that get the same
+//! versions are one environment.
+
+use std::{collections::BTreeMap, path::Path, str::FromStr as _};
+
+use pep440_rs::Version;
+
+use super::locked::{Locked, Pin};
+use crate::{
+    diagnosis::{Unknown, Warning},
+    environment::{Environment, Kind, Tool},
+    names::is_judged,
+    package::Package,
+    rule::WarningRule,
+};
+
+/// Environments of one lock that are judged.
+const FORKS: usize = 16;
+/// The minors of Python 3 for which markers are evaluated, the most usual first.
+const PYTHONS: [u64; 7] = [12, 11, 13, 10, 14, 9, 8];
+/// The systems for which markers are evaluated, with their usual machines.
+const SYSTEMS: [(&str, Option<&str>); 2] = [("linux", None), ("darwin", Some("arm64"))];
+
+type Selection = BTreeMap<String, Version>;
+
+/// The environments of a lock.
+pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
+    let label = path.display().to_string();
+    let mut found: Vec<(Environment, Selection)> = Vec::new();
+    if judged(locked).all(|(_, pins)| pins.len() < 2) {
+        let all = judged(locked).filter_map(|(name, pins)| Some((name, pins.first()?)));
+        let selection = all.map(|(name, pin)| (name.clone(), pin.version.clone())).collect();
+        let mut environment = empty(label.clone(), locked);
+        // A package for macOS alone tells the system.
+        if ["tensorflow-metal", "jax-metal"].iter().any(|name| locked.versions.contains_key(*name))
+        {
+            environment.system = "darwin";
+            environment.machine = Some("arm64".to_owned());
+        }
+        found.push((environment, selection));
+    } else {
+        for point in points(&label, locked) {
+            for selection in selections(&point, locked) {
+                if found.len() < FORKS && found.iter().all(|(_, known)| *known != selection) {
+                    found.push((point.clone(), selection));
+                }
+            }
+        }
+    }
+    let forks = found.len();
+    let filled = found.into_iter().enumerate().map(|(at, (mut environment, selection))| {
+        if forks > 1 {
+            environment.label = format!("{label} (fork {})", at + 1);
+        }
+        fill(&mut environment, selection, locked);
+        environment
+    });
+    filled.collect()
+}
+
+/// The judged packages of a lock.
+fn judged(locked: &Locked) -> impl Iterator<Item = (&String, &Vec<Pin>)> {
+    locked.versions.iter().filter(|(name, _)| is_judged(name))
+}
+
+fn empty(label: String, locked: &Locked) -> Environment {
+    let mut environment = Environment::empty(label, Kind::Lock, locked.tool.unwrap_or(Tool::Pip));
+    environment.python.clone_from(&locked.python);
+    environment
+}
+
+/// The Pythons and systems for which markers are evaluated.
+fn points(label: &str, locked: &Locked) -> Vec<Environment> {
+    let mut points = Vec::new();
+    let is_wanted = |minor: &u64| {
+        let Some(wanted) = &locked.requires_python else { return true };
+        // The bound may have a patch.
+        [0, 99].iter().any(|patch| wanted.contains(&Version::new([3, *minor, *patch])))
+    };
+    for (system, machine) in SYSTEMS {
+        let pythons: Vec<Option<Version>> = match &locked.python {
+            Some(_) => vec![None],
+            None => PYTHONS
+                .iter()
+                .filter(|minor| is_wanted(minor))
+                .map(|minor| Some(Version::new([3, *minor])))
+                .collect(),
+        };
+        for python in pythons {
+            let mut point = empty(label.to_owned(), locked);
+            point.assumed_python = python;
+            point.system = system;
+            point.machine = machine.map(str::to_owned);
+            points.push(point);
+        }
+    }
+    points
+}
+
+/// The versions that an environment gets: several selections where markers leave several versions
+/// of one name, of which the n-th belong together.
+fn selections(point: &Environment, locked: &Locked) -> Vec<Selection> {
+    let Some(markers) = point.markers() else { return Vec::new() };
+    let of_point: Vec<(&String, Vec<&Pin>)> = judged(locked)
+        .map(|(name, pins)| (name, pins.iter().filter(|pin| pin.is_for(&markers)).collect()))
+        .collect();
+    let most = of_point.iter().map(|(_, pins)| pins.len()).max().unwrap_or(1).clamp(1, FORKS);
+    let nth = |at: usize| {
+        let chosen = of_point.iter().filter_map(|(name, pins)| {
+            let pin = pins.get(at).or_else(|| pins.last())?;
+            Some(((*name).clone(), pin.version.clone()))
+        });
+        chosen.collect()
+    };
+    (0..most).map(nth).collect()
+}
+
+fn fill(environment: &mut Environment, selection: Selection, locked: &Locked) {
+    environment.count = locked.versions.len();
+    for (name, version) in selection {
+        let package = Package::named(name.clone(), version);
+        environment.packages.insert(name, package);
+    }
+    let open: Vec<&String> = locked
+        .open
+        .iter()
+        .filter(|name| is_judged(name) && !environment.packages.contains_key(*name))
+        .collect();
+    if environment.packages.is_empty() {
+        environment.unread.extend(open.into_iter().map(|name| Unknown {
+            name: name.clone(),
+            version: String::new(),
+            why: "the file does not say which version is installed".to_owned(),
+        }));
+    } else if !open.is_empty() {
+        let names: Vec<String> = open.into_iter().cloned().collect();
+        environment.read_warnings.push(Warning {
+            rule: WarningRule::NotJudged,
+            message: format!("the file gives no version of {}", names.join(", ")),
+            packages: names,
+        });
+    }
+}
+
+/// The version in the name of a wheel or an archive of sources at the end of an address.
+pub(super) fn version_in_address(address: &str) -> Option<Version> {
+    let file = address.split(['#', '?']).next()?.rsplit('/').next()?;
+    let stem = file.strip_suffix(".whl").or_else(|| file.strip_suffix(".tar.gz"))?;
+    let version = stem.split('-').nth(1)?.replace("%2B", "+").replace("%2b", "+");
+    Version::from_str(&version).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::locked::markers;
+
+    fn of(locked: &Locked) -> Vec<Vec<String>> {
+        let told = |environment: &Environment| {
+            environment
+                .packages
+                .values()
+                .map(|one| format!("{} {}", one.name, one.version))
+                .collect()
+        };
+        environments(Path::new("x.lock"), locked).iter().map(told).collect()
+    }
+
+    #[test]
+    fn forks_have_the_versions_that_their_markers_give_together() {
+        let mut locked = Locked::default();
+        // In another order than the Pythons.
+        locked.add("numpy", "2.3.5", markers(["python_version >= '3.11'"]));
+        locked.add("numpy", "2.2.6", markers(["python_version < '3.11'"]));
+        locked.add("jax", "0.6.2", markers(["python_version < '3.11'"]));
+        locked.add("jax", "0.10.2", markers(["python_version >= '3.11'"]));
+        assert_eq!(of(&locked), [["jax 0.10.2", "numpy 2.3.5"], ["jax 0.6.2", "numpy 2.2.6"]]);
+    }
+
+    #[test]
+    fn forks_of_systems_are_told_apart() {
+        let mut locked = Locked::default();
+        locked.add("torch", "2.8.0+cpu", markers(["sys_platform == 'linux'"]));
+        locked.add("torch", "2.7.0", markers(["sys_platform == 'darwin'"]));
+        let all = environments(Path::new("x.lock"), &locked);
+        assert_eq!(all.iter().map(|one| one.system).collect::<Vec<_>>(), ["linux", "darwin"]);
+    }
+
+    #[test]
+    fn addresses_of_wheels_tell_versions() {
+        let version = |address| version_in_address(address).map(|version| version.to_string());
+        assert_eq!(
+            version("https://x/y/torch-2.8.0%2Bcpu-cp312-cp312-linux_x86_64.whl#sha256=aa")
+                .as_deref(),
+            Some("2.8.0+cpu")
+        );
+        assert_eq!(version("git+https://x/y.git@main"), None);
+    }
+}

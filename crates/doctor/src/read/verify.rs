@@ -1,0 +1,61 @@
+//! The contents of files against the records of their packages.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use sha2::{Digest as _, Sha256};
+
+use crate::{environment::Environment, package::Package};
+
+/// Bytes that are read at a time.
+const PIECE: usize = 256 << 10;
+
+impl Environment {
+    /// Compares the contents of the files of judged packages with the checksums in their records;
+    /// [`read`](Self::read) compares sizes alone. A file without a checksum, and one that a link
+    /// leads out of the folder of packages to, is not read.
+    pub fn verify_files(&mut self) {
+        for package in self.packages.values_mut() {
+            let changed = changed(package);
+            package.changed.extend(changed);
+        }
+    }
+}
+
+fn changed(package: &Package) -> Vec<String> {
+    let Some(site) = package.site.as_deref().and_then(|site| fs::canonicalize(site).ok()) else {
+        return Vec::new();
+    };
+    let mut changed = Vec::new();
+    for file in &package.files {
+        let Some(wanted) = &file.sha256 else { continue };
+        if package.changed.contains(&file.path) || package.missing.contains(&file.path) {
+            continue;
+        }
+        let path = fs::canonicalize(site.join(&file.path)).ok();
+        let Some(path) = path.filter(|path| path.starts_with(&site) && path.is_file()) else {
+            continue;
+        };
+        if sha256(&path).is_some_and(|found| found != wanted.trim_end_matches('=')) {
+            changed.push(file.path.clone());
+        }
+    }
+    changed
+}
+
+/// The checksum of a file, as records write it.
+fn sha256(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let mut sum = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => return Some(BASE64_URL_SAFE_NO_PAD.encode(sum.finalize())),
+            read => sum.update(piece.get(..read)?),
+        }
+    }
+}
