@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &DoctorArguments, terminal: &mut Terminal) -> Resul
     for environment in &environments {
         let mut diagnosis = diagnose(environment, &PluginFiles);
         for artifact in &artifacts {
-            diagnosis.problems.extend(judge_safetensors(environment, artifact));
+            diagnosis.problems.extend(judge_safetensors(environment, artifact, &PluginFiles));
         }
         status = status.worst(show(&diagnosis, json, arguments.strict, terminal)?);
         status = status.worst(judge_artifacts(environment, &artifacts, json, terminal)?);
@@ -137,13 +137,15 @@ impl Libraries for PluginFiles {
     fn misfits(&self, library: &Path, jaxlib: &pep440_rs::Version) -> Option<Vec<Misfit>> {
         let framework = Framework::named(&format!("jaxlib-{}", jaxlib.only_release()))?;
         let plugin = pjrt::inspect(library).ok()?.plugin_version()?;
-        let misfit = |found: &pjrt::Mismatch| Misfit {
-            rule: found.rule().as_str().to_owned(),
-            found: format!("0.{}", plugin.minor().number()),
-            expected: format!("what {} takes", framework.name()),
-            message: harmless(found.message()),
+        let misfit = |found: &pjrt::Mismatch| {
+            Some(Misfit {
+                rule: Rule::named(found.rule().as_str())?,
+                found: format!("0.{}", plugin.minor().number()),
+                expected: format!("what {} takes", framework.name()),
+                message: harmless(found.message()),
+            })
         };
-        Some(framework.fit(&plugin).reasons().iter().map(misfit).collect())
+        Some(framework.fit(&plugin).reasons().iter().filter_map(misfit).collect())
     }
 
     fn missing_symbols(
