@@ -17,6 +17,7 @@
 mod arguments;
 mod bridge;
 mod commands;
+mod environments;
 mod failure;
 mod invocation;
 pub mod objects;
@@ -30,6 +31,7 @@ mod status;
 #[cfg(target_os = "linux")]
 mod supervision;
 mod terminal;
+mod unfinished;
 
 use std::{
     ffi::OsString,
@@ -38,8 +40,10 @@ use std::{
 
 use clap::Parser;
 
-pub use crate::invocation::Invocation;
+pub use serdes_doctor::ReadError;
+
 use crate::{arguments::Cli, failure::Failure, terminal::Terminal};
+pub use crate::{environments::EnvironmentQuestion, invocation::Invocation};
 
 /// Runs the command as it was invoked, to its end, and answers its exit status.
 ///

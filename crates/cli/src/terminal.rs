@@ -20,6 +20,7 @@ use crate::{
     failure::Failure,
     startup,
     status::Status,
+    unfinished::Unfinished,
 };
 
 /// With what the lines begin that end the results of a supervised process; a line for people or
@@ -187,6 +188,28 @@ impl Terminal {
         }
         options.extend(std::iter::repeat_n("-v", self.verbosity.into()));
         options
+    }
+
+    /// Switches to JSON, as `--json` does.
+    pub(crate) fn speak_json(&mut self) {
+        self.json = true;
+    }
+
+    /// Redirects results into a file, without colours; the file appears when it is kept.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    #[cfg(unix)]
+    pub(crate) fn write_into(&mut self, path: &Path) -> Result<Unfinished, Failure> {
+        let (unfinished, file) = Unfinished::beside(path)?;
+        self.stdout = anstream::AutoStream::never(file);
+        Ok(unfinished)
+    }
+
+    /// Refuses to redirect results into a file, which this system does not support.
+    #[cfg(not(unix))]
+    pub(crate) fn write_into(&mut self, _: &Path) -> Result<Unfinished, Failure> {
+        Err(Failure::new("results go to standard output alone on this system; redirect it"))
     }
 
     /// Number of `-v` options.

@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::{
     AbiCommand, CheckArguments, ConvertArguments, DiffArguments, DoctorArguments, ExplainArguments,
-    InspectArguments, MergeArguments, NegotiateArguments, OpsArguments, PluginCommand,
-    RestoreArguments, SaveArguments, ServeArguments, VersionsArguments,
+    InspectArguments, MatrixArguments, MergeArguments, NegotiateArguments, OpsArguments,
+    PluginCommand, RestoreArguments, SaveArguments, ServeArguments, VersionsArguments,
 };
 
 /// Move machine-learning state between builds that were not made on the same day.
@@ -101,6 +101,14 @@ Exit status: 0 everything fits (warnings included); 1 something does not; 2 coul
         after_help = "Examples:\n  serdes inspect state.sds\n  serdes inspect exported/model --json"
     )]
     Inspect(InspectArguments),
+    /// Print the tables of releases by which the command judges, as a page.
+    ///
+    /// jaxlib with its PJRT version, the plug-ins that it takes and the StableHLO that it reads;
+    /// TensorFlow with its operations.
+    #[command(
+        after_help = "Examples:\n  serdes matrix\n  serdes matrix --format markdown > releases.md"
+    )]
+    Matrix(MatrixArguments),
     /// The operations that a release of TensorFlow has, one of them, or what differs between two
     /// releases.
     #[command(

@@ -25,7 +25,13 @@ pub(crate) struct DoctorArguments {
     /// Warnings are problems.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The form of the report.
+    /// Compare the contents of files with the checksums in the records of their packages.
+    #[arg(long)]
+    pub(crate) verify_files: bool,
+    /// Write the report into this file, whole or not at all.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The form of the report; json is that of `--json`.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<DoctorFormat>,
 }

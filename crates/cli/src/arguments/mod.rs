@@ -11,6 +11,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod inspect;
+mod matrix;
 mod merge;
 mod negotiate;
 mod ops;
@@ -30,6 +31,7 @@ pub(crate) use self::{
     doctor::{DoctorArguments, DoctorFormat},
     explain::ExplainArguments,
     inspect::InspectArguments,
+    matrix::{MatrixArguments, MatrixFormat},
     merge::MergeArguments,
     negotiate::{NegotiateArguments, RangeArguments},
     ops::OpsArguments,

@@ -43,8 +43,9 @@ serdes explain memcpy_dtoh"
 pub(crate) struct CheckPluginArguments {
     #[command(flatten)]
     pub(crate) plugin: PluginArguments,
-    /// Check that this framework and the PJRT plug-in fit: jaxlib-0.9.1, pjrt-0.96 (any framework
-    /// that was built with it) or all (every release of jaxlib that is known); repeatable.
+    /// Check that this framework and the PJRT plug-in fit: jaxlib-0.9.1 or jax==0.9.1, a range
+    /// (jaxlib-0.8.., jaxlib-0.8..0.9.1), pjrt-0.96 (any framework that was built with it) or all
+    /// (every release of jaxlib that is known); repeatable.
     #[arg(long = "for", value_name = "FRAMEWORK")]
     pub(crate) frameworks: Vec<String>,
 }

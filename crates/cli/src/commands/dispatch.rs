@@ -1,8 +1,8 @@
 //! Dispatch of commands to the files of this folder.
 
 use super::{
-    abi, check, completions, convert, diff, doctor, explain, inspect, merge, negotiate, ops,
-    plugin, restore, save, serve, versions,
+    abi, check, completions, convert, diff, doctor, explain, inspect, matrix, merge, negotiate,
+    ops, plugin, restore, save, serve, versions,
 };
 use crate::{arguments::Command, failure::Failure, status::Status, terminal::Terminal};
 
@@ -14,6 +14,7 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Doctor(arguments) => doctor::run(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
+        Command::Matrix(arguments) => matrix::run(arguments, terminal),
         Command::Ops(arguments) => ops::run(arguments, terminal),
         Command::Save(arguments) => save::run(arguments, terminal),
         Command::Restore(arguments) => restore::run(arguments, terminal),

@@ -6,54 +6,74 @@ use std::{
 };
 
 use clap::Parser as _;
-use serdes::{
-    pjrt::{self, Framework},
-    stream_executor::{TensorFlowRelease, elf},
-};
-use serdes_doctor::{
-    Diagnosis, Environment, Libraries, Misfit, Rule, Verdict, WarningRule, diagnose,
-    judge_safetensors,
-};
+use serdes_doctor::{Diagnosis, Environment, ReadError, Verdict};
 
 use crate::{
     arguments::{Cli, Command, DoctorArguments, DoctorFormat},
     commands::check,
+    environments::EnvironmentQuestion,
     failure::Failure,
     status::Status,
-    terminal::{NAME, Terminal, harmless, shown_path},
+    terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless, shown_path},
 };
 
 /// Judges environments, and the artifacts that they are to load.
 pub(crate) fn run(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let json = terminal.json() || arguments.format == Some(DoctorFormat::Json);
+    if arguments.format == Some(DoctorFormat::Json) {
+        terminal.speak_json();
+    }
+    let Some(output) = &arguments.output else { return judge(arguments, terminal) };
+    let written = terminal.write_into(output)?;
+    let status = judge(arguments, terminal)?;
+    written.keep()?;
+    Ok(status)
+}
+
+fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    let (read, artifacts) = inputs(arguments)?;
+    let question = EnvironmentQuestion {
+        artifacts,
+        strict: arguments.strict,
+        verify_files: arguments.verify_files,
+    };
+    let mut status = Status::Yes;
+    for read in read {
+        let environments = match read {
+            Ok(environments) => environments,
+            // The others are judged all the same.
+            Err(error) => {
+                status = status.worst(terminal.fail(&Failure::of(error)));
+                continue;
+            }
+        };
+        for diagnosis in question.judge(environments) {
+            status = status.worst(show(&diagnosis, terminal)?);
+            let artifacts = &question.artifacts;
+            status = status.worst(judge_artifacts(&diagnosis.environment, artifacts, terminal)?);
+        }
+    }
+    Ok(status)
+}
+
+type Read = Result<Vec<Environment>, ReadError>;
+
+/// The environments that are named, and the artifacts.
+fn inputs(arguments: &DoctorArguments) -> Result<(Vec<Read>, Vec<PathBuf>), Failure> {
     let mut artifacts = arguments.artifacts.clone();
-    let mut environments = Vec::new();
+    let mut read = Vec::new();
     for path in &arguments.paths {
         if Environment::is_at(path) {
-            environments.extend(Environment::read(path).map_err(Failure::of)?);
+            read.push(Environment::read(path));
         } else {
             artifacts.push(path.clone());
         }
     }
-    for path in arguments.env.iter().chain(&arguments.lock) {
-        environments.extend(Environment::read(path).map_err(Failure::of)?);
+    read.extend(arguments.env.iter().chain(&arguments.lock).map(Environment::read));
+    read.extend(arguments.python.iter().map(Environment::of_python));
+    if read.is_empty() {
+        read.push(Environment::read(own()?));
     }
-    for executable in &arguments.python {
-        environments.extend(Environment::of_python(executable).map_err(Failure::of)?);
-    }
-    if environments.is_empty() {
-        environments.extend(Environment::read(own()?).map_err(Failure::of)?);
-    }
-    let mut status = Status::Yes;
-    for environment in &environments {
-        let mut diagnosis = diagnose(environment, &PluginFiles);
-        for artifact in &artifacts {
-            diagnosis.problems.extend(judge_safetensors(environment, artifact, &PluginFiles));
-        }
-        status = status.worst(show(&diagnosis, json, arguments.strict, terminal)?);
-        status = status.worst(judge_artifacts(environment, &artifacts, json, terminal)?);
-    }
-    Ok(status)
+    Ok((read, artifacts))
 }
 
 /// The environment of the caller.
@@ -70,32 +90,41 @@ fn own() -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(
-    diagnosis: &Diagnosis,
-    json: bool,
-    strict: bool,
-    terminal: &mut Terminal,
-) -> Result<Status, Failure> {
-    if json {
+fn show(diagnosis: &Diagnosis, terminal: &mut Terminal) -> Result<Status, Failure> {
+    if terminal.json() {
         terminal.object(&diagnosis.to_json())?;
     } else {
         for line in diagnosis.to_string().lines() {
-            terminal.line(harmless(line))?;
+            terminal.line(coloured(&harmless(line)))?;
         }
     }
     Ok(match diagnosis.verdict() {
         Verdict::DoesNotFit => Status::No,
         Verdict::Unknown => Status::Failed,
-        Verdict::Fits if strict && !diagnosis.warnings.is_empty() => Status::No,
         Verdict::Fits => Status::Yes,
     })
+}
+
+/// A line with the colour of the word that it begins with, and its rule in the background.
+fn coloured(line: &str) -> String {
+    let words = [("  ok ", GOOD), ("  problem ", BAD), ("  warning ", WARN), ("  unknown ", WARN)];
+    let Some((rest, style, word)) = words
+        .into_iter()
+        .find_map(|(word, style)| line.strip_prefix(word).map(|rest| (rest, style, word.trim())))
+    else {
+        return line.to_owned();
+    };
+    let rest = match rest.rsplit_once("   [") {
+        Some((message, rule)) => format!("{message}   {FAINT}[{rule}{FAINT:#}"),
+        None => rest.to_owned(),
+    };
+    format!("  {style}{word}{style:#} {rest}")
 }
 
 /// The verdicts of `check` on artifacts, for the TensorFlow that was found.
 fn judge_artifacts(
     environment: &Environment,
     artifacts: &[PathBuf],
-    json: bool,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     let tensorflow = environment.provider("tensorflow");
@@ -112,7 +141,6 @@ fn judge_artifacts(
     };
     let mut words = vec!["serdes".into(), "check".into(), "--tensorflow".into()];
     words.push(tensorflow.version.only_release().to_string().into());
-    words.extend(json.then(|| "--json".into()));
     words.push("--".into());
     words.extend(artifacts.iter().map(|path| path.clone().into_os_string()));
     let cli = Cli::try_parse_from(words).map_err(Failure::new)?;
@@ -126,80 +154,18 @@ fn is_safetensors(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == "safetensors")
 }
 
-/// Reads the files of plug-ins; nothing is loaded.
-struct PluginFiles;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Libraries for PluginFiles {
-    fn pjrt_minor(&self, library: &Path) -> Option<u32> {
-        Some(pjrt::inspect(library).ok()?.version?.minor.number())
-    }
-
-    fn misfits(&self, library: &Path, jaxlib: &pep440_rs::Version) -> Option<Vec<Misfit>> {
-        let framework = Framework::named(&format!("jaxlib-{}", jaxlib.only_release()))?;
-        let plugin = pjrt::inspect(library).ok()?.plugin_version()?;
-        let misfit = |found: &pjrt::Mismatch| {
-            Some(Misfit {
-                rule: Rule::named(found.rule().as_str())?,
-                found: format!("0.{}", plugin.minor().number()),
-                expected: format!("what {} takes", framework.name()),
-                message: harmless(found.message()),
-            })
-        };
-        Some(framework.fit(&plugin).reasons().iter().filter_map(misfit).collect())
-    }
-
-    fn missing_symbols(
-        &self,
-        library: &Path,
-        tensorflow: &pep440_rs::Version,
-    ) -> Option<Vec<String>> {
-        let release = TensorFlowRelease::named(&tensorflow.only_release().to_string()).ok()?;
-        let fit = release.fit(&elf::inspect(library).ok()?);
-        Some(fit.not_exported)
-    }
-}
-
-/// A rule of environments.
-pub(super) struct EnvironmentRule {
-    id: &'static str,
-    verdict: &'static str,
-    meaning: &'static str,
-    remedy: &'static str,
-}
-
-/// The rule of environments with this id.
-pub(super) fn rule(id: &str) -> Option<EnvironmentRule> {
-    let problem = Rule::ALL.iter().find(|rule| rule.id() == id).map(|rule| EnvironmentRule {
-        id: rule.id(),
-        verdict: Verdict::DoesNotFit.name(),
-        meaning: rule.meaning(),
-        remedy: rule.remedy(),
-    });
-    let warning = || {
-        WarningRule::ALL.iter().find(|rule| rule.id() == id).map(|rule| EnvironmentRule {
-            id: rule.id(),
-            verdict: "warning",
-            meaning: rule.meaning(),
-            remedy: rule.remedy(),
-        })
-    };
-    problem.or_else(warning)
-}
-
-impl EnvironmentRule {
-    /// Prints what the rule means.
-    pub(super) fn explain(&self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let Self { id, verdict, meaning, remedy } = self;
-        if terminal.json() {
-            return terminal.object(&serde_json::json!({
-                "rule": id,
-                "verdict": verdict,
-                "meaning": meaning,
-                "remedy": remedy,
-            }));
-        }
-        terminal.line(format_args!("{NAME}{id}{NAME:#} ({verdict})\n"))?;
-        terminal.line(meaning)?;
-        terminal.line(format_args!("\n{NAME}Remedy{NAME:#}   {remedy}"))
+    #[test]
+    fn words_have_colours_and_messages_do_not() {
+        let line = coloured("  problem  jax 1 [x] breaks   [requirement]");
+        assert!(line.contains("problem") && line.contains("jax 1 [x] breaks"));
+        assert_eq!(
+            anstream::adapter::strip_str(&line).to_string(),
+            "  problem  jax 1 [x] breaks   [requirement]"
+        );
+        assert_eq!(coloured("           pip install x"), "           pip install x");
     }
 }

@@ -4,7 +4,7 @@ use serdes::check::{Rule, UnknownRule};
 
 use crate::{
     arguments::ExplainArguments,
-    commands::{doctor, nearest::nearest, plugin_suite, remedies},
+    commands::{environment_rules, nearest::nearest, plugin_suite, remedies},
     failure::Failure,
     status::Status,
     terminal::{NAME, Terminal},
@@ -21,7 +21,7 @@ pub(crate) fn run(
         plugin_suite::demand(behaviour, terminal)?;
         return Ok(Status::Yes);
     }
-    if let Some(found) = arguments.rule.as_deref().and_then(doctor::rule) {
+    if let Some(found) = arguments.rule.as_deref().and_then(environment_rules::named) {
         found.explain(terminal)?;
         return Ok(Status::Yes);
     }
@@ -54,8 +54,9 @@ pub(crate) fn run(
 
 /// An error for a name of nothing, with the behaviour that was probably meant where no rule was.
 fn unknown(error: UnknownRule) -> Failure {
-    let behaviours = plugin_suite::demands().map(|(behaviour, _)| behaviour);
-    match nearest(&error.found, behaviours).filter(|_| error.meant.is_none()) {
+    let of_environments: Vec<&str> = environment_rules::all().map(|rule| rule.id()).collect();
+    let named = plugin_suite::demands().map(|(behaviour, _)| behaviour).chain(of_environments);
+    match nearest(&error.found, named).filter(|_| error.meant.is_none()) {
         Some(behaviour) => Failure::new(format_args!(
             "there is no rule and no behaviour {:?}; did you mean {behaviour}? `serdes plugin verify --list` lists the behaviours, \
              `serdes explain` the rules",

@@ -12,10 +12,13 @@ mod device;
 mod diff;
 mod dispatch;
 mod doctor;
+mod environment_rules;
 mod explain;
 mod failures;
+mod framework_names;
 mod inspect;
 mod left_out;
+mod matrix;
 mod merge;
 mod moved;
 mod nearest;
@@ -25,6 +28,7 @@ mod ops;
 mod pjrt_check;
 mod places;
 mod plugin;
+mod plugin_files;
 mod plugin_folder;
 mod plugin_inspect;
 mod plugin_opening;
@@ -50,5 +54,6 @@ mod watch;
 mod xla_flags;
 
 pub(crate) use dispatch::run;
+pub(crate) use plugin_files::PluginFiles;
 #[cfg(target_os = "linux")]
 pub(crate) use supervised::supervise;

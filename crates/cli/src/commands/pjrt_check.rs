@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use pep440_rs::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use serdes::{
@@ -18,8 +19,9 @@ use serdes::{
     },
     stream_executor::with_time_limit,
 };
+use serdes_doctor::InstalledPlugin;
 
-use super::{plugin_opening, plugin_process};
+use super::{framework_names, plugin_opening, plugin_process};
 use crate::{
     arguments::{CheckPluginArguments, PluginArguments},
     failure::Failure,
@@ -102,7 +104,7 @@ pub(crate) fn run(
         ask(path, options, limit, |told| terminal.object(&json_of(&told)?))?;
         return Ok(Status::Yes);
     }
-    let frameworks = frameworks(&arguments.frameworks)?;
+    let frameworks = framework_names::frameworks(&arguments.frameworks)?;
     let inspection = pjrt::inspect(path).map_err(Failure::of)?;
     let version = inspection.plugin_version();
     let fits_none = |version: &PluginVersion| frameworks.iter().all(|one| !one.fit(version).fits());
@@ -124,6 +126,9 @@ pub(crate) fn run(
         let version = version_of(&answer).or(version);
         let mut fits: Vec<_> =
             frameworks.iter().map(|framework| fit(framework, version.as_ref())).collect();
+        if let Some(installed) = InstalledPlugin::of_library(path) {
+            fits.iter_mut().for_each(|fit| compare(&installed, fit));
+        }
         answer.fits = Some(match (fits.len(), fits.pop()) {
             (1, Some(one)) => Fits::One(Box::new(one)),
             (_, last) => Fits::Several(fits.into_iter().chain(last).collect()),
@@ -134,23 +139,6 @@ pub(crate) fn run(
     }
     show(&answer, terminal)?;
     Ok(status(&answer))
-}
-
-/// The frameworks of these names; `all` are those of the table.
-fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
-    let names = names.iter().flat_map(|name| match name.as_str() {
-        "all" => Framework::names().collect(),
-        _ => vec![name.clone()],
-    });
-    let named = |name: String| {
-        Framework::named(&name).ok_or_else(|| {
-            let known = Framework::names().collect::<Vec<_>>().join(", ");
-            Failure::new(format_args!(
-                "`{name}` is no framework that is known; use all, pjrt-0.N for one that was built with that version, or one of {known}"
-            ))
-        })
-    };
-    names.map(named).collect()
 }
 
 /// The worst of what is said.
@@ -181,6 +169,20 @@ fn fit(framework: &Framework, version: Option<&PluginVersion>) -> FrameworkFit {
         reasons,
         warnings,
     }
+}
+
+/// Compares the version of an installed plug-in with that of jaxlib, as jaxlib does on import.
+fn compare(installed: &InstalledPlugin, fit: &mut FrameworkFit) {
+    let number: Option<Version> =
+        fit.framework.strip_prefix("jaxlib-").and_then(|number| number.parse().ok());
+    let Some(number) = number.filter(|number| installed.is_dropped_by(number)) else { return };
+    let InstalledPlugin { name, version } = installed;
+    fit.fits = Some(false);
+    fit.rules.push(serdes_doctor::Rule::PluginJaxlibDiffer.id().to_owned());
+    fit.reasons.push(format!(
+        "jaxlib {number} leaves the kernels of a plug-in of another number out, and jax-{name}-plugin is {version}; \
+         install both in one version"
+    ));
 }
 
 /// Answer from the file alone.

@@ -72,6 +72,31 @@ fn doctor_says_of_a_damaged_lock_that_it_could_not_tell() {
 }
 
 #[test]
+fn doctor_writes_a_report_into_a_file_and_nothing_else() {
+    let folder = environment(&[("jax", "0.10.0"), ("jaxlib", "0.10.2")]);
+    let report = folder.path().join("report.json");
+    let (environment, file) = (folder.path().to_str().unwrap(), report.to_str().unwrap());
+    let output = serdes(&["doctor", "--env", environment, "--format", "json", "-o", file]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let written: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    assert_eq!(written["verdict"], "does_not_fit");
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("partial")));
+}
+
+#[test]
+fn doctor_judges_the_others_where_one_cannot_be_read() {
+    let folder = environment(&[("jax", "0.10.0"), ("jaxlib", "0.10.2")]);
+    let missing = folder.path().join("none");
+    let environment = folder.path().to_str().unwrap();
+    let output = serdes(&["doctor", "--env", missing.to_str().unwrap(), "--env", environment]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("jaxlib_too_new"));
+}
+
+#[test]
 fn explain_knows_the_rules_of_environments() {
     let output = serdes(&["explain", "plugin_jaxlib_differ", "--json"]);
     assert_eq!(output.status.code(), Some(0));

@@ -1,0 +1,66 @@
+//! The rules of `serdes doctor`, as `serdes explain` says them.
+
+use serdes_doctor::{Rule, Verdict, WarningRule};
+
+use crate::{
+    failure::Failure,
+    terminal::{NAME, Terminal},
+};
+
+/// A rule of environments.
+pub(super) struct EnvironmentRule {
+    id: &'static str,
+    verdict: &'static str,
+    meaning: &'static str,
+    example: &'static str,
+    remedy: &'static str,
+}
+
+/// The rule of environments with this id; where a warning has the id of a problem, the problem.
+pub(super) fn named(id: &str) -> Option<EnvironmentRule> {
+    all().find(|rule| rule.id == id)
+}
+
+/// Every rule of environments: problems, then warnings.
+pub(super) fn all() -> impl Iterator<Item = EnvironmentRule> {
+    let problems = Rule::ALL.iter().map(|rule| EnvironmentRule {
+        id: rule.id(),
+        verdict: Verdict::DoesNotFit.name(),
+        meaning: rule.meaning(),
+        example: rule.example(),
+        remedy: rule.remedy(),
+    });
+    let warnings = WarningRule::ALL.iter().map(|rule| EnvironmentRule {
+        id: rule.id(),
+        verdict: "warning",
+        meaning: rule.meaning(),
+        example: rule.example(),
+        remedy: rule.remedy(),
+    });
+    problems.chain(warnings)
+}
+
+impl EnvironmentRule {
+    /// The id.
+    pub(super) fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// Prints the meaning of the rule.
+    pub(super) fn explain(&self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let Self { id, verdict, meaning, example, remedy } = self;
+        if terminal.json() {
+            return terminal.object(&serde_json::json!({
+                "rule": id,
+                "verdict": verdict,
+                "meaning": meaning,
+                "example": example,
+                "remedy": remedy,
+            }));
+        }
+        terminal.line(format_args!("{NAME}{id}{NAME:#} ({verdict})\n"))?;
+        terminal.line(meaning)?;
+        terminal.line(format_args!("\n{NAME}Example{NAME:#}  {example}"))?;
+        terminal.line(format_args!("{NAME}Remedy{NAME:#}   {remedy}"))
+    }
+}

@@ -1,0 +1,104 @@
+//! The frameworks that `plugin check --for` is asked about, by their names.
+
+use std::str::FromStr as _;
+
+use pep440_rs::Version;
+use serdes::pjrt::Framework;
+
+use super::nearest::nearest;
+use crate::failure::Failure;
+
+/// The frameworks of these names; `all` are those of the table, `jaxlib-0.8..` those from a release
+/// on, and `jax==0.9.1` is the jaxlib of that number.
+pub(super) fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
+    let mut found = Vec::new();
+    for name in names {
+        found.extend(named(name)?);
+    }
+    Ok(found)
+}
+
+fn named(name: &str) -> Result<Vec<Framework>, Failure> {
+    if name == "all" {
+        return Ok(Framework::names().filter_map(|name| Framework::named(&name)).collect());
+    }
+    let number = ["jaxlib==", "jax==", "jaxlib-", "jax-"]
+        .into_iter()
+        .find_map(|prefix| name.strip_prefix(prefix));
+    let Some(number) = number else {
+        return Framework::named(name).map(|one| vec![one]).ok_or_else(|| unknown(name));
+    };
+    if let Some((from, to)) = number.split_once("..") {
+        return range(from, to).ok_or_else(|| unknown(name));
+    }
+    let release = Framework::named(&format!("jaxlib-{number}"));
+    release.map(|one| vec![one]).ok_or_else(|| unknown(name))
+}
+
+/// The releases from one to another, both included; an end that is left out is open, and `0.9` as
+/// the last one includes 0.9.2. `None` where a number is none, or no release is between them.
+fn range(from: &str, to: &str) -> Option<Vec<Framework>> {
+    let bound = |text: &str| match text {
+        "" => Ok(None),
+        text => Version::from_str(text).map(Some),
+    };
+    let (from, to) = (bound(from).ok()?, bound(to).ok()?);
+    let is_between = |name: &String| {
+        let number = name.strip_prefix("jaxlib-").and_then(|number| Version::from_str(number).ok());
+        number.is_some_and(|number| {
+            from.as_ref().is_none_or(|from| number >= *from)
+                && to
+                    .as_ref()
+                    .is_none_or(|to| number <= *to || number.release().starts_with(to.release()))
+        })
+    };
+    let found: Vec<Framework> =
+        Framework::names().filter(is_between).filter_map(|name| Framework::named(&name)).collect();
+    (!found.is_empty()).then_some(found)
+}
+
+fn unknown(name: &str) -> Failure {
+    let known: Vec<String> = Framework::names().collect();
+    // Of several that are as near, the newest.
+    let meant = nearest(name, known.iter().rev().map(String::as_str));
+    let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+    let (first, last) = (known.first().cloned(), known.last().cloned());
+    Failure::new(format_args!(
+        "`{name}` is no framework that is known{meant}; use a release from {} to {}, a range such as jaxlib-0.8.., jax==0.9.1, \
+         all, or pjrt-0.N for a framework that was built with that version",
+        first.unwrap_or_default(),
+        last.unwrap_or_default()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str) -> Result<Vec<String>, String> {
+        let found = frameworks(&[name.to_owned()]).map_err(|error| error.to_string())?;
+        Ok(found.iter().map(|one| one.name().to_owned()).collect())
+    }
+
+    #[test]
+    fn ranges_of_releases_include_both_ends() {
+        assert_eq!(of("jaxlib-0.9.1..0.9.2").unwrap(), ["jaxlib-0.9.1", "jaxlib-0.9.2"]);
+        assert_eq!(of("jaxlib-0.9.1..0.9").unwrap(), ["jaxlib-0.9.1", "jaxlib-0.9.2"]);
+        assert_eq!(of("jaxlib-0.12..").unwrap(), ["jaxlib-0.12.0", "jaxlib-0.12.0.1"]);
+        assert!(of("jaxlib-99..").is_err());
+    }
+
+    #[test]
+    fn requirements_name_releases() {
+        assert_eq!(of("jax==0.9.1").unwrap(), ["jaxlib-0.9.1"]);
+        assert_eq!(of("jaxlib==0.9.1").unwrap(), ["jaxlib-0.9.1"]);
+        assert_eq!(of("pjrt-0.96").unwrap(), ["pjrt-0.96"]);
+    }
+
+    #[test]
+    fn unknown_names_get_the_nearest_one() {
+        let error = of("jaxlib-0.9.3").unwrap_err();
+        assert!(error.contains("did you mean jaxlib-0.9.2?"), "{error}");
+        assert!(error.len() < 400, "{error}");
+    }
+}

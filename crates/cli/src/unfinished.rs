@@ -1,0 +1,48 @@
+//! Files of results that appear whole or not at all.
+
+use std::{fs, io, path::PathBuf};
+#[cfg(unix)]
+use std::{fs::File, path::Path};
+
+use crate::{failure::Failure, terminal::shown_path};
+
+/// A file of results beside its place, until it is kept; otherwise it is removed.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    partial: PathBuf,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Creates the file beside its place.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    #[cfg(unix)]
+    pub(crate) fn beside(path: &Path) -> Result<(Self, File), Failure> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}.partial", std::process::id()));
+        let unfinished = Self { partial: name.into(), path: path.to_owned() };
+        let file = File::create(&unfinished.partial).map_err(|error| unfinished.failed(&error))?;
+        Ok((unfinished, file))
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::new(format_args!("cannot write {}: {error}", shown_path(&self.path)))
+    }
+
+    /// Puts the file into its place.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        fs::rename(&self.partial, &self.path).map_err(|error| self.failed(&error))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Where it was kept, it has gone from here.
+        let _ = fs::remove_file(&self.partial);
+    }
+}
