@@ -1,11 +1,13 @@
-//! The tasks of whoever works on serdes, by name: `cargo xtask`.
+//! The development tasks of serdes, by name: `cargo xtask`.
 //!
 //! A task runs what a page of the documentation would otherwise have to spell out. It must never do
 //! what `.ci/run` does not check.
 
+mod lint_words;
+
 use std::{
     env,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -15,7 +17,7 @@ struct Task {
     name: &'static str,
     does: &'static str,
     command: &'static [&'static str],
-    /// A variable that has the test write instead of compare.
+    /// The environment variable that makes the test write instead of compare.
     switch: Option<&'static str>,
 }
 
@@ -93,13 +95,35 @@ const TASKS: [Task; 10] = [
     },
 ];
 
+/// The task that is done in this process.
+const LINT_WORDS: (&str, &str) =
+    ("lint-words", "find doc comments without a subject, and words that are not the field's");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn lint_words(arguments: &[String]) -> ExitCode {
+    match lint_words::run(&root(), arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{}: {error}", LINT_WORDS.0);
+            ExitCode::from(2)
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
+    if name == LINT_WORDS.0 {
+        return lint_words(&arguments.collect::<Vec<_>>());
+    }
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("usage: cargo xtask TASK [ARGUMENT ...]\n");
-        for task in &TASKS {
-            eprintln!("  {:8} {}", task.name, task.does);
+        for (name, does) in TASKS.iter().map(|task| (task.name, task.does)).chain([LINT_WORDS]) {
+            eprintln!("  {name:10} {does}");
         }
         return ExitCode::from(2);
     };
@@ -107,7 +131,7 @@ fn main() -> ExitCode {
     let mut words = task.command.iter().map(|word| if *word == "PYTHON" { &python } else { *word });
     let mut command = Command::new(words.next().unwrap_or("cargo"));
     command.args(words).args(arguments).envs(task.switch.map(|switch| (switch, "1")));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command.current_dir(root());
     match command.status() {
         Ok(status) => status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)),
         Err(error) => {

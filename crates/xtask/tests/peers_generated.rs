@@ -1,5 +1,6 @@
-//! What `benches/peers/generated` has is what the generators of the peers make of
-//! `benches/peers/messages.proto`, so that the codec is compared with what their users get.
+//! Comparison of `benches/peers/generated` with the output of the peers' generators for
+//! `benches/peers/messages.proto`, so that benchmarks compare the codec with the code that their
+//! users get.
 //!
 //! `cargo xtask peers` has the test write the files instead of comparing them.
 
@@ -22,7 +23,7 @@ fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/peers")
 }
 
-/// What buffa-codegen makes: no views, which nobody measures.
+/// Output of buffa-codegen, without views, which are not measured.
 fn buffa(peers: &Path) -> Files {
     let set = protox::compile([MESSAGES], [peers]).unwrap();
     let request = prost_types::compiler::CodeGeneratorRequest {
@@ -38,7 +39,7 @@ fn buffa(peers: &Path) -> Files {
     made.into_iter().map(|file| (file.name, file.content)).collect()
 }
 
-/// What pb-rs makes, without the attributes of a whole file, since the file is included.
+/// Output of pb-rs, without the attributes of a whole file, since the file is included.
 fn quick_protobuf(peers: &Path) -> Files {
     let folder = tempfile::tempdir().unwrap();
     let (made, messages) = (folder.path().join("quick.rs"), peers.join(MESSAGES));

@@ -1,0 +1,204 @@
+//! The rules of wording, and the findings of a file.
+
+use super::comments::{Comment, Kind, Source};
+
+/// Words with which the first sentence of a doc comment has no subject.
+const OPENERS: [&str; 7] = ["What", "Whether", "How", "Where", "Which", "Of", "Those"];
+
+/// Words that stand for a part of the system or for a number that has a name.
+const VAGUE: [(&str, &str); 3] = [
+    ("nobody", "name the caller, thread or client that does not"),
+    ("whoever", "name the caller, thread or client"),
+    ("so many", "say `number of ...`, or name the parameter"),
+];
+
+/// A violation of a rule at a line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Counted from 1.
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+/// Private words of this project, with the field's term for each.
+///
+/// A word with an upper-case letter or an underscore is an identifier, and is compared with the
+/// identifiers of code as it is. Any other is a word or a phrase of comments and pages, in any case.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terms(pub(crate) Vec<(String, String)>);
+
+impl Terms {
+    fn is_identifier(word: &str) -> bool {
+        word.contains(|c: char| c.is_uppercase() || c == '_')
+    }
+
+    fn identifiers(&self) -> impl Iterator<Item = &(String, String)> {
+        self.0.iter().filter(|(word, _)| Self::is_identifier(word))
+    }
+
+    fn phrases(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.0.iter().filter(|(word, _)| !Self::is_identifier(word));
+        VAGUE.into_iter().chain(own.map(|(word, term)| (&**word, &**term)))
+    }
+
+    /// The findings of a Rust file, in the order of its lines.
+    pub(crate) fn in_rust(&self, text: &str) -> Vec<Finding> {
+        let source = Source::read(text);
+        let mut findings = Vec::new();
+        for comment in &source.comments {
+            findings.extend(opener(comment));
+            self.in_prose(&comment.lines, &mut findings);
+        }
+        for (line, name) in &source.identifiers {
+            if let Some((word, term)) = self.identifiers().find(|(word, _)| word == name) {
+                findings.push(Finding { line: *line, message: private(word, term) });
+            }
+        }
+        findings.sort_by_key(|finding| finding.line);
+        findings
+    }
+
+    /// The findings of a Markdown page, in the order of its lines. Fenced code is left out.
+    pub(crate) fn in_markdown(&self, text: &str) -> Vec<Finding> {
+        let mut is_code = false;
+        let lines: Vec<_> = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| {
+                let is_fence = line.trim_start().starts_with("```");
+                is_code ^= is_fence;
+                !is_code && !is_fence
+            })
+            .map(|(index, line)| (index + 1, line.to_owned()))
+            .collect();
+        let mut findings = Vec::new();
+        self.in_prose(&lines, &mut findings);
+        findings.sort_by_key(|finding| finding.line);
+        findings
+    }
+
+    /// Adds the phrases in `lines`, also those that go over the end of a line. Code between
+    /// backquotes counts as one opaque word.
+    fn in_prose(&self, lines: &[(usize, String)], findings: &mut Vec<Finding>) {
+        let words = words(lines);
+        for (phrase, term) in self.phrases() {
+            let parts: Vec<_> = phrase.split(' ').collect();
+            for window in words.windows(parts.len()) {
+                if window.iter().map(|(_, word)| word).eq(&parts) {
+                    let line = window.first().map_or(1, |(line, _)| *line);
+                    findings.push(Finding { line, message: private(phrase, term) });
+                }
+            }
+        }
+    }
+}
+
+fn private(word: &str, term: &str) -> String {
+    format!("`{word}`: {term}")
+}
+
+/// A finding if the comment is documentation without a subject.
+fn opener(comment: &Comment) -> Option<Finding> {
+    if comment.kind == Kind::Plain {
+        return None;
+    }
+    let (line, text) = comment.lines.iter().find(|(_, text)| !text.is_empty())?;
+    let word = text.split(|c: char| !c.is_alphanumeric()).next()?;
+    OPENERS.contains(&word).then(|| Finding {
+        line: *line,
+        message: format!("the first sentence begins with `{word}`: say what the item is or does"),
+    })
+}
+
+/// The words of `lines` in lower case, each with its line. What stands between backquotes, and
+/// what is part of a path or an address, is replaced by a word that no phrase has.
+fn words(lines: &[(usize, String)]) -> Vec<(usize, String)> {
+    let mut words = Vec::new();
+    for (line, text) in lines {
+        for (index, prose) in text.split('`').enumerate() {
+            if index % 2 == 1 {
+                words.push((*line, "`".to_owned()));
+                continue;
+            }
+            for token in prose.split_whitespace() {
+                if token.contains(['/', '_']) {
+                    words.push((*line, "/".to_owned()));
+                    continue;
+                }
+                let parts = token.split(|c: char| !c.is_alphanumeric() && c != '\'');
+                let parts = parts.filter(|part| !part.is_empty());
+                words.extend(parts.map(|part| (*line, part.to_lowercase())));
+            }
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms() -> Terms {
+        let rows = [("strangers", "untrusted clients"), ("who asks", "profile"), ("Told", "found")];
+        Terms(rows.map(|(word, term)| (word.to_owned(), term.to_owned())).into())
+    }
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_doc_comment_without_a_subject_is_a_finding() {
+        for word in OPENERS {
+            for mark in ["///", "//!"] {
+                let findings = terms().in_rust(&format!("\n{mark} {word} it is.\n"));
+                assert_eq!(lines(&findings), [2], "{mark} {word}");
+                assert!(findings[0].message.contains(word), "{findings:?}");
+            }
+        }
+        assert_eq!(lines(&terms().in_rust("///\n/// What's there.\n")), [2]);
+        assert_eq!(lines(&terms().in_rust("/** How. */\n")), [1]);
+    }
+
+    #[test]
+    fn an_opener_counts_only_as_first_word_of_documentation() {
+        for text in [
+            "// What follows is code.\n",
+            "/// True if it is.\n/// What else.\n",
+            "/// Whatever, Often, Howl.\n",
+            "/// `Of` is a name.\n",
+            "let text = \"/// What\";\n",
+        ] {
+            assert_eq!(terms().in_rust(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn vague_and_private_words_are_found_in_all_comments() {
+        let text = "/// Nobody.\n//! Whoever.\n// so\n// many\n/* Strangers */\n// who  asks\n";
+        assert_eq!(lines(&terms().in_rust(text)), [1, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn words_of_code_and_paths_are_no_prose() {
+        for text in [
+            "// `strangers`\n",
+            "// See .ci/strangers.\n",
+            "let strangers = 1;\n",
+            "// So, `x` many\n",
+        ] {
+            assert_eq!(terms().in_rust(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_private_identifier_is_found_in_code_alone() {
+        assert_eq!(lines(&terms().in_rust("// Told\nstruct Told;\nlet told = ToldMore;\n")), [2]);
+    }
+
+    #[test]
+    fn pages_are_read_without_their_code() {
+        let text = "What is it?\nNobody.\n```text\nnobody\n```\nso\nmany\n";
+        assert_eq!(lines(&terms().in_markdown(text)), [2, 6]);
+    }
+}
