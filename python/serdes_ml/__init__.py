@@ -35,12 +35,15 @@ from ._verdicts import (
 
 if TYPE_CHECKING:
     from ._convert import Conversion, convert
+    from ._doctor import Diagnosis, DoesNotFit, doctor
     from ._files import Slice, load, load_file, safe_open, save, save_file
 
 __all__ = [
     "Consumer",
     "Conversion",
     "Corrupt",
+    "Diagnosis",
+    "DoesNotFit",
     "NotFound",
     "Reason",
     "SerdesError",
@@ -56,6 +59,7 @@ __all__ = [
     "check_all",
     "convert",
     "diff",
+    "doctor",
     "explain",
     "inspect",
     "load",
@@ -68,6 +72,7 @@ __all__ = [
 
 _OF_FILES = ("Slice", "load", "load_file", "safe_open", "save", "save_file")
 _OF_CONVERT = ("Conversion", "convert")
+_OF_DOCTOR = ("Diagnosis", "DoesNotFit", "doctor")
 
 
 def __getattr__(name: str) -> Any:
@@ -81,6 +86,12 @@ def __getattr__(name: str) -> Any:
         from . import _convert
 
         found = getattr(_convert, name)
+        globals()[name] = found
+        return found
+    if name in _OF_DOCTOR:
+        from . import _doctor
+
+        found = getattr(_doctor, name)
         globals()[name] = found
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,6 +19,7 @@
 mod command;
 mod convert;
 mod deferred;
+mod environments;
 mod failures;
 mod memory;
 mod places;
@@ -35,6 +36,8 @@ mod _native {
     use super::command::command;
     #[pymodule_export]
     use super::convert::convert;
+    #[pymodule_export]
+    use super::environments::doctor;
     #[pymodule_export]
     use super::places::{names, shown, system_path};
     #[pymodule_export]
