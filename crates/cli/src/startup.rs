@@ -21,6 +21,9 @@ ctor::declarative::ctor! {
     }
 }
 
+/// Name of standard input in messages; also the name of a tensor that has none.
+pub(crate) const INPUT: &str = "stdin";
+
 /// True if there is no standard input to read.
 pub(crate) fn standard_input_was_closed() -> bool {
     STANDARD_INPUT_WAS_CLOSED.load(Ordering::Relaxed)

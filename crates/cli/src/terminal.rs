@@ -3,6 +3,8 @@
 //! Results go to standard output, one JSON object a line with `--json`; everything else goes to
 //! standard error. This module must never know what a result means.
 
+#[cfg(unix)]
+use std::fs::File;
 use std::{
     fmt,
     io::{self, IsTerminal, Write},
@@ -20,7 +22,6 @@ use crate::{
     failure::Failure,
     startup,
     status::Status,
-    unfinished::Unfinished,
 };
 
 /// With what the lines begin that end the results of a supervised process; a line for people or
@@ -195,21 +196,10 @@ impl Terminal {
         self.json = true;
     }
 
-    /// Redirects results into a file, without colours; the file appears when it is kept.
-    ///
-    /// # Errors
-    /// If it cannot be created.
+    /// Redirects results into a file, without colours.
     #[cfg(unix)]
-    pub(crate) fn write_into(&mut self, path: &Path) -> Result<Unfinished, Failure> {
-        let (unfinished, file) = Unfinished::beside(path)?;
+    pub(crate) fn write_into(&mut self, file: File) {
         self.stdout = anstream::AutoStream::never(file);
-        Ok(unfinished)
-    }
-
-    /// Refuses to redirect results into a file, which this system does not support.
-    #[cfg(not(unix))]
-    pub(crate) fn write_into(&mut self, _: &Path) -> Result<Unfinished, Failure> {
-        Err(Failure::new("results go to standard output alone on this system; redirect it"))
     }
 
     /// Number of `-v` options.

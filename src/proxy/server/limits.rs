@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serdes_host_memory::available_memory;
 
-use self::entries::{ENTRIES, FOREVER, Value, parse_bytes, parse_seconds, show_bytes};
-use crate::proxy::ProxyError;
+/// Longer than any server runs, and short enough to be added to a moment.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Limits on the resources that clients may make a server hold, and on times.
 ///
@@ -184,100 +184,6 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Sets the limit of that name: a number; bytes also with K, M, G or T (powers of 1024) behind
-    /// it; seconds also with a fraction; or `unlimited`. A peer's share of host buffers or pinned
-    /// memory is at most half of the whole that is set; one that is set afterwards is what it is
-    /// set to.
-    ///
-    /// # Errors
-    /// [`ProxyError::Configuration`] for an unknown name, or a value that is none.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ProxyError> {
-        let entry = ENTRIES.iter().find(|(known, ..)| *known == name);
-        let Some((_, _, of)) = entry else {
-            let names: Vec<_> = ENTRIES.iter().map(|(name, ..)| *name).collect();
-            let reason = format!("there is no such limit; expected one of {}", names.join(", "));
-            return Err(ProxyError::configuration("the limit", name, reason));
-        };
-        let wrong = |expected: &str| {
-            ProxyError::configuration(
-                "the limit",
-                format!("{name}={value}"),
-                format!("expected {expected}"),
-            )
-        };
-        let unlimited = value == "unlimited";
-        match of(self) {
-            Value::Count(count) if unlimited => *count = usize::MAX,
-            Value::Bytes(bytes) if unlimited => *bytes = u64::MAX,
-            Value::Time(time) | Value::Wait(time) if unlimited => *time = FOREVER,
-            Value::Count(count) => {
-                let number = value.parse().ok().filter(|number| *number > 0);
-                *count = number.ok_or_else(|| wrong("a number above 0, or `unlimited`"))?;
-            }
-            Value::Bytes(bytes) => {
-                *bytes = parse_bytes(value).ok_or_else(|| {
-                    wrong("a number of bytes such as 512M or 16G, or `unlimited`")
-                })?;
-            }
-            Value::Time(time) => {
-                let parsed = parse_seconds(value).filter(|seconds| !seconds.is_zero());
-                *time =
-                    parsed.ok_or_else(|| wrong("a number of seconds above 0, or `unlimited`"))?;
-            }
-            Value::Wait(time) => {
-                *time = parse_seconds(value)
-                    .ok_or_else(|| wrong("a number of seconds from 0 on, or `unlimited`"))?;
-            }
-        }
-        // A peer's share is of the whole that there is now.
-        match name {
-            "host-bytes" => {
-                self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes / 2);
-            }
-            "pinned-bytes" => {
-                self.peer_pinned_bytes = self.peer_pinned_bytes.min(self.total_pinned_bytes / 2);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// All limits: their names, their values as [`set`](Self::set) takes them, and what they limit.
-    #[must_use]
-    pub fn entries(&self) -> Vec<(&'static str, String, &'static str)> {
-        let mut limits = self.clone();
-        let entries = ENTRIES.iter().map(|(name, what, of)| {
-            let value = match of(&mut limits) {
-                Value::Count(&mut usize::MAX) | Value::Bytes(&mut u64::MAX) => {
-                    "unlimited".to_owned()
-                }
-                Value::Count(count) => count.to_string(),
-                Value::Bytes(bytes) => show_bytes(*bytes),
-                Value::Time(time) | Value::Wait(time) if *time >= FOREVER => "unlimited".to_owned(),
-                Value::Time(time) | Value::Wait(time) => time.as_secs_f64().to_string(),
-            };
-            (*name, value, *what)
-        });
-        entries.collect()
-    }
-
-    /// The name and the number of each limit: things, bytes, or seconds; `None` where there is
-    /// none.
-    pub(crate) fn numbers(&self) -> Vec<(&'static str, Option<f64>)> {
-        let mut limits = self.clone();
-        let numbers = ENTRIES.iter().map(|(name, _, of)| {
-            let number = match of(&mut limits) {
-                Value::Count(&mut usize::MAX) | Value::Bytes(&mut u64::MAX) => None,
-                Value::Count(count) => Some(*count as f64),
-                Value::Bytes(bytes) => Some(*bytes as f64),
-                Value::Time(time) | Value::Wait(time) if *time >= FOREVER => None,
-                Value::Time(time) | Value::Wait(time) => Some(time.as_secs_f64()),
-            };
-            (*name, number)
-        });
-        numbers.collect()
-    }
-
     /// The execution timeout, if it is finite.
     pub(crate) fn execution_limit(&self) -> Option<Duration> {
         Some(self.execution_timeout).filter(|limit| *limit < FOREVER)

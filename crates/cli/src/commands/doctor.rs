@@ -8,6 +8,8 @@ use std::{
 use clap::Parser as _;
 use serdes_doctor::{Diagnosis, Environment, ReadError, Verdict};
 
+#[cfg(unix)]
+use crate::unfinished::Unfinished;
 use crate::{
     arguments::{Cli, Command, DoctorArguments, DoctorFormat},
     commands::check,
@@ -23,10 +25,26 @@ pub(crate) fn run(arguments: &DoctorArguments, terminal: &mut Terminal) -> Resul
         terminal.speak_json();
     }
     let Some(output) = &arguments.output else { return judge(arguments, terminal) };
-    let written = terminal.write_into(output)?;
+    into_file(output, arguments, terminal)
+}
+
+/// Writes the report into a file, which appears when the report is whole.
+#[cfg(unix)]
+fn into_file(
+    output: &Path,
+    arguments: &DoctorArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let (unfinished, file) = Unfinished::beside(output)?;
+    terminal.write_into(file);
     let status = judge(arguments, terminal)?;
-    written.keep()?;
+    unfinished.keep()?;
     Ok(status)
+}
+
+#[cfg(not(unix))]
+fn into_file(_: &Path, _: &DoctorArguments, _: &mut Terminal) -> Result<Status, Failure> {
+    Err(Failure::new("results go to standard output alone on this system; redirect it"))
 }
 
 fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status, Failure> {

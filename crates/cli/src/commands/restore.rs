@@ -22,6 +22,7 @@ use crate::{
         places, save, streams, unread, watch,
     },
     failure::Failure,
+    startup::INPUT,
     status::Status,
     terminal::{BAD, GOOD, NAME, Terminal, WARN, count, shown_path},
 };
@@ -123,7 +124,7 @@ fn open(
     files: &Arc<LocalParts>,
 ) -> Result<Found, Failure> {
     let state = match input {
-        Some(input) => Reader::from_source(input, streams::INPUT),
+        Some(input) => Reader::from_source(input, INPUT),
         None if arguments.direct => Reader::open_in(files.clone()),
         None => storage.open_state(file),
     };
@@ -148,7 +149,7 @@ fn salvage(
     terminal: &mut Terminal,
 ) -> Result<Found, Failure> {
     let salvaged = match input {
-        Some(input) => Reader::salvage_source(input, streams::INPUT, watch),
+        Some(input) => Reader::salvage_source(input, INPUT, watch),
         None => storage.salvage_state(file, watch),
     }
     .map_err(failures::device_state)?;

@@ -19,11 +19,8 @@ use serdes::{
 use crate::{
     commands::{failures, unread},
     failure::Failure,
-    startup,
+    startup::{self, INPUT},
 };
-
-/// Name of standard input in messages; also the name of a tensor that has none.
-pub(crate) const INPUT: &str = "stdin";
 
 /// True if the path stands for standard input.
 pub(crate) fn is_input(path: &Path) -> bool {

@@ -18,8 +18,8 @@ use serdes::{
 };
 
 use crate::{
-    commands::streams::INPUT,
     failure::Failure,
+    startup::INPUT,
     terminal::{Terminal, shown},
 };
 

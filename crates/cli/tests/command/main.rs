@@ -18,6 +18,7 @@ mod help;
 mod inspect;
 mod json;
 mod kinds;
+mod matrix;
 mod merge;
 mod negotiate;
 mod ops;
