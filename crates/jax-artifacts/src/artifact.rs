@@ -186,7 +186,7 @@ impl<'a> Artifact<'a> {
         let accepting = self.accepting(options);
         // What others read is not damaged.
         let rule_of = |rule| match rule {
-            Rule::Corrupt if !accepting.is_empty() => Rule::Unsupported,
+            Rule::Corrupt if !accepting.is_empty() => Rule::ReleaseRefuses,
             rule => rule,
         };
         let loads = loads_with(release, &accepting);

@@ -62,14 +62,14 @@ fn add_dialects(module: &Module, has_all: bool, needs: &mut Vec<Need>) {
             );
             let expected = "the dialects builtin, vhlo and sdy".to_owned();
             let found = name.clone();
-            needs.push(Need { rule: Rule::Unsupported, found, expected, message, since: None });
+            needs.push(Need { rule: Rule::ReleaseRefuses, found, expected, message, since: None });
         }
     }
     for name in &module.versioned_dialects {
         let message = format!("the dialect {name} of the module has a version of its own");
         let expected = "dialects without versions".to_owned();
         let found = name.clone();
-        needs.push(Need { rule: Rule::Unsupported, found, expected, message, since: None });
+        needs.push(Need { rule: Rule::ReleaseRefuses, found, expected, message, since: None });
     }
 }
 
@@ -111,7 +111,7 @@ fn old_arithmetic(name: &str, release: &Release) -> Need {
         "the module has {found} as jaxlib 0.10.0 and older write it, and {release} wants another property"
     );
     let expected = "two properties".to_owned();
-    Need { rule: Rule::Unsupported, found, expected, message, since: None }
+    Need { rule: Rule::ReleaseRefuses, found, expected, message, since: None }
 }
 
 fn add_codes(module: &Module, release: &Release, needs: &mut Vec<Need>) {

@@ -15,7 +15,7 @@ pub enum Rule {
     /// A type of Python that the release does not make: a node of a tree, an effect.
     MissingType,
     /// Something that this release does not take, and others do.
-    Unsupported,
+    ReleaseRefuses,
     /// Bytes that no release reads.
     Corrupt,
     /// The file loads, and every call of its function is refused. A warning.
@@ -37,7 +37,7 @@ impl Rule {
         Self::TooOld,
         Self::UnknownOp,
         Self::MissingType,
-        Self::Unsupported,
+        Self::ReleaseRefuses,
         Self::Corrupt,
         Self::NotCallable,
         Self::CallCrashes,
@@ -54,7 +54,7 @@ impl Rule {
             Self::TooOld => "too_old",
             Self::UnknownOp => "unknown_op",
             Self::MissingType => "missing_type",
-            Self::Unsupported => "unsupported",
+            Self::ReleaseRefuses => "release_refuses",
             Self::Corrupt => "corrupt",
             Self::NotCallable => "not_callable",
             Self::CallCrashes => "call_crashes",

@@ -16,6 +16,12 @@ pub(crate) struct VhloOperation {
 }
 
 impl VhloOperation {
+    /// Whether its properties say more than that they are there: those of functions and custom
+    /// calls.
+    pub(crate) fn is_looked_into(self) -> bool {
+        self.name == "func_v1" || self.name.starts_with("custom_call_v")
+    }
+
     /// The version that brought it, if it is not as old as every judged release.
     pub(crate) fn since(self) -> Option<StableHlo> {
         (self.since_minor > 0).then(|| StableHlo::new(1, u32::from(self.since_minor), 0))

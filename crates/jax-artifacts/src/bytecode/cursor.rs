@@ -67,6 +67,15 @@ impl<'a> Cursor<'a> {
         if first & 1 == 1 {
             return Ok(u64::from(first >> 1));
         }
+        if first & 2 == 2 {
+            let second = self.byte()?;
+            return Ok(u64::from(first >> 2) | u64::from(second) << 6);
+        }
+        self.long_varint(first)
+    }
+
+    /// A number of 3 to 9 bytes.
+    fn long_varint(&mut self, first: u8) -> Result<u64> {
         let following = first.trailing_zeros() as usize;
         let mut value = [0; 16];
         value[0] = first;

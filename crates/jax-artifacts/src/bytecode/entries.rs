@@ -67,6 +67,8 @@ enum State {
     /// Read, and what it refers to is not yet.
     Open,
     Done,
+    /// Read, and a location: each operation has one, and most have the same few.
+    Location,
 }
 
 /// Which attributes and types were read, and what they use.
@@ -75,6 +77,8 @@ pub(super) struct Entries<'t, 'a> {
     tables: &'t Tables<'a>,
     attributes: Vec<State>,
     types: Vec<State>,
+    /// By their numbers, how the dialects write.
+    dialects: Vec<Dialect>,
     /// By their numbers, the dialects that were used.
     pub(super) used_dialects: Vec<bool>,
     /// By their codes, the attributes and types that were used.
@@ -110,12 +114,26 @@ enum Dialect {
     Other,
 }
 
+impl Dialect {
+    fn of(name: &[u8]) -> Self {
+        match name {
+            b"vhlo" => Self::Vhlo,
+            b"builtin" => Self::Builtin,
+            b"sdy" => Self::Sdy,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl<'t, 'a> Entries<'t, 'a> {
     pub(super) fn new(tables: &'t Tables<'a>) -> Self {
         Self {
             tables,
             attributes: vec![State::Unread; tables.attributes.count()],
             types: vec![State::Unread; tables.types.count()],
+            dialects: (0..tables.dialects.len())
+                .map(|of| Dialect::of(tables.dialect(of)))
+                .collect(),
             used_dialects: vec![false; tables.dialects.len()],
             vhlo_attributes: [false; VHLO.attributes.len()],
             vhlo_types: [false; VHLO.types.len()],
@@ -133,6 +151,11 @@ impl<'t, 'a> Entries<'t, 'a> {
     ) -> Result<usize, Stop> {
         let reference = self.attribute_reference(cursor, wanted)?;
         self.resolve(reference)?;
+        if wanted == Wanted::Location
+            && let Some(state) = self.state(reference)
+        {
+            *state = State::Location;
+        }
         Ok(reference.index())
     }
 
@@ -172,6 +195,9 @@ impl<'t, 'a> Entries<'t, 'a> {
         wanted: Wanted,
     ) -> Result<Reference, Stop> {
         let index = self.tables.index(index, self.attributes.len(), cursor)?;
+        if wanted == Wanted::Location && self.attributes.get(index) == Some(&State::Location) {
+            return Ok(Reference::new(index, false));
+        }
         if wanted != Wanted::Anything && !self.is(index, wanted) {
             return Ok(cursor.damage(match wanted {
                 Wanted::Location => "the number of a location",
@@ -208,12 +234,7 @@ impl<'t, 'a> Entries<'t, 'a> {
     }
 
     fn dialect(&self, dialect: usize) -> Dialect {
-        match self.tables.dialect(dialect) {
-            b"vhlo" => Dialect::Vhlo,
-            b"builtin" => Dialect::Builtin,
-            b"sdy" => Dialect::Sdy,
-            _ => Dialect::Other,
-        }
+        self.dialects.get(dialect).copied().unwrap_or(Dialect::Other)
     }
 
     fn state(&mut self, reference: Reference) -> Option<&mut State> {
@@ -223,7 +244,8 @@ impl<'t, 'a> Entries<'t, 'a> {
 
     /// Reads an entry, and all that it refers to, innermost first.
     fn resolve(&mut self, first: Reference) -> Result<(), Stop> {
-        if self.state(first).is_none_or(|state| *state == State::Done) {
+        let is_read = |state: &mut State| matches!(state, State::Done | State::Location);
+        if self.state(first).is_none_or(is_read) {
             return Ok(());
         }
         self.open.clear();

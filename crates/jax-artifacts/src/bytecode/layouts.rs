@@ -33,51 +33,21 @@ pub(super) const VHLO: Layouts = Layouts {
         NEVER, "[a]", "B", "6", "5", "5", "[aa]", "4", "tF", "tI", "[z]z[z]", "3", "3", "2", "s",
         "tb", "4", "t", "[z]", "3", "zzza", "zz", "ao", "aa", "az", "[a]o",
     ],
-    types: &[
-        "",
-        "t",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "[t][t]",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "[z]t",
-        "a[z]t",
-        "",
-        "[t]",
-        "vttzzzz",
-        "t",
-        "",
-        "",
-        "",
-        "",
-        "vttzzz[z][z]",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "[z]t",
-        "[t]",
-    ],
+    types: &{
+        // Most types are their code and nothing else.
+        let mut types = [""; 43];
+        types[1] = "t";
+        types[8] = "[t][t]";
+        types[20] = "[z]t";
+        types[21] = "a[z]t";
+        types[23] = "[t]";
+        types[24] = "vttzzzz";
+        types[25] = "t";
+        types[30] = "vttzzz[z][z]";
+        types[41] = "[z]t";
+        types[42] = "[t]";
+        types
+    },
 };
 
 pub(super) const SDY: Layouts = Layouts {

@@ -277,7 +277,10 @@ impl Uses {
             return Ok(operation.results.damage("properties where the operation has some")?);
         }
         let numbers = read_numbers(operation, known.properties, entries)?;
-        let attribute = |at: usize| numbers.get(at).copied();
+        if !known.is_looked_into() {
+            return Ok(());
+        }
+        let attribute = |at: usize| numbers.get(at).copied().flatten();
         let text = |at: usize| attribute(at).and_then(|at| texts::string_of(tables, at));
         if known.name.starts_with("custom_call_v") {
             let target = text(2).map(shortened).unwrap_or_default();
@@ -317,16 +320,23 @@ fn count_of(mut properties: Cursor<'_>) -> u64 {
     (0..64).take_while(|_| properties.varint().is_ok()).count() as u64
 }
 
-/// Reads as many numbers of attributes as an operation has properties; more are ignored.
+/// The properties of functions and custom calls that are looked into are among so many.
+const MOST_LOOKED_INTO: usize = 5;
+
+/// Reads as many numbers of attributes as an operation has properties; more are ignored. The first
+/// ones are given.
 fn read_numbers<'a>(
     operation: &Operation<'a>,
     count: u8,
     entries: &mut Entries<'_, 'a>,
-) -> Result<Vec<usize>, Stop> {
-    let mut numbers = Vec::new();
+) -> Result<[Option<usize>; MOST_LOOKED_INTO], Stop> {
+    let mut numbers = [None; MOST_LOOKED_INTO];
     if let Some(mut properties) = operation.properties {
-        for _ in 0..count {
-            numbers.push(entries.attribute(&mut properties, Wanted::Anything)?);
+        for at in 0..usize::from(count) {
+            let number = entries.attribute(&mut properties, Wanted::Anything)?;
+            if let Some(place) = numbers.get_mut(at) {
+                *place = Some(number);
+            }
         }
     }
     Ok(numbers)
