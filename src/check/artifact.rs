@@ -16,7 +16,7 @@ use super::{
     detect::{Detected, detect, is_table},
     device_state,
     each::{Each, check_beside_graphs},
-    graph, ifrt,
+    graph, ifrt, jax,
     opened::{Bytes, CheckpointFiles, Opened, with_suffix},
     orbax, other_kind, plugin, saved_model, shards,
     spool::spool,
@@ -211,6 +211,9 @@ impl Artifact {
     /// Whether each of these consumers may load it; the other options have their defaults. A file
     /// of graphs is read once for all of them, if all take it for whole.
     ///
+    /// Of releases of TensorFlow and of jaxlib, those count that load artifacts of this kind. Where
+    /// none is among the consumers, the newest one stands for them.
+    ///
     /// ```
     /// use serdes::check::{self, Consumer};
     ///
@@ -225,7 +228,7 @@ impl Artifact {
     /// ```
     #[must_use]
     pub fn for_consumers(&self, consumers: &[Consumer]) -> Verdicts {
-        let verdicts = match Each::of(consumers) {
+        let verdicts = match Each::for_kind(self.kind(), consumers) {
             Some(consumers) => self.judge(&consumers, &Options::default()).into_vec(),
             None => Vec::new(),
         };
@@ -249,7 +252,7 @@ impl Artifact {
         consumers: &[Consumer],
         options: &Options,
     ) -> Result<Verdicts, Cancelled> {
-        let verdicts = match Each::of(consumers) {
+        let verdicts = match Each::for_kind(self.kind(), consumers) {
             Some(consumers) => self.check_each(&consumers, options)?.into_vec(),
             None => Vec::new(),
         };
@@ -303,6 +306,7 @@ impl Artifact {
             Opened::TensorFolder(files) => {
                 beside_graphs(&|options| tensors::check_folder(files, options))
             }
+            Opened::Jax(file, form) => jax::check(file, *form, consumers, options),
             Opened::Shards(index) => beside_graphs(&|options| shards::check(index, options)),
             Opened::Recognised(kind, file) => beside_graphs(&|_| other_kind::check(*kind, file)),
             Opened::RecognisedDirectory(kind, directory) => {
@@ -328,6 +332,7 @@ impl Artifact {
             Opened::Plugin(file) => plugin::inspect(file, nothing),
             Opened::Tensors(file, form) => tensors::inspect(file, *form, nothing),
             Opened::TensorFolder(files) => tensors::inspect_folder(files, nothing),
+            Opened::Jax(file, form) => jax::inspect(file, *form, nothing),
             Opened::Shards(index) => shards::inspect(index, nothing),
             Opened::Recognised(Kind::Torch, file) => {
                 Ok(tensors::inspect_torch(file, other_kind::inspect(Kind::Torch, file, nothing)))

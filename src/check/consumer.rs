@@ -72,6 +72,8 @@ pub struct Consumer {
     registry: Option<Registry>,
     /// What it has besides the operations of a release.
     operations: Vec<OperationDefinition>,
+    /// The release of jaxlib that it is, if it is one.
+    pub(super) jaxlib: Option<&'static serdes_jax_artifacts::Release>,
 }
 
 /// A consumer that cannot be.
@@ -97,6 +99,14 @@ pub enum ConsumerError {
     /// There is no such release.
     #[error(transparent)]
     UnknownRelease(#[from] UnknownRelease),
+    /// There is no such release of jaxlib, or it is too old for verdicts.
+    #[error("no verdicts of jaxlib {found} are known; the releases are {known}")]
+    UnknownJaxlib {
+        /// The release, cut to 60 characters.
+        found: String,
+        /// The releases there are.
+        known: String,
+    },
     /// A range of releases from a newer one to an older one.
     #[error("no release is between {oldest} and {newest}; write the older one first")]
     NoRelease {
@@ -146,6 +156,7 @@ impl Consumer {
             banned: Vec::new(),
             registry: release.and_then(registry_of),
             operations: Vec::new(),
+            jaxlib: None,
         }
     }
 

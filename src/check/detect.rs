@@ -10,7 +10,9 @@
 mod archive;
 mod file;
 mod flatbuffer;
+mod ifrt;
 mod message;
+mod mlir;
 mod msgpack;
 mod names;
 mod text;
@@ -27,6 +29,7 @@ use crate::{
 };
 
 pub(super) use file::HEAD;
+pub(super) use mlir::MAGIC as MLIR;
 pub(super) use names::{of_empty_file, of_judged};
 pub(super) use text::is_pointer_of_git_lfs;
 
@@ -34,8 +37,6 @@ pub(super) use text::is_pointer_of_git_lfs;
 const ELF: &[u8] = b"\x7fELF";
 /// The last bytes of a table.
 const TABLE: [u8; 8] = table::MAGIC.to_le_bytes();
-/// What the type names of IFRT's messages begin with.
-const IFRT: &[u8] = b"xla::ifrt::";
 
 /// How a kind was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
     {
         return Ok(Detected::ByName(kind));
     }
-    if is_ifrt(head) {
+    if ifrt::is_serialized(head) {
         return Ok(Detected::ByContent(Kind::IfrtSerialized));
     }
     if is_text {
@@ -91,6 +92,7 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
         // A graph of whatever is called so: what a fingerprint begins with is a number.
         Some(Kind::Fingerprint) if begins_like_graph(head) => Detected::ByContent(Kind::GraphDef),
         Some(kind) => Detected::ByName(kind),
+        None if ifrt::is_bare(&file)? => Detected::ByContent(Kind::IfrtMessage),
         None => Detected::Unmarked,
     })
 }
@@ -132,7 +134,7 @@ fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
 /// The marks of the other kinds, which count more than any name.
 fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
     let head = file.head;
-    let kind = if let Some(kind) = by_first_bytes(head) {
+    let kind = if let Some(kind) = by_first_bytes(head).or_else(|| mlir::kind(file)) {
         Some(kind)
     } else if is_hdf5(head) {
         Some(Kind::Hdf5)
@@ -178,21 +180,12 @@ fn by_first_bytes(head: &[u8]) -> Option<Kind> {
         (b"MZ\x90\0", Kind::Other),
     ];
     let found = MARKS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, kind)| *kind);
-    found.or_else(|| mlir(head)).or_else(|| {
+    found.or_else(|| {
         let is_tar = head.get(257..262) == Some(b"ustar");
         // A pickle of protocol 4 or 5 begins with a frame.
         let is_pickle = matches!(head, [0x80, 4 | 5, 0x95, ..]);
         (is_tar || is_pickle).then_some(Kind::Other)
     })
-}
-
-/// MLIR bytecode: four bytes, its version, the name of its producer up to a NUL.
-fn mlir(head: &[u8]) -> Option<Kind> {
-    let rest = head.strip_prefix(b"ML\xefR")?;
-    // The version is a number of one to nine bytes.
-    let is_stablehlo =
-        (1..=9).any(|at| rest.get(at..).is_some_and(|name| name.starts_with(b"StableHLO_v")));
-    Some(if is_stablehlo { Kind::StableHlo } else { Kind::Other })
 }
 
 /// Whether the mark of HDF5 stands at the beginning or behind a block of the user's, whose size is
@@ -213,11 +206,6 @@ fn is_safetensors(head: &[u8]) -> bool {
     }
     let here = usize::try_from(length).unwrap_or(usize::MAX).min(header.len());
     text::is_json(header.get(..here).unwrap_or_default(), here as u64 == length)
-}
-
-/// Whether a message begins with a type name of IFRT's.
-fn is_ifrt(head: &[u8]) -> bool {
-    matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= IFRT.len() && name.starts_with(IFRT))
 }
 
 /// Whether a file ends as a table does.

@@ -2,7 +2,7 @@
 //!
 //! Knows only that there is at least one. It must never know what is asked about.
 
-use super::{ArtifactLine, Consumer, Findings, Options};
+use super::{ArtifactLine, Consumer, Findings, Kind, Options};
 use crate::version::VersionRule;
 
 /// One thing for each consumer, in their order; there is at least one.
@@ -57,6 +57,15 @@ impl<'c> Each<&'c Consumer> {
     pub(super) fn of(consumers: &'c [Consumer]) -> Option<Self> {
         let (first, others) = consumers.split_first()?;
         Some(Self { first, others: others.iter().collect() })
+    }
+
+    /// Those of these consumers that load artifacts of a kind; else the first, which the newest
+    /// release of the other framework stands for. None of none.
+    pub(super) fn for_kind(kind: Kind, consumers: &'c [Consumer]) -> Option<Self> {
+        let is_of_jax = kind.of_jax().is_some();
+        let mut loading = consumers.iter().filter(|one| one.jaxlib.is_some() == is_of_jax);
+        let first = loading.next().or(consumers.first())?;
+        Some(Self { first, others: loading.collect() })
     }
 }
 

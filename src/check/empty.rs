@@ -1,8 +1,7 @@
 //! Graphs without anything in them, which TensorFlow takes: a file of zero bytes, or another
 //! message, of which a parser knows no field.
 //!
-//! The verdict stays TensorFlow's. Bare messages of IFRT are among these: they have no type name,
-//! and nothing tells them from a graph but that nothing of a graph is in them.
+//! The verdict stays TensorFlow's. Bare messages of IFRT are told before, by their fields.
 
 use super::{Findings, Reason, Remedy, opened::GraphKind, rule::messages};
 use crate::{

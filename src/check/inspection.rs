@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, StateSummary, Versions};
+use super::{Kind, StateSummary, Versions, jax_summary::JaxSummary};
 
 /// A version that is recorded inside of an artifact, below its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,9 +129,13 @@ pub struct Inspection {
     /// What a device state says of its devices; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub state: Option<StateSummary>,
-    /// What TensorFlow's file `checkpoint` says; `None` for other kinds.
+    /// Content of TensorFlow's file `checkpoint`; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub checkpoints: Option<CheckpointList>,
+    /// Content of a file of `jax.export` or a portable artifact of StableHLO; `None` for other
+    /// kinds.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub jax: Option<JaxSummary>,
     /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
     pub details: BTreeMap<String, String>,
 }
@@ -153,6 +157,7 @@ impl Inspection {
             stripped_op_list: None,
             state: None,
             checkpoints: None,
+            jax: None,
             details: BTreeMap::new(),
         }
     }

@@ -28,6 +28,8 @@ pub enum Kind {
     GraphDefText,
     /// A message of IFRT's SerDes.
     IfrtSerialized,
+    /// A bare message of IFRT, without its type name. Not judged: nothing says which message it is.
+    IfrtMessage,
     /// A GraphDef.
     GraphDef,
     /// A checkpoint of torch.distributed: a folder with `.metadata` and `.distcp` files.
@@ -40,10 +42,9 @@ pub enum Kind {
     Npz,
     /// The index of files that hold tensors together (`model.safetensors.index.json`).
     ShardIndex,
-    /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`. Not
-    /// judged yet.
+    /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`.
     StableHlo,
-    /// A serialized `jax.export.Exported`. Not judged yet.
+    /// A serialized `jax.export.Exported`.
     JaxExport,
     /// A checkpoint of Orbax, which is a directory. Not judged yet.
     Orbax,
@@ -97,6 +98,7 @@ impl Kind {
         Self::MetaGraph,
         Self::GraphDefText,
         Self::IfrtSerialized,
+        Self::IfrtMessage,
         Self::GraphDef,
         Self::TorchDistributed,
         Self::Safetensors,
@@ -135,6 +137,7 @@ impl Kind {
             Self::MetaGraph => "meta_graph",
             Self::GraphDefText => "graph_def_text",
             Self::IfrtSerialized => "ifrt_serialized",
+            Self::IfrtMessage => "ifrt_message",
             Self::GraphDef => "graph_def",
             Self::TorchDistributed => "torch_distributed",
             Self::Safetensors => "safetensors",
@@ -174,6 +177,7 @@ impl Kind {
             Self::MetaGraph => "a MetaGraphDef",
             Self::GraphDefText => "a GraphDef in text form",
             Self::IfrtSerialized => "a serialized value of IFRT",
+            Self::IfrtMessage => "a message of IFRT without its type name",
             Self::GraphDef => "a GraphDef",
             Self::TorchDistributed => "a checkpoint of torch.distributed",
             Self::Safetensors => "a safetensors file",
@@ -234,9 +238,10 @@ impl Kind {
             | Self::Safetensors
             | Self::Npy
             | Self::Npz
-            | Self::ShardIndex => true,
-            Self::StableHlo
-            | Self::JaxExport
+            | Self::ShardIndex
+            | Self::StableHlo
+            | Self::JaxExport => true,
+            Self::IfrtMessage
             | Self::Orbax
             | Self::Onnx
             | Self::Hdf5
@@ -252,6 +257,18 @@ impl Kind {
             | Self::Text
             | Self::Fingerprint
             | Self::Other => false,
+        }
+    }
+}
+
+impl Kind {
+    /// Which of the kinds that a jaxlib loads it is, if it is one; TensorFlow or this library loads
+    /// the others.
+    pub(super) const fn of_jax(self) -> Option<serdes_jax_artifacts::Kind> {
+        match self {
+            Self::StableHlo => Some(serdes_jax_artifacts::Kind::StableHlo),
+            Self::JaxExport => Some(serdes_jax_artifacts::Kind::JaxExport),
+            _ => None,
         }
     }
 }

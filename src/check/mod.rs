@@ -19,16 +19,16 @@
 //! What an artifact is, is told from its content, then from its name ([`Kind`]). Some kinds are
 //! recognised and not judged: they are unreadable by [`Rule::OtherKind`], never corrupt and never
 //! an acceptable graph. A GraphDef has no mark of its own, so that what nothing else explains is
-//! read as one, and the verdict is that of TensorFlow's import of the same bytes. It takes some
-//! messages that were never meant to be graphs, bare messages of IFRT among them, because it steps
-//! over fields that it does not know: nothing tells those from a graph but that they have nothing
-//! of one, which is the warning [`Rule::Empty`].
+//! read as one, and the verdict is that of TensorFlow's import of the same bytes. A bare message of
+//! IFRT has no mark either: it is one if nothing of a graph is in it, and every byte is explained
+//! as one of IFRT's messages.
 //!
 //! Knows which kinds of artifacts there are and which reader reads each. It must never run foreign
 //! code, nor read what a reader can step over unless it is asked to verify data. The readers must
 //! never know of it.
 
 mod artifact;
+mod call_modules;
 mod checkpoint_state;
 mod checkpoint_v1;
 mod consumer;
@@ -40,6 +40,9 @@ mod error;
 mod graph;
 mod ifrt;
 mod inspection;
+mod jax;
+mod jax_summary;
+mod jaxlib;
 mod kind;
 mod loaders;
 mod opened;
@@ -71,6 +74,7 @@ pub use self::{
     consumer::{ArtifactLine, Consumer, ConsumerError},
     error::CheckError,
     inspection::{CheckpointList, CheckpointSummary, Inspection, NestedVersion, TensorSummary},
+    jax_summary::{ExportSummary, FunctionSummary, JaxSummary, ValueSummary},
     kind::{Kind, UnknownKind},
     loaders::Loaders,
     options::Options,

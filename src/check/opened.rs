@@ -79,6 +79,8 @@ pub(super) enum Opened {
     Ifrt(Bytes),
     Plugin(Bytes),
     Tensors(Bytes, TensorForm),
+    /// What a jaxlib loads.
+    Jax(Bytes, serdes_jax_artifacts::Kind),
     /// An index of files that hold tensors together.
     Shards(Bytes),
     /// A folder of files that hold tensors together.
@@ -125,10 +127,11 @@ impl Opened {
             Kind::Npy => Self::Tensors(bytes, TensorForm::Npy),
             Kind::Npz => Self::Tensors(bytes, TensorForm::Npz),
             Kind::ShardIndex => Self::Shards(bytes),
+            Kind::StableHlo => Self::Jax(bytes, serdes_jax_artifacts::Kind::StableHlo),
+            Kind::JaxExport => Self::Jax(bytes, serdes_jax_artifacts::Kind::JaxExport),
             // A folder, which is not one file.
             Kind::TorchDistributed
-            | Kind::StableHlo
-            | Kind::JaxExport
+            | Kind::IfrtMessage
             | Kind::Orbax
             | Kind::Onnx
             | Kind::Hdf5
@@ -188,6 +191,8 @@ impl Opened {
             Self::Tensors(_, TensorForm::Npz) => Kind::Npz,
             Self::TensorFolder(_) => Kind::TorchDistributed,
             Self::Shards(_) => Kind::ShardIndex,
+            Self::Jax(_, serdes_jax_artifacts::Kind::StableHlo) => Kind::StableHlo,
+            Self::Jax(..) => Kind::JaxExport,
             Self::Recognised(kind, _) | Self::RecognisedDirectory(kind, _) => *kind,
         }
     }

@@ -30,6 +30,7 @@ pub struct Options {
     has_own_deprecated: bool,
     threads: usize,
     watch: Watch,
+    jax: serdes_jax_artifacts::Options,
 }
 
 impl Default for Options {
@@ -44,6 +45,7 @@ impl Default for Options {
             has_own_deprecated: false,
             threads: 0,
             watch: Watch::new(),
+            jax: serdes_jax_artifacts::Options::new(),
         }
     }
 }
@@ -112,6 +114,25 @@ impl Options {
     #[must_use]
     pub fn with_watch(self, watch: Watch) -> Self {
         Self { watch, ..self }
+    }
+
+    /// The same for a program that registers these types of nodes of pytrees before it loads a file
+    /// of `jax.export`, by the names under which they are serialized.
+    #[must_use]
+    pub fn with_custom_nodes(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { jax: self.jax.with_custom_nodes(names), ..self }
+    }
+
+    /// The same for a program that calls functions of `jax.export` on this platform: `cpu`, `cuda`,
+    /// `rocm` or `tpu`. A function for other platforms is warned about.
+    #[must_use]
+    pub fn with_platform(self, platform: impl Into<String>) -> Self {
+        Self { jax: self.jax.with_platform(platform), ..self }
+    }
+
+    /// What a program that loads what JAX writes has of its own.
+    pub(super) fn jax(&self) -> &serdes_jax_artifacts::Options {
+        &self.jax
     }
 
     pub(super) fn consumer(&self) -> &Consumer {

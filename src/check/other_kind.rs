@@ -78,6 +78,7 @@ const fn remedy(kind: Kind) -> Remedy {
         Kind::Html => Remedy::LookAtPage,
         Kind::Gzip | Kind::Zip => Remedy::Unpack,
         Kind::Fingerprint => Remedy::CheckModelOfFingerprint,
+        Kind::IfrtMessage => Remedy::NameMessage,
         Kind::Json | Kind::Text => Remedy::CheckThatFileIsMeant,
         _ => Remedy::UseItsOwnProgram,
     }

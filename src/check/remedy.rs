@@ -91,6 +91,8 @@ pub enum Remedy {
     FetchFromGitLfs,
     /// The text may be a graph.
     NameKindOfText,
+    /// Nothing says which of the messages it is.
+    NameMessage,
     /// A page was saved in place of the file.
     LookAtPage,
     /// The file is packed.
@@ -103,6 +105,8 @@ pub enum Remedy {
     UseFinishedCheckpoint,
     /// Another program judges files of this kind.
     UseItsOwnProgram,
+    /// Another jaxlib, or another way to export; the words say which.
+    Jax(String),
 }
 
 impl fmt::Display for Remedy {
@@ -150,7 +154,7 @@ impl fmt::Display for Remedy {
             }
             Self::NameOperation { operation } => return name_operation(f, operation),
             Self::UseRelease { release, or_newer } => return use_release(f, release, *or_newer),
-            Self::Versions(words) => words,
+            Self::Versions(words) | Self::Jax(words) => words,
             Self::SaveOlder => "upgrade the consumer, or save the state at an older version",
             Self::WriteOlder => {
                 "upgrade the consumer, or have the value written at an older version"
@@ -163,6 +167,9 @@ impl fmt::Display for Remedy {
             Self::CheckBelow => "check what is below on its own",
             Self::FetchFromGitLfs => "fetch it with `git lfs pull`, and check that",
             Self::NameKindOfText => "name it .pbtxt, or name its kind: graph_def_text",
+            Self::NameMessage => {
+                "if it is a graph, name its kind: graph_def; a message of IFRT is judged within the Serialized that names its type"
+            }
             Self::LookAtPage => {
                 "look at the page: it may ask to log in; then fetch the file itself"
             }

@@ -7,7 +7,7 @@ use std::{cell::RefCell, ffi::OsStr, path::Path, rc::Rc, sync::Arc};
 
 use super::{
     CheckError, Consumer, Findings, Inspection, Kind, Loader, Loaders, Options, Reason, Remedy,
-    Warning,
+    Warning, call_modules,
     consumer::ArtifactLine,
     each::{Each, check_beside_graphs},
     graph::{self, Asked, LISTED, name_of, show_tags},
@@ -117,6 +117,10 @@ pub(super) fn check(
         })
     };
     let findings = say_which_load(consumers, judged(consumers), judged);
+    let findings = match locate(model) {
+        Ok((source, form)) => call_modules::warn(&*source, form, consumers, findings),
+        Err(_) => findings,
+    };
     let variables = check_beside_graphs(consumers, options, |options| variables(model, options));
     findings.zip(variables).map_into(|(mut findings, variables)| {
         // Without a graph nobody knows whether the variables belong to it.

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     CheckError, Kind,
-    detect::{Detected, detect},
+    detect::{Detected, MLIR, detect},
     graph,
 };
 use crate::{
@@ -73,7 +73,8 @@ fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Resu
         Kind::DeviceState => !start.starts_with(&device_state::MAGIC),
         Kind::TensorBundle | Kind::CheckpointV1 => !may_be_table(start),
         Kind::Npz => !start.starts_with(b"PK"),
-        kind @ (Kind::Npy | Kind::Safetensors) => {
+        Kind::StableHlo => !start.starts_with(MLIR),
+        kind @ (Kind::Npy | Kind::Safetensors | Kind::JaxExport) => {
             detect(&start, None)? != Detected::ByContent(kind)
         }
         Kind::GraphDef if detected == Detected::Unmarked && may_be_table(start) => false,
@@ -119,6 +120,8 @@ fn longest(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<
             | Kind::GraphDefText
             | Kind::MetaGraph
             | Kind::SavedModel
+            | Kind::StableHlo
+            | Kind::JaxExport
             | Kind::IfrtSerialized => LONGEST_MESSAGE,
             _ => LONGEST_STREAM,
         },
@@ -149,7 +152,9 @@ mod tests {
     #[test]
     fn a_stream_without_an_end_is_left_where_its_beginning_decides() {
         let kinds =
-            [Kind::DeviceState, Kind::TensorBundle, Kind::Npy, Kind::Npz, Kind::Safetensors];
+            [Kind::DeviceState, Kind::TensorBundle, Kind::Npy, Kind::Npz, Kind::Safetensors]
+                .into_iter()
+                .chain([Kind::JaxExport, Kind::StableHlo]);
         for (pattern, kind) in [(&b"\0"[..], None), (b"y\n", None), (b"\xff", None), (b"\0", None)]
             .into_iter()
             .chain(kinds.map(|kind| (&b"\0"[..], Some(kind))))

@@ -153,7 +153,8 @@ pub struct Verdict {
     pub versions: Option<Versions>,
     /// The consumer that was asked about.
     pub consumer: Option<ConsumerVersion>,
-    /// The release that the consumer is, `MAJOR.MINOR`, where it is one.
+    /// The release that the consumer is, where it is one: `MAJOR.MINOR` of TensorFlow, and the
+    /// whole version of a jaxlib.
     pub release: Option<String>,
     /// What each loader says of a SavedModel; `None` of anything else.
     pub loaders: Option<Loaders>,
@@ -182,7 +183,7 @@ impl Verdict {
             outcome,
             versions,
             consumer: kind.line().map(|line| (&consumer.line(line)).into()),
-            release: consumer.release().map(str::to_owned),
+            release: consumer.release_for(kind).map(str::to_owned),
             loaders,
             reasons,
             warnings,

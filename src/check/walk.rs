@@ -14,6 +14,7 @@ use super::{
     Artifact, Cancelled, CheckError, Consumer, Kind, Options, Reason, Remedy, Verdict, Verdicts,
     artifact::{kind_of_directory, open, system},
     detect::of_judged,
+    each::Each,
     opened::with_suffix,
     rule::messages,
 };
@@ -388,11 +389,12 @@ impl Walk<'_> {
         }
     }
 
-    /// What every consumer is told of a path at which nothing can be judged.
+    /// What every consumer of TensorFlow is told of a path at which nothing can be judged.
     fn refused(&self, path: &str, reason: &Reason) -> Verdicts {
         let path = path.to_owned();
         let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());
-        let verdicts = self.consumers().iter().map(verdict).collect();
+        let consumers = Each::for_kind(Kind::GraphDef, self.consumers());
+        let verdicts = consumers.map_or_else(Vec::new, |each| each.map_into(verdict).into_vec());
         Verdicts::new(path.clone(), verdicts)
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serdes::{
-    check::{self, Loader, Options, Rule, Verdict},
+    check::{self, Consumer, Loader, Options, Rule, Verdict},
     version::registry,
 };
 
@@ -42,11 +42,21 @@ fn compiled(source: &Path) -> (tempfile::TempDir, PathBuf) {
     (folder, library)
 }
 
-/// Options for checking the artifact of a rule: only one loader refuses unknown attributes.
+/// Options for checking the artifact of a rule: only one loader refuses unknown attributes, and some
+/// rules are about older releases of jaxlib.
 fn options_for(artifact: &Path) -> Options {
-    let is_of_load = artifact.ends_with(Rule::UnknownAttribute.id());
+    let name = artifact.file_stem().unwrap_or_default();
+    let is_of_load = name == Rule::UnknownAttribute.id();
     let loader = if is_of_load { Loader::Load } else { Loader::LoadV1 };
-    Options::default().with_loader(loader)
+    let older = [
+        (Rule::CallCrashes, "0.9.2"),
+        (Rule::DerivativeRefused, "0.10.2"),
+        (Rule::Expires, "0.10.2"),
+    ];
+    let older = older.iter().find(|(rule, _)| name == rule.id());
+    let consumer =
+        older.map_or_else(Consumer::newest, |(_, release)| Consumer::jax(release).unwrap());
+    Options::for_consumer(consumer).with_loader(loader)
 }
 
 fn verdict(artifact: &Path) -> Verdict {

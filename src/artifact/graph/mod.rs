@@ -20,6 +20,8 @@
 //! a consumer may take a graph is decided in [`check`](crate::check).
 
 mod attributes;
+#[cfg(feature = "device")]
+mod call_modules;
 mod characters;
 mod deprecated_uses;
 mod deprecation;
@@ -49,6 +51,8 @@ mod shapes;
 mod source;
 mod whole_text;
 
+#[cfg(feature = "device")]
+pub(crate) use self::call_modules::call_modules;
 #[cfg(feature = "device")]
 pub(crate) use self::restored::{
     Fit, Name, ObjectValue, Restored, RestoredObjects, RestoredTable, RestoredTensor,

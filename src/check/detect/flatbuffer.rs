@@ -2,15 +2,15 @@
 
 use std::io;
 
-use super::file::File;
+use super::{file::File, mlir::MAGIC};
 
 /// Where the outermost table stands. Tables are aligned to four bytes, which tells a flatbuffer
 /// from a graph: the first two bytes of that are a tag of a node and its length, and the tag is no
 /// multiple of four.
-fn root(file: &File<'_>) -> Option<usize> {
-    let root = u32::from_le_bytes(*file.head.first_chunk()?);
-    let inside = u64::from(root) + 4 <= file.size;
-    (root >= 4 && root.is_multiple_of(4) && inside).then(|| usize::try_from(root).ok()).flatten()
+fn root(file: &File<'_>) -> Option<u64> {
+    let root = u64::from(u32::from_le_bytes(*file.head.first_chunk()?));
+    let inside = root + 4 <= file.size;
+    (root >= 4 && root.is_multiple_of(4) && inside).then_some(root)
 }
 
 /// Whether a file has the mark of TensorFlow Lite's models, behind the place of a table.
@@ -18,71 +18,91 @@ pub(super) fn is_tflite(file: &File<'_>) -> bool {
     file.head.get(4..8) == Some(b"TFL3") && root(file).is_some()
 }
 
-/// Whether a file is a serialized `jax.export.Exported`. It has no mark: its outermost table begins
-/// with a small number, the version of the serialization, and one of its other fields is a vector
-/// of bytes that is MLIR bytecode.
+/// The fields of a serialized function that tell it.
+const NAME: usize = 1;
+const TREES: [usize; 2] = [2, 4];
+const MODULE: usize = 13;
+
+/// The fewest fields that any release of jax writes.
+const FEWEST_FIELDS: usize = 16;
+
+/// The longest name of a function that tells one whose module does not.
+const LONGEST_NAME: usize = 1000;
+
+/// Whether a file is a serialized `jax.export.Exported`. It has no mark: its outermost table has a
+/// name, two trees, and a vector of bytes that is MLIR bytecode, unless that is cut off or damaged.
 pub(super) fn is_jax_export(file: &File<'_>) -> io::Result<bool> {
-    let Some(table) = root(file).and_then(|root| Table::new(file.head, root)) else {
+    let Some(table) = root(file) else { return Ok(false) };
+    let Some(table) = Table::read(file, table)? else { return Ok(false) };
+    if !TREES.into_iter().all(|tree| table.field(tree).is_some()) {
+        return Ok(false);
+    }
+    let Some(module) = table.reference(file, MODULE)? else { return Ok(false) };
+    let mut start = [0; MAGIC.len()];
+    let start = file.read(&mut start, module + 4)?;
+    Ok(start == MAGIC || (table.places.len() >= FEWEST_FIELDS && has_name(file, &table)?))
+}
+
+/// Whether a table has the name of a function, as far as it is there.
+fn has_name(file: &File<'_>, table: &Table) -> io::Result<bool> {
+    let Some(at) = table.reference(file, NAME)? else { return Ok(false) };
+    let Some(length) = number(file, at)?.map(u64::from) else { return Ok(at >= file.size) };
+    let mut name = [0; LONGEST_NAME];
+    let Some(name) = usize::try_from(length).ok().and_then(|length| name.get_mut(..length)) else {
         return Ok(false);
     };
-    if !table.number(0).is_some_and(|version| (1..=1000).contains(&version)) {
-        return Ok(false);
-    }
-    for field in 1..table.fields() {
-        let Some(vector) = table.reference(field) else { continue };
-        let mut start = [0; 8];
-        let start = file.read(&mut start, vector)?;
-        if let Some((length, rest)) = start.split_first_chunk()
-            && u64::from(u32::from_le_bytes(*length)) <= file.size
-            && rest == b"ML\xefR"
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let name = file.read(name, at + 4)?;
+    Ok(match std::str::from_utf8(name) {
+        Ok(name) => !name.contains('\0'),
+        // The file ends in the middle of a letter.
+        Err(error) => error.error_len().is_none() && (name.len() as u64) < length,
+    })
+}
+
+/// The number of 32 bits at a place, if it is inside of the file.
+fn number(file: &File<'_>, at: u64) -> io::Result<Option<u32>> {
+    let mut bytes = [0; 4];
+    Ok(file.read(&mut bytes, at)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)))
 }
 
 /// A table, and where its fields are.
-struct Table<'f> {
-    head: &'f [u8],
-    at: usize,
-    /// The places of its fields, two bytes each, counted from the table.
-    places: &'f [u8],
+struct Table {
+    at: u64,
+    /// The places of its fields, counted from the table; 0 is none.
+    places: Vec<u16>,
 }
 
-impl<'f> Table<'f> {
-    /// The most fields that are looked at; an exported function has twenty.
+impl Table {
+    /// The most fields that are looked at; an exported function has 27.
     const MOST_FIELDS: usize = 64;
 
-    fn new(head: &'f [u8], at: usize) -> Option<Self> {
-        let back = i32::from_le_bytes(*head.get(at..)?.first_chunk()?);
-        let places = i64::try_from(at).ok()?.checked_sub(i64::from(back))?;
-        let places = head.get(usize::try_from(places).ok()?..)?;
-        let length = usize::from(u16::from_le_bytes(*places.first_chunk()?));
-        if !length.is_multiple_of(2) || !(4..=4 + 2 * Self::MOST_FIELDS).contains(&length) {
-            return None;
+    /// The table at a place. The places of its fields stand before it, or where another table has
+    /// the same.
+    fn read(file: &File<'_>, at: u64) -> io::Result<Option<Self>> {
+        let Some(back) = number(file, at)? else { return Ok(None) };
+        let places = i64::try_from(at).ok().map(|at| at - i64::from(back.cast_signed()));
+        let Some(places) = places.and_then(|at| u64::try_from(at).ok()) else { return Ok(None) };
+        let mut bytes = [0; 4 + 2 * Self::MOST_FIELDS];
+        let bytes = file.read(&mut bytes, places)?;
+        let numbers: Vec<u16> =
+            bytes.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes)).collect();
+        let [length, _, fields @ ..] = numbers.as_slice() else { return Ok(None) };
+        let count = usize::from(*length) / 2;
+        if !length.is_multiple_of(2) || !(2..=2 + Self::MOST_FIELDS).contains(&count) {
+            return Ok(None);
         }
-        Some(Self { head, at, places: places.get(4..length)? })
+        Ok(fields.get(..count - 2).map(|fields| Self { at, places: fields.to_vec() }))
     }
 
-    fn fields(&self) -> usize {
-        self.places.len() / 2
-    }
-
-    /// The bytes of a field, and where they are.
-    fn field(&self, number: usize) -> Option<(usize, &'f [u8])> {
-        let place = u16::from_le_bytes(*self.places.get(2 * number..)?.first_chunk()?);
-        let at = self.at + usize::from(place);
-        if place == 0 { None } else { Some((at, self.head.get(at..)?)) }
-    }
-
-    fn number(&self, field: usize) -> Option<u16> {
-        Some(u16::from_le_bytes(*self.field(field)?.1.first_chunk()?))
+    /// Where a field is.
+    fn field(&self, number: usize) -> Option<u64> {
+        let place = self.places.get(number).copied().filter(|place| *place > 0)?;
+        Some(self.at + u64::from(place))
     }
 
     /// Where that is what a field refers to.
-    fn reference(&self, field: usize) -> Option<u64> {
-        let (at, bytes) = self.field(field)?;
-        Some(at as u64 + u64::from(u32::from_le_bytes(*bytes.first_chunk()?)))
+    fn reference(&self, file: &File<'_>, field: usize) -> io::Result<Option<u64>> {
+        let Some(at) = self.field(field) else { return Ok(None) };
+        Ok(number(file, at)?.map(|forward| at + u64::from(forward)))
     }
 }

@@ -27,6 +27,8 @@ pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
             "safetensors" => Kind::Safetensors,
             "npy" => Kind::Npy,
             "npz" => Kind::Npz,
+            "mlirbc" => Kind::StableHlo,
+            "jaxexport" | "jax_export" => Kind::JaxExport,
             _ => return None,
         }
     };
@@ -40,8 +42,6 @@ pub(super) fn of_other(file: &str) -> Option<Kind> {
         return Some(Kind::Fingerprint);
     }
     let kind = match extension(file) {
-        "mlirbc" => Kind::StableHlo,
-        "jaxexport" | "jax_export" => Kind::JaxExport,
         "onnx" => Kind::Onnx,
         "h5" | "hdf5" => Kind::Hdf5,
         "keras" => Kind::Keras,

@@ -55,7 +55,8 @@ rules! {
     UnknownOp = "unknown_op", Unacceptable {
         meaning: "The operation of a node is neither in the consumer's release nor a function of the graph. The same rule refuses what a \
                   release has only in part: a function of the graph that has the name of an operation, an operation without a shape \
-                  function (imports in C and C++ refuse it), one without a kernel for the CPU (the C++ loader wants one).",
+                  function (imports in C and C++ refuse it), one without a kernel for the CPU (the C++ loader wants one). Of what JAX writes, it \
+                  is an operation of VHLO that the jaxlib does not have.",
         example: "A node with op `SegmentMaxV2`, which is there from 2.13 on, and TensorFlow 2.12.",
         remedy: "Load the model with a release that has the operation, or export it with an older operation in its place. An operation of \
                  a library that the consumer loads is to be named as such.",
@@ -159,7 +160,8 @@ rules! {
 
     /// A format version above what this build knows.
     TooNew = "too_new", Unacceptable {
-        meaning: "The artifact records a format version that is newer than the newest one that this build knows. It is not damaged.",
+        meaning: "The artifact records a format version that is newer than the newest one that the consumer knows, or uses what came \
+                  with such a version. It is not damaged.",
         example: "A device state of version 3 and a build that knows versions 0 to 2.",
         remedy: "Upgrade the reader, or have the artifact written at an older version.",
         messages {
@@ -172,15 +174,17 @@ rules! {
 
     /// A format version below what this build still reads.
     TooOld = "too_old", Unacceptable {
-        meaning: "The artifact records a format version below the oldest one that this build still reads.",
-        example: "A device state of version 0 and a build whose minimum is 1.",
+        meaning: "The artifact records a format version below the oldest one that the consumer still reads, or is of a form that it reads \
+                  no more.",
+        example: "A file that jax 0.8.0 exported, and jaxlib 0.11.1, which refuses what is older than six months.",
         remedy: "Read it with an older build and write it anew.",
         messages {}
     }
 
     /// A type name that no serializer is registered for.
     MissingType = "missing_type", Unacceptable {
-        meaning: "The artifact holds a value of a type that nobody has registered a serializer for.",
+        meaning: "The artifact holds a value of a type that nobody has registered a serializer for: a value of IFRT, or a node of the trees or \
+                  an effect of an exported function.",
         example: "A serialized message whose type name is `my::Sharding`, read by a program without that type.",
         remedy: "Register a serializer for the type name, or read the artifact with a program that has one.",
         messages {}
@@ -310,6 +314,62 @@ rules! {
                 "the file is a pointer of git-lfs, and what it points to was not fetched";
             text_like_a_graph(): "the file is a text that begins like a graph in text form";
         }
+    }
+
+    /// Something that this release refuses, though it is not damaged.
+    ReleaseRefuses = "release_refuses", Unacceptable {
+        meaning: "The artifact holds something that the consumer's release refuses, neither for a version nor for an operation: other releases \
+                  read it, or write it for a way of loading that this is not.",
+        example: "A module with `arith.addf` as jaxlib 0.9.2 writes it, and jaxlib 0.10.1, which wants one more property of it.",
+        remedy: "Load it with a release that reads it, or export it again with the consumer's release.",
+        messages {}
+    }
+
+    /// An exported function that loads, and whose every call is refused. Only ever a warning.
+    NotCallable = "not_callable", Unacceptable {
+        meaning: "The release reads the exported function, and refuses every call of it: it was exported for another platform, or the release \
+                  takes it for one of 0 devices. So does TensorFlow with a module of jax2tf (`XlaCallModule`) whose version it does not run: it loads \
+                  the model, and fails once the function runs.",
+        example: "A file of `jax.export` that jax 0.9.1 wrote, and jaxlib 0.8.0, which does not know the field with the number of devices.",
+        remedy: "Load it with a newer release, or export it with `platforms=` of the consumer's.",
+        messages {
+            module_is_not_run(why, remedy): "the model loads, and this function fails once it runs: {why}; {remedy}";
+        }
+    }
+
+    /// An exported function that loads, and a call of which ends the process. Only ever a warning.
+    CallCrashes = "call_crashes", Unacceptable {
+        meaning: "The release reads the exported function, and a call of it ends the process: releases before 0.10.0 do not initialize the \
+                  functions of LAPACK for a function that was loaded.",
+        example: "A file of `jax.export` with a Cholesky factorization on a CPU, and jaxlib 0.9.2.",
+        remedy: "Load it with jaxlib 0.10.0 or later, or use jax's linear algebra in the process before the call.",
+        messages {}
+    }
+
+    /// An exported function that loads, and whose derivative does not. Only ever a warning.
+    DerivativeRefused = "derivative_refused", Unacceptable {
+        meaning: "The release reads the exported function, and refuses the derivative in the file once it is asked for.",
+        example: "A file of `jax.export` with `vjp_order=1` whose derivative uses an operation that the release does not have.",
+        remedy: "Export the function again, with the consumer's release if the gradient is wanted.",
+        messages {}
+    }
+
+    /// A custom call of which jax promises nothing. Only ever a warning.
+    CustomCall = "custom_call", Unacceptable {
+        meaning: "The exported function calls a target that is none of those that jax keeps for six months: the process that calls the function \
+                  must have registered it, and its meaning is not versioned.",
+        example: "A function that calls `my_kernel` through `jax.ffi`.",
+        remedy: "Register the target before the function is called, and keep what it does.",
+        messages {}
+    }
+
+    /// A newer release refuses the artifact for its age. Only ever a warning.
+    Expires = "expires", Unacceptable {
+        meaning: "The release reads the exported function, and a newer one refuses it for its age: jax promises to read what is at most six \
+                  months old, and enforces it since 0.11.1.",
+        example: "A file that jax 0.8.0 exported, and jaxlib 0.10.2: 0.11.1 and later refuse it.",
+        remedy: "Export the function again before the upgrade.",
+        messages {}
     }
 
     /// A shared library that is no StreamExecutor plug-in.

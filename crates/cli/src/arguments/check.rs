@@ -29,6 +29,19 @@ pub(crate) struct CheckArguments {
     /// with a verdict: 2.12..2.16, all (2.12 to 2.21), or the option repeated.
     #[arg(long, value_name = "RELEASE")]
     pub(crate) tensorflow: Vec<String>,
+    /// A jaxlib release that loads files of jax.export and portable artifacts of StableHLO (the
+    /// newest by default): 0.10.2, 0.10, latest, or several, each with a verdict: 0.9.0..0.10.2, all
+    /// (0.8.0 and later), or the option repeated.
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) jax: Vec<String>,
+    /// A type of pytree nodes that is registered before a file of jax.export is loaded, by the name
+    /// under which it is serialized; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) custom_node: Vec<String>,
+    /// Warn of functions of jax.export that may not be called on this platform: cpu, cuda, rocm or
+    /// tpu.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) platform: Option<String>,
     /// An operation that the consumer has besides those of its release; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) custom_op: Vec<String>,

@@ -14,6 +14,13 @@ pub(crate) struct ConvertArguments {
     /// .sds, .safetensors, .npz, .npy, the prefix of a checkpoint, or `-` for standard output.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Path of the output; without this it is the last of the paths.
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a portable artifact of StableHLO for readers of this version, 1.13 or later, where
+    /// nothing is lost.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to_stablehlo: Option<String>,
     /// Kind of standard input, where its first bytes do not say: torch, safetensors, npy, npz or
     /// device_state.
     #[arg(long, value_name = "KIND")]

@@ -9,7 +9,8 @@ use clap::Args;
 pub(crate) struct InspectArguments {
     /// A file, a saved model's folder, a checkpoint prefix, or `-`.
     pub(crate) path: PathBuf,
-    /// Kind of the input, where its name and content do not say.
+    /// Kind of the input, where its name and content do not say; of a bare message of IFRT its
+    /// type: ArraySpec, Shape, DType, HloSharding and the like.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 }

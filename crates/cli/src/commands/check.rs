@@ -16,7 +16,7 @@ use serdes::{
 use crate::{
     arguments::CheckArguments,
     commands::{
-        consumers::{consumers, options},
+        consumers::{Several, consumers, options},
         places, streams, unread, verdicts, watch,
     },
     failure::Failure,
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
     let mut options = options(arguments)?;
     let kind = kind(arguments.kind.as_deref())?;
     let excluded = excluded(&arguments.exclude)?;
-    let mut summary = Summary::new(consumers.are_several);
+    let mut summary = Summary::new(consumers.several);
     streams::once(arguments.paths.iter().map(PathBuf::as_path))?;
     // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input
     // is ended by it.
@@ -173,17 +173,19 @@ struct Summary {
     /// Number of artifacts of each kind with each verdict; of several releases the worst.
     kinds: BTreeMap<(String, &'static str), u64>,
     counts: Counts,
-    /// The artifacts with the word of each release, where several are asked about.
-    releases: Option<Vec<Verdicts>>,
+    several: Several,
+    /// The artifacts with the word of each release, where several are asked about; for people.
+    releases: Vec<Verdicts>,
 }
 
 impl Summary {
-    fn new(are_several: bool) -> Self {
+    fn new(several: Several) -> Self {
         Self {
             status: Status::Yes,
             kinds: BTreeMap::new(),
             counts: Counts::default(),
-            releases: are_several.then(Vec::new),
+            several,
+            releases: Vec::new(),
         }
     }
 
@@ -192,15 +194,16 @@ impl Summary {
         let outcome = found.outcome();
         self.status = self.status.worst(Status::of(outcome));
         let kind = found.iter().find_map(|verdict| verdict.kind);
+        let are_several = self.several.of(kind);
         let kind = kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
         *self.kinds.entry((kind, outcome.id())).or_default() += 1;
         self.counts.add(outcome);
-        let Some(releases) = &mut self.releases else {
+        if !are_several {
             return found.iter().try_for_each(|verdict| verdicts::show(verdict, terminal));
-        };
+        }
         verdicts::show_releases(found, terminal)?;
         if !terminal.json() {
-            releases.push(found.clone());
+            self.releases.push(found.clone());
         }
         Ok(())
     }
@@ -208,11 +211,9 @@ impl Summary {
     /// A table for people: models by releases, or where there was more than one artifact, how many
     /// got which verdict.
     fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
-        if let Some(releases) = &self.releases {
-            return verdicts::table(releases, terminal);
-        }
+        verdicts::tables(&self.releases, terminal)?;
         let total = self.counts.checked();
-        if total < 2 {
+        if total < 2 || total == self.releases.len() as u64 {
             return Ok(());
         }
         let mut table = comfy_table::Table::new();

@@ -10,7 +10,7 @@ use serdes::{
         graph::DeprecatedOperations,
         ops::{self, OperationDefinition},
     },
-    check::{Consumer, Loader, Options},
+    check::{Consumer, Kind, Loader, Options},
 };
 
 use crate::{
@@ -21,10 +21,25 @@ use crate::{
 /// Who is asked about.
 #[derive(Debug)]
 pub(crate) struct Consumers {
-    /// At least one; of several releases the oldest first.
+    /// At least one of TensorFlow, and those of jaxlib; of several releases the oldest first.
     pub(crate) all: Vec<Consumer>,
-    /// True if the user asked for several releases, even if these are but one.
-    pub(crate) are_several: bool,
+    /// Frameworks of which the user asked for several releases, even if these are but one.
+    pub(crate) several: Several,
+}
+
+/// Frameworks of which several releases are asked about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Several {
+    tensorflow: bool,
+    jax: bool,
+}
+
+impl Several {
+    /// True if several releases are asked about for artifacts of this kind.
+    pub(crate) fn of(self, kind: Option<Kind>) -> bool {
+        let is_of_jax = matches!(kind, Some(Kind::JaxExport | Kind::StableHlo));
+        if is_of_jax { self.jax } else { self.tensorflow }
+    }
 }
 
 /// The consumers that the arguments name.
@@ -41,8 +56,10 @@ pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure
     }
     all.sort_by_key(order);
     all.dedup_by_key(|consumer| consumer.release());
-    let is_list = |text: &String| text == "all" || text.contains("..");
-    let are_several = arguments.tensorflow.len() > 1 || arguments.tensorflow.iter().any(is_list);
+    let several = Several {
+        tensorflow: are_several(&arguments.tensorflow),
+        jax: are_several(&arguments.jax),
+    };
     let operations = operations(arguments)?;
     let mut consumers = Vec::new();
     for mut consumer in all {
@@ -53,17 +70,38 @@ pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure
         }
         consumers.push(consumer.with_operations(operations.iter().cloned()));
     }
-    if are_several && arguments.consumer.iter().any(|text| text.starts_with("graph_def=")) {
+    if several.tensorflow && arguments.consumer.iter().any(|text| text.starts_with("graph_def=")) {
         return Err(Failure::new(
             "--consumer graph_def=N stands for one consumer, and --tensorflow names several; name one release, or none",
         ));
     }
-    Ok(Consumers { all: consumers, are_several })
+    consumers.extend(jaxlibs(&arguments.jax)?);
+    Ok(Consumers { all: consumers, several })
+}
+
+/// The releases of jaxlib that are named.
+fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
+    let mut all = Vec::new();
+    for text in texts {
+        all.extend(
+            Consumer::jax_releases(text)
+                .map_err(|error| Failure::new(format_args!("--jax: {error}")))?,
+        );
+    }
+    all.sort_by_key(order);
+    all.dedup_by_key(|consumer| consumer.jaxlib());
+    Ok(all)
+}
+
+/// Whether an option of releases asks for several.
+fn are_several(texts: &[String]) -> bool {
+    texts.len() > 1 || texts.iter().any(|text| text == "all" || text.contains(".."))
 }
 
 /// The numbers of a release, so that 2.9 comes before 2.12.
 fn order(consumer: &Consumer) -> Vec<u32> {
-    let numbers = consumer.release().unwrap_or_default().split('.');
+    let release = consumer.jaxlib().or(consumer.release());
+    let numbers = release.unwrap_or_default().split('.');
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
@@ -107,7 +145,11 @@ pub(crate) fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
             ModelLoader::Cpp => Loader::Cpp,
         })
         .with_verify_data(arguments.verify_data)
-        .with_strict(arguments.strict);
+        .with_strict(arguments.strict)
+        .with_custom_nodes(arguments.custom_node.iter().cloned());
+    if let Some(platform) = &arguments.platform {
+        options = options.with_platform(platform.as_str());
+    }
     if let Some(tags) = &arguments.tags {
         // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
         options = options.with_tags(tags.iter().filter(|tag| !tag.is_empty()).cloned());

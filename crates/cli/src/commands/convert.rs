@@ -15,7 +15,7 @@ use serdes::{
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{failures, left_out, moved::Moved, places, save, streams, watch},
+    commands::{convert_program, failures, left_out, moved::Moved, places, save, streams, watch},
     failure::Failure,
     status::Status,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
@@ -27,9 +27,14 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     let begin = Instant::now();
-    let Some((to, from)) = arguments.paths.split_last().filter(|(_, from)| !from.is_empty()) else {
-        return Err(Failure::new("expected what is read, and last what is written"));
+    let (to, from) = match (&arguments.output, arguments.paths.split_last()) {
+        (Some(to), Some(_)) => (to, arguments.paths.as_slice()),
+        (None, Some((to, from))) if !from.is_empty() => (to, from),
+        _ => return Err(Failure::new("expected what is read, and last what is written")),
     };
+    if let Some(target) = &arguments.to_stablehlo {
+        return convert_program::run(arguments, target, from, to, terminal);
+    }
     let stream = output_form(arguments, to)?;
     if stream.is_none() {
         places::refuse_served(to)?;

@@ -14,7 +14,7 @@ use serdes::{
 
 use crate::{
     arguments::InspectArguments,
-    commands::{check::kind, remedies, streams, unread},
+    commands::{check::kind, inspect_jax, inspect_message, remedies, streams, unread},
     failure::Failure,
     status::Status,
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
@@ -25,6 +25,9 @@ pub(crate) fn run(
     arguments: &InspectArguments,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
+    if let Some(message) = arguments.kind.as_deref().and_then(inspect_message::reader) {
+        return inspect_message::run(&arguments.path, message, terminal);
+    }
     let kind = kind(arguments.kind.as_deref())?;
     if arguments.path == Path::new("-") {
         let artifact = check::reader(streams::standard_input()?, kind).map_err(Failure::of)?;
@@ -97,6 +100,9 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     }
     if let Some(list) = &inspection.checkpoints {
         show_list(list, terminal)?;
+    }
+    if let Some(found) = &inspection.jax {
+        inspect_jax::show(found, terminal)?;
     }
     nested(inspection, terminal)?;
     operations(inspection, terminal)?;

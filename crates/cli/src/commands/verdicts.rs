@@ -67,8 +67,21 @@ fn is_alike(one: &Verdict, other: &Verdict) -> bool {
         && warnings(one) == warnings(other)
 }
 
-/// Prints a table of verdicts: a line per artifact, a column per release.
-pub(crate) fn table(all: &[Verdicts], terminal: &mut Terminal) -> Result<(), Failure> {
+/// Prints tables of verdicts: a line per artifact, a column per release, and a table for all
+/// artifacts of the same releases.
+pub(crate) fn tables(all: &[Verdicts], terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut by_releases: Vec<(Vec<Option<&str>>, Vec<&Verdicts>)> = Vec::new();
+    for verdicts in all {
+        let releases: Vec<_> = verdicts.iter().map(|verdict| verdict.release.as_deref()).collect();
+        match by_releases.iter_mut().find(|(known, _)| *known == releases) {
+            Some((_, alike)) => alike.push(verdicts),
+            None => by_releases.push((releases, vec![verdicts])),
+        }
+    }
+    by_releases.iter().try_for_each(|(_, alike)| table(alike, terminal))
+}
+
+fn table(all: &[&Verdicts], terminal: &mut Terminal) -> Result<(), Failure> {
     let Some(first) = all.first() else { return Ok(()) };
     let mut table = comfy_table::Table::new();
     table.load_preset(comfy_table::presets::NOTHING);

@@ -16,6 +16,7 @@ mod doctor;
 mod explain;
 mod help;
 mod inspect;
+mod jax;
 mod json;
 mod kinds;
 mod matrix;

@@ -24,7 +24,7 @@ fn matrix_has_the_releases_that_verdicts_know() {
     assert_eq!(jaxlib["jax-cuda12-plugin"], "0.10.2");
     let tensorflow = of("tensorflow", "2.21");
     assert_eq!(tensorflow["graph_def"], "2474");
-    let operations = objects(&serdes(&["ops", "--tensorflow", "2.21", "--json"]));
+    let operations = objects(&serdes(&["ops", "2.21", "--json"]));
     assert_eq!(tensorflow["operations"], operations.len().to_string());
 }
 

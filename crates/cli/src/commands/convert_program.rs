@@ -1,0 +1,146 @@
+//! `serdes convert --to-stablehlo`: a portable artifact of StableHLO for older readers.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use serdes::{
+    check::{self, Kind},
+    files::{Files as _, ReadAt as _, Watch},
+    stablehlo::{Program, StableHloError, StableHloVersion},
+    storage::Storage,
+};
+
+use crate::{
+    arguments::ConvertArguments,
+    commands::{places, save, streams},
+    failure::Failure,
+    status::Status,
+    terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
+};
+
+/// The longest program in bytes that is read.
+const LONGEST: u64 = 2 << 30;
+
+/// Writes the program at a path for readers of this version.
+pub(super) fn run(
+    arguments: &ConvertArguments,
+    target: &str,
+    from: &[PathBuf],
+    to: &Path,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let target = version(target)?;
+    let [from] = from else {
+        return Err(Failure::new("--to-stablehlo: expected one program, and what is written"));
+    };
+    let storage = places::storage(&Watch::new());
+    let bytes = read(from, &storage)?;
+    let refused = |error: StableHloError| refusal(&bytes, &error).about(shown_path(from));
+    let program = Program::read(&bytes).map_err(refused)?;
+    let written = program.written_for(target).map_err(refused)?;
+    if streams::is_output(to) {
+        let failed = |error| Failure::new(format_args!("cannot write standard output: {error}"));
+        let mut stream = terminal.take_stream()?;
+        stream.write_all(&written).and_then(|()| stream.flush()).map_err(failed)?;
+    } else {
+        write(arguments, &storage, to, &written)?;
+    }
+    let readers = readers(&written)?;
+    let read_by = match (readers.first(), readers.last()) {
+        (Some(first), Some(last)) => format!("jaxlib {first} to {last} read it"),
+        _ => "no known jaxlib reads it".to_owned(),
+    };
+    if terminal.json() {
+        terminal.object(&json!({
+            "target": json_of_path(to),
+            "bytes": written.len(),
+            "from_stablehlo": program.version().to_string(),
+            "to_stablehlo": target.min(program.version()).to_string(),
+            "read_by": readers,
+        }))?;
+        return Ok(Status::Yes);
+    }
+    terminal.line(format_args!(
+        "{GOOD}converted{GOOD:#} StableHLO {} to {} in {NAME}{}{NAME:#}; {read_by}",
+        program.version(),
+        target.min(program.version()),
+        shown_path(to),
+    ))?;
+    Ok(Status::Yes)
+}
+
+/// Three numbers, or two and a patch of 0.
+fn version(text: &str) -> Result<StableHloVersion, Failure> {
+    let whole = if text.split('.').count() == 2 { format!("{text}.0") } else { text.to_owned() };
+    whole.parse().map_err(|_| {
+        Failure::new(format_args!(
+            "--to-stablehlo: `{text}` is no version of StableHLO; expected numbers such as 1.16 or 1.13.7"
+        ))
+    })
+}
+
+fn read(path: &Path, storage: &Storage) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format_args!("cannot read {}: {error}", shown_path(path)))
+    };
+    let source = if path == Path::new("-") {
+        streams::input()?
+    } else {
+        storage.open(path).map_err(failed)?
+    };
+    let size = source.size().map_err(failed)?;
+    if size > LONGEST {
+        let name = shown_path(path);
+        return Err(Failure::new(format_args!("{name} has {size} bytes; expected a program")));
+    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
+    source.read_exact_at(&mut bytes, 0).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Why the program was not written: status 1 where the older version cannot say what is in it.
+fn refusal(bytes: &[u8], error: &StableHloError) -> Failure {
+    match error {
+        StableHloError::Inexpressible { .. } | StableHloError::TargetTooOld { .. } => {
+            Failure::no(error)
+        }
+        StableHloError::NoArtifact { .. }
+            if check::bytes(bytes.to_vec()).kind() == Kind::JaxExport =>
+        {
+            Failure::new("this is a file of jax.export, and --to-stablehlo writes portable artifacts")
+                .with_hint(
+                    "convert `exported.mlir_module_serialized`, or export the function with the older jax",
+                )
+        }
+        error => Failure::new(error),
+    }
+}
+
+/// Writes a file that appears whole or not at all.
+fn write(
+    arguments: &ConvertArguments,
+    storage: &Storage,
+    to: &Path,
+    bytes: &[u8],
+) -> Result<(), Failure> {
+    places::refuse_served(to)?;
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(format_args!("cannot write {}: {error}", shown_path(to)))
+    };
+    let durability = save::durability(arguments.sync);
+    let mut file = storage.put(to, durability).map_err(|error| failed(&error))?;
+    file.sink.write_all(bytes).and_then(|()| file.sink.flush()).map_err(|error| failed(&error))?;
+    drop(file.sink);
+    file.commit.commit(durability).map_err(|error| failed(&error))?;
+    Ok(())
+}
+
+/// The releases of jaxlib that read a program.
+fn readers(program: &[u8]) -> Result<Vec<String>, Failure> {
+    let artifact = check::reader(program, Some(Kind::StableHlo)).map_err(Failure::of)?;
+    let found = artifact.inspect().map_err(|reason| Failure::new(&reason.message))?;
+    Ok(found.jax.map(|found| found.read_by).unwrap_or_default())
+}

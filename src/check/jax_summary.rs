@@ -1,0 +1,187 @@
+//! What is in a file of `jax.export` or a portable artifact of StableHLO, as data.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serdes_jax_artifacts::{DisabledCheck, Export, Function, Inspection, Value};
+
+/// What is in a file that a jaxlib loads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct JaxSummary {
+    /// What `jax.export` wrote around the module; `None` for a portable artifact.
+    pub export: Option<ExportSummary>,
+    /// The name of the module's producer: `StableHLO_v1.18.0`.
+    pub producer: String,
+    /// The version of StableHLO in that name.
+    pub stablehlo_version: Option<String>,
+    /// The version of MLIR's bytecode.
+    pub bytecode_version: Option<u64>,
+    /// Bytes of the module.
+    pub module_bytes: usize,
+    /// Bytes of its constants.
+    pub constant_bytes: u64,
+    /// The dialects of its operations, attributes and types.
+    pub dialects: Vec<String>,
+    /// Targets of custom calls, and how many of each there are.
+    pub custom_calls: BTreeMap<String, u64>,
+    /// The functions of the module that others may call.
+    pub module_functions: Vec<FunctionSummary>,
+    /// Why the module could not be read to its end.
+    pub damage: Option<String>,
+    /// The releases of jaxlib that read the file, the oldest first.
+    pub read_by: Vec<String>,
+}
+
+/// What `jax.export` wrote around a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ExportSummary {
+    /// The name of the function.
+    pub function: String,
+    /// The version of the serialization that the file says.
+    pub serialization_version: u16,
+    /// The version of the calling convention.
+    pub calling_convention_version: u16,
+    /// The version of jax that wrote the file, if it says so.
+    pub jax_version: Option<String>,
+    /// The oldest and the newest release of jaxlib that write such a file.
+    pub made_by: Option<(String, String)>,
+    /// The day until which jax promises that newer releases read it, `YYYY-MM-DD`.
+    pub promised_until: Option<String>,
+    /// The platforms that it was exported for.
+    pub platforms: Vec<String>,
+    /// The number of devices that it was exported for.
+    pub devices: u32,
+    /// The arguments.
+    pub inputs: Vec<ValueSummary>,
+    /// The results.
+    pub outputs: Vec<ValueSummary>,
+    /// The numbers of the arguments that the module takes.
+    pub kept_arguments: Vec<u16>,
+    /// Effects whose order counts.
+    pub ordered_effects: Vec<String>,
+    /// Effects whose order does not.
+    pub unordered_effects: Vec<String>,
+    /// Safety checks that its maker switched off: `platform`, `shape_assertions`, or a custom
+    /// call's target behind `custom_call:`.
+    pub disabled_checks: Vec<String>,
+    /// Types of nodes in its trees that a program must register.
+    pub custom_nodes: Vec<String>,
+    /// Orders of derivatives in the file; 8 stands for more.
+    pub derivatives: usize,
+}
+
+/// An argument or a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ValueSummary {
+    /// The element type, as NumPy and JAX name it.
+    pub dtype: String,
+    /// The dimensions: numbers, or expressions of symbols.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "dimensions"))]
+    pub shape: Arc<[String]>,
+    /// `device`, `host` or `any`, where the file says it.
+    pub memory_space: Option<String>,
+    /// How it is distributed, where the file says it.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "text"))]
+    pub sharding: Option<Arc<str>>,
+}
+
+/// A function of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct FunctionSummary {
+    /// Its name.
+    pub name: String,
+    /// The types that go in, as StableHLO prints them.
+    pub inputs: Vec<String>,
+    /// The types that come out.
+    pub outputs: Vec<String>,
+}
+
+/// Values share their dimensions, which serde takes apart only where it is told to.
+#[cfg(feature = "serde")]
+fn dimensions<S: serde::Serializer>(shape: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(shape)
+}
+
+#[cfg(feature = "serde")]
+fn text<S: serde::Serializer>(text: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&text.as_deref(), serializer)
+}
+
+impl JaxSummary {
+    pub(super) fn of(found: Inspection) -> Self {
+        let module = found.module;
+        let functions = module.functions.into_iter().filter(|function| function.is_public);
+        Self {
+            export: found.export.map(ExportSummary::of),
+            producer: module.producer,
+            stablehlo_version: module.stablehlo.map(|version| version.to_string()),
+            bytecode_version: module.bytecode_version,
+            module_bytes: module.bytes,
+            constant_bytes: module.constant_bytes,
+            dialects: module.dialects,
+            custom_calls: module.custom_calls,
+            module_functions: functions.map(FunctionSummary::of).collect(),
+            damage: module.damage,
+            read_by: found.read_by.iter().map(|release| release.version.to_owned()).collect(),
+        }
+    }
+}
+
+impl ExportSummary {
+    fn of(export: Export) -> Self {
+        let made_by = export
+            .made_by
+            .map(|(oldest, newest)| (oldest.version.to_owned(), newest.version.to_owned()));
+        Self {
+            function: export.function,
+            serialization_version: export.serialization_version,
+            calling_convention_version: export.calling_convention_version,
+            jax_version: export.jax_version,
+            made_by,
+            promised_until: export.promised_until.map(|day| day.to_string()),
+            platforms: export.platforms,
+            devices: export.devices,
+            inputs: export.inputs.iter().map(ValueSummary::of).collect(),
+            outputs: export.outputs.iter().map(ValueSummary::of).collect(),
+            kept_arguments: export.kept_arguments,
+            ordered_effects: export.ordered_effects,
+            unordered_effects: export.unordered_effects,
+            disabled_checks: export.disabled_checks.into_iter().map(name_of_check).collect(),
+            custom_nodes: export.custom_nodes.into_iter().collect(),
+            derivatives: export.derivatives,
+        }
+    }
+}
+
+fn name_of_check(check: DisabledCheck) -> String {
+    match check {
+        DisabledCheck::Platform => "platform".to_owned(),
+        DisabledCheck::CustomCall(target) => format!("custom_call:{target}"),
+        DisabledCheck::ShapeAssertions => "shape_assertions".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+impl ValueSummary {
+    fn of(value: &Value) -> Self {
+        Self {
+            dtype: value.dtype.clone(),
+            shape: Arc::clone(&value.shape),
+            memory_space: value.memory_space.clone(),
+            sharding: value.sharding.clone(),
+        }
+    }
+}
+
+impl FunctionSummary {
+    fn of(function: Function) -> Self {
+        Self { name: function.name, inputs: function.inputs, outputs: function.outputs }
+    }
+}
