@@ -5,14 +5,18 @@ from __future__ import annotations
 import datetime
 import json
 import operator
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
-from ._errors import Unsupported
 from ._paths import Path, place
+
+
+if TYPE_CHECKING:
+    from jax.export import Exported
 
 
 @dataclass(frozen=True)
@@ -175,15 +179,9 @@ def _asked(
     custom_ops: str | Iterable[str] | None,
     consumer: Mapping[str, int | tuple[int, int]] | None,
 ) -> dict[str, Any]:
-    if jax is not None:
-        raise Unsupported(
-            "this build does not judge for releases of jax: StableHLO and jax.export are"
-            " recognised, and not judged",
-            "other_kind",
-            remedy="Load it with that jaxlib.",
-        )
     return {
         "tensorflow": _texts("tensorflow", tensorflow),
+        "jax": _texts("jax", jax),
         "consumer": _lines(consumer),
         "custom_ops": _texts("custom_ops", custom_ops),
         "tags": None if tags is None else _texts("tags", tags),
@@ -194,8 +192,16 @@ def _asked(
     }
 
 
+def _serialized(given: object) -> bytes | None:
+    """What ``jax.export`` writes of a function that it exported; None of anything else."""
+    module = sys.modules.get("jax.export")
+    if module is None or not isinstance(given, module.Exported):
+        return None
+    return bytes(given.serialize())
+
+
 def check(
-    path: Path,
+    path: Path | Exported,
     *,
     tensorflow: str | None = None,
     jax: str | None = None,
@@ -208,9 +214,12 @@ def check(
     consumer: Mapping[str, int | tuple[int, int]] | None = None,
 ) -> Verdict:
     """Tell whether the artifact at ``path`` may be loaded: a graph, a SavedModel, a checkpoint, a
-    state, safetensors, npy, npz, a plug-in.
+    state, safetensors, npy, npz, a plug-in, a file of ``jax.export``, a portable artifact of
+    StableHLO. In place of a path a ``jax.export.Exported`` is judged as its ``serialize()`` writes
+    it.
 
-    ``tensorflow`` is the release that is to load it, the newest by default; ``consumer`` gives
+    ``tensorflow`` is the release that is to load it, the newest by default; ``jax`` is the release
+    of jaxlib that loads what JAX writes, ``"0.10.2"``; ``consumer`` gives
     versions of lines themselves, ``{"graph_def": 1395}``, or with the oldest producer that is
     taken, ``(1395, 12)``. ``tags`` choose the meta graph of a SavedModel, ``loader`` is
     ``load_v1``, ``load`` or ``cpp``, ``custom_ops`` are operations that the consumer has besides.
@@ -226,7 +235,11 @@ def check(
             at the path, which ``check_all`` judges.
     """
     asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
-    return Verdict._of(json.loads(_native.check(place(path), asked))[0])
+    exported = _serialized(path)
+    if exported is not None:
+        asked["kind"] = asked["kind"] or "jax_export"
+        return Verdict._of(json.loads(_native.check_bytes(exported, asked))[0])
+    return Verdict._of(json.loads(_native.check(place(cast("Path", path)), asked))[0])
 
 
 def check_all(
@@ -245,7 +258,8 @@ def check_all(
 ) -> list[Verdict]:
     """The verdicts on every artifact at the paths and in the folders below them, for each release.
 
-    ``tensorflow`` is one release or several, ``"all"``, ``"latest"`` or a range ``"2.12..2.16"``.
+    ``tensorflow`` is one release or several, ``"all"``, ``"latest"`` or a range ``"2.12..2.16"``,
+    and so is ``jax`` for what a jaxlib loads (``"0.9.0..0.10.2"``).
     Several paths are judged at a time, by as many ``threads`` as the machine has cores or as are
     given; the answers come in the order of the paths. What else may be given is as in `check`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import pathlib
 import pickle
@@ -140,9 +141,29 @@ def test_what_does_not_exist_cannot_be_asked_for(arguments: dict[str, Any]) -> N
         sd.check("/nowhere", **arguments)
 
 
-def test_releases_of_jax_are_not_judged_yet() -> None:
-    with pytest.raises(sd.Unsupported, match="jax"):
-        sd.check("/nowhere", jax="0.9")
+KINDS = pathlib.Path(__file__).parents[1] / "data" / "kinds"
+
+
+def test_releases_of_jax_judge_what_jax_exported() -> None:
+    path = KINDS / "f-0.8.0.jaxexport"
+    assert sd.check(path, jax="0.10.2").release == "0.10.2"
+    assert [one.rule for one in sd.check(path, jax="0.10.2").warnings] == ["expires"]
+    refused = sd.check(path, jax="latest")
+    assert not refused
+    assert refused.reasons[0].rule == "too_old"
+    releases = sd.check_all(path, jax=["0.8.0", "0.11.0..0.11.1"])
+    assert [bool(verdict) for verdict in releases] == [True, True, False]
+    with pytest.raises(ValueError, match="0.10.2"):
+        sd.check(path, jax="0.4")
+
+
+def test_an_exported_function_is_judged_in_memory() -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("flatbuffers", reason="jax serializes with it")
+    exported = importlib.import_module("jax.export").export(jax.jit(jax.numpy.sin))(1.0)
+    verdict = sd.check(exported, jax=jax.__version__)
+    assert verdict, verdict
+    assert (verdict.kind, verdict.path, verdict.release) == ("jax_export", "-", jax.__version__)
 
 
 def test_an_inspection_is_that_of_the_command(path: pathlib.Path) -> None:

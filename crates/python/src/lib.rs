@@ -43,7 +43,7 @@ mod _native {
     #[pymodule_export]
     use super::reader::{Reader, matching};
     #[pymodule_export]
-    use super::verdicts::{check, check_all, difference, explain, inspect, versions};
+    use super::verdicts::{check, check_all, check_bytes, difference, explain, inspect, versions};
     #[pymodule_export]
     use super::writer::{discard, merge, new_save_id, remove_state, save};
 

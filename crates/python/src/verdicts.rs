@@ -27,6 +27,7 @@ fn wrong(error: impl std::fmt::Display) -> PyErr {
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
     tensorflow: Vec<String>,
+    jax: Vec<String>,
     /// Line, version, and the oldest producer.
     consumer: Vec<(String, i32, i32)>,
     custom_ops: Vec<String>,
@@ -64,7 +65,10 @@ impl Asked {
             }
             Ok(consumer.with_operations(operations()))
         });
-        let consumers = consumers.collect::<Result<Vec<_>, String>>()?;
+        let mut consumers = consumers.collect::<Result<Vec<_>, String>>()?;
+        for text in &self.jax {
+            consumers.extend(Consumer::jax_releases(text).map_err(|error| error.to_string())?);
+        }
         let loader = match &*self.loader {
             "load_v1" => Loader::LoadV1,
             "load" => Loader::Load,
@@ -129,6 +133,23 @@ pub(crate) fn check(py: Python<'_>, path: PathBuf, asked: Asked) -> PyResult<Str
             path.display(),
             verdicts.len()
         )));
+    }
+    to_json(&verdicts)
+}
+
+/// The verdict on an artifact in memory, as a list of one object.
+#[pyfunction]
+pub(crate) fn check_bytes(py: Python<'_>, bytes: Vec<u8>, asked: Asked) -> PyResult<String> {
+    let question = asked.question(0, &Watch::new()).map_err(wrong)?;
+    let found = py.detach(|| {
+        let artifact = serdes::check::reader(&bytes[..], question.kind);
+        let artifact = artifact.map_err(|error| error.to_string())?;
+        let found = artifact.check_for(&question.consumers, &question.options);
+        found.map_err(|error| error.to_string())
+    });
+    let verdicts: Vec<_> = found.map_err(wrong)?.into_iter().collect();
+    if verdicts.len() != 1 {
+        return Err(wrong(format!("{} verdicts where one is asked for", verdicts.len())));
     }
     to_json(&verdicts)
 }
