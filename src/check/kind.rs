@@ -88,7 +88,7 @@ pub struct UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
