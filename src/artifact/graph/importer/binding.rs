@@ -1,7 +1,7 @@
-//! What the attributes of a call make of the attributes of the function that it calls.
+//! Binds the attributes of a call to the attributes of the called function.
 //!
-//! A function may leave types and numbers to whoever calls it: an attribute of a node in it then
-//! names one of the call, as a placeholder.
+//! A function may leave types and numbers to its caller: an attribute of a node in it then names
+//! one of the call, as a placeholder.
 //!
 //! Knows values, as far as types, numbers and kinds go. It must never know what they are for.
 
@@ -23,7 +23,7 @@ pub(super) enum BoundValue {
     List(BoundList),
     /// One of another kind.
     Other(Element),
-    /// A placeholder that nobody fills in, in a graph.
+    /// A placeholder in a graph, outside of functions, where no caller gives it a value.
     Placeholder,
     /// None at all, although the attribute is there.
     Unset,
@@ -95,12 +95,12 @@ impl BoundValue {
         if let Self::List(list) = self { list.types.clone() } else { TypeList::default() }
     }
 
-    /// Whether it names a function.
+    /// True if the value names a function.
     pub(super) fn is_function(&self) -> bool {
         matches!(self, Self::Other(Element::Function))
     }
 
-    /// Whether it is of this kind, whatever its types are.
+    /// True if the value is of this kind, whatever its types are.
     pub(super) fn is_of(&self, kind: AttributeKind) -> bool {
         match self {
             // No value at all stands for an empty list.
@@ -116,7 +116,7 @@ impl BoundValue {
         }
     }
 
-    /// Whether a release knows its types.
+    /// True if a release knows all types of the value.
     pub(super) fn is_known(&self, registry: &Registry) -> bool {
         match self {
             Self::Type(number) => registry.has_type(*number),
@@ -153,14 +153,14 @@ impl BoundList {
 pub(super) struct Binding(HashMap<Box<[u8]>, BoundValue>);
 
 impl Binding {
-    /// What a node of a graph gives to the function that it calls.
+    /// The attributes that a node of a graph gives to the function that it calls.
     pub(super) fn of_graph(attributes: &Attributes) -> Self {
         let values = attributes.iter().map(|(name, value)| (name.into(), BoundValue::of(value)));
         Self(values.collect())
     }
 
-    /// What a node of a function gives to one that it calls, where `around` is what the
-    /// placeholders in the function around the node stand for.
+    /// The attributes that a node of a function gives to one that it calls. Placeholders stand for
+    /// values of the function `around` the node.
     pub(super) fn of_body(attributes: &Attributes, around: Scope<'_>) -> Self {
         let bind = |(name, value): (&[u8], _)| Some((name.into(), around.bind(value)?));
         Self(attributes.iter().filter_map(bind).collect())
@@ -179,7 +179,7 @@ impl Binding {
     }
 }
 
-/// What the placeholders of one function stand for.
+/// The values of the placeholders of one function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) binding: &'a Binding,
@@ -188,12 +188,12 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// What the call gives for an attribute.
+    /// The value that the call gives for an attribute.
     pub(super) fn given(&self, name: &str) -> Option<&BoundValue> {
         self.binding.0.get(name.as_bytes())
     }
 
-    /// What an attribute of the function is: what the call gives, or the default.
+    /// The value of an attribute of the function: the one that the call gives, or the default.
     pub(super) fn get(&self, name: &[u8]) -> Option<BoundValue> {
         let default = || {
             let attribute = self.signature.attribute(std::str::from_utf8(name).ok()?)?;
@@ -202,7 +202,7 @@ impl Scope<'_> {
         self.binding.0.get(name).cloned().or_else(default)
     }
 
-    /// What a value in the function is; `None` for one that cannot be bound.
+    /// The value that a value written in the function stands for; `None` if it cannot be bound.
     pub(super) fn bind(&self, value: AttributeValue<'_>) -> Option<BoundValue> {
         match value {
             AttributeValue::None => None,

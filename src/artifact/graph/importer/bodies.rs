@@ -1,4 +1,4 @@
-//! What is wrong with the functions that nodes call, release by release, in words.
+//! Reports faults of the functions that nodes call, for each release.
 
 use super::{
     called_bodies::{CalledBodies, FunctionFinding, Library},
@@ -30,8 +30,8 @@ impl<'c> Bodies<'c> {
         Ok(Self { library, called, registries: context.registries.len() })
     }
 
-    /// What a node that takes and gives so many tensors finds wrong with the function that it
-    /// calls.
+    /// The fault of the function that a node calls, for the number of tensors that the node takes
+    /// and gives.
     pub(super) fn fault(
         &self,
         call: &CallingNode,

@@ -1,6 +1,7 @@
-//! What is wrong with one function, whoever calls it.
+//! Finds faults of one function that do not depend on its callers.
 //!
-//! Knows what a function is made of, as far as names go; not how it is written, nor who asks.
+//! Knows what a function is made of, as far as names go; not how it is written, nor which loader
+//! reads it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +12,7 @@ use crate::artifact::graph::{
     rules::LoopRole,
 };
 
-/// What a name in a body belongs to.
+/// The item that a name in a body belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Owner {
     Argument(u32),
@@ -20,7 +21,8 @@ pub(super) enum Owner {
 
 pub(super) type Owners = NameMap<Owner>;
 
-/// What the names of a function belong to; where a node has the name of an argument, to the node.
+/// The owners of the names of a function; a name of both a node and an argument belongs to the
+/// node.
 pub(super) fn owners(function: &FunctionIndex) -> Owners {
     let arguments = numbered(&function.arguments);
     let mut owners: Owners = arguments.map(|(n, one)| (one.name, Owner::Argument(n))).collect();
@@ -29,12 +31,12 @@ pub(super) fn owners(function: &FunctionIndex) -> Owners {
 }
 
 impl Argument {
-    /// Whether it may stand for several.
+    /// True if the argument may stand for a list of tensors.
     fn is_list(self) -> bool {
         self.number_attribute || self.list_attribute
     }
 
-    /// Whether nothing says which type it has.
+    /// True if no attribute or type says which type the argument has.
     fn is_untyped(self) -> bool {
         self.data_type == 0
             && !self.type_attribute
@@ -63,7 +65,7 @@ pub(super) fn untyped(function: &FunctionIndex) -> Option<Part> {
         .or_else(|| untyped(&function.results).map(Part::Result))
 }
 
-/// What is wrong with the function, if anything is.
+/// The first fault of the function, if any.
 pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
     if function.oversized {
         return None;
@@ -80,8 +82,8 @@ pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
         .or_else(|| body.cycle(is_one_tensor))
 }
 
-/// Whether an input names a tensor by its number. What names a list of them may name none, which
-/// only types can tell.
+/// True if an input names one tensor by its number. An input that names a list of tensors may name
+/// none, which only types can tell.
 fn is_one_tensor(target: &Target) -> bool {
     target.element != Element::All
 }
@@ -126,7 +128,7 @@ impl Body<'_> {
         Names::Known
     }
 
-    /// Whether an argument may stand for several.
+    /// True if an argument may stand for a list of tensors.
     fn is_list(&self, argument: u32) -> bool {
         self.function.arguments.get(argument as usize).is_some_and(|argument| argument.is_list())
     }
@@ -146,7 +148,7 @@ impl Body<'_> {
         })
     }
 
-    /// Whether an input names an argument or an output that may be there.
+    /// True if an input names an argument or an output that may exist.
     fn is_there(&self, target: &Target) -> bool {
         match self.owners.get(&target.name) {
             None => false,
@@ -166,7 +168,7 @@ impl Body<'_> {
         }
     }
 
-    /// What is wrong with what is returned as a result.
+    /// The fault of the tensor that is returned as a result.
     fn returned(&self, result: Argument, target: Option<Target>) -> Option<BodyFaultKind> {
         let unknown = Some(BodyFaultKind::UnknownResult);
         let Some(target) = target else { return unknown };
@@ -287,10 +289,10 @@ impl Body<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 struct LoopHead {
     controls: u32,
-    /// How many of its inputs are arguments, which are there from the start.
+    /// Number of inputs that are arguments, which are available from the start.
     arguments: u32,
-    /// How many of them may be no tensor at all.
+    /// Number of inputs that may be no tensor at all.
     not_waited_for: u32,
-    /// Whether something comes back to it.
+    /// True if a later node feeds this one, as `NextIteration` does.
     is_loop: bool,
 }

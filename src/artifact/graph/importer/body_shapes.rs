@@ -1,5 +1,5 @@
-//! What shape functions refuse in functions: in those that nodes call, with the shapes that the
-//! calls give them, and in those that are loaded one by one.
+//! Finds shapes that shape functions refuse inside functions: in those that nodes call, with the
+//! shapes that the calls give them, and in those that are loaded one by one.
 //!
 //! Knows where functions are and which operation each node has. It must never know what an
 //! operation does with shapes.
@@ -27,7 +27,7 @@ use crate::artifact::{
     ops::{Operation, Registry},
 };
 
-/// How many functions may call each other one inside of the other before nothing is known.
+/// Limit on the depth of nested calls; shapes of deeper calls are unknown.
 const DEEPEST: u32 = 64;
 
 /// The nodes of functions that are looked at for all calls of a graph, and the functions that are
@@ -43,7 +43,7 @@ pub(super) struct CalledShapes<'c> {
     functions: HashMap<u64, Option<Rc<CalledFunction<'c>>>>,
     reader: ShapeReader<'c>,
     depth: u32,
-    /// How many nodes were looked at.
+    /// Number of nodes visited so far, bounded by [`MOST_NODES`].
     nodes: usize,
 }
 
@@ -163,7 +163,7 @@ impl<'c> ShapeReader<'c> {
     }
 }
 
-/// Nobody looks into the functions that nodes call.
+/// Treats the functions that nodes call as unknown.
 struct NotCalled;
 
 impl CalledFunctions for NotCalled {

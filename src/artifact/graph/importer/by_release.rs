@@ -42,12 +42,12 @@ impl<T> ByRelease<T> {
     }
 }
 
-/// Whether two values are one.
+/// True if two values are the same allocation.
 pub(super) fn are_one<T>(one: &Rc<T>, other: &Rc<T>) -> bool {
     Rc::ptr_eq(one, other)
 }
 
-/// Whether two values are one, or equal.
+/// True if two values are the same allocation, or equal.
 pub(super) fn are_equal<T: PartialEq>(one: &Rc<T>, other: &Rc<T>) -> bool {
     are_one(one, other) || one == other
 }

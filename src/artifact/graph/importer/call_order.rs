@@ -1,11 +1,11 @@
 //! The order in which the importer comes to the nodes of a function when it asks for their shapes.
 //!
-//! It goes from what nobody takes anything from to what that takes, the last one first. Of control
+//! It visits nodes without consumers first and then their inputs, the last one first. Of control
 //! inputs the last one is that whose name is the last. Where two calls give the same function other
 //! attributes, the first one decides what it becomes.
 //!
-//! Behind eight edges into one node the importer keeps them by their addresses, which are others
-//! each time it runs: nobody can tell the order.
+//! Behind eight edges into one node the importer keeps them by their addresses, which differ from
+//! run to run: the order is undetermined.
 //!
 //! Knows what goes into what. It must never know what nodes do.
 
@@ -71,7 +71,7 @@ pub(super) fn in_order(
             givers.extend(from);
         }
     }
-    // What nobody takes anything from, as the nodes come into the graph; then what is returned.
+    // Nodes without consumers, in the order in which they enter the graph; then returned nodes.
     let returned = function.results.iter().filter_map(|result| {
         let target = function.returns.get(&result.name).copied().flatten()?;
         node_of(&target.name)
@@ -93,9 +93,9 @@ pub(super) fn in_order(
     Ok((order, are_ordered && are_certain))
 }
 
-/// Whether nobody has so many edges that their order cannot be told, two of which lead to calls:
-/// neither a node nor the end of the function, where `last` edges come to besides arguments that
-/// nobody takes, those of `ends` from nodes.
+/// True if the visiting order of calls is determined: no node, nor the end of the function, has
+/// more edges than the importer keeps in a fixed order while two of them lead to calls. The end has
+/// `last` edges besides arguments without consumers, those of `ends` from nodes.
 fn is_certain(
     function: &FunctionIndex,
     (order, givers): (&[u32], &[Vec<u32>]),

@@ -1,4 +1,4 @@
-//! Whether the functions that nodes call can be built, for several releases at once.
+//! Checks that the functions that nodes call can be built, for several releases at once.
 //!
 //! A function is built once a name, with the attributes of the call that comes first; what it calls
 //! is built with it. Each body is read once, judged for every release, and forgotten; what is kept
@@ -40,10 +40,10 @@ use crate::artifact::{
     ops::{Operation, Registry},
 };
 
-/// What is wrong with a function of the library.
+/// A finding in a function of the library.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct FunctionFinding {
-    /// Where the function is in the file.
+    /// The extent of the function in the file.
     pub(super) function: Extent,
     pub(super) finding: BodyFinding,
 }
@@ -65,7 +65,7 @@ struct CalledBody {
     calls: Box<[InnerCall]>,
 }
 
-/// What a release makes of a function.
+/// The result of building a function in a release.
 type BuiltBody = Result<Built, Rc<FunctionFinding>>;
 
 /// The functions that nodes of a graph call, at once or through others.
@@ -73,34 +73,34 @@ pub(in super::super) struct CalledBodies<'c> {
     names: &'c FunctionNames,
     bodies: Vec<CalledBody>,
     /// By its position in the library, the number of a function in `bodies`, from 1 on; 0 for one
-    /// that nobody calls.
+    /// without a call.
     numbers: Vec<u32>,
     /// By function, what keeps it from being built.
     findings: Findings,
     /// The same for loaders that want no shape function of a node, where it differs.
     lenient: Option<Findings>,
-    /// What was made last of a function in which no release finds anything.
+    /// The result of the last function in which no release finds anything, shared with equal ones.
     clear: Option<Rc<BuiltBody>>,
     order: CallOrder,
-    /// Whether one of the functions leaves something to its callers.
+    /// True if one of the functions leaves an attribute to its callers.
     has_open: bool,
-    /// Whether the calls of a function were taken in as they are written.
+    /// True if the calls of a function were recorded in the order in which they are written.
     has_unordered: bool,
-    /// Whether of one of the functions nobody can tell in which order its calls come.
+    /// True if the order of calls in one of the functions is undetermined.
     is_uncertain: bool,
-    /// The same in another order, where nobody can tell which one it is.
+    /// The same calls judged in another order; set only if the order is undetermined.
     other: Option<Box<CalledBodies<'c>>>,
 }
 
 /// In which order the calls in a function are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallOrder {
-    /// Those in functions that are good in every release as they are written: which comes first
-    /// decides something only where a function leaves something to its callers.
+    /// In the written order for functions that are good in every release: the first call matters
+    /// only if the called function leaves an attribute to its callers.
     AsWritten,
     /// As the importer comes to them.
     AsVisited,
-    /// The other way round where nobody can tell.
+    /// The reverse order where the order is undetermined.
     Turned,
 }
 
@@ -109,12 +109,12 @@ enum CallOrder {
 pub(in super::super) struct Library<'a> {
     pub(in super::super) source: Source<'a>,
     pub(in super::super) names: &'a FunctionNames,
-    /// What was read of the functions.
+    /// The functions that were read before.
     pub(in super::super) memo: &'a FunctionMemo,
     pub(in super::super) registries: &'a [Registry],
     /// The GraphDef version of the release that reads the text form.
     pub(in super::super) release: i32,
-    /// Whether the shapes of tensors are followed.
+    /// True if the shapes of tensors are inferred.
     pub(in super::super) follows_shapes: bool,
 }
 
@@ -306,7 +306,7 @@ impl<'l> CalledBodies<'l> {
                 && self.position(inner.call.function).is_none()
                 && seen.insert(inner.call.function)
         });
-        // What it gives to others depends on nobody.
+        // The attributes that it gives to others do not depend on its caller.
         let firsts = firsts.map(|inner| FirstCall {
             function: inner.call.function,
             place: inner.place,
@@ -320,8 +320,8 @@ impl<'l> CalledBodies<'l> {
         self.push(call.function, CalledBody { place, built: Some(ByRelease::Same(built)), calls });
     }
 
-    /// What all releases make of a function that takes and gives so many tensors, kept once where
-    /// the one before is the same.
+    /// The result of building a function in all releases, for the number of tensors that it takes
+    /// and gives; shared with the function before if it is equal.
     fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<BuiltBody> {
         if let Some(known) = &self.clear
             && known
@@ -424,7 +424,7 @@ impl<'l> CalledBodies<'l> {
         findings.add(function, find)
     }
 
-    /// What is wrong with a call that has so many inputs and outputs, whatever is in the function.
+    /// The fault of a call with this number of inputs and outputs, whatever the function contains.
     fn call_finding(&self, call: Call, (inputs, outputs): (u64, u64), release: usize) -> Found {
         if !call.inside {
             return None;
@@ -441,8 +441,8 @@ impl<'l> CalledBodies<'l> {
         Some(body.with(Finding::names(Part::Function, kind)))
     }
 
-    /// What keeps the importer of a release from building what a node of the graph calls that takes
-    /// and gives so many tensors.
+    /// The finding that keeps the importer of a release from building the function that a node of
+    /// the graph calls with this number of tensors.
     pub(in super::super) fn finding(
         &self,
         node: &CallingNode,
@@ -464,7 +464,7 @@ impl<'l> CalledBodies<'l> {
 }
 
 impl CallOrder {
-    /// Whether a function with these calls can be taken in without a look at where they are.
+    /// True if the calls can be recorded without their visiting order.
     fn takes(self, calls: &[ClearCall]) -> bool {
         self == Self::AsWritten || !calls.iter().any(|inner| inner.body.call.inside)
     }
@@ -493,7 +493,7 @@ fn in_order<'f>(
 
 /// A function in which no release finds anything, and what it calls.
 struct ClearBody<'d> {
-    /// How many tensors a call must take and give.
+    /// Number of tensors that a call must take and give.
     built: (u64, u64),
     calls: &'d [ClearCall],
 }
@@ -525,7 +525,7 @@ impl CalledBody {
         self.built.as_ref()?.get(release)
     }
 
-    /// What is wrong with the function itself.
+    /// The finding in the function itself, without those in functions that it calls.
     fn own(&self, release: usize, wants_shape_functions: bool) -> Found {
         match self.built(release)?.as_ref() {
             Err(finding) => Some(Rc::clone(finding)),

@@ -2,16 +2,16 @@
 //!
 //! Knows numbers and who calls whom. It must never know what a function is.
 
-/// Which functions wait for which to be judged.
+/// The dependencies between functions: each is judged after those that it calls.
 pub(super) struct Callers {
     /// Called and caller, ascending.
     edges: Vec<(u32, u32)>,
-    /// How many of the functions that it calls each one waits for.
+    /// Number of called functions that each function still waits for.
     waiting: Vec<u32>,
 }
 
 impl Callers {
-    /// Of so many functions, by who is called and who calls.
+    /// Creates the dependencies of this number of functions from pairs of called and caller.
     pub(super) fn of(functions: usize, calls: Vec<(u32, u32)>) -> Self {
         let mut edges = calls;
         edges.sort_unstable();

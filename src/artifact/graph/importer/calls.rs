@@ -1,4 +1,4 @@
-//! Whether the functions that nodes call can be built.
+//! Checks that the functions that nodes call can be built.
 //!
 //! TensorFlow's importer builds the body of a function when it comes to the first node that calls
 //! it, and then what that body calls; the other functions of the library it leaves alone.
@@ -16,10 +16,10 @@ use crate::artifact::graph::{
     source::Extent,
 };
 
-/// What is wrong with a function of the library.
+/// A fault in a function of the library.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FunctionFault {
-    /// Where the function is in the file.
+    /// The extent of the function in the file.
     pub(super) function: Extent,
     pub(super) fault: PartFault,
 }
@@ -30,8 +30,8 @@ pub(super) struct CallFault {
     /// The number of the node in the graph.
     pub(super) node: u32,
     pub(super) fault: FunctionFault,
-    /// Whether it is one of the function's signature, which the importer looks at before it asks
-    /// whether the function is deprecated.
+    /// True for a fault of the function's signature, which the importer checks before the
+    /// function's deprecation.
     pub(super) of_signature: bool,
 }
 
@@ -43,7 +43,7 @@ struct Function {
 }
 
 impl Function {
-    /// What is wrong with a call of it, whatever is in it.
+    /// The fault of a call inside of a function, whatever the called function contains.
     fn call_fault(&self, call: Call) -> Option<FunctionFault> {
         if call.direct
             && let Some(part) = self.digest.untyped
@@ -55,7 +55,7 @@ impl Function {
         few.then_some(self.with(PartFault { part, kind }))
     }
 
-    /// What is wrong with a node outside of functions that calls it, whatever is in it.
+    /// The fault of a call outside of functions, whatever the called function contains.
     fn node_fault(&self, node: &CallingNode) -> Option<FunctionFault> {
         if node.inputs < self.digest.arguments {
             let (part, kind) = (Part::Function, BodyFaultKind::FewInputs);
@@ -75,7 +75,7 @@ pub(super) struct CalledFunctions<'l> {
     names: &'l FunctionNames,
     functions: Vec<Function>,
     /// By its position in the library, the number of a function in `functions`, from 1 on; 0 for
-    /// one that nobody calls.
+    /// one without a call.
     numbers: Vec<u32>,
 }
 
@@ -130,7 +130,8 @@ impl<'l> CalledFunctions<'l> {
         index.calls().iter().filter_map(fault_of).collect()
     }
 
-    /// What keeps each function from being built: its own fault or one of a function that it calls.
+    /// The fault that keeps each function from being built: its own, or that of a function that it
+    /// calls.
     fn fault_by_function(&self) -> Vec<Option<FunctionFault>> {
         let own = self.functions.iter().map(|function| {
             let called = |call: &Call| self.find(call.function)?.1.call_fault(*call);

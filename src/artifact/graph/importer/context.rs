@@ -1,4 +1,4 @@
-//! What the steps of the importer look at, for every registry.
+//! The inputs of the importer's steps, shared by all registries.
 
 use std::cmp::Ordering;
 
@@ -14,14 +14,14 @@ use crate::artifact::{
     ops::Registry,
 };
 
-/// A graph that was walked over, and who asks.
+/// A graph that was walked over, and the registries to judge it for.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Context<'c> {
     pub(in super::super) source: Source<'c>,
     pub(in super::super) index: &'c GraphIndex,
     /// The functions of the library.
     pub(in super::super) functions: &'c FunctionNames,
-    /// What was read of them.
+    /// The functions that were read before.
     pub(in super::super) memo: &'c FunctionMemo,
     pub(in super::super) kinds: &'c Kinds<'c>,
     pub(in super::super) registries: &'c [Registry],
@@ -30,7 +30,7 @@ pub(in super::super) struct Context<'c> {
     pub(in super::super) deprecated: &'c DeprecatedOperations,
     /// The GraphDef version that the graph says it was written with.
     pub(in super::super) producer: i32,
-    /// Whether the shapes of tensors are followed.
+    /// True if the shapes of tensors are inferred.
     pub(in super::super) follows_shapes: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'c> Context<'c> {
         None
     }
 
-    /// The functions of the graph, and who asks.
+    /// The functions of the graph, and the registries to judge them for.
     pub(super) fn library(&self) -> Library<'c> {
         let Self { source, functions: names, memo, registries, release, follows_shapes, .. } =
             *self;

@@ -1,5 +1,4 @@
-//! What a session finds in the loops of a function that it looks into: whether each node is in one
-//! frame.
+//! Checks the loops of a function that a session inlines: each node must be in one frame.
 //!
 //! `Enter` begins a frame, which has a name, and `Exit` ends it; what takes something from nodes in
 //! frames of two names can never run. Measured on TensorFlow 2.12, 2.16 and 2.21.
@@ -21,7 +20,7 @@ use crate::artifact::graph::{
 /// Nodes of loops of which a frame may have several have names with this in it.
 const COUNTERS: &str = "LoopCounter";
 
-/// What a node does to frames.
+/// The effect of a node on frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Enter,
@@ -64,7 +63,7 @@ struct Frames<'f> {
     found: Vec<Option<Frame>>,
 }
 
-/// What is wrong with the frames of the function at a place.
+/// The fault in the frames of the function at an extent of the file.
 pub(super) fn fault(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
@@ -178,7 +177,7 @@ impl<'f> Frames<'f> {
         let kind = function.nodes.get(node).and_then(|node| function.kinds.get(node.kind as usize));
         let name = match kind.and_then(|kind| kind.attributes.get("frame_name")) {
             Some(AttributeValue::String(text)) if text.length > 0 => text.bytes.unwrap_or_default(),
-            // Whoever calls the function gives it one.
+            // The caller of the function gives the frame its name.
             Some(AttributeValue::Placeholder(text)) => text.bytes.unwrap_or_default(),
             _ => return Err(self.at(node, ("a frame without a name", "a name as frame_name"))),
         };
@@ -186,7 +185,7 @@ impl<'f> Frames<'f> {
         Ok(*self.names.entry(name).or_insert(next))
     }
 
-    /// Whether each frame is in one other frame, and has one condition.
+    /// Checks that each frame has one parent frame and one loop condition.
     fn loops(
         &self,
         library: Library<'_>,

@@ -1,5 +1,5 @@
-//! What is kept of a function once it was read: what is wrong with it whatever the release, what it
-//! calls and names, and in which releases nothing about it can be wrong.
+//! Summaries of functions that were read: their faults in any release, the functions that they call
+//! and name, and the releases that certainly accept them.
 //!
 //! A function that is written as TensorFlow writes most of them is judged by the kinds of its nodes
 //! and of the edges between them, of which there are few, in one look at its nodes for all
@@ -33,44 +33,44 @@ use crate::artifact::{
 /// Kinds of edges that are told apart; a function with more is looked at node by node.
 const MOST_EDGES: usize = 1 << 16;
 
-/// What is known of a function.
+/// The summary of a function.
 #[derive(Debug)]
 pub(super) struct Digest {
-    /// What is wrong with it whatever its operations are.
+    /// The fault that every release finds, whatever its operations are.
     pub(super) fault: Option<PartFault>,
     /// The first argument or result without a type.
     pub(super) untyped: Option<Part>,
     pub(super) arguments: u32,
     pub(super) results: u32,
-    /// Whether one of its results is a handle of a resource.
+    /// True if one of its results is a resource handle.
     pub(super) gives_resource: bool,
-    /// What it calls, each call once, in the order of the nodes.
+    /// The calls of the function, each once, in the order of the nodes.
     pub(super) calls: Box<[Call]>,
-    /// What releases are asked about; `None` where none asks.
+    /// The results by release; `None` if no releases were given.
     pub(super) judged: Option<Box<Judged>>,
 }
 
-/// What is known of a function for releases.
+/// The results of judging a function for several releases.
 #[derive(Debug)]
 pub(super) struct Judged {
-    /// What it names, if it names anything.
+    /// The functions that it names, if any.
     pub(super) named: Option<Box<Named>>,
-    /// What the C++ loader finds in it before it looks at the graph.
+    /// The fault that the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BodyFinding>,
     /// Why it is not found equal to itself.
     pub(super) unequal: Unequal,
-    /// What its calls take and give once it is loaded; `None` if no release takes it without a
-    /// closer look.
+    /// The types that its calls take and give once it is loaded; `None` if every release needs the
+    /// slow path.
     pub(super) types: Option<Rc<NodeType>>,
     /// By release, one for all of them where it is the same.
     clear: Box<[Option<Rc<Clear>>]>,
 }
 
-/// A function in which a release finds nothing wrong, whoever calls it and whichever way it is
-/// looked at: for all that is in it alone.
+/// A function in which a release certainly finds nothing wrong, for any caller and any loader.
+/// Functions that it calls are not included.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Clear {
-    /// What it calls, in the order of the nodes, equal calls once.
+    /// The calls, in the order of the nodes, equal calls once.
     pub(super) calls: Box<[ClearCall]>,
 }
 
@@ -78,12 +78,13 @@ pub(super) struct Clear {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClearCall {
     pub(super) body: BodyCall,
-    /// How many tensors the node takes and gives.
+    /// Number of tensors that the node takes and gives.
     pub(super) tensors: (u64, u64),
 }
 
 impl Digest {
-    /// Of a function that was read with the kinds of its nodes if there are `registries`.
+    /// Summarizes a function. With `registries`, the function must have been read with the kinds of
+    /// its nodes.
     pub(super) fn of(
         function: &FunctionIndex,
         functions: &FunctionNames,
@@ -108,7 +109,7 @@ impl Digest {
     }
 }
 
-/// What tells digests of clear functions apart that call and name no others.
+/// The key by which summaries of clear functions without calls are shared.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct LeafKey {
     untyped: Option<Part>,
@@ -119,7 +120,7 @@ pub(super) struct LeafKey {
 }
 
 impl Digest {
-    /// What tells it apart from digests of other functions; `None` if it has more than that.
+    /// The key by which the summary is shared; `None` if it holds more than a key does.
     pub(super) fn leaf_key(&self) -> Option<LeafKey> {
         let judged = self.judged.as_deref()?;
         let types = judged.types.as_ref()?;
@@ -139,14 +140,14 @@ impl Digest {
         })
     }
 
-    /// Whether every release finds nothing in the function, whoever calls it, and it calls and names
-    /// no others.
+    /// True if every release finds nothing in the function, for any caller, and it calls and names
+    /// no other functions.
     pub(super) fn is_leaf(&self) -> bool {
         let clear = self.judged.as_deref().and_then(Judged::clear_in_all);
         clear.is_some_and(|clear| clear.calls.is_empty())
     }
 
-    /// Whether a release finds nothing in the function, whoever calls it.
+    /// True if a release finds nothing in the function, for any caller.
     pub(super) fn is_clear(&self, release: usize) -> bool {
         self.judged.as_deref().is_some_and(|judged| judged.clear(release).is_some())
     }
@@ -196,8 +197,8 @@ impl Judged {
     }
 }
 
-/// What calls of a function take and give once it is loaded: each argument and result is one tensor
-/// of the type that is written.
+/// The types that calls of a function take and give once it is loaded: each argument and result is
+/// one tensor of the written type.
 fn loaded_types(function: &FunctionIndex) -> NodeType {
     let list = |arguments: &[Argument]| {
         let mut list = TypeList::default();
@@ -209,19 +210,19 @@ fn loaded_types(function: &FunctionIndex) -> NodeType {
     NodeType { inputs: list(&function.arguments), outputs: list(&function.results) }
 }
 
-/// Whether one of the results of a function is a handle of a resource.
+/// True if one of the results of a function is a resource handle.
 pub(super) fn gives_resource(function: &FunctionIndex) -> bool {
     function.results.iter().any(|result| result.data_type == RESOURCE)
 }
 
-/// Whether a function has no attributes and takes and gives no references.
+/// True if a function has no attributes and neither takes nor gives references.
 fn is_closed(function: &FunctionIndex) -> bool {
     let signature = &function.signature;
     let mut arguments = signature.inputs.iter().chain(&signature.outputs);
     signature.attributes.is_empty() && arguments.all(|argument| !argument.is_reference)
 }
 
-/// What a release makes of each kind of a function.
+/// The facts of a release about each kind of a function's nodes.
 type ReleaseKinds = Vec<Rc<KindFacts>>;
 
 /// By release, whether nothing is wrong with a function; one for all of them where it is the same.
@@ -279,7 +280,7 @@ fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[ClearCall]> 
     function.calls.iter().filter_map(call).collect()
 }
 
-/// Which form of a function is compared with itself.
+/// The form of a function that is compared with itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FunctionForm {
     /// That of the file.
@@ -302,13 +303,13 @@ pub(super) struct Unequal {
 }
 
 impl Unequal {
-    /// Whether it is equal to itself in every release.
+    /// True if the function equals itself in every release.
     fn is_none(&self) -> bool {
         let are_read = self.tensors.is_empty() && self.own.is_empty() && self.passing.is_empty();
         self.twice.is_none() && are_read
     }
 
-    /// Of a function in which no name comes twice if it is `plain`.
+    /// Collects the reasons for a function. If it is `plain`, its names are known to be unique.
     fn of(function: &FunctionIndex, plain: bool) -> Self {
         let mut known = HashSet::new();
         let mut nodes = numbered(&function.nodes).filter(|_| !plain);
@@ -349,8 +350,8 @@ impl Unequal {
     }
 }
 
-/// What the C++ loader finds in a function before it looks at the graph, called or not: constants
-/// of which it does not know how large they are, and that the function calls itself.
+/// The fault that the C++ loader finds in a function before it looks at the graph, even if the
+/// function is not called: a constant of unknown size, or a call of itself.
 fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
     let fault =
         |operation: &str, attributes| SavedTensorFault::of(operation.as_bytes(), attributes);
@@ -386,18 +387,18 @@ struct EdgeKind {
     input: u32,
 }
 
-/// What the nodes of a function and the edges between them are, each kind once.
+/// The nodes of a function and the edges between them, each kind once.
 #[derive(Debug)]
 struct Edges {
     edges: HashSet<EdgeKind, foldhash::fast::RandomState>,
     /// By kind, how many inputs of data its nodes have, which is the same for all of them.
     inputs: Vec<Option<u32>>,
-    /// What is returned as results of these types.
+    /// The givers of returned tensors, with the types of the results.
     returned: Vec<(Giver, i32)>,
 }
 
 impl Edges {
-    /// Whether nodes of these kinds take and give what the edges want.
+    /// True if nodes of these kinds take and give the types that the edges need.
     fn are_good(&self, kinds: &[Rc<KindFacts>]) -> bool {
         let given = |from: Giver| match from {
             Giver::Argument(data_type) => Some(ElementType::new(data_type, false)),
@@ -421,7 +422,8 @@ impl Edges {
             })
     }
 
-    /// Takes in a node of a kind with so many inputs of data; false if others have more or fewer.
+    /// Records a node of a kind with this number of data inputs; false if another node of the kind
+    /// has a different number.
     fn node(&mut self, kind: u32, inputs: u32) -> bool {
         let Some(known) = self.inputs.get_mut(kind as usize) else { return false };
         *known.get_or_insert(inputs) == inputs
@@ -432,11 +434,12 @@ impl Edges {
 /// nothing wrong with it whatever its operations are.
 #[derive(Debug)]
 struct PlainBody {
-    /// Where they are asked for, and loaders find nothing wrong with what nodes say themselves.
+    /// The edges; `None` if no release was given, or a loader finds something wrong with an
+    /// attribute of a node.
     edges: Option<Edges>,
 }
 
-/// Whether an argument or result is one tensor of a type that is written.
+/// True if an argument or result is one tensor of a written type.
 fn is_one_tensor(argument: &Argument) -> bool {
     let is_open = argument.type_attribute || argument.number_attribute || argument.list_attribute;
     argument.data_type != 0 && !is_open && !argument.bad_name
@@ -513,7 +516,8 @@ fn owners(function: &FunctionIndex) -> Option<Owners> {
 struct PlainWalk<'f> {
     function: &'f FunctionIndex,
     owners: &'f Owners,
-    /// Whether each input is an argument or an earlier node, and nothing goes back to a loop.
+    /// True as long as each input is an argument or an earlier node, and there is no
+    /// `NextIteration`.
     is_in_order: bool,
     edges: Option<Edges>,
 }
@@ -539,8 +543,8 @@ impl PlainWalk<'_> {
         Some(())
     }
 
-    /// Who gives what an input of a node names: nobody where it is a control input. `None` where it
-    /// is not written in full, or names nothing.
+    /// The giver of the tensor that an input of a node names: `Some(None)` for a control input.
+    /// `None` if the input is not written in full, or names nothing.
     fn giver(&mut self, target: &Target, to: u32) -> Option<Option<Giver>> {
         let is_alone = target.suffix == Suffix::None;
         match (self.owners.get(&target.name)?, target.control) {

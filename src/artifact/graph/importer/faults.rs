@@ -1,4 +1,5 @@
-//! What the importer finds while it visits the nodes, for several releases in one go.
+//! Finds the faults that the importer reports while it visits the nodes, for several releases in
+//! one pass.
 //!
 //! Nodes are visited one after the other, each looked at in TensorFlow's order, and the first fault
 //! ends it for a release. Most nodes are the same in every release, and are looked at once for all
@@ -30,7 +31,7 @@ use crate::artifact::graph::{
 pub(in super::super) struct Reader {
     /// The number of the view in [`Kinds`](crate::artifact::graph::kinds::Kinds).
     pub(in super::super) view: usize,
-    /// Whether each operation must have a shape function.
+    /// True if each operation must have a shape function.
     pub(in super::super) needs_shape_functions: bool,
 }
 
@@ -161,19 +162,18 @@ impl Walk<'_> {
         library.get(call.call.function).map(Rc::as_ref)
     }
 
-    /// Whether what is known of a node is not what is written: it calls a function that is another
-    /// one now.
+    /// True if the recorded facts of a node differ from the file, because it calls a function that
+    /// was loaded under another name.
     fn is_reloaded(&self, node: u32) -> bool {
         matches!(self.functions, Functions::Reloaded(..)) && self.special.contains(&node)
     }
 
-    /// Whether a node is visited before another.
+    /// True if a node is visited before another.
     fn is_before(&self, node: u32, other: u32) -> bool {
         self.visits.of(node) < self.visits.of(other)
     }
 
-    /// Whether nobody finds anything wrong with a node. False says that it has to be looked at more
-    /// closely.
+    /// True if the node is certainly valid for every reader. False requires the slow path.
     fn is_good(&self, node: u32) -> bool {
         let is_plain = self.kind(node).is_some_and(|kind| kind.is_plain);
         if !is_plain || self.special.contains(&node) {
@@ -224,7 +224,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What is wrong with a node for one reader, in the importer's order.
+    /// The fault of a node for one reader, in the importer's order.
     fn fault_of(&self, node: u32, reader: Reader) -> Result<Option<Cause>, GraphError> {
         if self.context.kinds.strictness(reader.view) == Strictness::Session {
             return Ok(self.session_fault(node, reader));
@@ -264,7 +264,7 @@ impl Walk<'_> {
         Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, reader)))
     }
 
-    /// How many tensors a node takes and gives that calls a function.
+    /// Number of tensors that a node takes and gives that calls a function.
     fn tensors(&self, call: &CallingNode, reader: Reader) -> (u64, u64) {
         match self.types(call.number, reader.view) {
             Some(types) => (types.inputs.len(), types.outputs.len()),
@@ -272,7 +272,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is wrong with the function that a node calls.
+    /// The fault of the function that a node calls.
     fn called(
         &self,
         call: &CallingNode,
@@ -316,8 +316,8 @@ impl Walk<'_> {
         Ok((found != expected).then_some(Cause::InputCount { found, expected }))
     }
 
-    /// What keeps a session from making a node and its edges: it counts no inputs but those that
-    /// are too many, and asks neither what is deprecated nor for shapes or functions.
+    /// The fault that keeps a session from creating a node and its edges. A session rejects only
+    /// extra inputs, and checks neither deprecation nor shapes nor functions.
     fn session_fault(&self, node: u32, reader: Reader) -> Option<Cause> {
         if let Some(fault) = self.output_index(node, reader) {
             return Some(fault);
@@ -405,7 +405,7 @@ impl Walk<'_> {
         })
     }
 
-    /// What is wrong with the type of one input.
+    /// The fault of the type of one input.
     fn type_fault(&self, node: u32, position: u32, input: Input, reader: Reader) -> Option<Cause> {
         let Some(number) = self.output(input).number() else {
             return Some(Cause::OutputIndex { input: position });
@@ -429,7 +429,7 @@ impl Walk<'_> {
         is_missing.then_some(Cause::NoShapeFunction).or(shape)
     }
 
-    /// What shapes of inputs make a shape function refuse.
+    /// The fault of shapes of inputs that a shape function refuses.
     fn shapes_of_inputs(&self, node: u32) -> Option<Cause> {
         let fault = self.shapes.filter(|fault| fault.node == node)?;
         let is_own = fault.mismatch.within.is_none();
@@ -462,8 +462,8 @@ impl Walk<'_> {
         is_bad.then_some(Cause::BadShape { output: said.valid })
     }
 
-    /// What is found once all nodes were visited: that some were not, then the edges that close
-    /// loops.
+    /// Reports faults that show once all nodes were visited: nodes that never were, then the edges
+    /// that close loops.
     fn finish(&mut self) {
         if self.is_over() {
             return;

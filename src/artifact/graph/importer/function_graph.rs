@@ -1,4 +1,4 @@
-//! What `tf.saved_model.load` makes of one function: a graph of its own.
+//! Finds faults in the graph that `tf.saved_model.load` makes of one function.
 //!
 //! Python turns the function into a graph whose arguments are placeholders, and imports that. First
 //! it looks up all operations and the names of all inputs, which must be written in full. Then the
@@ -42,14 +42,14 @@ use crate::artifact::{
     ops::{Argument, ArgumentSource, Operation, type_name},
 };
 
-/// What is found and expected of an output whose type only a caller could tell.
+/// The found and the expected item for an output whose type depends on the call.
 pub(super) const UNTYPED: (&str, &str) =
     ("an output whose type only a call tells", "a type of its own");
 
-/// What Python takes as the attribute `_class`.
+/// The value that Python accepts for the attribute `_class`.
 pub(super) const CLASSES: &str = "a list of texts";
 
-/// What nodes of one kind are in a release.
+/// The facts of nodes of one kind in a release.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KindInGraph {
     types: Result<NodeType, Box<NodeFault>>,
@@ -61,9 +61,9 @@ pub(super) struct KindInGraph {
     is_open: bool,
 }
 
-/// What the kinds of a function's nodes are in a release; `None` for an operation that is not
-/// there. Where two releases agree in all of them and know the same types, they agree about the
-/// function.
+/// The facts of the kinds of a function's nodes in a release; `None` for an operation that the
+/// release lacks. If two releases agree in all of them and know the same types, they agree about
+/// the function.
 pub(super) fn kinds_in_graph(
     function: &FunctionIndex,
     definitions: &LoadDefinitions<'_>,
@@ -160,7 +160,7 @@ impl KindInGraph {
     }
 }
 
-/// How many tensors Python takes an output for: it knows no defaults.
+/// Number of tensors that Python counts for an output; it does not apply defaults.
 pub(super) fn tensors<'v>(
     output: &Argument<'_>,
     value: impl Fn(&str) -> Option<AttributeValue<'v>>,
@@ -189,7 +189,7 @@ enum Output {
         node: u32,
         output: u64,
     },
-    /// One of a node of which nobody knows the outputs.
+    /// An output of a node whose outputs are unknown.
     Open,
 }
 
@@ -243,7 +243,7 @@ impl FunctionGraph<'_> {
         (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
     }
 
-    /// What keeps the nodes from being those of a graph.
+    /// The fault that keeps the nodes from forming a graph.
     fn structure(&self) -> Option<BodyFinding> {
         let mut names: NameMap<()> = NameMap::default();
         for (number, argument) in numbered(&self.function.arguments) {
@@ -298,7 +298,7 @@ impl FunctionGraph<'_> {
         Some(Finding::names(Part::Node(unvisited), BodyFaultKind::Cycle))
     }
 
-    /// Where the inputs of each node begin among all, and where the last ones end.
+    /// The index of each node's first input among all inputs, followed by the number of inputs.
     fn starts(&self) -> Vec<usize> {
         let mut starts = Vec::with_capacity(self.function.nodes.len() + 1);
         let mut at = 0;
@@ -310,7 +310,7 @@ impl FunctionGraph<'_> {
         starts
     }
 
-    /// What is wrong with one node.
+    /// The fault of one node.
     fn node_fault(
         &self,
         number: u32,
@@ -395,7 +395,7 @@ impl FunctionGraph<'_> {
         Some(fault.with(UNTYPED.0, UNTYPED.1))
     }
 
-    /// What Python finds nothing to return for.
+    /// The fault of the first result for which Python finds no tensor to return.
     fn results(&self) -> Option<BodyFinding> {
         let is_lost = |target: &Option<Option<Target>>| {
             target.flatten().is_none_or(|target| self.output(&target).is_none())
@@ -407,7 +407,8 @@ impl FunctionGraph<'_> {
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
 
-    /// What the function waits for when it ends, by the names of its control outputs.
+    /// Checks the nodes that the function waits for when it ends, by the names of its control
+    /// outputs.
     fn control_nodes(&self) -> Option<bool> {
         let has_name =
             |name: &Name| self.arguments.contains_key(name) || self.nodes.contains_key(name);
@@ -438,8 +439,8 @@ impl FunctionGraph<'_> {
         Some(fault.with(found, "one that functions of Python may have"))
     }
 
-    /// What is wrong with what a node gives to the function that is its operation, and shows once
-    /// that is built.
+    /// The fault of an argument that a node gives to the function that is its operation; it shows
+    /// only once that function is built.
     fn misgiven(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionFinding> {
         let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
         direct.find_map(|call| {
@@ -455,8 +456,8 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// What is wrong with what a PartitionedCall gives to a function that is there because another
-    /// node has it as its operation: no others are looked into.
+    /// The fault of an argument that a PartitionedCall gives to a function that another node has as
+    /// its operation. Other functions are not checked.
     fn partitioned(
         &self,
         called: &[u64],

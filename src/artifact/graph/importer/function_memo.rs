@@ -21,16 +21,16 @@ use crate::artifact::graph::{
     source::Extent,
 };
 
-/// Functions are kept whole up to so many nodes, inputs and other parts in all.
+/// Limit on the nodes, inputs and other parts of all functions that are kept whole.
 const KEPT: usize = 1 << 16;
 
-/// A function without anything takes as much room as so many parts.
+/// Number of parts that an empty function is counted as.
 const EMPTY: usize = 16;
 
 /// Digests that are shared among functions: real libraries have some hundred.
 const SHARED: usize = 1 << 10;
 
-/// What was read of the functions of one library, for the registries that ask.
+/// The functions of one library that were read, and their summaries for the registries.
 #[derive(Debug, Default)]
 pub(in super::super) struct FunctionMemo(RefCell<Memory>);
 
@@ -38,13 +38,13 @@ pub(in super::super) struct FunctionMemo(RefCell<Memory>);
 struct Memory {
     /// Reads one function after the other.
     reader: Option<FunctionReader>,
-    /// What the releases make of the kinds of nodes that the reader knows.
+    /// The facts of the releases about the kinds of nodes that the reader knows.
     kinds: KnownKinds,
     digests: Digests,
     /// Digests of functions that differ in nothing else than their names.
     shared: HashMap<LeafKey, Rc<Digest>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
-    /// How many parts `functions` have.
+    /// Number of parts of `functions`, bounded by [`KEPT`].
     kept: usize,
     /// The names that were read last, and of what.
     named: Option<((Extent, Part), Names)>,
@@ -55,7 +55,7 @@ struct Memory {
 type Names = (String, String);
 
 impl FunctionMemo {
-    /// What is known of the function at a place.
+    /// The summary of the function at an extent of the file.
     pub(super) fn digest(
         &self,
         library: Library<'_>,
@@ -70,7 +70,7 @@ impl FunctionMemo {
         let digest = Digest::of(&function, names, registries, &mut memory.kinds);
         let digest = memory.share(digest);
         memory.digests.insert(names, place, Rc::clone(&digest));
-        // Who asks for a good one asks for no more, unless it is for shapes.
+        // A clear function is not read again, except for its shapes.
         let is_clear = (0..registries.len()).all(|release| digest.is_clear(release));
         if library.follows_shapes || !is_clear {
             memory.keep(place, &function);
@@ -83,7 +83,7 @@ impl FunctionMemo {
         self.0.borrow().digests.get(library.names, place).cloned()
     }
 
-    /// Whether it is known that a release finds nothing in the function at a place.
+    /// True if a release is known to find nothing in the function at an extent of the file.
     pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: usize) -> bool {
         let memory = self.0.borrow();
         memory.digests.get(library.names, place).is_some_and(|known| known.is_clear(release))

@@ -1,4 +1,4 @@
-//! What the importer finds in the library of functions, before it visits nodes.
+//! Finds faults in the library of functions, which the importer checks before it visits nodes.
 
 use crate::artifact::graph::{StructureFault, StructureFaultKind, index::GraphIndex};
 

@@ -13,12 +13,12 @@ use crate::artifact::graph::{
     source::{Extent, Source},
 };
 
-/// How many there are of something that a file counts in 32 bits.
+/// Converts a length to the 32 bits in which a file counts.
 pub(super) fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// What the importer finds in a graph, whatever its operations are.
+/// The importer's findings in a graph that do not depend on the operations.
 #[derive(Debug, Default)]
 pub(in super::super) struct Findings {
     /// The first fault, if any.
@@ -29,7 +29,7 @@ pub(in super::super) struct Findings {
     /// The first node of each deprecated operation, in the order of the visits; `None` if the
     /// importer does not come as far as visiting nodes.
     pub(in super::super) deprecated: Option<Vec<DeprecatedNode>>,
-    /// How many of `deprecated` are visited before the fault.
+    /// Number of nodes of `deprecated` that are visited before the fault.
     pub(in super::super) visited_before_fault: usize,
     /// When each node is visited, where the importer comes as far as that.
     pub(in super::super) visits: Option<Visits>,
@@ -97,7 +97,7 @@ pub(super) fn named(
     Ok(found)
 }
 
-/// Where a node is that can have a fault.
+/// The extent of a node that can have a fault.
 fn place_of(
     source: Source<'_>,
     index: &GraphIndex,

@@ -1,4 +1,4 @@
-//! What nodes of functions are of which no release finds anything wrong, kind by kind.
+//! Finds the nodes of functions that are valid in every release, kind by kind.
 //!
 //! Functions of one library have the same kinds of nodes, so that each kind is asked about once for
 //! all of them. Only what is good whichever way a function is looked at counts as good here; all
@@ -20,7 +20,7 @@ use crate::artifact::{
     ops::{Operation, Registry},
 };
 
-/// What a node is that every way of looking at it finds good.
+/// The facts of a node that is valid for every loader.
 #[derive(Debug, PartialEq)]
 pub(super) struct KindFacts {
     pub(super) types: NodeType,
@@ -32,13 +32,13 @@ pub(super) struct KindFacts {
 struct NamedOutput {
     /// The number of its name.
     name: u32,
-    /// Where it begins among all tensors that the node gives.
+    /// The index of the output's first tensor among all tensors that the node gives.
     first: u64,
     count: u64,
 }
 
 impl KindFacts {
-    /// What a release makes of a kind; `None` if that has to be looked at more closely.
+    /// The facts of a release about a kind; `None` if the kind needs the slow path.
     fn of(
         kind: &BodyKind,
         definition: Operation<'_>,
@@ -82,8 +82,8 @@ impl KindFacts {
     }
 }
 
-/// Whether nothing about a kind is left to whoever calls a function, and it names no function where
-/// more than types would be asked.
+/// True if nothing about a kind depends on the caller of the function, and it names no function
+/// that needs more than a check of types.
 fn is_plain(kind: &BodyKind, functions: &FunctionNames) -> bool {
     let attributes = &kind.attributes;
     let is_open =
@@ -99,7 +99,7 @@ fn is_plain(kind: &BodyKind, functions: &FunctionNames) -> bool {
         && (!is_call || calls_one())
 }
 
-/// What all releases make of the kinds of one
+/// The facts of all releases about the kinds of one
 /// [reader](crate::artifact::graph::index::FunctionReader).
 #[derive(Debug, Default)]
 pub(super) struct KnownKinds {
@@ -110,7 +110,7 @@ pub(super) struct KnownKinds {
 type ByRelease = Rc<[Option<Rc<KindFacts>>]>;
 
 impl KnownKinds {
-    /// What the releases make of each kind of a function, in the order of its kinds.
+    /// The facts of the releases about each kind of a function, in the order of its kinds.
     pub(super) fn of_function(
         &mut self,
         function: &FunctionIndex,

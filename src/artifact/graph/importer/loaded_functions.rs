@@ -1,4 +1,5 @@
-//! What `tf.saved_model.load` makes of a library of functions: it loads all of them, called or not.
+//! Finds faults of `tf.saved_model.load` in a library of functions: it loads all of them, called or
+//! not.
 //!
 //! Functions are loaded after those that they name: by their operations and by attributes that are
 //! functions. One that names a function which is not there, or itself, can never be loaded.
@@ -37,7 +38,7 @@ use crate::artifact::{
 /// A function of the library, before it is loaded.
 struct Unloaded {
     function: LibraryFunction,
-    /// Where its last definition is, which is the one that counts.
+    /// The extent of its last definition, which is the one that counts.
     place: Extent,
     digest: Rc<Digest>,
 }
@@ -77,8 +78,8 @@ pub(super) struct Named {
     lost: Option<BodyFinding>,
 }
 
-/// What the nodes of a function name: each by its operation, or else by its registered gradient, or
-/// else by attributes that are functions.
+/// The functions that the nodes of a function name: each by its operation, or else by its
+/// registered gradient, or else by function-valued attributes.
 pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Option<Box<Named>> {
     let mut named = HashSet::new();
     let (mut needed, mut lost) = (Vec::new(), None);
@@ -122,7 +123,7 @@ fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
     Some(nodes.map(|(_, node)| node.kind).collect())
 }
 
-/// What loaders make of the functions of a library.
+/// The results of loading the functions of a library.
 pub(super) struct LoadedFunctions<'a> {
     /// By registry, the first fault that `tf.saved_model.load` finds.
     pub(super) faults: Vec<Option<ImportFault>>,
@@ -139,7 +140,7 @@ pub(super) struct LoadedFunctions<'a> {
 }
 
 impl<'a> LoadedFunctions<'a> {
-    /// Those of a library of which nothing was loaded.
+    /// The results for a library whose functions were not loaded.
     pub(super) fn none(library: Library<'a>) -> Self {
         let functions = ReloadedFunctions::of(library);
         let none = vec![None; library.registries.len()];
@@ -298,7 +299,8 @@ fn not_the_same(fault: ImportFault) -> ImportFault {
     ImportFault { kind: ImportFaultKind::Structure(kind), ..fault }
 }
 
-/// What releases are alike for while a function is loaded: its operations and the element types.
+/// The key by which releases are grouped while a function is loaded: its operations and the element
+/// types.
 type Key = (Vec<Option<(Option<DefinitionId>, usize)>>, u64);
 
 /// Functions that are being loaded.
@@ -307,7 +309,7 @@ struct Loading<'a> {
     deprecated: &'a DeprecatedOperations,
     found: LoadedFunctions<'a>,
     shapes: ShapeReader<'a>,
-    /// What was looked at so far; see [`reload`].
+    /// Number of steps taken so far; see [`reload`].
     steps: u64,
 }
 
@@ -509,7 +511,7 @@ pub(super) fn named_functions(
     Ok(found)
 }
 
-/// What is wrong with the first node of a kind that names a function which is not there.
+/// The finding for the first node of a kind that names a missing function.
 fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding {
     let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
     let node = u32::try_from(node).unwrap_or(u32::MAX);

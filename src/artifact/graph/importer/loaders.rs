@@ -1,4 +1,4 @@
-//! What each loader looks at besides what the importer does.
+//! Finds the faults that each loader reports besides those of the importer.
 //!
 //! - `tf.saved_model.load` loads every function; it leaves the main graph of a model with an object
 //!   graph alone.
@@ -43,13 +43,13 @@ pub(in super::super) struct LoadedGraph<'g> {
     pub(in super::super) meta_graph: &'g mut MetaGraph,
     /// The number of the meta graph.
     pub(in super::super) number: usize,
-    /// Whether the file has no other meta graph.
+    /// True if the file has no other meta graph.
     pub(in super::super) is_only: bool,
     /// The nodes outside of functions, where somebody had to look at them.
     pub(in super::super) index: Option<&'g GraphIndex>,
-    /// What the importer has seen of them, where it came as far as visiting them.
+    /// The importer's state, if it came as far as visiting nodes.
     pub(in super::super) visited: Option<Visited<'g>>,
-    /// What loaders look at in its nodes, if that is known.
+    /// The top-level node facts that loaders check, if known.
     pub(in super::super) main: Option<MainNodes>,
 }
 
@@ -70,7 +70,7 @@ impl<'g> LoadedGraph<'g> {
 pub(in super::super) struct Visited<'g> {
     pub(in super::super) context: &'g Context<'g>,
     pub(in super::super) visits: &'g Visits,
-    /// Whether shape functions were asked, and refuse nothing.
+    /// True if shape functions were evaluated, and refuse nothing.
     pub(in super::super) do_shapes_fit: bool,
 }
 
@@ -164,8 +164,8 @@ fn untyped_outputs(
     (0..context.registries.len()).map(fault).collect()
 }
 
-/// What Python finds once the nodes are imported: an attribute `_class` or a device that it cannot
-/// read, whichever node comes first.
+/// The fault that Python finds once the nodes are imported: an attribute `_class` or a device that
+/// it cannot read, whichever node comes first.
 fn in_python(library: Library<'_>, index: &GraphIndex) -> Result<Option<ImportFault>, GraphError> {
     let class = index
         .bad_class()
@@ -239,7 +239,7 @@ fn load(
             judgement.set_fault(Loader::Load, None);
             continue;
         }
-        // Of nodes that nobody visits, the importer has said what there is to say.
+        // For nodes that are not visited, the importer's fault is the only one.
         let written = || judgement.fault(Loader::Load).filter(|fault| !is_of_library(fault));
         let imported = of_nodes.unwrap_or_else(|| written().cloned());
         let imported = imported.or(in_python.clone()).or(saver.clone());
@@ -269,7 +269,7 @@ fn placeholder(
     at(library, found.place, kind, words, "a value").map(Some)
 }
 
-/// Whether it is one that comes of functions having the names of others, which are named anew.
+/// True if the fault comes from renamed functions, and is therefore reported anew.
 fn is_of_library(fault: &ImportFault) -> bool {
     match &fault.kind {
         ImportFaultKind::Structure(fault) => matches!(
@@ -309,7 +309,7 @@ fn load_v1(
     Ok(())
 }
 
-/// What keeps Python from making functions of its own of those of the library, by registry.
+/// The fault that keeps Python from making its own functions of those of the library, by registry.
 fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, GraphError> {
     let mut found = vec![None; library.registries.len()];
     let gradients = if library.names.has_lost_gradient() {
@@ -437,7 +437,7 @@ fn unsaved(
     at(library, place, kind, found, expected)
 }
 
-/// What is wrong with a tensor, what is there and what should be.
+/// The fault of a tensor, as its kind, the found value and the expected one.
 pub(super) fn words_of_tensor(fault: &SavedTensorFault) -> (ImportFaultKind, String, &'static str) {
     match fault {
         SavedTensorFault::Missing => {

@@ -1,4 +1,4 @@
-//! What TensorFlow's importer says of a graph, from its index.
+//! Applies the rules of TensorFlow's importer to a graph, by its index.
 //!
 //! Each step of the importer is a function over the index, in a file of its own; [`judge()`] calls
 //! them in TensorFlow's order, and the first fault wins. Only for the bodies of functions that are

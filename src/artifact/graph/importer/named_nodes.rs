@@ -1,4 +1,4 @@
-//! What loaders ask of the nodes that a meta graph names beside its graph.
+//! Checks the nodes that a meta graph names outside of its graph, as loaders do.
 //!
 //! Python looks up every node of a collection, makes variables, queues and contexts of the messages
 //! that it knows, restores variables through the saver, and runs an operation with the paths of
@@ -34,20 +34,20 @@ use crate::artifact::{
 /// The collection of what a part of a graph needs of the rest.
 const UNBOUND: &str = "unbound_inputs";
 
-/// Nodes that are looked at in all for placeholders that nobody feeds.
+/// Limit on the nodes visited in all while looking for placeholders that are not fed.
 const MOST_STEPS: usize = 1 << 24;
 
-/// What a release finds, by loader.
+/// The faults that a release finds, by loader.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamedFaults {
     pub(super) load_v1: Option<ImportFault>,
-    /// Of a model without an object graph.
+    /// The fault in a model without an object graph.
     pub(super) load: Option<ImportFault>,
     pub(super) cpp: Option<ImportFault>,
 }
 
-/// What the loaders of each registry find of a meta graph, which is the one with this number, and
-/// may be loaded by its objects.
+/// The faults that the loaders of each registry find in a meta graph with this number, which may be
+/// loaded by its objects.
 pub(super) fn judge(
     library: Library<'_>,
     meta_graph: &MetaGraph,
@@ -88,7 +88,7 @@ pub(super) fn judge(
     Ok(faults.collect())
 }
 
-/// How many outputs nodes have.
+/// The number of outputs of nodes.
 struct OutputCounts<'l> {
     library: Library<'l>,
     /// By where they begin, those of functions that were asked about.
@@ -96,7 +96,7 @@ struct OutputCounts<'l> {
 }
 
 impl OutputCounts<'_> {
-    /// How many outputs a node has in each registry; nothing of one whose operation does not say.
+    /// Number of outputs of a node in each registry; `None` if its operation does not determine it.
     fn of(&mut self, place: Extent) -> Result<Vec<Option<u64>>, GraphError> {
         let Library { source, names, registries, release, .. } = self.library;
         let node = node_at::read(source, place, None, release)?;
@@ -114,7 +114,7 @@ impl OutputCounts<'_> {
         Ok(definitions.zip(registries).map(outputs).collect())
     }
 
-    /// How many results a function has, if each is one tensor.
+    /// Number of results of a function, if each is one tensor.
     fn of_function(&mut self, place: Extent) -> Result<Option<u64>, GraphError> {
         if let Some(known) = self.functions.get(&place.start) {
             return Ok(*known);
@@ -136,7 +136,7 @@ struct Lookup {
     what: Wanted,
 }
 
-/// What is looked up.
+/// A name to look up.
 #[derive(Clone, Debug)]
 enum Wanted {
     Name {
@@ -188,7 +188,7 @@ fn whose(what: &str, key: &str) -> Rc<str> {
     format!("the {what} {:?}", shown(key.as_bytes())).into()
 }
 
-/// What each loader looks up, in its order.
+/// The names that each loader looks up, in its order.
 #[derive(Debug, Default)]
 struct Lookups {
     load_v1: Vec<Lookup>,
@@ -197,8 +197,8 @@ struct Lookups {
 }
 
 impl Lookups {
-    /// Those of what is written in a model, or in a meta graph alone, of which only the collections
-    /// are looked at.
+    /// The lookups of a model, or of a single meta graph, of which only the collections are
+    /// checked.
     fn of(referring: &Referring, is_model: bool) -> Self {
         let mut lookups = Self { load_v1: collections(referring), ..Self::default() };
         if !is_model {
@@ -240,7 +240,7 @@ impl Lookups {
     }
 }
 
-/// What collections name, in the order of their own names.
+/// The names in collections, in the order of the collections' names.
 fn collections(referring: &Referring) -> Vec<Lookup> {
     let mut lookups = Vec::new();
     if let Some(unbound) = referring.collections.get(UNBOUND)
@@ -309,12 +309,12 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
     (Some(Lookup::new(&by, &name, asked)), run_in_cpp(&by, &name))
 }
 
-/// What the C++ loader looks up of an operation to run: nothing if it has no name.
+/// The lookup of the C++ loader for an operation to run; `None` if it has no name.
 fn run_in_cpp(by: &Rc<str>, text: &str) -> Option<Lookup> {
     (!text.is_empty()).then(|| Lookup::in_cpp(by, text))
 }
 
-/// What `tf.saved_model.load` looks up of a signature.
+/// The lookups of `tf.saved_model.load` for a signature.
 fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
     let by = whose("signature", key);
     let mut lookups = Vec::new();
@@ -383,8 +383,8 @@ impl NamedGraph<'_> {
         outputs.is_none_or(|outputs| named.is_of(outputs))
     }
 
-    /// A placeholder that something which becomes a function of its own needs and does not feed.
-    /// Not looked for in graphs of which nobody has an index.
+    /// The first placeholder that a signature or another pruned function needs and does not feed.
+    /// `None` without an index of the graph.
     fn unfed(&mut self, referring: &Referring) -> Option<ImportFault> {
         let visited = self.visited?;
         let name = |tensor: &TensorReference| match tensor {

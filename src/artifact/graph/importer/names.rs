@@ -1,4 +1,4 @@
-//! What the importer finds before it visits nodes: names, operations, inputs.
+//! Finds faults that the importer reports before it visits nodes: in names, operations and inputs.
 
 use super::{NodeFault, count};
 use crate::artifact::graph::{

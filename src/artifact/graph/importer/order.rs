@@ -14,8 +14,8 @@ pub(super) const NEVER: u32 = u32::MAX;
 /// When each node of a graph is visited.
 #[derive(Debug)]
 pub(in super::super) enum Visits {
-    /// So many nodes in the order in which they are written: every input is the name of an earlier
-    /// node.
+    /// This number of nodes, in the order in which they are written: every input is the name of an
+    /// earlier node.
     AsWritten(u32),
     /// By the number of the node; [`NEVER`] for those that are part of a cycle, or behind one.
     Found { visits: Vec<u32>, crash: Option<Crash> },
@@ -58,7 +58,7 @@ impl Visits {
         }
     }
 
-    /// Where the importer crashes, if it comes as far as that.
+    /// The crash of the importer, if it comes as far as visiting nodes.
     pub(super) fn crash(&self) -> Option<Crash> {
         match self {
             Self::AsWritten(_) => None,
@@ -110,7 +110,7 @@ fn loop_role(index: &GraphIndex, node: u32) -> LoopRole {
     index.nodes().get(node as usize).map_or(LoopRole::None, |node| node.loop_role())
 }
 
-/// How many inputs a node waits for.
+/// Number of inputs that a node waits for.
 fn pending(index: &GraphIndex, node: u32) -> u32 {
     let inputs = index.inputs(node);
     let comes_back = |from: u32| loop_role(index, from) == LoopRole::NextIteration;
@@ -135,8 +135,8 @@ pub(super) fn deprecated(index: &GraphIndex, visits: &Visits) -> Vec<DeprecatedN
     nodes
 }
 
-/// What the importer comes to first while it visits nodes; `calls` are those of functions that
-/// cannot be built.
+/// The importer's first fault while it visits nodes; `calls` are those of functions that cannot be
+/// built.
 pub(super) fn first_fault(
     index: &GraphIndex,
     visits: &Visits,
@@ -157,9 +157,8 @@ pub(super) fn first_fault(
     })
 }
 
-/// How many of the deprecated nodes are visited before a fault. A function can say of itself that
-/// it is deprecated, which comes before what is in it, but not before what is wrong with its
-/// signature.
+/// Number of deprecated nodes that are visited before a fault. A function can declare itself
+/// deprecated, which is reported before a fault of its body, but not before one of its signature.
 pub(super) fn visited_before(
     deprecated: &[DeprecatedNode],
     visits: &Visits,
@@ -210,8 +209,8 @@ pub(super) fn visit(
         visits += 1;
         let goes_back = loop_role(number) == LoopRole::NextIteration;
         for to in consumers.of_node(number) {
-            // The edge that closes a loop is waited for by nobody; not even where it is a control
-            // edge, for which the head of the loop then waits for ever.
+            // No node waits for the edge that closes a loop; not even where it is a control edge,
+            // for which the head of the loop then waits for ever.
             if goes_back && loop_role(*to) == LoopRole::Merge {
                 continue;
             }
@@ -255,7 +254,7 @@ impl Visited {
 
 /// By node, the nodes that have it as an input, as often as they have it.
 struct Consumers {
-    /// Where those of a node end in the list of all; those of the next begin there.
+    /// The end of each node's consumers in the list of all; those of the next node begin there.
     ends: Vec<u32>,
     all: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! What a session finds in functions when it looks for a place for the nodes that call them.
+//! Finds faults that a session reports in functions when it places the nodes that call them.
 //!
 //! A handle of a resource has to be where the resource is. So where a PartitionedCall calls a
 //! function whose signature gives one, a session looks for a place for each node of that function
@@ -42,7 +42,7 @@ pub(super) struct PlacedBodies {
 }
 
 impl PlacedBodies {
-    /// Those that PartitionedCalls of functions with these names come to.
+    /// Reads the functions that PartitionedCalls of functions with these names reach.
     pub(super) fn read<'n>(
         library: Library<'_>,
         calls: impl Iterator<Item = &'n str>,

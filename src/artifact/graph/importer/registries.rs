@@ -1,4 +1,4 @@
-//! What each registry makes of a graph.
+//! Judges a graph for each registry.
 
 use super::{
     bodies::Bodies,
@@ -148,7 +148,8 @@ fn shape_fault(
     shapes::first_fault(graph, visits.in_order(), called)
 }
 
-/// What `tf.saved_model.load` finds in the nodes outside of functions, which were loaded before.
+/// The fault that `tf.saved_model.load` finds in the nodes outside of functions, after it loaded
+/// these.
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
     functions: &ReloadedFunctions<'_>,
@@ -162,7 +163,8 @@ pub(super) fn loaded(
     faults(context, visits, &readers, functions, shapes.as_ref())
 }
 
-/// What a session finds that makes nodes and edges of the graph, before anybody looks at values.
+/// The fault that a session finds when it creates nodes and edges of the graph, before values are
+/// checked.
 fn in_session(
     context: &Context<'_>,
     visits: &Visits,
@@ -177,7 +179,7 @@ fn in_session(
     let reader = |registry| Reader { view: view(registry), needs_shape_functions: true };
     let readers: Vec<Reader> = (0..import.len()).map(reader).collect();
     let session = faults(context, visits, &readers, functions, shapes)?;
-    // Values of attributes that it has not looked at make shapes that nobody else sees.
+    // Attribute values that the session has not checked make shapes that no other loader sees.
     let is_shape = |fault: &ImportFault| fault.kind == ImportFaultKind::Shape;
     let first = |(own, import): (Option<ImportFault>, &Option<ImportFault>)| {
         let is_seen = import.as_ref().is_some_and(is_shape);
@@ -204,7 +206,7 @@ fn taken_name(index: &GraphIndex, taken: &TakenNames, registry: usize) -> Option
     })
 }
 
-/// A graph with a name that nobody looks at whole.
+/// The fault of a graph with a name that is too long to be read.
 fn oversized() -> ImportFault {
     ImportFault {
         kind: ImportFaultKind::Oversized,

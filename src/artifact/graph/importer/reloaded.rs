@@ -3,7 +3,7 @@
 //! Each argument is one tensor of the type that is written, whatever its attributes say; each
 //! result is what the function really returns; the attributes are the placeholders that are left in
 //! it. A function that is imported brings along only those that it calls by their names, so that
-//! one of these that calls a third by its name finds nobody.
+//! one of these that calls a third by its name finds no function.
 //!
 //! Knows functions that were loaded. It must never know the order in which they are.
 
@@ -46,18 +46,19 @@ const MOST_STEPS: u64 = 1 << 24;
 pub(super) struct ReloadedCall {
     /// The hash of the function's name.
     pub(super) function: u64,
-    /// Whether the node's operation is the function itself.
+    /// True if the node's operation is the function itself.
     pub(super) direct: bool,
-    /// How many tensors the node takes and gives.
+    /// Number of tensors that the node takes and gives.
     pub(super) tensors: (u64, u64),
     /// The number of the node.
     pub(super) node: u32,
-    /// What is wrong with what the node gives to the function that it names as an attribute.
+    /// The mismatch of an argument that the node gives to the function that it names as an
+    /// attribute.
     pub(super) misgiven: Option<Rc<FunctionFinding>>,
 }
 
 impl ReloadedCall {
-    /// What whoever builds the function finds of the call that calls this one.
+    /// The finding about this call that is reported when the function that contains it is built.
     fn finding(&self, callee: &Reloaded) -> Option<Rc<FunctionFinding>> {
         let misgiven = self.misgiven.clone();
         misgiven.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
@@ -73,11 +74,11 @@ pub(super) struct Reloaded {
     definition: OnceCell<Box<OperationDefinition>>,
     /// The same where somebody asks for an operation.
     signature: OnceCell<OperationList>,
-    /// What a node takes and gives whose operation it is.
+    /// The types that a node takes and gives whose operation is this function.
     pub(super) types: Rc<NodeType>,
-    /// How many tensors a call must take and give at least.
+    /// Least number of tensors that a call must take and give.
     pub(super) needs: (u64, u64),
-    /// A node that has an attribute without a value, so that nobody can call the function.
+    /// A node that has an attribute without a value; the function then cannot be called.
     pub(super) unset: Option<BodyFinding>,
     pub(super) calls: Box<[ReloadedCall]>,
 }
@@ -140,13 +141,13 @@ impl Reloaded {
         self.signature.get_or_init(list).operation(&definition.name)
     }
 
-    /// The attributes that it leaves to whoever calls it: those of no function in which a release
-    /// finds nothing.
+    /// The attributes that it leaves to its callers: none for a function in which a release finds
+    /// nothing.
     fn open_attributes(&self) -> &[AttributeDefinition] {
         self.definition.get().map_or(&[], |definition| &definition.attributes)
     }
 
-    /// Whether it leaves something to whoever calls it.
+    /// True if it leaves an attribute to its callers.
     pub(super) fn is_open(&self) -> bool {
         !self.open_attributes().is_empty()
     }
@@ -155,7 +156,7 @@ impl Reloaded {
         FunctionFinding { function: self.place, finding }
     }
 
-    /// What is wrong with a call of so many tensors, whatever is in the function.
+    /// The fault of a call with this number of tensors, whatever the function contains.
     pub(super) fn call_finding(&self, (inputs, outputs): (u64, u64)) -> Option<FunctionFinding> {
         let kind = if inputs < self.needs.0 {
             BodyFaultKind::FewInputs
@@ -167,7 +168,7 @@ impl Reloaded {
         Some(self.with(Finding::names(Part::Function, kind)))
     }
 
-    /// That a call in it finds nobody of the name that is its operation.
+    /// The finding for a call whose operation names no function.
     fn lost(
         &self,
         library: Library<'_>,
@@ -175,13 +176,15 @@ impl Reloaded {
         callee: Option<&Self>,
     ) -> FunctionFinding {
         let mut finding = Finding::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
-        // Whoever puts this into words reads the same function, and says why that cannot be done.
+        // The report of this finding reads the same function, and gives the reason if it cannot be
+        // read.
         let name = |found: &Self| library.memo.names(library, found.place, Part::Function).ok();
         finding.operation = callee.and_then(name).map_or(String::new(), |(name, _)| name);
         self.with(finding)
     }
 
-    /// What is wrong with what a call gives for what the function leaves to it.
+    /// The mismatch between the attributes that a call gives and those that the function leaves to
+    /// it.
     pub(super) fn misgiven(
         &self,
         given: &Attributes,
@@ -209,15 +212,15 @@ impl Reloaded {
 pub(super) struct ReloadedFunctions<'a> {
     library: Library<'a>,
     functions: Vec<OnceCell<ByRelease<Reloaded>>>,
-    /// Those in which no release finds anything and that call no others; each is made where
-    /// somebody asks for it.
+    /// True for functions in which no release finds anything and that call no others; each is
+    /// created on first use.
     leaves: Vec<bool>,
-    /// What keeps each from being called where all of them are there.
+    /// The finding that keeps each function from being called once all of them are loaded.
     findings: HashMap<usize, ByRelease<FunctionFinding>>,
 }
 
 impl<'a> ReloadedFunctions<'a> {
-    /// Of a library of which nothing was loaded.
+    /// The state for a library whose functions were not loaded.
     pub(super) fn of(library: Library<'a>) -> Self {
         Self { library, functions: Vec::new(), leaves: Vec::new(), findings: HashMap::new() }
     }
@@ -234,7 +237,7 @@ impl<'a> ReloadedFunctions<'a> {
         ReloadedLibrary { functions: self, release }
     }
 
-    /// Whether a function was loaded for those releases that ask.
+    /// True if a function was loaded for the registries.
     pub(super) fn is_loaded(&self, position: usize) -> bool {
         let is_kept = self.functions.get(position).is_some_and(|cell| cell.get().is_some());
         is_kept || self.leaves.get(position) == Some(&true)
@@ -282,9 +285,9 @@ impl<'a> ReloadedFunctions<'a> {
         }
     }
 
-    /// Says that functions were loaded a second time, under another name, of which `last` tells by
-    /// their positions when the last time was; `order` is the one in which all were loaded for the
-    /// first time. Those that call the first one by its name find nobody then.
+    /// Says that functions were loaded a second time, under another name, with the last time by
+    /// position in `last`; `order` is the one in which all were loaded for the first time. Callers
+    /// of the first one by its name then find no function.
     pub(super) fn rename(
         &mut self,
         last: &HashMap<usize, usize>,
@@ -357,8 +360,8 @@ impl<'r> ReloadedLibrary<'r, '_> {
         })
     }
 
-    /// What a node of the graph finds that calls a function and takes and gives so many tensors, in
-    /// a release.
+    /// The fault of a node of the graph, in a release, that calls a function with this number of
+    /// tensors.
     pub(super) fn fault(
         self,
         registry: &Registry,
@@ -383,8 +386,8 @@ impl<'r> ReloadedLibrary<'r, '_> {
     }
 }
 
-/// What a function sees of one release while it is loaded: the release, and the functions that were
-/// loaded before it.
+/// The definitions that a function sees in one release while it is loaded: those of the release,
+/// and the functions that were loaded before it.
 pub(super) struct LoadDefinitions<'a> {
     pub(super) names: &'a FunctionNames,
     pub(super) registry: &'a Registry,
@@ -423,7 +426,7 @@ impl LoadDefinitions<'_> {
         self.loaded.get(self.names.find(name.as_bytes())?)
     }
 
-    /// What stands for an operation of this name: equal for what is equal.
+    /// The identity of an operation of this name: equal for equal definitions.
     pub(super) fn identity(&self, name: &str) -> Option<(Option<DefinitionId>, usize)> {
         match self.function(name) {
             Some(function) => Some((None, Rc::as_ptr(function).addr())),
@@ -431,7 +434,7 @@ impl LoadDefinitions<'_> {
         }
     }
 
-    /// What is wrong with what a call gives to the function that it names as an attribute.
+    /// The mismatch of an argument that a call gives to the function that it names as an attribute.
     pub(super) fn misgiven_to(&self, call: &BodyCall) -> Option<FunctionFinding> {
         let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
         match self.given.get(&call.node) {
@@ -445,7 +448,8 @@ impl LoadDefinitions<'_> {
         self.misgiven_to(call).map(Rc::new)
     }
 
-    /// What a function finds that calls these by their names, and has nobody else along.
+    /// The fault of a function that calls these by their names, and brings no other functions
+    /// along.
     pub(super) fn fault_of_called(
         &self,
         called: &[u64],

@@ -1,10 +1,10 @@
-//! What Python asks of the saver of a meta graph, which it makes once the nodes are imported.
+//! Checks the saver of a meta graph, which Python creates once the nodes are imported.
 //!
 //! Knows what a saver has to name. It must never know whether that is there.
 
 use crate::artifact::graph::{ImportFault, ImportFaultKind, MetaGraph};
 
-/// What keeps Python from making the saver, where there is one.
+/// The fault that keeps Python from creating the saver, if there is one.
 pub(super) fn fault(meta_graph: &MetaGraph) -> Option<ImportFault> {
     let saver = meta_graph.saver;
     let (found, expected) = match (saver.save, saver.restore) {

@@ -160,7 +160,7 @@ fn the_fault_of_a_function_is_one_of_those_that_call_it() {
     assert_eq!(fault(&chain), cycle);
 }
 
-/// A PartitionedCall of `f` with so many outputs, and what else its attributes say.
+/// A PartitionedCall of `f` with this number of outputs, and further attributes.
 fn partitioned(inputs: &[&str], outputs: usize, rest: &[u8]) -> Vec<u8> {
     let called = field(2, &field(10, &text(1, "f")));
     let types = field(2, &field(1, &field(6, &vec![1; outputs])));

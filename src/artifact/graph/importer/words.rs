@@ -13,7 +13,7 @@ use crate::artifact::{
     ops::type_name,
 };
 
-/// What is wrong with a node.
+/// The fault of a node.
 #[derive(Clone, Debug)]
 pub(super) enum Cause {
     Colocation,
@@ -49,7 +49,7 @@ pub(super) enum Cause {
     },
     /// It calls a function that only a caller could tell.
     UnboundCall,
-    /// What it calls cannot be built.
+    /// The called function cannot be built.
     Call(Box<ImportFault>),
     /// It begins a loop with too many inputs from outside of it.
     LoopInputs,

@@ -18,7 +18,7 @@ fn judged(text: &str, registries: &[Registry]) -> Graph {
     graphs.meta_graphs.into_iter().next().unwrap().graph
 }
 
-/// What the C import of 2.21 finds in a graph.
+/// The fault that the C import of 2.21 finds in a graph.
 fn fault(text: &str) -> Option<ImportFault> {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     judged(text, &registries).judgements[0].fault(Loader::Import).cloned()
@@ -110,7 +110,7 @@ fn lists_of_arguments_are_counted_by_their_attributes() {
     assert_eq!(sum(2, &["a", "a"]), None);
     assert_eq!(sum(2, &["a"]), Some(Kind::InputCount));
     assert_eq!(sum(1, &["a", "a"]), Some(Kind::InputCount));
-    // Nobody looks at the minimum.
+    // The importer does not check the minimum.
     assert_eq!(sum(0, &[]), None);
     let negative = Kind::AttributeNumber { attribute: "N".to_owned() };
     let split = |number: &str| {
@@ -174,7 +174,8 @@ fn a_call_fills_in_what_the_body_leaves_to_it() {
     let wrong = Kind::AttributeKind { attribute: "U".to_owned() };
     assert_eq!(partitioned(&attribute("U", "i: 1")), Some(wrong));
     assert_eq!(partitioned(&attribute("U", "type: DT_STRING")), None);
-    // What nobody gives, and what has no value, cannot be bound; even where nobody looks at it.
+    // An attribute that the call does not give, or that has no value, cannot be bound, even where
+    // it is never read.
     let unbound = Some(Kind::FunctionBody);
     for rest in [attribute("x", "placeholder: 'V'"), attribute("_x", "")] {
         let nodes = node("i", "Identity", &["a"], &format!("{FLOAT} {rest}"));

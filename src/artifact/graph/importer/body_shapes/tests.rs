@@ -8,7 +8,7 @@ use crate::artifact::{
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 
-/// What a way of loading a graph of 2.21 finds.
+/// The fault that a loader of 2.21 finds in a graph.
 fn found(loader: Loader, text: &str) -> Option<ImportFault> {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
@@ -17,7 +17,7 @@ fn found(loader: Loader, text: &str) -> Option<ImportFault> {
     graphs.meta_graphs[0].graph.judgements[0].fault(loader).cloned()
 }
 
-/// What the importer finds: the kind, the function and the node.
+/// The fault that the importer finds: its kind, function and node.
 fn fault(text: &str) -> Option<(Kind, Option<String>, String)> {
     found(Loader::Import, text).map(|fault| (fault.kind, fault.function, fault.node))
 }

@@ -5,7 +5,7 @@ use crate::artifact::{
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 
-/// A call of `g`, whose arguments are so many as the call says.
+/// A call of `g` with this number of arguments.
 fn call(name: &str, arguments: usize, more: &str) -> String {
     let inputs = "input: 'x' ".repeat(arguments);
     let number = format!("attr {{ key: 'N' value {{ i: {arguments} }} }}");
@@ -33,7 +33,7 @@ fn node(name: &str, operation: &str, inputs: &[&str], more: &str) -> String {
     format!("node_def {{ name: '{name}' op: '{operation}' {inputs} {more} }} ")
 }
 
-/// Whether a graph is taken that calls a function with these nodes, which gives this. With two
+/// True if a graph is accepted that calls a function with these nodes and results. With two
 /// arguments first, `g` has more than the other call gives it.
 fn is_taken(nodes: &str, returned: &[&str]) -> bool {
     let results = (0..returned.len())
@@ -71,7 +71,7 @@ fn of_two_calls_the_one_that_shapes_are_asked_for_first_decides_what_a_function_
     let (two_first, one_first) = ([&*two, &*one].concat(), [&*one, &*two].concat());
     assert!(is_taken(&two_first, &["x"]), "the last one comes first");
     assert!(!is_taken(&one_first, &["x"]));
-    // Which one nobody takes anything from counts, not what a call waits for.
+    // The order among nodes without consumers counts, not the nodes that a call waits for.
     let waits = call("two", 2, "input: '^one'");
     assert!(is_taken(&[&*waits, &*one].concat(), &["x"]));
     let ready_later = call("one", 1, "").replace("'x'", "'i:output:0'");

@@ -27,7 +27,7 @@ use crate::artifact::{
 /// Who calls a function first.
 pub(super) struct FirstCall {
     pub(super) function: u64,
-    /// Where the calling node is.
+    /// The extent of the calling node in the file.
     pub(super) place: Extent,
     pub(super) direct: bool,
     /// The function around it, if it is in one.
@@ -41,7 +41,7 @@ pub(super) struct Around {
     pub(super) name: String,
 }
 
-/// Whether the function leaves something to whoever calls it.
+/// True if the function leaves an attribute to its callers.
 pub(super) fn is_generic(function: &FunctionIndex) -> bool {
     let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
     !function.signature.attributes.is_empty()
@@ -68,7 +68,7 @@ impl Around {
         Some(Scope { binding: &self.binding, signature })
     }
 
-    /// What each release makes of the function.
+    /// The result of judging the function, for each release.
     pub(super) fn judge(
         &self,
         library: Library<'_>,
@@ -110,7 +110,7 @@ impl Around {
         library.registries.iter().enumerate().map(judge).map(Some).collect()
     }
 
-    /// How many tensors a call in the function gives and takes.
+    /// Number of tensors that a call in the function takes and gives.
     pub(super) fn inner(
         &self,
         function: &FunctionIndex,
@@ -136,7 +136,8 @@ impl Around {
         }
     }
 
-    /// How many tensors a node takes and gives whose operation is the function of a signature.
+    /// Number of tensors that a node takes and gives whose operation is the function of a
+    /// signature.
     fn direct(&self, kind: &BodyKind, signature: &OperationList) -> Option<(u64, u64)> {
         let (scope, callee) = (self.scope()?, signature.operation(&kind.operation)?);
         let value = |name: &str| match kind.attributes.get(name) {

@@ -1,4 +1,4 @@
-//! What keeps functions from being built, by function and release.
+//! Findings that keep functions from being built, by function and release.
 
 use std::rc::Rc;
 
@@ -15,12 +15,12 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Of so many functions, of which nothing is known.
+    /// Creates an empty table for this number of functions and releases.
     pub(super) fn of(functions: usize, releases: usize) -> Self {
         Self { by_function: vec![None; functions], releases }
     }
 
-    /// What is known of a function in a release.
+    /// The finding of a function in a release, if any.
     pub(super) fn get(&self, function: usize, release: usize) -> Found {
         self.by_function.get(function)?.as_ref()?.get(release).cloned()
     }

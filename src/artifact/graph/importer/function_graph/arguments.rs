@@ -86,7 +86,8 @@ impl FunctionGraph<'_> {
         Some(fault(Part::Result(number)))
     }
 
-    /// What an importer finds in the nodes of the arguments when it builds the function for a call.
+    /// The fault that an importer finds in the nodes of the arguments when it builds the function
+    /// for a call.
     pub(super) fn uncallable(&self) -> Option<BodyFinding> {
         let faults = numbered(&self.function.arguments).filter_map(|(number, argument)| {
             Some((number, self.function.given.importer_fault(number, argument)?))

@@ -1,5 +1,5 @@
-//! What Python reads of the nodes of a function once they are imported: which nodes each one has to
-//! be beside, its device, and the name of its gradient.
+//! Finds faults in the attributes that Python reads from the nodes of an imported function:
+//! colocation, device, and the name of the gradient.
 //!
 //! Knows what Python cannot read. It must never know what a node does.
 

@@ -45,8 +45,8 @@ impl FunctionGraph<'_> {
         Reloaded::new(place, definition, types, needs, unset, self.calls(definitions))
     }
 
-    /// How many tensors a call must take and give: arguments and results may be written as nodes
-    /// that name them by their numbers.
+    /// Number of tensors that a call must take and give: arguments and results may be written as
+    /// nodes that name them by their numbers.
     fn needs(&self, types: &NodeType) -> (u64, u64) {
         let (mut inputs, mut outputs) = (types.inputs.len(), types.outputs.len());
         for kind in &self.function.kinds {

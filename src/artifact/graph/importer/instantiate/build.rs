@@ -30,15 +30,15 @@ use crate::artifact::{
 /// A function that can be built.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Built {
-    /// So many inputs the call must have.
+    /// Number of inputs that the call must have.
     pub(in super::super) inputs: u64,
-    /// So many outputs the call must have.
+    /// Number of outputs that the call must have.
     pub(in super::super) outputs: u64,
     /// A node without a shape function, which not every loader asks for.
     pub(in super::super) no_shape_function: Option<BodyFinding>,
 }
 
-/// Where the definitions of operations come from: the functions of the library first.
+/// The source of definitions of operations: the functions of the library come first.
 pub(in super::super) trait Definitions {
     /// The operation or function of this name.
     fn find(&self, name: &str) -> Option<Operation<'_>>;
@@ -73,7 +73,7 @@ pub(super) struct Instantiation<'a, D> {
     pub(super) built: Built,
 }
 
-/// What of a function a list of operations decides.
+/// Instantiates a function with a list of operations: finds the faults that depend on the release.
 pub(in super::super) fn instantiate<D: Definitions>(
     function: &FunctionIndex,
     scope: Scope<'_>,
@@ -133,7 +133,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         self.graph()
     }
 
-    /// Whether the call gives the attributes that the signature asks for.
+    /// Checks that the call gives the attributes that the signature requires.
     fn call(&self) -> Result<(), BodyFinding> {
         let at_call = |kind| Finding::of(Part::Function, kind);
         for attribute in self.scope.signature.attributes() {
@@ -177,7 +177,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Whether each node has its attributes and its operation.
+    /// Checks that each node has its attributes and its operation.
     fn operations(&mut self) -> Result<(), BodyFinding> {
         for kind in &self.function.kinds {
             let unbound =
@@ -199,7 +199,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// What a function that is an attribute leaves open, and nobody fills in.
+    /// The first placeholder inside a function-valued attribute that has no value.
     fn unbound_inside(&self, kind: &BodyKind) -> Option<String> {
         let mut nested = kind.attributes.nested();
         let (name, value) = nested.find(|(_, value)| match value {
@@ -270,7 +270,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Whether no other node of its name gives something of the same name.
+    /// True if no other node of the same name gives an output of the same name.
     fn is_free(&self, node: &BodyNode) -> bool {
         let first = self.node_names.get(&node.name).into_iter();
         let others = self.namesakes.get(&node.name).into_iter().flatten();
@@ -295,7 +295,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 }
 
-/// What is wrong with the value that a call gives for an attribute of the function.
+/// The mismatch between an attribute of the function and the value that a call gives for it.
 pub(in super::super) fn misgiven(
     name: &str,
     kind: AttributeKind,

@@ -24,7 +24,7 @@ pub(in super::super) struct Finding {
 /// The same where it is handed on.
 pub(in super::super) type BodyFinding = Box<Finding>;
 
-/// What is wrong with a body.
+/// The kind of a fault of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum FindingKind {
     /// Something that depends on no release.
@@ -68,7 +68,7 @@ impl Finding {
         self
     }
 
-    /// A function with a name that nobody looks at whole.
+    /// The finding for a function with a name that is too long to be read.
     pub(in super::super) fn oversized() -> BodyFinding {
         let fault = Self::of(Part::Function, ImportFaultKind::Oversized);
         fault.with("a name or text of over 1 MiB", "a function that can be looked at")

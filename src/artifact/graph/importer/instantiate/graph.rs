@@ -1,4 +1,4 @@
-//! What is seen once the nodes of a body are put into a graph.
+//! Finds faults that show once the nodes of a body are put into a graph.
 
 use super::{
     build::{Definitions, Instantiation, numbered},
@@ -17,7 +17,7 @@ use crate::artifact::graph::{
     },
 };
 
-/// What is found and expected of an input that should be a reference.
+/// The found and the expected item for an input that should be a reference.
 const NO_REFERENCE: (&str, &str) = ("no reference", "a reference to a variable");
 
 fn lost_reference(input: u32) -> ImportFaultKind {
@@ -25,7 +25,7 @@ fn lost_reference(input: u32) -> ImportFaultKind {
 }
 
 impl<D: Definitions> Instantiation<'_, D> {
-    /// What is seen once the nodes are put into a graph.
+    /// Checks the nodes as the importer puts them into a graph.
     pub(super) fn graph(&mut self) -> Result<(), BodyFinding> {
         self.made_nodes()?;
         self.arguments_by_hand()?;
@@ -41,7 +41,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Whether nodes can be made, each after what it takes: what is behind a cycle never is.
+    /// Checks that each node can be created after its inputs; nodes behind a cycle cannot.
     fn made_nodes(&self) -> Result<(), BodyFinding> {
         let visits = (!self.is_ambiguous).then(|| self.visits());
         let is_late = |types: &Option<KindTypes>| {
@@ -78,7 +78,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         body.visits(|target| self.item(target).is_none_or(|item| item.count > 0))
     }
 
-    /// What keeps one node from being made.
+    /// Checks that one node can be created.
     fn made_node(&self, number: u32) -> Result<(), BodyFinding> {
         let node = self.function.nodes.get(number as usize);
         let types = node.and_then(|node| self.types_of(node));
@@ -102,7 +102,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         self.node_names.get(&target.name).copied()
     }
 
-    /// Whether the node of each argument can be what the function says of it.
+    /// Checks that the node of each argument can have the declared type.
     fn argument_nodes(&self) -> Result<(), BodyFinding> {
         for (number, argument) in numbered(&self.function.arguments) {
             if let Some((found, expected)) = self.function.given.importer_fault(number, argument) {
@@ -113,7 +113,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Whether each PartitionedCall that is looked into says which function it calls.
+    /// Checks that each PartitionedCall that is inlined names the function that it calls.
     fn called_functions(&self) -> Result<(), BodyFinding> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };

@@ -1,4 +1,4 @@
-//! What the inputs of nodes in a body name, and whether the nodes take it.
+//! Resolves the inputs of nodes in a body, and checks their types.
 
 use super::{
     build::{Definitions, Instantiation, numbered},
@@ -29,8 +29,8 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Whether the inputs of a node are what it takes; where it does not get a reference, the
-    /// number of the input is a fault that is seen later.
+    /// Checks that the inputs of a node have the types that it takes; an input that should be a
+    /// reference is returned, as that fault is reported later.
     fn node_inputs(
         &self,
         number: u32,
@@ -54,7 +54,7 @@ impl<D: Definitions> Instantiation<'_, D> {
                     return Err(self.input_count(number, inputs, "more inputs"));
                 };
                 if self.is_open(&input.target) {
-                    // How many tensors it is, nobody can say.
+                    // The number of tensors is unknown.
                     return Ok(reference);
                 }
                 let Some(item) = self.item(&input.target) else {
@@ -84,7 +84,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(reference)
     }
 
-    /// Whether the inputs of a node that takes anything are there.
+    /// Checks that the inputs of a node with unknown inputs exist.
     fn open_inputs(&self, number: u32, inputs: &[BodyInput]) -> Result<(), BodyFinding> {
         let is_there = |target: &Target| match target.control {
             true => self.is_control(target),
@@ -96,13 +96,13 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// Whether an input or a result names a node of whose outputs nothing is known.
+    /// True if an input or a result names a node whose outputs are unknown.
     pub(super) fn is_open(&self, target: &Target) -> bool {
         let mut types = self.nodes(target).filter_map(|node| self.types_of(node));
         !target.control && types.any(|types| types.is_open)
     }
 
-    /// Whether the tensors of an input are of the types that the node takes there.
+    /// Checks that the tensors of an input have the types that the node takes there.
     pub(super) fn compare(
         &self,
         node: u32,
@@ -127,7 +127,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// What an input or a result names.
+    /// The item that an input or a result names.
     pub(super) fn item(&self, target: &Target) -> Option<Item<'_>> {
         if target.control {
             return None;
@@ -163,7 +163,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// Whether a control input names an argument, a node, or an output of one.
+    /// True if a control input names an argument, a node, or an output of one.
     pub(super) fn is_control(&self, target: &Target) -> bool {
         match target.suffix {
             Suffix::None => {

@@ -1,4 +1,4 @@
-//! What a body returns, and whether the nodes that come of it have names of their own.
+//! Checks the results of a body, and that the generated nodes have unique names.
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Whether the nodes that come of arguments, nodes and results have names of their own.
+    /// Checks that the nodes generated for arguments, nodes and results have unique names.
     pub(super) fn names(&self) -> Result<(), BodyFinding> {
         let fault = |part, kind| Err(Finding::names(part, kind));
         let mut made: NameMap<Part> = NameMap::default();
@@ -102,7 +102,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 }
 
-/// The names of the nodes that an argument or result of so many tensors becomes.
+/// The names of the nodes that are generated for an argument or result of this number of tensors.
 fn generated(name: &str, many: u64) -> impl Iterator<Item = Cow<'_, str>> {
     (0..many.min(LONGEST_LIST)).map(move |number| match many {
         1 => Cow::Borrowed(name),

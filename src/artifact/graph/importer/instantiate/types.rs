@@ -36,7 +36,7 @@ pub(in super::super) enum TypeFault {
     Negative(String, i64),
 }
 
-/// What nodes of one kind take and give.
+/// The types that nodes of one kind take and give.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KindTypes {
     pub(super) inputs: Vec<Result<ArgumentTypes, TypeFault>>,
@@ -52,7 +52,7 @@ pub(super) struct KindTypes {
     pub(super) is_open: bool,
 }
 
-/// What is wrong with a node, seen when it is made.
+/// A fault of a node that is reported when the node is created.
 #[derive(Clone, Debug)]
 pub(super) enum LateFault {
     /// The attribute is no number.
@@ -150,8 +150,8 @@ pub(in super::super) fn argument_types(
     types_of(argument, argument.source(), value)
 }
 
-/// What a node takes and gives, and how many tensors each of its outputs is, where no call decides
-/// anything about it; `None` where anything about its types is a fault.
+/// The types that a node takes and gives, and the number of tensors of each of its outputs, if no
+/// call decides about them; `None` if anything about its types is a fault.
 pub(in super::super) fn fixed_types(
     definition: Operation<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
@@ -177,8 +177,8 @@ pub(in super::super) fn fixed_types(
     Some((types, counts))
 }
 
-/// Where an argument of a function has its type from inside of the function: one that is written
-/// counts more than an attribute; for the node that calls it, it is the other way round.
+/// The source of an argument's type inside of the function: a written type counts more than an
+/// attribute. For the node that calls the function, it is the other way round.
 pub(super) fn source_of<'a>(
     argument: &Argument<'a>,
     written: Option<&WrittenArgument>,
@@ -221,7 +221,7 @@ pub(super) fn types_of(
     Ok(ArgumentTypes { types, is_reference })
 }
 
-/// What keeps a node from being made although its inputs fit.
+/// The fault that keeps a node from being created although its inputs fit.
 pub(super) fn late_fault(
     argument: &Argument<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,

@@ -14,7 +14,8 @@ const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 const INPUT: &str =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }";
 
-/// What a loader of a release finds in a SavedModel with this graph, and with this beside it.
+/// The fault that a loader of a release finds in a SavedModel with this graph, and with this beside
+/// it.
 fn found(release: &str, loader: Loader, graph: &str, beside: &str) -> Option<ImportFault> {
     let registries = [Registry::tensorflow(release).unwrap()];
     let options = ReadOptions::default().with_registries(&registries);

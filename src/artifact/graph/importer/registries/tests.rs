@@ -22,7 +22,7 @@ fn judged(text: &str, registries: &[Registry]) -> Graph {
     graphs.meta_graphs.into_iter().next().unwrap().graph
 }
 
-/// What the C import of a release finds.
+/// The fault that the C import of a release finds.
 fn fault_in(release: &str, text: &str) -> Option<ImportFault> {
     let graph = judged(text, &registries(&[release]));
     graph.judgements[0].fault(Loader::Import).cloned()

@@ -1,4 +1,4 @@
-//! What functions say besides their nodes: shapes and attributes of arguments, attributes of their
+//! Fields of functions besides their nodes: shapes and attributes of arguments, attributes of their
 //! own, gradients. What is expected here was measured on TensorFlow 2.12, 2.16 and 2.21.
 
 use super::{FLOAT, INPUT, Kind, Loader, found, kind, node, together};
@@ -179,7 +179,7 @@ fn python_reads_some_attributes_of_arguments_and_nodes() {
     let int4 = with(&["DT_FLOAT"], &int4, false);
     assert!(found("2.14", Loader::Load, &int4, "").is_some());
     assert_eq!(found("2.15", Loader::Load, &int4, ""), None);
-    // What begins otherwise, and what belongs to an argument that is not there, nobody reads.
+    // Attributes with another prefix, and those of an argument that does not exist, are not read.
     let unread = "arg_attr { key: 7 value { attr { key: '_class' value { i: 1 } } } } ";
     for unread in [unread.to_owned(), of_first(&attribute("class", "i: 1"))] {
         assert_eq!(kinds(&with(&["DT_FLOAT"], &unread, true)), [const { None }; 4]);
@@ -213,7 +213,7 @@ fn a_function_is_loaded_behind_its_registered_gradients() {
     let circle = [f.clone(), one("g", &of("F")), gradient.clone(), registered("f", "F")];
     assert_eq!(load(&circle), Some(Kind::Python));
     assert_eq!(kind(Loader::LoadV1, &together(&circle)), None);
-    // Behind a gradient nobody waits for functions that are attributes. The last one is loaded
+    // Behind a gradient, functions that are attributes are not waited for. The last one is loaded
     // first.
     let names = one("f", &(of("G") + &attribute("f", "func { name: 'h' }")));
     let h = one("h", "");

@@ -1,5 +1,5 @@
-//! What a meta graph names beside its graph. What is expected here was measured on TensorFlow 2.12
-//! and 2.21.
+//! Names in a meta graph outside of its graph. What is expected here was measured on TensorFlow
+//! 2.12 and 2.21.
 
 use super::{INPUT, Kind, Loader, found};
 
@@ -11,7 +11,8 @@ const GRAPH: &str =
     node { name: 'n' op: 'NoOp' }
     node { name: 'after' op: 'NoOp' input: '^y' }";
 
-/// Which of `load_v1`, `load` and the C++ loader take the graph with this beside it.
+/// True for each of `load_v1`, `load` and the C++ loader that accepts the graph with this beside
+/// it.
 fn taken(beside: &str) -> [bool; 3] {
     [Loader::LoadV1, Loader::Load, Loader::Cpp].map(|loader| {
         let found = found("2.21", loader, GRAPH, beside).map(|fault| fault.kind);

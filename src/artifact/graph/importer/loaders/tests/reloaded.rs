@@ -1,4 +1,4 @@
-//! What becomes of calls once functions have the names that Python gives them.
+//! Calls of functions once these have the names that Python gives them.
 
 use super::{INPUT, Kind, Loader, function, kind, node, together};
 use crate::artifact::graph::BodyFaultKind;
@@ -30,11 +30,11 @@ fn a_function_loaded_twice_is_lost_to_those_that_were_loaded_between() {
             [first.clone(), second.clone(), calls.clone()],
         ] {
             assert_eq!(kind(Loader::Load, &graph(&order)), Some(Kind::UnknownOperation));
-            // Nobody looks into it where no node of the graph calls it.
+            // The function is not checked where no node of the graph calls it.
             assert_eq!(kind(Loader::Load, &together(&order)), None);
         }
     }
-    // Through another one as well; a call of a function that is an attribute asks nobody.
+    // Through another one as well; a call of a function that is an attribute is not checked.
     let outer = function("f", &node("d", "g", &["a"], ""), "a");
     let inner = function("g", &node("d", "t", &[], ""), "a");
     let deep = graph(&[outer, inner, one.clone(), other.clone()]);
