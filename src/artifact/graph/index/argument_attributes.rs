@@ -3,7 +3,7 @@
 //!
 //! TensorFlow writes the shapes of all arguments as one attribute of the function
 //! (`_input_shapes`), and `FunctionDef.arg_attr` holds attributes of single ones. Most of these are
-//! for whoever runs the function; what decides whether the function can be loaded is kept.
+//! used only when the function runs; what decides whether the function can be loaded is kept.
 //!
 //! Knows how they are written. It must never know which loader asks for what.
 
@@ -190,8 +190,8 @@ impl GivenArguments {
 #[derive(Debug, Default)]
 pub(in super::super) struct OwnTensors {
     pub(in super::super) lasting: Vec<TensorFault>,
-    /// Those in values that `tf.saved_model.load` discards: the defaults, and the shapes of
-    /// arguments.
+    /// Faults of tensors in values that `tf.saved_model.load` discards: the defaults, and the
+    /// shapes of arguments.
     pub(in super::super) passing: Vec<TensorFault>,
 }
 

@@ -103,8 +103,8 @@ impl BodyKinds {
     }
 }
 
-/// Gives to `state` which of the attributes that nobody else looks at a call has to fill in, and
-/// what else is asked of one node of a kind and told of all.
+/// Hashes the placeholders among attributes that a call has to give and that no other check reads,
+/// so that a fault of one node of a kind holds for all.
 fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
     for (name, value) in attributes.iter() {
         match value {

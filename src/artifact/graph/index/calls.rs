@@ -91,9 +91,9 @@ enum Value {
     Flag(bool),
     /// A function of this name, by its hash; `None` if the library has none.
     Function(Option<u64>),
-    /// A list of so many types.
+    /// A list of this number of types.
     Types(u32),
-    /// An attribute of whoever calls the function that the node is in.
+    /// An attribute of the function that the node is in, given by its caller.
     Placeholder,
 }
 
@@ -118,7 +118,7 @@ impl CallReader {
     }
 
     /// The function that the node calls, if it is one of the library and the importer looks at it.
-    /// Where it is left to whoever calls the function around the node (`in_function`), the importer
+    /// Where it is left to the caller of the function around the node (`in_function`), the importer
     /// counts as not looking inside.
     pub(super) fn call(&self, in_function: bool) -> Option<Call> {
         let inside = match self.disabled {

@@ -189,7 +189,7 @@ pub(in super::super) struct CallingNode {
 }
 
 impl GraphIndex {
-    /// Makes an index for a graph in `source` with about so many nodes and inputs.
+    /// Makes an index for a graph in `source` with about this number of nodes and inputs.
     pub(super) fn of(source: Source<'_>, nodes: usize, inputs: usize) -> Self {
         Self {
             nodes: Vec::with_capacity(nodes),

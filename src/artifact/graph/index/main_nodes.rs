@@ -28,11 +28,11 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
-/// Operations that are kept: more than any release has. Of a graph that has more of them the first
-/// ones are looked at, and among those is one that nobody knows.
+/// Limit on the operations that are kept: more than any release has. If a graph has more, the first
+/// ones are kept, at least one of which no release knows.
 const MOST_OPERATIONS: usize = 1 << 14;
 
-/// Attributes that are placeholders are kept up to so many.
+/// Limit on the placeholder attributes that are kept.
 const MOST_PLACEHOLDERS: usize = 1 << 10;
 
 /// An operation and the first node that has it.

@@ -61,7 +61,7 @@ struct NameTable {
 }
 
 impl NameTable {
-    /// Makes a table with room for so many names.
+    /// Makes a table with room for `count` names.
     fn for_names(count: usize) -> Self {
         let places = count.saturating_add(count / 8).saturating_add(16);
         Self { hashes: vec![0; places], owners: vec![0; places], used: 0 }
@@ -119,7 +119,7 @@ pub(super) const MOST_NAMES: u32 = (1 << 30) - 1;
 const FEW: usize = 16;
 
 impl NodeNames {
-    /// Makes a table for a graph of so many nodes.
+    /// Makes a table for a graph of this number of nodes.
     pub(super) fn of(nodes: usize) -> Self {
         let tables = vec![NameTable::for_names(nodes.max(FEW))];
         Self { hasher: NameHasher::default(), tables, recent: vec![(0, 0); RECENT].into() }

@@ -39,7 +39,8 @@ impl OutputShapes {
         };
         let mut kept = 0;
         let valid = list.values().inspect(|_| kept += 1).take_while(is_valid).count() as u64;
-        // What is not kept of a very long list is taken for good: no operation has so many outputs.
+        // Entries of a very long list that are not kept count as valid: no operation has that many
+        // outputs.
         let valid = if valid == kept { list.len() } else { valid };
         Some(Self { node, count: list.len(), valid })
     }

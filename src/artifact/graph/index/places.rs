@@ -1,7 +1,7 @@
 //! The places of the nodes of a graph in the file.
 //!
-//! Nobody asks but for the few nodes that have a fault. So of the binary form only every sixteenth
-//! place is kept, and the nodes between are counted again.
+//! Places are read only for the few nodes that have a fault. For the binary form, therefore, only
+//! every sixteenth place is kept, and the nodes between are counted again.
 //!
 //! Knows places. It must never know what a node is.
 
@@ -43,7 +43,7 @@ pub(super) struct NodePlaces {
 }
 
 impl NodePlaces {
-    /// Makes a list for a graph of about so many nodes.
+    /// Makes a list for a graph of about `nodes` nodes.
     pub(super) fn of(source: Source<'_>, nodes: usize) -> Self {
         let is_text = source.is_text();
         let groups = if is_text { nodes } else { nodes / GROUP as usize + 1 };

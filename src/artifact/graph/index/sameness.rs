@@ -292,7 +292,7 @@ mod tests {
         field(number, &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
     }
 
-    /// What is wrong with a graph of this library, in whatever message it is.
+    /// The fault of a graph with this library, whichever message contains it.
     fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
         let graph = field(2, &library.concat());
         let meta_graph = field(2, &graph);

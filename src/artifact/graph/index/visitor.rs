@@ -226,7 +226,7 @@ impl<'a> IndexVisitor<'a> {
             return;
         }
         let facts = self.facts();
-        // Whoever reads a node in one go asks nobody whether it is deprecated.
+        // A walk over nodes that keeps no index has no list of deprecated operations.
         let is_unreadable = colocation == PythonColocation::Unreadable;
         match is_deprecated || is_unreadable || self.node.is_oversized() {
             true => self.known.forget(),
@@ -320,7 +320,7 @@ impl<'a> IndexVisitor<'a> {
         if !self.are_body_nodes_wanted() {
             return self.sameness.is_none();
         }
-        // Whoever compares functions looks at each node whole.
+        // A comparison of functions reads each node whole.
         let Some(found) = self.kinds.as_mut().filter(|_| self.sameness.is_none()) else {
             return false;
         };
