@@ -1,4 +1,4 @@
-//! What is kept of an object graph until all of it was read.
+//! The facts that are kept of an object graph until all of it was read.
 //!
 //! Knows objects by their numbers and functions by the hashes of their names. It must never know
 //! what a loader makes of them.
@@ -14,7 +14,7 @@ const MOST_KEPT: usize = 8 << 20;
 /// Objects whose parents are kept, to say where an object is.
 const MOST_PARENTS: usize = 1 << 20;
 
-/// What an object is.
+/// The kind of an object, by what a loader creates for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     /// Nothing that anybody knows.
@@ -30,7 +30,7 @@ pub(super) enum ObjectKind {
     CapturedTensor,
     Function,
     BareFunction,
-    /// Made by a class that has registered itself for it: nobody knows how.
+    /// Made by a class that has registered itself for it: unknown how.
     Registered,
 }
 
@@ -41,43 +41,43 @@ pub(super) struct Caller {
     /// The hash of the function's name.
     pub(super) function: u64,
     pub(super) parameters: CallerSpec,
-    /// Whether the types of its parameters are written down.
+    /// True if the types of its parameters are recorded.
     pub(super) has_signature: bool,
     pub(super) is_bare: bool,
 }
 
-/// What a caller says of its parameters.
+/// The parameters of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallerSpec {
     /// It says nothing, which is allowed.
     Absent,
-    /// Nobody knows.
+    /// Unknown: the specification was not understood.
     Unclear,
-    /// Those between two positions in [`Facts::parameters`].
+    /// The parameters between two positions in [`Facts::parameters`].
     Known(u32, u32),
 }
 
-/// What the object graph says of a function.
+/// The facts of a function in the object graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Concrete {
-    /// Where its inputs that are objects are in [`Facts::bound`].
+    /// The range in [`Facts::bound`] of its inputs that are objects.
     pub(super) bound: (u32, u32),
     pub(super) traced: Tracing,
 }
 
-/// What a function was traced with.
+/// The arguments that a function was traced with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tracing {
-    /// It does not say: nobody can call it by a signature.
+    /// Not recorded: the function cannot be called by a signature.
     Absent,
     /// It says so in a way that is no pair of positions and names.
     NoPair,
     /// It says so as a pair whose second part has no names.
     Unnamed,
-    /// Nobody knows.
+    /// Unknown: the recorded values were not understood.
     Unclear,
-    /// So many values by position, the first of which is a tensor or not, and those names in
-    /// [`Facts::names`].
+    /// The number of positional values, whether the first of these is a tensor, and the range of
+    /// the keyword names in [`Facts::names`].
     Known { positions: u32, is_tensor: bool, names: (u32, u32) },
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Saveable {
     pub(super) object: u32,
     pub(super) save: i32,
     pub(super) restore: i32,
-    /// Whether a loader calls the function that saves it.
+    /// True if a loader calls the function that saves the object.
     pub(super) is_called: bool,
 }
 
@@ -102,10 +102,10 @@ pub(super) struct Edge {
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     kept: usize,
-    /// Whether something was there of which nobody here says what comes of it.
+    /// True if the effect of some item on a loader is unknown.
     pub(super) is_unclear: bool,
     pub(super) kinds: Vec<ObjectKind>,
-    /// Of each object one that has it as a child, plus one; 0 where none is known.
+    /// By object, one object that has it as a child, plus one; 0 if none is known.
     pub(super) parents: Vec<u32>,
     pub(super) callers: Vec<Caller>,
     pub(super) functions: HashMap<u64, Concrete>,
@@ -121,14 +121,15 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Whether there is room for so many more values of a type; if not, nothing is known any more.
+    /// Reserves room for `count` more values of a type; false if the limit is exceeded, after which
+    /// nothing is known.
     pub(super) fn has_room<T>(&mut self, count: usize) -> bool {
         self.kept = self.kept.saturating_add(count.saturating_mul(size_of::<T>()));
         self.is_unclear |= self.kept > MOST_KEPT;
         !self.is_unclear
     }
 
-    /// How many objects there are.
+    /// Number of objects.
     pub(super) fn objects(&self) -> i64 {
         i64::try_from(self.kinds.len()).unwrap_or(i64::MAX)
     }

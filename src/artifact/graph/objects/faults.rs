@@ -4,7 +4,7 @@
 
 use crate::artifact::{graph::ImportFaultKind, ops::Registry};
 
-/// What a loader does when it finds a fault, in its order.
+/// The step of a loader that finds a fault, in the loader's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     /// It builds the functions of the library.
@@ -40,7 +40,7 @@ pub(super) struct ObjectFault {
     pub(super) kind: ImportFaultKind,
     pub(super) found: String,
     pub(super) expected: &'static str,
-    /// Which registries find it, as bits.
+    /// The registries that find it, as bits.
     releases: u64,
 }
 

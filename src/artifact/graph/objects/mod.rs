@@ -1,5 +1,5 @@
-//! What `tf.saved_model.load` finds in the object graph of a SavedModel: the objects of Python that
-//! were exported, what they refer to, and the functions that they are or call.
+//! Finds the faults that `tf.saved_model.load` reports in the object graph of a SavedModel: in the
+//! Python objects that were exported, their references, and the functions that they are or call.
 //!
 //! The object graph is read once, and what is kept of it is bounded. What a loader asks of the
 //! checkpoint beside the model is no part of this.
@@ -34,11 +34,11 @@ use crate::artifact::{ops::Registry, schema::SAVED_OBJECT_GRAPH};
 /// Parts that the object graph of a file may have; a real one has one.
 const MOST_PARTS: usize = 16;
 
-/// Where the object graph of a meta graph is: a message may come in parts.
+/// The extents of a meta graph's object graph: a message may come in parts.
 #[derive(Clone, Default)]
 pub(super) struct ObjectGraph {
     parts: Vec<Extent>,
-    /// Whether there are more parts than are looked at.
+    /// True if there are more parts than the limit.
     is_oversized: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What Python takes as a name, and as a whole number.
+//! Recognises texts that Python rejects as names or as integers.
 //!
-//! Knows ASCII, where every release of Python answers alike; of other letters nobody here says
-//! anything. It must never know what a name stands for.
+//! Knows ASCII, where every release of Python answers alike; texts with other letters are
+//! undecided. It must never know what a name stands for.
 
 /// The words of Python that are no names, since 3.7.
 const KEYWORDS: [&[u8]; 35] = [
@@ -42,7 +42,7 @@ const KEYWORDS: [&[u8]; 35] = [
     b"yield",
 ];
 
-/// Whether a text is surely no identifier.
+/// True if a text is certainly no identifier.
 pub(super) fn is_no_identifier(name: &[u8]) -> bool {
     let Some((first, rest)) = name.split_first() else { return true };
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
@@ -50,8 +50,8 @@ pub(super) fn is_no_identifier(name: &[u8]) -> bool {
         && !(is_letter(first) && rest.iter().all(|byte| is_letter(byte) || byte.is_ascii_digit()))
 }
 
-/// Whether a text surely names no type and no field of a named tuple: fields may not begin with an
-/// underscore.
+/// True if a text certainly names no type and no field of a named tuple: fields may not begin with
+/// an underscore.
 pub(super) fn is_no_field(name: &[u8], is_type: bool) -> bool {
     let is_hidden = !is_type && name.first() == Some(&b'_');
     is_hidden || is_no_identifier(name) || KEYWORDS.contains(&name)
@@ -70,7 +70,7 @@ pub(super) fn parameter_name(name: &[u8]) -> Option<impl Iterator<Item = u8>> {
     Some(beginning.iter().copied().chain(name.iter().map(plain)))
 }
 
-/// Whether Python surely makes no whole number of a text: it takes spaces around it, a sign, and
+/// True if Python certainly rejects a text as an integer: it accepts spaces around it, a sign, and
 /// single underscores between digits.
 pub(super) fn is_no_integer(text: &[u8]) -> bool {
     let digits = text.trim_ascii();

@@ -1,5 +1,6 @@
-//! Which object has to be made before which: those that it depends on, those that its functions
-//! capture, and the optimizer and the variable before what an optimizer keeps of a variable.
+//! Finds objects that cannot be ordered for creation: after those that they depend on, and after
+//! those that their functions capture; the slot variables of an optimizer come after the optimizer
+//! and the variable.
 //!
 //! The rules are those of `_generate_ordered_node_ids` in `load.py` and of `order_by_dependency` in
 //! `trackable_utils.py`, the same in TensorFlow 2.12, 2.16 and 2.21.
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 
 use super::facts::{Edge, Facts, ObjectKind};
 
-/// What keeps the objects from being brought into an order.
+/// The reason why the objects cannot be ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderFault {
     /// An object depends on one that is not there.
@@ -19,7 +20,7 @@ pub(super) enum OrderFault {
     Circle(u32),
 }
 
-/// What keeps the objects from being brought into an order, if anything does.
+/// The first reason why the objects cannot be ordered, if any.
 pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
     let objects = facts.objects();
     if facts.slots.iter().any(|(slot, _)| *slot < 0) {
@@ -65,7 +66,7 @@ pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
     Some(OrderFault::Circle(u32::try_from(circle).unwrap_or_default()))
 }
 
-/// Whether an object depends on what its functions capture.
+/// True if an object depends on what its functions capture.
 fn depends(facts: &Facts, object: u32) -> bool {
     let kind = facts.kinds.get(object as usize);
     matches!(kind, Some(ObjectKind::Function | ObjectKind::BareFunction))

@@ -12,7 +12,7 @@ use super::{
     structures::{At, Kind, Structures},
 };
 
-/// How a parameter is given.
+/// The ways in which a parameter can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// By its position or its name.
@@ -34,12 +34,12 @@ pub(super) struct Parameter {
     pub(super) is_optional: bool,
 }
 
-/// What comes of a description of parameters.
+/// The result of reading a description of parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Spec {
     /// They are as told.
     Known,
-    /// Nobody here says what they are.
+    /// Unknown parameters.
     Unclear,
     /// A loader refuses them.
     Refused(&'static str),
@@ -54,7 +54,7 @@ const FIELDS: [&[u8]; 7] =
 const MOST_DEFAULTS: usize = 256;
 const MOST_PAIRS: usize = 1 << 16;
 
-/// What a name comes to where names are compared.
+/// The hash of a name, by which names are compared.
 pub(super) fn name_hash(
     name: &[u8],
     hash: &impl Fn(&mut dyn Iterator<Item = u8>) -> u64,
@@ -71,7 +71,7 @@ pub(super) struct SpecReader<'s, H> {
     pub(super) parameters: &'s mut Vec<Parameter>,
 }
 
-/// Nobody knows, or a refusal: what ends the reading of parameters.
+/// The end of reading parameters: they are unknown, or refused.
 enum End {
     Unclear,
     Refused(&'static str),
@@ -148,7 +148,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         }
     }
 
-    /// How many parameters have a default.
+    /// Number of parameters that have a default.
     fn defaults(&self, at: At) -> Result<usize, End> {
         match self.kind(at) {
             Kind::None => Ok(0),
@@ -228,7 +228,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         Ok(())
     }
 
-    /// What Python asks of a list of parameters.
+    /// Checks the conditions of Python for a list of parameters.
     fn as_signature(&self) -> Result<(), End> {
         let mut has_default = false;
         for parameter in self.parameters.iter().filter(|one| one.by == By::Position) {
@@ -266,7 +266,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
                 Kind::None | Kind::Number | Kind::Text | Kind::DataType => {
                     return Err(End::Refused("a type of a parameter that is none"));
                 }
-                // Nested ones are looked at by nobody here.
+                // Nested values are not decided here.
                 _ => return Err(End::Unclear),
             }
         }
@@ -291,14 +291,15 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
     }
 }
 
-/// What a function was traced with: how many values by position, and which by name.
+/// The arguments that a function was traced with: the number of positional values, and the names of
+/// keyword values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traced<'t> {
     pub(super) positions: u32,
     pub(super) names: &'t [u64],
 }
 
-/// What keeps parameters from taking what a function was traced with, if anything does.
+/// The reason why parameters do not accept the traced arguments, if any.
 pub(super) fn misfit(parameters: &[Parameter], traced: Traced<'_>) -> Option<&'static str> {
     if parameters.len().saturating_mul(traced.names.len()) > MOST_PAIRS {
         return None;

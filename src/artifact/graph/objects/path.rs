@@ -1,4 +1,4 @@
-//! Where an object is: the names by which one comes to it from the outermost one.
+//! The path of an object: the names of the children that lead to it from the root object.
 //!
 //! Reads the object graph once more, for the names alone; only a fault asks for it. Knows names of
 //! children. It must never know what an object is.

@@ -38,8 +38,7 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
-/// The key of an object whose functions take all of its tensors at once, and which nobody calls on
-/// the way.
+/// The key of an object whose functions take all of its tensors at once; loaders do not call them.
 const WHOLE_OBJECT: &[u8] = b"_serialize_to_tensors";
 
 /// The child of a resource that makes it.
@@ -51,7 +50,7 @@ const HASH_TABLE: &[u8] = b"tf.StaticHashTable";
 /// The class of TensorFlow's own that takes an object for a constant, whatever it says that it is.
 const CONSTANT_CLASS: &[u8] = b"tf.TrackableConstant";
 
-/// What a list calls itself.
+/// The type name of a list.
 const LIST: &[u8] = b"trackable_list_wrapper";
 
 /// The ways that a variable is kept alike, and put together, are counted from 0 to this.
@@ -66,7 +65,7 @@ struct Object {
     is_constant_class: bool,
     is_method: bool,
     has_spec: bool,
-    /// Where its functions begin in [`Facts::callers`].
+    /// The position in [`Facts::callers`] at which its functions begin.
     callers: usize,
     /// A function of it that is not in the library.
     lost: Option<String>,
@@ -77,16 +76,16 @@ struct Object {
     min_consumer: i32,
     is_bad_consumer: bool,
     creator: Option<i32>,
-    /// Whether it depends on an object by the name of what makes a resource.
+    /// True if it depends on an object by the name of the function that creates a resource.
     is_made: bool,
-    /// Whether it is a constant that names no node.
+    /// True if it is a constant that names no node.
     is_nameless: bool,
-    /// Whether a child has a name that is no number.
+    /// True if a child has a name that is no number.
     has_named_child: bool,
     /// The hashes of the names by which it is saved, and whether one says that it is saved whole.
     saved_as: Vec<u64>,
     is_saved_whole: bool,
-    /// Where the functions that save it begin in [`Facts::saveables`].
+    /// The position in [`Facts::saveables`] at which the functions that save it begin.
     saveables: usize,
 }
 
@@ -102,7 +101,7 @@ struct Function {
 struct Reference {
     to: i32,
     other: i32,
-    /// Whether it has a name, which is then in [`ObjectReader::child_name`].
+    /// True if it has a name, which is then in [`ObjectReader::child_name`].
     is_named: bool,
 }
 
@@ -110,7 +109,7 @@ struct Reference {
 pub(super) struct ObjectReader<'r> {
     functions: &'r FunctionNames,
     release: i32,
-    /// Whether each node outside of functions has a name.
+    /// True if each node outside of functions has a name.
     are_nodes_named: bool,
     pub(super) facts: Facts,
     pub(super) faults: ObjectFaults<'r>,
@@ -152,7 +151,7 @@ impl<'r> ObjectReader<'r> {
         }
     }
 
-    /// What was found, when all has been read.
+    /// The facts and faults, once all has been read.
     pub(super) fn finish(self) -> (Facts, ObjectFaults<'r>) {
         let Self { mut facts, faults, structures, judge, text, .. } = self;
         facts.is_unclear |= structures.is_oversized || judge.is_unclear || text.oversized;

@@ -25,7 +25,7 @@ const MOST_VALUES: usize = 1 << 16;
 /// Bytes of texts that are looked at in one function.
 const MOST_TEXT: usize = 1 << 20;
 
-/// What a value is.
+/// The kind of a structured value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Nothing that the release knows.
@@ -66,14 +66,14 @@ struct Value {
     number: i32,
     /// The text, or the name of a named tuple.
     text: Span,
-    /// What it is called in the value around it.
+    /// The key or name of the value in the value around it.
     key: Span,
     first: Option<At>,
     last: Option<At>,
     next: Option<At>,
 }
 
-/// What an object or function says in values of Python; at most two of them.
+/// The structured values of an object or function; at most two trees of them.
 #[derive(Debug, Default)]
 pub(super) struct Structures {
     values: Vec<Value>,
@@ -81,13 +81,13 @@ pub(super) struct Structures {
     roots: [Option<At>; 2],
     /// The values that are being read, the innermost last.
     open: Vec<At>,
-    /// Whether there was more than is looked at.
+    /// True if there were more values than the limit.
     pub(super) is_oversized: bool,
     /// The GraphDef version of the release that reads.
     release: i32,
 }
 
-/// Whether a field holds a value, or an entry that becomes one.
+/// True if a field holds a value, or an entry that becomes one.
 fn is_value(message: MessageId, field: &Field) -> bool {
     field.kind == FieldKind::Message(STRUCTURED_VALUE)
         || matches!(
@@ -122,7 +122,7 @@ impl Structures {
         self.values.get_mut(at.0 as usize)
     }
 
-    /// What a value is; nothing at all where none is there.
+    /// The kind of a value; [`Kind::Unset`] for none.
     pub(super) fn kind(&self, at: Option<At>) -> Kind {
         at.and_then(|at| self.get(at)).map_or(Kind::Unset, |value| value.kind)
     }
@@ -137,7 +137,7 @@ impl Structures {
         self.get(at).map_or(&[], |value| self.bytes(value.text))
     }
 
-    /// What a value is called in the one around it.
+    /// The key or name of a value in the one around it.
     pub(super) fn key(&self, at: At) -> &[u8] {
         self.get(at).map_or(&[], |value| self.bytes(value.key))
     }
@@ -157,8 +157,7 @@ impl Structures {
         self.children(at).filter(|child| self.key(*child) == key).last()
     }
 
-    /// Whether a value counts as nothing where Python asks for truth; `None` where that depends on
-    /// more than is known.
+    /// True if Python treats a value as false; `None` if that depends on more than is known.
     pub(super) fn is_empty(&self, at: At) -> Option<bool> {
         match self.kind(Some(at)) {
             Kind::None => Some(true),

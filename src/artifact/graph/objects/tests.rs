@@ -29,7 +29,7 @@ const AS_IT_IS: (&str, &str) = ("", "");
 const X: &str = "values { string_value: 'x' }";
 const TENSOR: &str = "tensor_spec_value { shape {} dtype: DT_FLOAT }";
 
-/// What the function `f` takes and gives; it captures these objects.
+/// The function `f` with these traced arguments; it captures these objects.
 fn concrete(positions: &str, names: &str, bound: &str) -> String {
     format!(
         "concrete_functions {{ key: 'f' value {{ {bound} canonicalized_input_signature {{ tuple_value {{ \
@@ -45,7 +45,7 @@ fn model(objects: &str) -> String {
     )
 }
 
-/// What `tf.saved_model.load` of each release finds in these objects.
+/// The faults that `tf.saved_model.load` of each release finds in these objects.
 fn faults(objects: &str, releases: &[&str]) -> Vec<Option<ImportFault>> {
     let registries: Vec<Registry> =
         releases.iter().map(|release| Registry::tensorflow(release).unwrap()).collect();
@@ -68,7 +68,8 @@ fn is_taken(objects: &str) {
     assert_eq!(faults(objects, &ALL), [None, None, None, None], "{objects}");
 }
 
-/// Nobody takes these objects; gives where the fault is and what was found.
+/// Checks that no release accepts these objects; returns the place of the fault and the found
+/// value.
 fn is_refused(objects: &str) -> (String, String) {
     let all = faults(objects, &ALL);
     assert!(all.iter().all(|fault| fault == &all[0]), "{objects}: {all:?}");

@@ -1,4 +1,4 @@
-//! What is wrong with objects and functions together, when all of them have been read.
+//! Finds faults that depend on several objects and functions, once all have been read.
 //!
 //! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21.
 //! Numbers of objects are those of a list in Python where a loader looks them up in one: a negative
@@ -82,7 +82,7 @@ fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
     }
 }
 
-/// What functions capture: objects that are tensors or have one.
+/// Checks the captures of functions: objects that are tensors or have one.
 fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>) {
     let is_no_tensor = |number: i32| {
         let made = facts.position(number).filter(|position| !slots.contains(position));
@@ -152,8 +152,9 @@ fn saving(facts: &Facts, faults: &mut ObjectFaults<'_>) {
     }
 }
 
-/// Whether TensorFlow 2.12 gives a text to no such function: it makes a tensor of one only where
-/// the types of the function's parameters are written down. Exporters since 2.14 leave them out.
+/// True if TensorFlow 2.12 matches no such function with a text argument: it converts a text to a
+/// tensor only if the types of the function's parameters are recorded. Exporters since 2.14 leave
+/// them out.
 fn takes_no_text(facts: &Facts, number: i32) -> bool {
     let object = facts.position(number).and_then(|position| u32::try_from(position).ok());
     let Some(object) = object else { return false };

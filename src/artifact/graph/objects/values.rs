@@ -1,4 +1,4 @@
-//! What a loader in Python makes of a value that a SavedModel writes down.
+//! Checks the structured values of a SavedModel as a loader in Python decodes them.
 //!
 //! The rules are those of `nested_structure_coder.py`, the same in TensorFlow 2.12, 2.16 and 2.21:
 //! a value must be something, a type must be one that the release has, a class one that it can
@@ -20,19 +20,19 @@ use crate::artifact::{
 /// Entries of a dictionary that are compared one by one; of more, the keys are kept.
 const FEW: usize = 16;
 
-/// The class of types that whoever loads may have registered, and the one whose builder comes with
-/// TensorFlow; between 1 and 10 are those that are built in.
+/// The class of types that the loading program may have registered, and the one whose builder comes
+/// with TensorFlow; between 1 and 10 are those that are built in.
 const BUILT_IN_CLASSES: std::ops::RangeInclusive<i32> = 1..=10;
 const REGISTERED_CLASSES: [i32; 2] = [12, 13];
 
-/// What is wrong with a value.
+/// A fault of a structured value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ValueFault {
     /// It is nothing.
     Unset,
     /// A type of this number, which a release may not have.
     Type(i32),
-    /// A class of this number, which nobody builds.
+    /// A class of this number, which no release builds.
     Class(i32),
     /// A name that Python does not take.
     Name(String),
@@ -41,7 +41,7 @@ pub(super) enum ValueFault {
 }
 
 impl ValueFault {
-    /// Whether a release finds it.
+    /// True if a release finds the fault.
     pub(super) fn is_found_by(&self, registry: &Registry) -> bool {
         match self {
             Self::Type(number) => !has_type(registry, *number),
@@ -49,7 +49,7 @@ impl ValueFault {
         }
     }
 
-    /// What kind of fault it is: a type that another release has is no damage.
+    /// The kind of the fault: a type that another release has is no damage.
     pub(super) fn kind(&self) -> ImportFaultKind {
         let has = |release: &str, number| {
             Registry::tensorflow(release).is_ok_and(|registry| has_type(&registry, number))
@@ -62,7 +62,7 @@ impl ValueFault {
         }
     }
 
-    /// What it is, in words.
+    /// The found value, as text.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Unset => "a value that is nothing".to_owned(),
@@ -74,7 +74,7 @@ impl ValueFault {
     }
 }
 
-/// Whether a release has a type, or the one that this is a reference to.
+/// True if a release has a type, or the one that this is a reference to.
 pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
     registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
 }
@@ -83,7 +83,7 @@ pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct ValueJudge {
     pending: Vec<At>,
-    /// Whether a dictionary had a key twice, so that nobody here says which value counts.
+    /// True if a dictionary had a key twice, so that it is unknown which value counts.
     pub(super) is_unclear: bool,
 }
 

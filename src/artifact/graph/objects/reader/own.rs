@@ -1,4 +1,4 @@
-//! What is wrong with an object or a function by itself, when all of it was read.
+//! Finds the faults of an object or a function by itself, once all of it was read.
 //!
 //! Knows an object that is whole. It must never know how it was written.
 
@@ -29,13 +29,13 @@ fn in_signature(words: &str) -> String {
     format!("{words} in what it takes and gives")
 }
 
-/// Whether an object is made as what it is, whatever class has registered itself for it.
+/// True if an object is created as its kind, whichever class is registered for it.
 const fn is_built_in(kind: ObjectKind) -> bool {
     matches!(kind, ObjectKind::Capturable | ObjectKind::Resource)
 }
 
 impl ObjectReader<'_> {
-    /// What the object is to others, once it is known what is wrong with it.
+    /// The kind under which other objects see this one, once its own faults are known.
     pub(super) fn kind_of_object(&mut self, number: u32) -> ObjectKind {
         let kind = self.object.kind;
         let is_other = self.object.is_registered && !is_built_in(kind);
@@ -59,7 +59,7 @@ impl ObjectReader<'_> {
         }
     }
 
-    /// What is wrong with an object by itself.
+    /// Records the faults of an object by itself.
     fn judge_object(&mut self, number: u32) {
         let whose = || Whose::Object(number);
         let tell = |faults: &mut ObjectFaults<'_>, found: String, expected| {
@@ -218,7 +218,7 @@ impl ObjectReader<'_> {
         self.facts.is_unclear |= known.is_some();
     }
 
-    /// What the function was traced with.
+    /// The arguments that the function was traced with.
     fn tracing(&mut self) -> Tracing {
         let structures = &self.structures;
         let Some(signature) = structures.root(0) else { return Tracing::Unclear };
