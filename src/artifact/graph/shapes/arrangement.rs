@@ -8,7 +8,7 @@ use super::{
     tensor::Tensor,
 };
 
-/// Nothing is known of so many outputs.
+/// Returns unknown tensors for this number of outputs, up to [`MOST_OUTPUTS`].
 pub(super) fn nothing(outputs: usize) -> Vec<Tensor> {
     vec![Tensor::nothing(); outputs.min(MOST_OUTPUTS)]
 }

@@ -1,7 +1,7 @@
 //! The shapes of the nodes in a function, for what a call gives it.
 //!
 //! As TensorFlow does, a function is looked at for each node that calls it, with the shapes of that
-//! node's inputs. Where nobody calls it, nothing is known of its arguments.
+//! node's inputs. The arguments of a function without calls are unknown.
 //!
 //! Knows what hangs together in a function. It must never know what an operation does with shapes,
 //! nor where other functions are.
@@ -28,7 +28,7 @@ use crate::artifact::{
 /// The most outputs of one name that are told apart.
 const MOST_TENSORS: usize = 1 << 10;
 
-/// What a node gives that calls a function.
+/// The outputs of a node that calls a function.
 ///
 /// # Errors
 /// That the file cannot be read; inside of that, what a shape function refuses.
@@ -36,7 +36,8 @@ pub(in super::super) type Called = Result<Inferred<Vec<Tensor>>, GraphError>;
 
 /// The functions that nodes call.
 pub(in super::super) trait CalledFunctions {
-    /// What the function of this name gives for these inputs; less where nothing is known.
+    /// Infers the outputs of the function of this name for these inputs; fewer than it has if the
+    /// last ones are unknown.
     fn call(&mut self, function: u64, inputs: &[Tensor]) -> Called;
 }
 
@@ -55,11 +56,11 @@ pub(in super::super) struct ShapedFunction<'r, F> {
     order: Vec<u32>,
 }
 
-/// What the nodes of one kind have in common.
+/// The facts that nodes of one kind share.
 struct Kind<'r> {
     operation: Operation<'r>,
     rule: ShapeRule,
-    /// Whether the call gives an attribute.
+    /// True if the call gives an attribute.
     is_open: bool,
     /// The outputs: the number of the name, where it begins, and how many tensors it is.
     outputs: Vec<(u32, usize, usize)>,
@@ -70,7 +71,7 @@ struct Kind<'r> {
 /// The kinds that are remembered. Where there are more, it begins anew.
 const MOST_KINDS: usize = 1 << 12;
 
-/// What is known of the kinds of nodes in functions, each looked at once for all functions that one
+/// The facts of the kinds of nodes in functions, each computed once for all functions that one
 /// reader has read.
 #[derive(Default)]
 pub(in super::super) struct ShapedKinds<'r> {
@@ -128,12 +129,13 @@ impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
         Some(self.kinds.get(kind as usize)?.as_ref()?.operation.name())
     }
 
-    /// How many nodes it has.
+    /// Number of nodes of the function.
     pub(in super::super) fn nodes(&self) -> usize {
         self.function.borrow().nodes.len()
     }
 
-    /// What the function gives for these arguments, of which nothing is known where there are none.
+    /// Infers the outputs of the function for these arguments; without arguments, all of them are
+    /// unknown.
     ///
     /// # Errors
     /// That the file cannot be read; inside of that, the first node, in the order of the visits,
@@ -220,7 +222,7 @@ impl<F> Walk<'_, '_, F> {
         Ok(outputs.map(|outputs| self.known.set(number, outputs)))
     }
 
-    /// What a node gives that calls nothing.
+    /// Infers the outputs of a node that calls no function.
     fn outputs(&self, number: u32, producer: i32) -> Inferred<Vec<Tensor>> {
         let nothing = Ok(Vec::new());
         let Some(node) = self.function.nodes.get(number as usize) else { return nothing };
@@ -238,7 +240,7 @@ impl<F> Walk<'_, '_, F> {
         kind.rule.infer(&in_body(kind.operation, attributes, &inputs, producer))
     }
 
-    /// The tensors that a node takes; `None` if nobody knows how many they are.
+    /// The tensors that a node takes; `None` if their number is unknown.
     fn inputs(&self, number: u32) -> Option<Vec<Tensor>> {
         let all = &self.function.inputs;
         let from = all.partition_point(|input| input.node < number);
@@ -285,8 +287,7 @@ impl<F> Walk<'_, '_, F> {
         tensors.extend(named.map(|at| self.known.get(*node, at).cloned().unwrap_or_default()));
         Some(())
     }
-    /// What the function gives: tensor by tensor, up to the first of which nobody knows which it
-    /// is.
+    /// The tensors that the function returns, up to the first one whose giver is unknown.
     fn results(&self) -> Vec<Tensor> {
         let mut results = Vec::new();
         for result in &self.function.results {

@@ -1,4 +1,4 @@
-//! Where branches meet and loops begin.
+//! Shape functions of operations that merge branches and begin loops.
 //!
 //! Knows that what comes back from a loop is not known when its head is looked at.
 
@@ -32,7 +32,7 @@ pub(super) fn enter(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor { shape, value: None, variable: node.input(0).variable.clone() }])
 }
 
-/// What gives its input on as it is.
+/// Passes the input on unchanged.
 pub(super) fn identity(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let Tensor { shape, variable, .. } = node.input(0);
     Ok(vec![Tensor { shape: shape.clone(), value: None, variable: variable.clone() }])

@@ -8,7 +8,8 @@ use super::{
     shape::Inferred, state, tensor::Tensor, windows,
 };
 
-/// What a node gives, by output; fewer than it has where nothing is known of the last ones.
+/// A function that infers the outputs of a node; it may return fewer than the node has if the last
+/// ones are unknown.
 ///
 /// # Errors
 /// What the real function refuses for certain.

@@ -1,4 +1,4 @@
-//! What one node gives, by its operation.
+//! Infers the outputs of one node, by its operation.
 //!
 //! Knows where the functions are. It must never know the graph.
 
@@ -17,12 +17,12 @@ use crate::artifact::{
     ops::{ArgumentSource, Operation},
 };
 
-/// What is known of the shapes of an operation.
+/// The shape rules of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeRule {
     measured: Option<Measured>,
     function: Option<ShapeFunction>,
-    /// Whether the attributes of a node are looked at.
+    /// True if the rules read attributes of the node.
     pub(super) reads_attributes: bool,
 }
 
@@ -41,12 +41,12 @@ impl ShapeRule {
         Self { measured, function, reads_attributes }
     }
 
-    /// Whether nothing is known, so that nothing is found and nothing is given.
+    /// True if there are no rules: no fault is found, and all outputs are unknown.
     pub(super) fn is_empty(&self) -> bool {
         self.measured.is_none() && self.function.is_none()
     }
 
-    /// What a node gives.
+    /// Infers the outputs of a node.
     ///
     /// # Errors
     /// What the real function refuses for certain.
@@ -62,8 +62,8 @@ impl ShapeRule {
     }
 }
 
-/// What is known of outputs of which the node says shapes itself. Those that are none, or too few,
-/// are found elsewhere.
+/// Merges outputs with the shapes that the node itself declares. Declared shapes that are invalid,
+/// or too few, are reported elsewhere.
 pub(super) fn with_said_shapes(
     mut outputs: Vec<Tensor>,
     attributes: &Attributes,

@@ -1,4 +1,4 @@
-//! What is known of the outputs of all nodes that were looked at.
+//! The inferred outputs of all nodes that were visited.
 //!
 //! Knows numbers of nodes and outputs. It must never know what they are.
 
@@ -11,7 +11,7 @@ pub(super) struct Known {
     outputs: Vec<Tensor>,
 }
 
-/// Where the outputs of a node are in the list of all.
+/// The range of a node's outputs in the list of all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outputs {
     at: u32,
@@ -19,7 +19,7 @@ struct Outputs {
 }
 
 impl Known {
-    /// Nothing of so many nodes.
+    /// Creates a list for this number of nodes, none of which has outputs yet.
     pub(super) fn of(nodes: usize) -> Self {
         Self { nodes: vec![Outputs::default(); nodes], outputs: Vec::new() }
     }
@@ -36,7 +36,7 @@ impl Known {
         }
     }
 
-    /// What is known of an output.
+    /// The inferred tensor of an output, if any.
     pub(super) fn get(&self, node: u32, output: usize) -> Option<&Tensor> {
         let Outputs { at, count } = *self.nodes.get(node as usize)?;
         self.outputs.get(at as usize..)?.get(..count as usize)?.get(output)

@@ -26,7 +26,7 @@ use crate::artifact::{
     ops::{Operation, Registry},
 };
 
-/// What a shape function refuses first.
+/// The first fault that a shape function reports.
 #[derive(Clone, Debug)]
 pub(in super::super) struct ShapeFault {
     /// The number of the node.
@@ -53,7 +53,7 @@ pub(in super::super) struct ShapedGraph<'g> {
 /// Shapes hang on the definition that a release has of an operation in nothing but defaults, which
 /// no release has changed.
 ///
-/// `called` knows what the functions give that nodes call; `None` where nobody looks into them.
+/// `called` infers the outputs of the functions that nodes call; with `None`, these are unknown.
 pub(in super::super) fn first_fault(
     graph: ShapedGraph<'_>,
     order: impl Iterator<Item = u32>,
@@ -85,7 +85,7 @@ struct Walk<'g, 'c> {
     known: Known,
     read: NodeAttributes,
     constants: Constants,
-    /// What stands for attributes that are not wanted.
+    /// The empty attributes that stand for those that are not read.
     none: Rc<Attributes>,
     /// The places that were found last.
     near: Option<NodeGroup>,
@@ -177,7 +177,8 @@ impl<'g> Walk<'g, '_> {
         self.read.read(source, place.unwrap_or_default(), release)
     }
 
-    /// Where a node is. Most of them are looked at in the order in which they are written.
+    /// The extent of a node in the file. Most nodes are visited in the order in which they are
+    /// written.
     fn place_of(&mut self, node: u32) -> Result<Option<Extent>, GraphError> {
         let near = self.near.as_ref().and_then(|near| near.place_of(node));
         if near.is_none() {

@@ -1,4 +1,4 @@
-//! What was measured of the shape functions of nearly all operations: the ranks that an input may
+//! Measured rules of the shape functions of nearly all operations: the ranks that an input may
 //! have, the lengths of a vector, and outputs whose shapes are always the same or that of an input.
 //!
 //! The table `tensorflow.shapes` has a line an operation, by name: `EncodeWav 4,1 []`. Behind the
@@ -25,7 +25,7 @@ const TABLE: &str = include_str!("tensorflow.shapes");
 /// The highest rank and length that a mask has a bit of its own for.
 const LAST_BIT: usize = 8;
 
-/// What is known of one operation.
+/// The measured rules of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     inputs: &'static str,
@@ -43,7 +43,7 @@ static LINES: LazyLock<Vec<(&str, Measured)>> = LazyLock::new(|| {
 });
 
 impl Measured {
-    /// What is known of an operation, if anything is.
+    /// The rules of an operation, if it was measured.
     pub(super) fn of(operation: &str) -> Option<Self> {
         let found = LINES.binary_search_by_key(&operation, |(name, _)| name).ok()?;
         let (_, known) = LINES.get(found)?;
@@ -67,7 +67,7 @@ impl Measured {
         Ok(())
     }
 
-    /// What is known of the outputs of a node.
+    /// Infers the outputs of a node.
     pub(super) fn outputs(self, node: &ShapedNode<'_>) -> Vec<Tensor> {
         let outputs = self.outputs.split(',').filter(|output| *output != "-");
         outputs.map(|output| output_of(output, node).unwrap_or_default()).collect()

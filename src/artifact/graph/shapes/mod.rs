@@ -1,5 +1,5 @@
-//! What shape functions say: the shapes of tensors before anything runs, and which nodes cannot be
-//! because of them.
+//! Shape functions: they infer the shapes of tensors before anything runs, and report nodes whose
+//! inputs have impossible shapes.
 //!
 //! TensorFlow runs a shape function at each node that it imports. Here, [`first_fault`] follows
 //! shapes through a graph in the same order: where they come from (`state`), how operations change
@@ -11,7 +11,7 @@
 //!
 //! Measured on TensorFlow 2.12, 2.16 and 2.21: `tests/interop/tensorflow_shapes.py`.
 //!
-//! Knows operations and shapes. It must never know who asks, nor how graphs are written.
+//! Knows operations and shapes. It must never know which loader judges, nor how graphs are written.
 
 mod arrangement;
 mod body;

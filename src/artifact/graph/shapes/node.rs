@@ -20,11 +20,11 @@ pub(in super::super) struct ShapedNode<'n> {
     /// The operation as one of the releases defines it that know it.
     pub(in super::super) operation: Operation<'n>,
     pub(in super::super) attributes: &'n Attributes,
-    /// What is known of the inputs of data, in their order.
+    /// The data inputs, in their order, as far as they are known.
     pub(in super::super) inputs: &'n [Tensor],
     /// The GraphDef version that the graph says it was written with.
     pub(in super::super) producer: i32,
-    /// Whether it is in the body of a function, whose caller gives what a placeholder names.
+    /// True if it is in the body of a function, whose caller gives the values of placeholders.
     pub(in super::super) is_in_body: bool,
 }
 
@@ -163,7 +163,7 @@ impl<'n> ShapedNode<'n> {
         Ok(list.values().map(shape).collect())
     }
 
-    /// How many values a list has.
+    /// Number of values of a list.
     pub(super) fn list_length(&self, name: &str) -> Inferred<Option<u64>> {
         Ok(match self.resolve(name)? {
             Some(Resolved::Own(AttributeValue::None)) => Some(0),
@@ -173,12 +173,12 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// How many tensors each input of the operation is; `None` where that is not to be told.
+    /// Number of tensors of each input of the operation; `None` if unknown.
     pub(super) fn input_counts(&self) -> impl Iterator<Item = Option<usize>> + '_ {
         self.operation.inputs().map(|argument| self.tensors(&argument))
     }
 
-    /// How many tensors an argument is.
+    /// Number of tensors of an argument.
     pub(super) fn tensors(&self, argument: &Argument<'_>) -> Option<usize> {
         let count = match (argument.source(), argument.number_attribute()) {
             (ArgumentSource::List(name), _) => self.list_length(name).ok()?,

@@ -17,9 +17,9 @@ pub(in super::super) struct Shape(Option<Arc<[i64]>>);
 /// That two shapes, or a shape and what is expected of it, do not go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Mismatch {
-    /// What there is: `input 1 of shape [2, 3]`.
+    /// The found shape: `input 1 of shape [2, 3]`.
     pub(in super::super) found: String,
-    /// What there has to be: `a rank of 1`.
+    /// The required shape: `a rank of 1`.
     pub(in super::super) expected: String,
     /// The node of a function that refuses it, where one does that is called.
     pub(in super::super) within: Option<FunctionNode>,
@@ -39,7 +39,7 @@ impl Mismatch {
     }
 }
 
-/// What shape functions give.
+/// The result of a shape function.
 pub(super) type Inferred<T> = Result<T, Box<Mismatch>>;
 
 impl Shape {
@@ -61,7 +61,7 @@ impl Shape {
         Self::of(&[])
     }
 
-    /// A shape of so many dimensions.
+    /// A shape of this rank with unknown dimensions.
     pub(super) fn of_rank(rank: usize) -> Self {
         Self::of(&vec![UNKNOWN; rank.min(HIGHEST_RANK + 1)])
     }
@@ -80,7 +80,7 @@ impl Shape {
         self.dimensions().filter(|sizes| !sizes.contains(&UNKNOWN))
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub(super) fn elements(&self) -> Option<i64> {
         self.sizes()?.iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
     }
@@ -110,7 +110,7 @@ impl Shape {
         }
     }
 
-    /// What is known if both are said of one tensor.
+    /// Merges two shapes of the same tensor.
     pub(super) fn merge(&self, other: &Self) -> Inferred<Self> {
         let (Some(own), Some(others)) = (self.dimensions(), other.dimensions()) else {
             return Ok(if self.0.is_some() { self.clone() } else { other.clone() });
@@ -195,7 +195,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Where an axis is in a shape of this rank, counted from the end where it is negative.
+/// The index of an axis in a shape of this rank; a negative axis counts from the end.
 pub(super) fn place(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?;
     let at = if axis < 0 { axis.checked_add(rank)? } else { axis };

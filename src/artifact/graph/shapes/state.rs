@@ -1,4 +1,4 @@
-//! Where shapes come from: constants, placeholders and variables.
+//! Shape functions of operations that introduce shapes: constants, placeholders and variables.
 //!
 //! Knows which attribute says a shape, and what the handle of a variable tells of it.
 
@@ -54,7 +54,7 @@ pub(super) fn variable_handle(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 
 /// The variable that the first input is the handle of, which holds what the node says.
 fn held<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n Variable>> {
-    // Nobody asks for the type where nothing is known of the variable.
+    // The operation does not compare the type if nothing is known of the variable.
     let Some(variable) = node.input(0).variable.as_deref() else { return Ok(None) };
     match node.data_type("dtype")? {
         Some(said) if variable.data_type != said => {

@@ -1,4 +1,4 @@
-//! What is known of one tensor before anything runs.
+//! The inferred facts of one tensor before anything runs.
 //!
 //! Knows shapes, and the values of small constants. It must never know how they were found.
 
@@ -13,17 +13,17 @@ const MOST_ELEMENTS: i64 = 256;
 const INT32: i32 = 3;
 const INT64: i32 = 9;
 
-/// What is known of one output of a node.
+/// The inferred facts of one output of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Tensor {
     pub(super) shape: Shape,
     /// The integers of a small constant, in the order of rows.
     pub(super) value: Option<Arc<[i64]>>,
-    /// What a variable holds, where the tensor is a handle of one.
+    /// The variable, if the tensor is a handle of one.
     pub(super) variable: Option<Arc<Variable>>,
 }
 
-/// What a variable holds.
+/// The type and shape of a variable's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Variable {
     pub(super) data_type: i32,
@@ -75,8 +75,8 @@ impl Tensor {
     }
 }
 
-/// The integers of a tensor that has so many elements: their bytes, or a number for each, the last
-/// one of which stands for all that follow; where there is none at all, zeros.
+/// The integers of a tensor of `count` elements: their bytes, or a number for each, the last one of
+/// which stands for all that follow; zeros if there is none at all.
 ///
 /// TensorFlow reads the field of the tensor's own type and no other. Of a tensor with values in
 /// others besides, nothing is said.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::artifact::graph::attributes::{AttributeValue, tests::of_values};
 
-    /// The values of a vector of so many elements that are written like this.
+    /// The values of a vector of `count` elements that are written like this.
     fn values(data_type: &str, count: usize, written: &str) -> Option<Vec<i64>> {
         let shape = format!("tensor_shape {{ dim {{ size: {count} }} }}");
         let text = format!("tensor {{ dtype: {data_type} {shape} {written} }}");

@@ -33,8 +33,8 @@ fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
     node(name, "Const", &[], &(rest + &attribute("value", &format!("tensor {{ {tensor} }}"))))
 }
 
-/// Whether the importer takes the nodes; what it refuses has to be the shape at the node `op`, or
-/// at `m` in a function.
+/// True if the importer accepts the nodes; if it refuses them, the fault must be the shape at the
+/// node `op`, or at `m` in a function.
 fn is_taken(nodes: &str) -> bool {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
@@ -158,7 +158,7 @@ fn what_a_call_gives_a_function_decides_nothing_before() {
     assert!(is_taken(&(function.to_owned() + &nodes + &call)));
 }
 
-/// Whether the importer takes a call of a function that has this one node, for inputs of these
+/// True if the importer accepts a call of a function that has this one node, for inputs of these
 /// shapes.
 fn is_taken_when_called(operation: &str, rest: &str, shapes: &[Option<&[i64]>]) -> bool {
     let count = shapes.len();

@@ -8,7 +8,7 @@ use super::{
     tensor::Tensor,
 };
 
-/// Where the dimensions of an image are.
+/// The indices of the dimensions of an image.
 struct Layout {
     channels: usize,
     /// The first of the dimensions that the window moves over.
@@ -29,14 +29,14 @@ impl Layout {
     }
 }
 
-/// How a window moves along one dimension.
+/// The stride and dilation of a window along one dimension.
 #[derive(Clone, Copy)]
 struct Step {
     stride: i64,
     dilation: i64,
 }
 
-/// How many places a window has along a dimension, which is 0 or more.
+/// Number of places of a window along a dimension, which is 0 or more.
 fn places(input: i64, window: i64, step: Step, padding: &[u8]) -> Inferred<i64> {
     let Step { stride, dilation } = step;
     if stride <= 0 {
@@ -91,8 +91,8 @@ pub(super) fn depthwise(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     convolution(node, 4, true)
 }
 
-/// How an image is laid out: channels last where an operation does not let one say, and where the
-/// attribute is of another kind.
+/// The layout of an image: channels last if the operation has no such attribute, or the attribute
+/// is of another kind.
 fn format<'n>(node: &ShapedNode<'n>) -> Option<&'n [u8]> {
     match node.operation.attribute("data_format") {
         Some(_) => node.text("data_format").unwrap_or(Some(b"NHWC")),
@@ -156,8 +156,8 @@ fn product(one: i64, two: i64) -> i64 {
     if one == UNKNOWN || two == UNKNOWN { UNKNOWN } else { one.checked_mul(two).unwrap_or(UNKNOWN) }
 }
 
-/// Whether the channels of an image go into those that a filter takes, and the filters into as many
-/// groups.
+/// Checks that the channels of an image are a multiple of those that a filter takes, and the
+/// filters a multiple of the groups that result.
 fn grouped(depth: i64, taken: i64, given: i64) -> Inferred<()> {
     if depth == UNKNOWN || taken <= 0 {
         return Ok(());

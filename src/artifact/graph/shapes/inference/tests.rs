@@ -126,7 +126,7 @@ fn less_of(tensor: &Tensor, numbers: &mut Numbers) -> Tensor {
     }
     match (numbers.below(3), less.shape.dimensions()) {
         (0, _) => {
-            // Whoever does not know the rank does not know the values.
+            // A tensor of unknown rank has unknown values.
             (less.shape, less.value) = (Shape::unknown(), None);
         }
         (1, Some(sizes)) => {
@@ -203,7 +203,7 @@ fn what_is_taken_is_taken_as_well_where_less_is_known_of_it_and_gives_no_other_s
             never.push(operation.name());
         }
     }
-    // Inputs of so many ranks are never drawn.
+    // Randomly drawn ranks never fit all of the many inputs of these operations.
     never.retain(|name| !name.contains("Quantized"));
     assert!(never.is_empty(), "never taken: {never:?}");
 }
