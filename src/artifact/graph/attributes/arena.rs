@@ -1,5 +1,4 @@
-//! Where the attributes of a node are kept: flat lists that values point into, used again for each
-//! node.
+//! The storage of a node's attributes: flat lists that values point into, reused for each node.
 
 use std::{
     collections::HashSet,
@@ -9,7 +8,8 @@ use std::{
 use super::value::{AttributeValue, List, ShapeValue, TensorValue, Text};
 use crate::artifact::ops::Element;
 
-/// What is kept of one node, in bytes: an element of a list counts 8, a text its length.
+/// Limit on the memory that is kept of one node, in bytes: an element of a list counts 8, a text
+/// its length.
 const BUDGET: usize = 8 << 20;
 
 /// The elements that are kept of one list of numbers or shapes; real defaults have at most a few.
@@ -22,7 +22,8 @@ const HIGHEST_RANK: u64 = 255;
 const TENSOR_BYTES: usize = 2048;
 const TENSOR_NUMBERS: u64 = 256;
 
-/// So many attributes are compared with each other to find equal keys; more go through a set.
+/// Number of attributes that are compared with each other to find equal keys; more go through a
+/// set.
 const FEW: usize = 32;
 
 /// A stretch of one of the lists of [`Attributes`].
@@ -61,9 +62,9 @@ pub(super) struct StoredTensor {
     content: StoredText,
     /// The beginning of its integers, in `numbers`.
     numbers: Stretch,
-    /// How many values it has in fields of their own.
+    /// Number of values in fields of their own.
     values: u64,
-    /// How many of these are integers of 32 bits.
+    /// Number of these that are integers of 32 bits.
     small_integers: u64,
 }
 
@@ -106,12 +107,12 @@ pub(super) enum Stored {
     List(StoredList),
 }
 
-/// So many types in a row.
+/// Consecutive types that are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct TypeCount {
     /// The number of the type.
     pub(in super::super) data_type: i32,
-    /// How often it comes.
+    /// Number of times that it comes.
     pub(in super::super) count: u64,
 }
 
@@ -165,8 +166,8 @@ impl Attributes {
         })
     }
 
-    /// What the functions that are values leave open, by the name of the attribute: the placeholder
-    /// that an attribute of the function is, or `None` for one without any value.
+    /// The attributes that function-valued attributes leave open, by the name of the attribute: the
+    /// placeholder, or `None` for one without any value.
     pub(in super::super) fn nested(&self) -> impl Iterator<Item = (&[u8], Option<Text<'_>>)> {
         self.nested.iter().filter_map(|(position, nested)| {
             let name = self.entries.get(*position)?.key.of(&self.bytes);
@@ -182,10 +183,10 @@ impl Attributes {
         })
     }
 
-    /// Whether there was more than is kept, so that nothing is known of the node: over 8 MiB of
+    /// True if the attributes exceed the limit, so that nothing is known of the node: over 8 MiB of
     /// names of attributes, texts, and types that change from one element of a list to the next.
     ///
-    /// Whoever judges the node must not take it then: nobody has looked at all of it.
+    /// Such a node must be refused, as some of it was never checked.
     pub(in super::super) fn is_oversized(&self) -> bool {
         self.is_oversized
     }
@@ -249,7 +250,7 @@ impl Attributes {
     }
 }
 
-/// What a [`List`] gives away.
+/// The properties that a [`List`] gives access to.
 impl StoredList {
     pub(super) fn element(self) -> Option<Element> {
         self.element
@@ -346,7 +347,7 @@ impl Attributes {
         self.is_oversized = true;
     }
 
-    /// Whether so many bytes may be kept besides; if not, the node is oversized.
+    /// True if `more` bytes fit into the limit; if not, the node is oversized.
     fn has_room(&mut self, more: usize) -> bool {
         let is_there = self.is_there(more);
         self.is_oversized |= !is_there;

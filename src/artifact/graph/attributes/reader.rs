@@ -67,7 +67,7 @@ pub(in super::super) struct AttributeReader {
     /// The attributes of functions that are being read, the outermost first: what each is so far,
     /// if it is left to others.
     inner: Vec<Option<Nested>>,
-    /// What the functions of the value leave to others.
+    /// The attributes that the functions of the value leave open.
     nested: Vec<Nested>,
     text: WholeText,
 }
@@ -81,7 +81,7 @@ impl AttributeReader {
         self.text.oversized = false;
     }
 
-    /// What the node has, once it has ended.
+    /// The attributes of the node, once it has ended.
     pub(in super::super) fn attributes(&self) -> &Attributes {
         &self.attributes
     }
@@ -406,7 +406,7 @@ impl AttributeReader {
         }
     }
 
-    /// Whether elements of packed numbers are wanted.
+    /// True if elements of packed numbers are needed.
     pub(in super::super) fn wants_packed(&self, message: MessageId) -> bool {
         matches!(
             (self.open.last(), message),
@@ -414,7 +414,7 @@ impl AttributeReader {
         )
     }
 
-    /// Whether a field of bytes is wanted.
+    /// True if a field of bytes is needed.
     pub(in super::super) fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
         matches!(
             (self.open.last(), message, field.number),
@@ -429,7 +429,7 @@ impl AttributeReader {
     }
 }
 
-/// Of a walk over a node, or over a part of one.
+/// Handles a walk over a node, or over a part of one.
 impl Visitor for AttributeReader {
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         Self::enter(self, message, field)

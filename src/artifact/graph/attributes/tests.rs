@@ -369,7 +369,7 @@ fn a_value_equals_a_default_of_its_kind_alone() {
     }
 }
 
-/// What a hasher without keys makes of attributes.
+/// The hash of attributes by a hasher without keys.
 fn judged(attributes: &Attributes) -> u64 {
     use std::hash::{DefaultHasher, Hasher};
 

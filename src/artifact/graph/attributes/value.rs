@@ -32,7 +32,7 @@ pub(in super::super) enum AttributeValue<'a> {
     Tensor(TensorValue<'a>),
     /// The name of a function.
     Function(Text<'a>),
-    /// An attribute, by its name, of whoever calls the function that the node is in.
+    /// An attribute, by its name, of the function that the node is in; its caller gives the value.
     Placeholder(Text<'a>),
     /// Any number of values.
     List(List<'a>),
@@ -50,9 +50,9 @@ pub(in super::super) struct Text<'a> {
 /// A shape, valid or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct ShapeValue<'a> {
-    /// Whether it says that not even the rank is known.
+    /// True if not even the rank is known.
     pub(in super::super) is_unknown_rank: bool,
-    /// How many dimensions it has.
+    /// Number of dimensions.
     pub(in super::super) rank: u64,
     /// The first 255 of them; fewer where a node has very many.
     pub(in super::super) dimensions: &'a [i64],
@@ -69,10 +69,10 @@ pub(in super::super) struct TensorValue<'a> {
     pub(in super::super) content: Text<'a>,
     /// The first integers of `int_val` or `int64_val`; all of them if they are as many as `values`.
     pub(in super::super) numbers: &'a [i64],
-    /// How many values it has in fields of its own.
+    /// Number of values in fields of their own.
     pub(in super::super) values: u64,
-    /// How many of these stand in `int_val`, which TensorFlow reads for integers of up to 32 bits
-    /// and for no others.
+    /// Number of these in `int_val`, which TensorFlow reads for integers of up to 32 bits and for
+    /// no others.
     pub(in super::super) small_integers: u64,
 }
 
@@ -85,7 +85,7 @@ pub(in super::super) enum TensorFault {
     OfType(i32),
 }
 
-/// Of a tensor of more bytes nobody looks at what is in it.
+/// Limit on the size of a tensor whose contents are checked, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
 /// Numbers of types above this one are not those of every release.
@@ -121,17 +121,17 @@ pub(in super::super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// How many values it has.
+    /// Number of values.
     pub(in super::super) fn len(self) -> u64 {
         self.list.length()
     }
 
-    /// What its values are; `None` if there are none.
+    /// The kind of its values; `None` if there are none.
     pub(in super::super) fn element(self) -> Option<Element> {
         self.list.element()
     }
 
-    /// Whether it has values of two kinds.
+    /// True if it has values of two kinds.
     pub(in super::super) fn is_mixed(self) -> bool {
         self.list.is_mixed()
     }
@@ -202,12 +202,12 @@ impl Text<'_> {
 const HIGHEST_RANK: u64 = 254;
 
 impl ShapeValue<'_> {
-    /// Whether all dimensions are there.
+    /// True if all dimensions were kept.
     fn is_whole(self) -> bool {
         self.dimensions.len() as u64 == self.rank
     }
 
-    /// Whether TensorFlow takes it for a shape that may be known in part.
+    /// True if TensorFlow accepts it as a shape that may be partly known.
     pub(in super::super) fn is_partial_shape(self) -> bool {
         if self.is_unknown_rank {
             return self.rank == 0;
@@ -218,7 +218,7 @@ impl ShapeValue<'_> {
         self.rank <= HIGHEST_RANK && are_sizes && count_of(known).is_some()
     }
 
-    /// Whether TensorFlow takes it for the shape of a constant; one of unknown rank is taken.
+    /// True if TensorFlow accepts it as the shape of a constant; one of unknown rank is accepted.
     pub(in super::super) fn is_full_shape(self) -> bool {
         let are_sizes = self.dimensions.iter().all(|size| *size >= 0);
         self.is_unknown_rank
@@ -232,8 +232,8 @@ fn count_of<'d>(dimensions: impl IntoIterator<Item = &'d i64>) -> Option<i64> {
 }
 
 impl<'a> AttributeValue<'a> {
-    /// What it is, as the definition of an attribute calls it; `None` of a value that is none, of a
-    /// placeholder, and of a list that is empty or mixed.
+    /// The kind of the value, as the definition of an attribute names it; `None` for an unset
+    /// value, a placeholder, and a list that is empty or mixed.
     pub(in super::super) fn kind(self) -> Option<AttributeKind> {
         let (element, is_list) = match self {
             Self::None | Self::Placeholder(_) => return None,
@@ -251,8 +251,8 @@ impl<'a> AttributeValue<'a> {
         Some(AttributeKind { element, is_list })
     }
 
-    /// Whether it is the same as a default. What is not kept of a value, a tensor among it, counts
-    /// as another.
+    /// True if it equals a default. Values that are not kept whole, such as tensors, count as
+    /// different.
     pub(in super::super) fn equals(self, default: Value<'_>) -> bool {
         match (self, default) {
             (Self::String(text), Value::String(other)) => text.equals(other),

@@ -1,7 +1,7 @@
 //! Detects nodes of functions with attributes that a release ignores, during the fast walk.
 //!
-//! Mostly none has, and nobody has to look at them again for that. Which attributes those are where
-//! there are some, and how many nodes have them, is for the second step to see.
+//! Mostly there are none, and the functions need no second walk for that. Which attributes they
+//! are, and how many nodes have them, is found by the second step.
 
 use super::kinds::NodeBytes;
 use crate::{

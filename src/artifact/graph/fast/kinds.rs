@@ -1,8 +1,8 @@
 //! Finds the kinds of canonically encoded nodes for the given registries, during the fast walk.
 //!
 //! A node that has the operation and the attributes of an earlier one, byte for byte, is of its
-//! kind. Where every registry finds all kinds of nodes and all kinds of edges good, each of them
-//! takes the graph, and nobody has to look closer. Anything else ends it.
+//! kind. If all kinds of nodes and of edges are valid in every registry, each of them accepts the
+//! graph without the slow path. Anything else ends the fast walk.
 
 use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
 use crate::{
@@ -58,8 +58,8 @@ impl<'a> FastKinds<'a> {
         }
     }
 
-    /// The kind of a node of the common form that was read by `known`, with so many inputs of data;
-    /// `None` if it may not be good for everybody.
+    /// Returns the kind of a canonically encoded node that was read by `known`, with this number of
+    /// data inputs; `None` if it may be invalid for some registry.
     #[inline]
     pub(super) fn kind(
         &mut self,
@@ -92,7 +92,7 @@ impl<'a> FastKinds<'a> {
         let attributes = self.reader.attributes();
         let place = Extent { start: end.saturating_sub(bytes.len() as u64), end };
         self.main.add(operation, attributes, place);
-        // A placeholder may be what nobody calls with a value, or a function that nobody names.
+        // A placeholder may have no value from a caller, or be a function without a name.
         let is_unreadable =
             PythonColocation::of(attributes, |_| false) == PythonColocation::Unreadable;
         if self.main.has_placeholder || self.main.saved_tensor.is_some() || is_unreadable {

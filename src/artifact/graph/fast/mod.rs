@@ -3,8 +3,8 @@
 //! While the bytes pass by, every nested message is checked as a real parser does, and a hash of
 //! every name is kept. Where every input is the name of an earlier node, there is no cycle, and
 //! TensorFlow visits the nodes in the order in which they are written. Anything else (a node that
-//! is used before it is written, two names with one hash, a function that may be there twice) says
-//! "look closer".
+//! is used before it is written, two names with one hash, a function that may be there twice)
+//! requires the slow path.
 //!
 //! Where registries are given, it also knows the kinds of the nodes and of the edges between them,
 //! as long as each registry takes all of them.

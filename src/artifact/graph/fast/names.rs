@@ -1,9 +1,9 @@
 //! The names of a graph's nodes, as hashes: which were there before.
 //!
-//! A table of a million names is larger than the caches, so that a look-up is a wait for memory.
-//! Nobody needs the answer at once: what is to be done is queued, and a batch first touches all its
-//! buckets, which the processor does side by side, and then works. In a large graph another thread
-//! does that while the bytes are read on.
+//! A table of a million names is larger than the caches, so that a look-up is a wait for memory. No
+//! answer is needed at once: look-ups are queued, and a batch first touches all its buckets, which
+//! the processor does side by side, and then works. In a large graph another thread does that while
+//! the bytes are read on.
 
 use std::{
     sync::mpsc::{Receiver, SyncSender, channel, sync_channel},
@@ -16,7 +16,7 @@ use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
 /// marks a free place.
 ///
 /// In halves, because every processor compares four of 32 bits at once: comparing one whole hash
-/// after the other costs more for the branches that nobody can predict than for the comparisons.
+/// after the other costs more for mispredicted branches than for the comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Bucket {
@@ -110,8 +110,8 @@ const BATCH: usize = 128;
 /// Hashes that are handed to another thread together.
 const HANDED: usize = 16384;
 
-/// Names from which on another thread pays, and how many must have been there to know that so many
-/// will be.
+/// Number of names from which on another thread pays, and number of names after which the size of
+/// the graph is estimated.
 const LARGE: u128 = 1 << 16;
 const SAMPLE: usize = 1 << 12;
 
@@ -252,7 +252,7 @@ impl Names {
             for mut part in work {
                 table.work_off(&part);
                 part.clear();
-                // Where nobody is left to take it, it is freed.
+                // If the other end is closed, the part is freed.
                 let _ = back.send(part);
             }
             table

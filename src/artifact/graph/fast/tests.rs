@@ -38,7 +38,7 @@ fn identity(name: &str, from: &str, data_type: u8) -> Vec<u8> {
     node(name, "Identity", &[from], &[type_of("T", data_type)])
 }
 
-/// What the graph is found to be, and how often its bytes were read.
+/// The verdict on the graph, and how often its bytes were read.
 fn judged(parts: &[Vec<u8>], registries: &[Registry]) -> (Graph, f64) {
     let bytes = [parts.concat(), field(4, &[0x08, 0xe8, 0x07])].concat();
     let size = bytes.len() as f64;
@@ -53,7 +53,7 @@ fn fault(graph: &Graph) -> Option<Kind> {
     graph.judgements[0].fault(Loader::Import).map(|fault| fault.kind.clone())
 }
 
-/// So many nodes in a row, more than a window and one thread hold.
+/// This number of nodes in a row, more than a window and one thread hold.
 fn chain(length: usize) -> Vec<Vec<u8>> {
     let next = |number: usize| {
         let before = number.checked_sub(1).map_or("a".to_owned(), |before| format!("n{before}"));

@@ -1,4 +1,4 @@
-//! What was learned of nodes, found again by the bytes of another one.
+//! A cache of facts about nodes, looked up by the bytes of another node.
 
 use super::plain::{self, Attributes, IDENTIFIED, PlainNode, Reference};
 
@@ -9,7 +9,7 @@ const SLOT_BITS: u32 = SLOTS.trailing_zeros();
 /// Longer names of operations are not remembered.
 const LONGEST_OPERATION: usize = 48;
 
-/// What a node is found by: its operation and the numbers of its attributes.
+/// The key of a node: its operation and the numbers of its attributes.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     /// The first and the last bytes of the operation, which stand for all of up to 16.
@@ -41,7 +41,7 @@ impl Key {
     }
 }
 
-/// Where what was learned belongs.
+/// The index of the facts in the table.
 #[inline]
 fn place((first, last): (u64, u64), attributes: &[u32; IDENTIFIED]) -> usize {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -52,7 +52,7 @@ fn place((first, last): (u64, u64), attributes: &[u32; IDENTIFIED]) -> usize {
     (sum.wrapping_mul(FACTOR) >> (64 - SLOT_BITS)) as usize
 }
 
-/// What was learned of the nodes of one kind, whose bytes are those of a first one but for names,
+/// Cached facts about the nodes of one kind, whose bytes equal those of a first one but for names,
 /// inputs, devices and the contents of tensors.
 ///
 /// A walk [`read`](Self::read)s each node and asks for what is known of it
@@ -63,7 +63,7 @@ pub(in super::super) struct KnownNodes<T> {
     attributes: Attributes,
     /// None until something was learned.
     slots: Box<[Option<(Key, T)>]>,
-    /// What the last node that was asked for would be found by, where nothing was known of it.
+    /// The key of the last node that was looked up, if it was not found.
     unknown: Option<Key>,
 }
 
@@ -85,7 +85,7 @@ impl<T: Copy> KnownNodes<T> {
         plain::read(bytes, depth, &mut self.attributes, reference)
     }
 
-    /// What was learned of a node like the one that was read last, whose operation this is.
+    /// The facts of a node like the one that was read last, with this operation.
     #[inline]
     pub(in super::super) fn find(&mut self, operation: &[u8]) -> Option<T> {
         let attributes = self.attributes.identity.attributes()?;

@@ -19,7 +19,7 @@ use crate::{
     wire::scan::{Piece, Progress, Scanner, Visitor, is_ascii},
 };
 
-/// What a node names.
+/// A name in a node.
 pub(in super::super) enum Reference<'b> {
     /// A node, as an input, which may say more than the name.
     Input(&'b [u8], Seen),
@@ -29,7 +29,7 @@ pub(in super::super) enum Reference<'b> {
     Device(&'b [u8]),
 }
 
-/// What a node of the common form is made of.
+/// The fields of a node in the common form.
 pub(in super::super) struct PlainNode<'b> {
     pub(in super::super) name: &'b [u8],
     pub(in super::super) operation: &'b [u8],
@@ -87,7 +87,7 @@ pub(in super::super) fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> 
     Some((*tag, content, after))
 }
 
-/// How an attribute begins that says which nodes a node has to be beside: with its key, `_class`.
+/// The first bytes of an attribute that colocates a node with others: its key, `_class`.
 const COLOCATION: [u8; 8] = *b"\x0a\x06_class";
 
 #[inline]
@@ -130,19 +130,19 @@ fn message_alone(bytes: &[u8], tag: u8) -> Option<&[u8]> {
 /// Attributes that were found right are kept up to this length, in bytes.
 const KEPT: usize = 111;
 
-/// How many are kept; 16 KiB, which the innermost cache holds beside everything else.
+/// Number of attributes that are kept: 16 KiB, which fit into the first-level cache beside
+/// everything else.
 const SLOTS: usize = 128;
 
 /// Attributes of a node that are told apart; a node with more is not one of the common ones.
 pub(super) const IDENTIFIED: usize = 8;
 
-/// What tells the attributes of a node from those of others: a number for each, equal bytes the
-/// same.
+/// The identity of a node's attributes: a number for each; equal bytes have equal numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Identity {
     attributes: [u32; IDENTIFIED],
     count: usize,
-    /// Whether there is one without a number, or too many.
+    /// True if there is an attribute without a number, or too many attributes.
     is_uncommon: bool,
 }
 
@@ -169,7 +169,7 @@ impl Identity {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     ends: (u64, u64),
-    /// What tells it from others, also from those that it took the place of.
+    /// The number that identifies it, also among those that it replaced.
     number: u32,
     length: u8,
     bytes: [u8; KEPT],
@@ -185,7 +185,7 @@ pub(super) struct Attributes {
     last: u32,
     /// The keys of tensors, whose contents make no other kind of node.
     tensors: Vec<(Box<[u8]>, u32)>,
-    /// Of the node that is being read.
+    /// The identity of the node that is being read.
     pub(super) identity: Identity,
 }
 
@@ -206,8 +206,8 @@ impl Attributes {
         }
     }
 
-    /// Whether an attribute is right, where the message that has the node is the one at `depth`
-    /// from the outermost.
+    /// True if an attribute is valid; the message that has the node is the one at `depth` from the
+    /// outermost.
     #[inline]
     fn take(&mut self, bytes: &[u8], depth: usize) -> bool {
         if bytes.len() > KEPT || depth != self.depth {
@@ -316,13 +316,13 @@ struct Unlike {
     /// The bits of all sizes together.
     bits: u64,
     data_type: i32,
-    /// How many elements the sizes come to, where there are no more than can be counted.
+    /// The product of the sizes, saturating.
     elements: Elements,
     /// Bytes of its content.
     content: u64,
 }
 
-/// How many elements a tensor has.
+/// The number of elements of a tensor.
 struct Elements(u64);
 
 impl Default for Elements {
@@ -335,12 +335,12 @@ impl Default for Elements {
 const DIMENSIONS: u64 = 32;
 
 impl Unlike {
-    /// Whether dimensions are negative, or too many, or may have more elements than can be counted.
+    /// True if dimensions are negative, or too many, or may have more elements than can be counted.
     fn may_have_no_shape(&self) -> bool {
         self.has_bad_size || self.dimensions > DIMENSIONS || self.bits >= 63
     }
 
-    /// Whether a type is unusual, or there are not as many bytes as the elements take.
+    /// True if a type is unusual, or there are fewer bytes than the elements take.
     fn may_be_malformed(&self) -> bool {
         let Some(data_type) = DataType::from_number(self.data_type) else { return true };
         let is_other = |size: u64| self.content != self.elements.0.wrapping_mul(size);

@@ -7,14 +7,14 @@ use crate::artifact::{
     ops::{Attribute, Value, Values, type_name},
 };
 
-/// What is wrong with a node, whichever node it is.
+/// A fault of a node, without the node's name and place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct NodeFault {
-    /// What is wrong.
+    /// The kind of the fault.
     pub(in super::super) kind: ImportFaultKind,
-    /// What the node has: `T = DT_INT4`.
+    /// The found item: `T = DT_INT4`.
     pub(in super::super) found: String,
-    /// What the release has: `one of DT_FLOAT, DT_HALF`.
+    /// The items that the release accepts: `one of DT_FLOAT, DT_HALF`.
     pub(in super::super) expected: String,
 }
 

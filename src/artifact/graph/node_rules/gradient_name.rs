@@ -1,12 +1,12 @@
-//! What Python makes of the attribute `_gradient_op_type`, which names the function that computes
-//! the gradient of a node.
+//! The attribute `_gradient_op_type` as Python reads it; it names the function that computes the
+//! gradient of a node.
 //!
 //! Where a function is loaded, Python looks the attribute of each node up among the gradients of
 //! the library, whatever its value is. Measured on TensorFlow 2.12, 2.16 and 2.21.
 
 use crate::artifact::graph::attributes::{AttributeValue, Attributes};
 
-/// Whether Python can look an attribute up.
+/// The result of reading the attribute in Python.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum GradientName {
     /// It can, or there is none.
@@ -19,7 +19,7 @@ pub(in super::super) enum GradientName {
 }
 
 impl GradientName {
-    /// Of a node with these attributes.
+    /// Reads the attribute from those of a node.
     pub(in super::super) fn of(attributes: &Attributes) -> Self {
         match attributes.get("_gradient_op_type") {
             None

@@ -23,9 +23,9 @@ pub(in super::super) struct LostAttribute {
 /// Attributes that change nothing but messages: releases before them compute the same.
 const WITHOUT_EFFECT: [&str; 1] = ["debug_name"];
 
-/// What is lost of these attributes where `operation` is the definition. Attributes that no release
-/// knows are left out: nobody can say what they mean. So are all of an operation of which nothing
-/// but the name is known.
+/// The attributes that a consumer with this definition of the operation loses. Attributes that no
+/// release knows are left out, as their meaning is unknown. So are all of an operation known only
+/// by name.
 pub(in super::super) fn lost_attributes(
     operation: Operation<'_>,
     attributes: &Attributes,

@@ -1,4 +1,4 @@
-//! What one node may be, by the definition of its operation alone.
+//! Checks one node by the definition of its operation alone.
 //!
 //! [`NodeRules::node_type`] does the steps of the importer between the look-up of the operation and
 //! the look at its inputs: defaults, kinds of values, minima, allowed values, missing attributes,

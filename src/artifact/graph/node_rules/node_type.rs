@@ -1,13 +1,13 @@
 //! The types of the inputs and outputs of a node.
 
-/// What a tensor on an edge is.
+/// The type of a tensor on an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in super::super) struct ElementType {
     /// The number of the element type; 0, invalid, where nothing says it.
     pub(in super::super) data_type: i32,
-    /// Whether it is a reference to a variable's memory.
+    /// True for a reference to a variable's memory.
     pub(in super::super) is_reference: bool,
-    /// Whether nothing is known of it: of an operation that is known by its name alone.
+    /// True for an operation known only by name: its types are unknown.
     pub(in super::super) is_any: bool,
 }
 
@@ -20,9 +20,9 @@ impl ElementType {
         Self { data_type, is_reference, is_any: false }
     }
 
-    /// Whether an input of this type takes an output of type `output`: the same, or a reference for
-    /// an input that is none, unless it is a reference to what is no type. What nothing is known of
-    /// goes with everything.
+    /// True if an input of this type accepts an output of type `output`: the same type, or a
+    /// reference if the input is none, unless it refers to an invalid type. An unknown type is
+    /// compatible with every type.
     pub(in super::super) fn takes(self, output: Self) -> bool {
         let is_base_of = output.is_reference && !self.is_reference && self.data_type != 0;
         let is_same = self.data_type == output.data_type
@@ -31,10 +31,10 @@ impl ElementType {
     }
 }
 
-/// So many inputs or outputs of one type in a row.
+/// Consecutive inputs or outputs of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct TypeRun {
-    /// What they are.
+    /// The type of each.
     pub(in super::super) element: ElementType,
     /// The position of the first one behind them.
     pub(in super::super) end: u64,
@@ -45,7 +45,7 @@ pub(in super::super) struct TypeRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in super::super) struct TypeList {
     runs: Vec<TypeRun>,
-    /// Whether there may be any number of any type.
+    /// True if there may be any number of any type.
     is_open: bool,
 }
 
@@ -55,7 +55,7 @@ impl TypeList {
         Self { runs: Vec::new(), is_open: true }
     }
 
-    /// Puts so many of a type at the end.
+    /// Appends `count` tensors of a type.
     pub(in super::super) fn push(&mut self, element: ElementType, count: u64) {
         let end = self.len().saturating_add(count);
         match self.runs.last_mut() {
@@ -65,13 +65,13 @@ impl TypeList {
         }
     }
 
-    /// How many there are; the most there can be if it may be any number.
+    /// Number of tensors; the greatest possible one if any number is allowed.
     pub(in super::super) fn len(&self) -> u64 {
         let any = if self.is_open { u64::MAX } else { 0 };
         self.runs.last().map_or(any, |last| last.end)
     }
 
-    /// Whether a node may have so many.
+    /// True if a node may have this number of tensors.
     pub(in super::super) fn may_be(&self, count: u64) -> bool {
         self.is_open || self.len() == count
     }
@@ -92,7 +92,7 @@ impl TypeList {
     }
 }
 
-/// What a node takes and gives.
+/// The types of the inputs and outputs of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in super::super) struct NodeType {
     /// Its inputs of data.

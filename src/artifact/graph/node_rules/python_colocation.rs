@@ -1,17 +1,17 @@
-//! What Python's imports make of the attribute `_class`.
+//! The attribute `_class` as Python's imports read it.
 //!
 //! The importer looks at a list of texts alone. Python reads whatever the attribute has as if it
 //! were one, and leaves the device of a node that has to be beside another one unread.
 
 use crate::artifact::graph::attributes::{AttributeValue, Attributes};
 
-/// What stands before the name of a node in the attribute.
+/// The prefix of a node's name in the attribute.
 const PREFIX: &[u8] = b"loc:@";
 
-/// Where Python wants a node to be.
+/// The place where Python puts a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum PythonColocation {
-    /// Where its device says.
+    /// On its own device.
     Alone,
     /// Beside another node, wherever its own device is.
     BesideAnother,
@@ -20,7 +20,7 @@ pub(in super::super) enum PythonColocation {
 }
 
 impl PythonColocation {
-    /// Of a node with these attributes; `is_own` says whether a name is the node's.
+    /// Reads the attribute from those of a node; `is_own` returns true for the node's own name.
     pub(in super::super) fn of(attributes: &Attributes, is_own: impl Fn(&[u8]) -> bool) -> Self {
         let list = match attributes.get("_class") {
             None | Some(AttributeValue::None) => return Self::Alone,

@@ -2,17 +2,17 @@
 
 use crate::artifact::graph::attributes::{AttributeValue, Attributes, ShapeValue};
 
-/// What the loader finds wrong with the attribute `value` of a node.
+/// A fault that the loader finds in the attribute `value` of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum SavedTensorFault {
     /// A constant has none.
     Missing,
-    /// It is a tensor of a shape, as it is shown, of which nobody knows how many elements it has.
+    /// A tensor of this shape, as it is displayed, which leaves the number of elements unknown.
     Shape(String),
 }
 
 impl SavedTensorFault {
-    /// Of any node, wherever it is: in a function as well that nobody calls.
+    /// Checks a node anywhere in the graph, also in functions without calls.
     pub(in super::super) fn of(operation: &[u8], attributes: &Attributes) -> Option<Self> {
         match attributes.get("value") {
             None => (operation == b"Const").then_some(Self::Missing),
@@ -24,7 +24,7 @@ impl SavedTensorFault {
     }
 }
 
-/// Whether a shape says how many elements there are.
+/// True if a shape determines the number of elements.
 fn is_counted(shape: ShapeValue<'_>) -> bool {
     !shape.is_unknown_rank && shape.is_full_shape()
 }

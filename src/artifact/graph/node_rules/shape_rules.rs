@@ -1,5 +1,5 @@
-//! What the shape functions of TensorFlow refuse whatever the inputs are: a shape that is none, in
-//! an attribute.
+//! Shape attributes that the shape functions of TensorFlow refuse whatever the inputs are, because
+//! they are no valid shape.
 //!
 //! Measured: every operation of TensorFlow 2.12 and 2.21 that has an attribute of shapes was
 //! imported with a dimension below -1, with dimensions beside an unknown rank, with over 2^63

@@ -15,7 +15,7 @@ fn registry(release: &str) -> Registry {
     Registry::tensorflow(release).unwrap()
 }
 
-/// What a release makes of a node.
+/// Judges a node for a release.
 fn judge(
     release: &str,
     strictness: Strictness,
@@ -430,7 +430,7 @@ fn an_attribute_that_a_release_does_not_know_is_lost_unless_it_says_the_default(
     assert_eq!(lost("2.13", "CopyToMesh", &[("mesh", "s: \"\"")]).len(), 1);
 }
 
-/// What a shape function says of attributes, besides what the importer does.
+/// The fault that a shape function finds in attributes, besides those of the importer.
 fn shape(operation: &str, values: &[(&str, &str)]) -> Option<String> {
     let fault = shape_fault(operation, &of_values(values))?;
     assert_eq!(fault.kind, ImportFaultKind::Shape);

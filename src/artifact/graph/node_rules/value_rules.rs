@@ -16,7 +16,7 @@ use crate::artifact::{
     },
 };
 
-/// How much of a node is looked at.
+/// The extent to which a loader checks a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Strictness {
     /// All of it: the C import.
@@ -27,8 +27,8 @@ pub(in super::super) enum Strictness {
     /// The same once `tf.saved_model.load` has gone over the nodes: it gives each resource a name
     /// of its own, whatever stood there before.
     Load,
-    /// What the types of inputs and outputs are made of: a session, into which a graph is loaded
-    /// without a look at anything else.
+    /// Only the types of inputs and outputs: a session, into which a graph is loaded without other
+    /// checks.
     Session,
 }
 
@@ -43,7 +43,7 @@ impl Strictness {
 pub(in super::super) struct NodeRules<'a> {
     /// The release, which says what types there are.
     pub(in super::super) registry: &'a Registry,
-    /// How much is looked at.
+    /// The extent to which the node is checked.
     pub(in super::super) strictness: Strictness,
 }
 
@@ -88,7 +88,7 @@ impl Resolved<'_> {
 }
 
 impl NodeRules<'_> {
-    /// What a node of this operation with these attributes takes and gives.
+    /// The types of the inputs and outputs of a node of this operation with these attributes.
     ///
     /// # Errors
     /// [`NodeFault`]: the first thing that keeps it from being a node of this operation. Attributes
@@ -135,7 +135,7 @@ impl NodeRules<'_> {
         if missing.is_empty() { Ok(()) } else { Err(NodeFault::missing(missing)) }
     }
 
-    /// Whether the loader writes the attribute anew.
+    /// True if the loader overwrites the attribute.
     fn is_rewritten(&self, operation: Operation<'_>, attribute: &str) -> bool {
         let is_sharing = attribute == "use_node_name_sharing" && operation.name() == "HashTableV2";
         self.strictness == Strictness::Load && (attribute == "shared_name" || is_sharing)
@@ -195,8 +195,8 @@ impl NodeRules<'_> {
     }
 }
 
-/// Whether a value is of the kind of its attribute. An empty list is of every kind of list, and a
-/// value that is none is an empty list.
+/// True if a value is of the kind of its attribute. An empty list is of every kind of list, and an
+/// unset value is an empty list.
 pub(in super::super) fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     match value {
         AttributeValue::None => kind.is_list,
@@ -205,7 +205,7 @@ pub(in super::super) fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> 
     }
 }
 
-/// What a minimum is compared with: an integer, or the length of a list.
+/// The number that is compared with a minimum: an integer, or the length of a list.
 fn measure(value: AttributeValue<'_>) -> Option<i128> {
     match value {
         AttributeValue::Int(number) => Some(number.into()),
@@ -215,7 +215,7 @@ fn measure(value: AttributeValue<'_>) -> Option<i128> {
     }
 }
 
-/// Whether a type or text, or each of a list, is one of these.
+/// True if a type or text, or each of a list, is an allowed one.
 fn is_allowed(value: AttributeValue<'_>, allowed: Values<'_>) -> bool {
     let is_one_of = |value: AttributeValue<'_>| {
         let mut allowed = allowed;
@@ -305,7 +305,7 @@ impl<'a> Node<'a> {
         Ok(list)
     }
 
-    /// How many tensors an argument is.
+    /// Number of tensors of an argument.
     fn count(&self, name: &str) -> Result<u32, Box<NodeFault>> {
         let resolved = self.resolve(name)?;
         expect(name, resolved, AttributeKind { element: Element::Int, is_list: false })?;
@@ -318,8 +318,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Fails where a value of the node that makes a list of equals is of another kind: a placeholder,
-/// or what nobody has looked at before.
+/// Fails if the value that determines an argument's types is of another kind: a placeholder, or one
+/// that was not checked before.
 fn expect(name: &str, found: Resolved<'_>, expected: AttributeKind) -> Result<(), Box<NodeFault>> {
     match found {
         Resolved::Own(value) if value.kind() != Some(expected) => {
