@@ -8,13 +8,13 @@ use crate::artifact::graph::{DroppedAttribute, attributes::Attributes, rules::sh
 /// Attributes that are kept for each registry.
 const MAXIMUM_DROPPED: usize = 1024;
 
-/// Where attributes are dropped, in the order of the file.
+/// The uses of ignored attributes, in the order of the file.
 #[derive(Debug, Default)]
 pub(in super::super) struct DroppedUses {
     uses: Vec<DroppedUse>,
     /// By the number of the set, where it is in `uses`.
     positions: HashMap<u32, usize>,
-    /// Where the uses begin that the function that is being read has for the first time.
+    /// The index of the first use that belongs to the current function.
     function_from: usize,
 }
 
@@ -25,7 +25,7 @@ struct DroppedUse {
     node: String,
     function: Option<String>,
     operation: String,
-    /// Of each attribute of the set.
+    /// The values of each attribute of the set.
     values: Vec<String>,
     nodes: u64,
 }
@@ -100,7 +100,7 @@ impl DroppedUses {
         }
     }
 
-    /// What a registry drops: each attribute of each operation once.
+    /// The attributes that a registry ignores: each attribute of each operation once.
     pub(in super::super) fn of_registry(
         &self,
         kinds: &Kinds<'_>,

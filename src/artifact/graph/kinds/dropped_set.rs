@@ -11,7 +11,7 @@ use crate::artifact::{
     ops::Registry,
 };
 
-/// What the nodes of an operation drop.
+/// The attributes that nodes of an operation lose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DroppedSet {
     operation: u32,
@@ -26,7 +26,7 @@ pub(super) struct DroppedBy {
     pub(super) registries: Vec<usize>,
 }
 
-/// What a node with these attributes drops; nothing of operations that nobody knows.
+/// The attributes that a node with these attributes loses; none for an unknown operation.
 pub(super) fn of(
     operation: u32,
     known: &KnownOperation<'_>,

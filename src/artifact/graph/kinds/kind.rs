@@ -6,7 +6,7 @@ pub(in super::super) type KindNumber = u32;
 /// The number of a node type in [`Kinds`](super::Kinds).
 pub(in super::super) type TypeNumber = u32;
 
-/// What a registry makes of a node by itself: steps 2 to 6 of the importer.
+/// The result of judging a node by itself for a registry: steps 2 to 6 of the importer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Judged {
     /// It has no such operation.
@@ -24,16 +24,15 @@ pub(in super::super) struct Kind {
     pub(super) operation: u32,
     /// By view; one for all of them where it is the same.
     pub(super) judged: Box<[Judged]>,
-    /// Whether nothing but types is asked of its nodes: no registry says that the operation is
-    /// deprecated, or lacks a shape function of it, it is no function, and no attribute has a shape
-    /// that is none.
+    /// True if only the types of its nodes are checked: no registry deprecates the operation or
+    /// lacks its shape function, it is no function, and no attribute has an invalid shape.
     pub(in super::super) is_plain: bool,
-    /// Whether a shape function refuses it whatever its inputs are.
+    /// True if a shape function refuses it whatever its inputs are.
     pub(in super::super) has_shape_fault: bool,
 }
 
 impl Kind {
-    /// What a view makes of it.
+    /// The result for a view.
     pub(in super::super) fn judged(&self, view: usize) -> Judged {
         match *self.judged {
             [judged] => judged,

@@ -1,4 +1,4 @@
-//! What nodes of one operation and with the same attributes are, for every registry at once.
+//! Judges nodes of one operation and with the same attributes, for every registry at once.
 //!
 //! A graph of a million nodes has a few hundred *kinds* of them. [`Kinds`] numbers the kinds while
 //! the graph is walked over, and asks each registry once about each: whether it knows the

@@ -1,4 +1,4 @@
-//! What is known of an operation, in every registry.
+//! The definitions of an operation in every registry.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use crate::artifact::ops::{Operation, OperationDefinition, OperationList, Regist
 pub(in super::super) struct KnownOperation<'a> {
     /// By registry; all `None` for a function.
     by_registry: Box<[Option<Operation<'a>>]>,
-    /// Where it is a function of the library, which hides an operation of its name.
+    /// The definition, if the operation is a function of the library, which hides an operation of
+    /// the same name.
     function: Option<OperationList>,
     name: Box<str>,
 }
@@ -28,12 +29,12 @@ impl<'a> KnownOperation<'a> {
         &self.name
     }
 
-    /// Whether it is a function of the library.
+    /// True for a function of the library.
     pub(in super::super) fn is_function(&self) -> bool {
         self.function.is_some()
     }
 
-    /// Whether a node of it needs nothing but its types.
+    /// True if only the types of its nodes are checked.
     pub(super) fn is_plain(&self) -> bool {
         let mut definitions = self.by_registry.iter().flatten();
         !self.is_function()
@@ -42,19 +43,19 @@ impl<'a> KnownOperation<'a> {
             })
     }
 
-    /// Whether every registry that has it has a kernel of it for the CPU.
+    /// True if every registry that has the operation has a kernel of it for the CPU.
     pub(in super::super) fn has_cpu_kernels(&self) -> bool {
         self.by_registry.iter().flatten().all(|definition| definition.has_cpu_kernel())
     }
 
-    /// Whether it is the same definition in two registries.
+    /// True if two registries have the same definition.
     pub(super) fn is_same(&self, registry: usize, other: usize) -> bool {
         let definition = |registry| Some(self.operation(registry)?.definition_id());
         definition(registry) == definition(other)
     }
 }
 
-/// The operations that nodes have, numbered. The number 0 is for those that nobody knows.
+/// The operations that nodes have, numbered. The number 0 is for unknown ones.
 #[derive(Debug)]
 pub(super) struct Operations<'a> {
     numbers: HashMap<Box<[u8]>, u32, foldhash::quality::RandomState>,
@@ -76,7 +77,7 @@ impl<'a> Operations<'a> {
         self.numbers.get(name).copied()
     }
 
-    /// Finds an operation; nothing is kept of one that nobody knows.
+    /// Finds an operation; an unknown one is not kept.
     pub(super) fn add(
         &mut self,
         name: &[u8],

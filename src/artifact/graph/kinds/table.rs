@@ -19,7 +19,7 @@ use crate::artifact::{
     ops::{OperationDefinition, Registry},
 };
 
-/// Nodes that were judged are remembered by a hash of what was judged, up to so many.
+/// Limit on the nodes whose results are remembered, by a hash of the node.
 const REMEMBERED: usize = 1 << 16;
 
 /// So long a hash that no two that differ have the same.
@@ -45,9 +45,9 @@ pub(in super::super) struct Kinds<'a> {
     nodes: HashMap<Key, (KindNumber, u32), foldhash::quality::RandomState>,
     /// The same for nodes of functions, of which only the latter is asked.
     body_nodes: HashMap<Key, u32, foldhash::quality::RandomState>,
-    /// Whether a kind is another one in Python.
+    /// True if some kind differs between loaders in Python and in C.
     differs_in_python: bool,
-    /// Whether a kind gives something whose type only a caller could tell.
+    /// True if some kind has an output whose type depends on the caller.
     has_untyped: bool,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Kinds<'a> {
         self.registries.len() * 3 + registry
     }
 
-    /// How much of a node is looked at in a view.
+    /// The extent to which a view checks a node.
     pub(in super::super) fn strictness(&self, view: usize) -> Strictness {
         match view.checked_div(self.registries.len()) {
             None | Some(0) => Strictness::Import,
@@ -111,12 +111,12 @@ impl<'a> Kinds<'a> {
         view.checked_rem(self.registries.len()).unwrap_or_default()
     }
 
-    /// Whether a node is another one for whoever reads in Python.
+    /// True if some node differs for loaders in Python.
     pub(in super::super) fn differs_in_python(&self) -> bool {
         self.differs_in_python
     }
 
-    /// Whether nodes of a kind give something whose type only a caller could tell, in a view.
+    /// True if nodes of a kind have an output whose type depends on the caller, in a view.
     pub(in super::super) fn is_untyped(&self, kind: KindNumber, view: usize) -> bool {
         self.has_untyped && self.types_of(kind, view).is_some_and(is_untyped)
     }
@@ -147,7 +147,7 @@ impl<'a> Kinds<'a> {
         self.operations.get(self.operations.number(name)?)
     }
 
-    /// What the nodes of a kind drop; see [`DroppedUses`](super::DroppedUses).
+    /// The attributes that the nodes of a kind lose; see [`DroppedUses`](super::DroppedUses).
     pub(super) fn dropped(&self, number: u32) -> Option<&DroppedSet> {
         self.dropped.get(number)
     }
@@ -274,12 +274,12 @@ impl<'a> Kinds<'a> {
     }
 }
 
-/// Whether one of the outputs has no type.
+/// True if one of the outputs has no type.
 fn is_untyped(types: &NodeType) -> bool {
     types.outputs.runs().iter().any(|run| run.element.data_type == 0)
 }
 
-/// What was found out is worth nothing but time: where there is too much of it, it begins anew.
+/// Remembers a result, to save time only: at the limit, the table is cleared.
 fn remember<T>(nodes: &mut HashMap<Key, T, foldhash::quality::RandomState>, key: Key, value: T) {
     if nodes.len() >= REMEMBERED {
         nodes.clear();

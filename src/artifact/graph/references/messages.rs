@@ -71,7 +71,7 @@ struct ControlFlowContextDef {
     context: Option<Context>,
 }
 
-/// What a context is of.
+/// The kind of a control-flow context.
 #[derive(Clone, PartialEq, prost::Oneof)]
 enum Context {
     #[prost(message, tag = "1")]

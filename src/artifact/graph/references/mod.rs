@@ -1,4 +1,4 @@
-//! What a meta graph says beside its graph, and that names nodes of it: collections, the saver,
+//! References to nodes from fields of a meta graph beside its graph: collections, the saver,
 //! signatures and assets.
 //!
 //! Knows how these are written, how Python reads the name of a node or tensor, and where in the
@@ -31,7 +31,7 @@ use crate::artifact::schema::{
 /// Parts that are kept of one meta graph. One with more of them is not looked at.
 const MOST_PARTS: usize = 1 << 12;
 
-/// Where in a file a meta graph refers to its nodes.
+/// The extents of a meta graph's fields that refer to nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct References {
     /// Each with the message that it is.
@@ -40,7 +40,7 @@ pub(super) struct References {
 }
 
 impl References {
-    /// Whether a field of a meta graph refers to nodes.
+    /// True if a field of a meta graph refers to nodes.
     pub(super) fn has_field(field: u32) -> bool {
         message_of(field).is_some()
     }
@@ -53,7 +53,7 @@ impl References {
         }
     }
 
-    /// What the parts say; nothing where that is more than is looked at.
+    /// Reads the fields; empty if they exceed the limit.
     pub(super) fn read(&self, source: Source<'_>, release: i32) -> Result<Referring, GraphError> {
         if self.is_oversized {
             return Ok(Referring::default());

@@ -1,6 +1,6 @@
 //! The name of a node or tensor, as Python's `Graph.as_graph_element` reads it.
 
-/// What a name has to be of.
+/// The kind of item that a name must refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Asked {
     /// A node or a tensor.
@@ -10,7 +10,7 @@ pub(in super::super) enum Asked {
 }
 
 impl Asked {
-    /// What that is in words.
+    /// The kind, as text.
     pub(in super::super) fn words(self) -> &'static str {
         match self {
             Self::Any => "a node or a tensor of the graph",
@@ -20,17 +20,17 @@ impl Asked {
     }
 }
 
-/// What a text names.
+/// The node or tensor that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Named<'t> {
     /// The name of the node.
     pub(in super::super) node: &'t str,
-    /// Which of its outputs; those below 0 count from the end.
+    /// The number of the output; a negative one counts from the end.
     pub(in super::super) output: Option<i64>,
 }
 
 impl<'t> Named<'t> {
-    /// What a text names; `None` where it can name nothing of the kind.
+    /// Parses a text; `None` if it cannot name an item of this kind.
     pub(in super::super) fn of(text: &'t str, asked: Asked) -> Option<Self> {
         let named = match text.split_once(':') {
             Some((node, number)) => Self { node, output: Some(whole_number(number)?) },
@@ -44,7 +44,7 @@ impl<'t> Named<'t> {
         is_asked.then_some(named)
     }
 
-    /// Whether a node with so many outputs has what is named.
+    /// True if a node with this number of outputs has the named one.
     pub(in super::super) fn is_of(self, outputs: u64) -> bool {
         self.output.is_none_or(|output| match u64::try_from(output) {
             Ok(output) => output < outputs,
@@ -71,7 +71,7 @@ fn whole_number(text: &str) -> Option<i64> {
     if !digits.split('_').all(are_digits) {
         return None;
     }
-    // No node has so many outputs.
+    // No node has that many outputs.
     let number = digits.replace('_', "").parse::<i64>().unwrap_or(i64::MAX);
     Some(if text.starts_with('-') { -number } else { number })
 }

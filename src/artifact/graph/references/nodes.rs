@@ -11,7 +11,7 @@ use crate::artifact::graph::{
 /// The names that are looked for.
 pub(in super::super) type Names<'n> = HashSet<&'n [u8], foldhash::fast::RandomState>;
 
-/// Where the nodes outside of functions are that have these names, in the meta graph with this
+/// The extents of the nodes outside of functions with these names, in the meta graph with this
 /// number; the first of each name.
 pub(in super::super) fn nodes_named<'n>(
     source: Source<'_>,

@@ -25,20 +25,21 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
-/// Bytes of texts that are kept, each counted as so many more. What has more is not looked at.
+/// Limit on the texts that are kept, in bytes, and the bytes that each text counts besides. A meta
+/// graph with more is not checked.
 const MOST_TEXT: usize = 4 << 20;
 const EACH_TEXT: usize = 32;
 
 /// The collection of assets, each a message of any type, in models of `tf.compat.v1`.
 pub(in super::super) const ASSETS: &str = "saved_model_assets";
 
-/// What a meta graph says that refers to nodes.
+/// The references to nodes in a meta graph.
 #[derive(Debug, Default)]
 pub(in super::super) struct Referring {
     pub(in super::super) collections: BTreeMap<String, Collection>,
     pub(in super::super) signatures: BTreeMap<String, Signature>,
     pub(in super::super) saver: Option<SaverReferences>,
-    /// What takes the paths of assets.
+    /// The tensors that the paths of assets are fed to.
     pub(in super::super) assets: Vec<TensorReference>,
     /// The file of each of these, in the folder of assets.
     pub(in super::super) asset_files: Vec<String>,
@@ -52,7 +53,7 @@ pub(in super::super) struct Collection {
     pub(in super::super) values: Vec<Vec<u8>>,
 }
 
-/// What is in a collection.
+/// The kind of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum CollectionKind {
     /// Nothing at all.
@@ -71,7 +72,7 @@ pub(in super::super) struct Signature {
     pub(in super::super) outputs: BTreeMap<String, TensorReference>,
 }
 
-/// What stands for a tensor.
+/// A reference to a tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum TensorReference {
     /// Nothing.
@@ -85,7 +86,7 @@ pub(in super::super) enum TensorReference {
     Composite,
 }
 
-/// What a saver feeds and runs to restore variables.
+/// The nodes that a saver feeds and runs to restore variables.
 #[derive(Debug, Default)]
 pub(in super::super) struct SaverReferences {
     pub(in super::super) filename: String,

@@ -31,12 +31,12 @@ pub(super) struct Body {
     /// The hashes of the names that nodes have as inputs.
     used: HashSet<u64, foldhash::fast::RandomState>,
     hasher: foldhash::fast::RandomState,
-    /// Whether there is more in it than is read.
+    /// True if the function exceeds the limit on what is read.
     pub(super) is_oversized: bool,
 }
 
 impl Body {
-    /// Whether another node takes what this one gives: one that nobody needs is not run.
+    /// True if another node takes an output of this one; a node without consumers is not run.
     pub(super) fn uses(&self, node: &Node) -> bool {
         self.used.contains(&self.hasher.hash_one(node.name.as_slice()))
     }

@@ -13,7 +13,7 @@ use crate::artifact::graph::{
 /// A set of names.
 pub(super) type Names = HashSet<Vec<u8>, foldhash::fast::RandomState>;
 
-/// What is looked for in a meta graph.
+/// The names to find in a meta graph.
 #[derive(Debug, Default)]
 pub(super) struct Wanted<'w> {
     pub(super) meta_graph: usize,
@@ -26,7 +26,7 @@ pub(super) struct Wanted<'w> {
     pub(super) functions: Option<&'w Names>,
 }
 
-/// Where what was looked for is: nodes in the order of the file, and the first function of a name.
+/// The extents that were found: nodes in the order of the file, and the first function of a name.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) nodes: Vec<Extent>,

@@ -1,5 +1,5 @@
-//! How nodes name one another: `NODE`, `NODE:2` and `^NODE` in a graph, `NODE:tensors:2` in the body
-//! of a function.
+//! The syntax of references between nodes: `NODE`, `NODE:2` and `^NODE` in a graph,
+//! `NODE:tensors:2` in the body of a function.
 
 /// The name of the node that an input or a text refers to.
 pub(super) fn node_name(input: &[u8]) -> &[u8] {
@@ -7,7 +7,7 @@ pub(super) fn node_name(input: &[u8]) -> &[u8] {
     input.split(|byte| *byte == b':').next().unwrap_or_default()
 }
 
-/// Which output of its node an input is.
+/// The number of the output that an input names.
 pub(super) fn output_number(input: &[u8]) -> usize {
     let number = input.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     std::str::from_utf8(number).ok().and_then(|text| text.parse().ok()).unwrap_or(0)

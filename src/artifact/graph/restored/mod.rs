@@ -1,10 +1,10 @@
-//! What loaders restore of a SavedModel from the checkpoint beside it: the tensors that the saver
-//! of its meta graph reads, the objects that its variables are, and the assets that are read while
-//! it is loaded.
+//! Finds what loaders restore of a SavedModel from the checkpoint beside it: the tensors that the
+//! saver of its meta graph reads, the objects that its variables are, and the assets that are read
+//! while it is loaded.
 //!
 //! The nodes that a loader runs are found by their names, in a few walks over the file. What runs
 //! otherwise than exporters have it (texts that are computed, operations of the first releases) is
-//! not told: nobody judges it then.
+//! unknown, and is not judged.
 //!
 //! Knows the graph and the object graph. It must never know a checkpoint.
 
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::files::ReadAt;
 
-/// What a loader demands of the shape of a tensor that it restores.
+/// The shape that a loader requires of a tensor that it restores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fit {
     /// Nothing.
@@ -38,7 +38,7 @@ pub(crate) enum Fit {
     Any,
     /// These sizes.
     Shape(Vec<i64>),
-    /// So many elements.
+    /// This number of elements.
     Elements(i64),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct RestoredTensor {
     pub(crate) fit: Fit,
 }
 
-/// How the keys of a table lie to its values.
+/// The relation between the keys of a table and its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TableShape {
     /// A value for each key.
@@ -81,14 +81,14 @@ pub(crate) struct RestoredTensors {
     pub(crate) tables: Vec<RestoredTable>,
 }
 
-/// What loaders restore.
+/// The tensors, objects and files that loaders restore.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Restored {
-    /// What the saver reads; `None` where that cannot be told.
+    /// The tensors that the saver reads; `None` if unknown.
     pub(crate) by_saver: Option<RestoredTensors>,
     /// The objects of a model in the TF2 format, where they can be told.
     pub(crate) objects: Option<RestoredObjects>,
-    /// Whether the graph has its variables in a collection, where Python finds them.
+    /// True if the graph has its variables in a collection, where Python finds them.
     pub(crate) collects_variables: bool,
     /// The files of the assets.
     pub(crate) assets: Vec<RestoredAsset>,
@@ -101,7 +101,7 @@ pub(crate) struct Restored {
 pub(crate) struct RestoredAsset {
     /// Its path in the folder of assets.
     pub(crate) file: String,
-    /// Whether it is read while the model is loaded.
+    /// True if it is read while the model is loaded.
     pub(crate) is_read: bool,
 }
 

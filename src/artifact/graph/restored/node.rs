@@ -44,7 +44,7 @@ pub(super) struct Constant {
     pub(super) texts: Vec<Vec<u8>>,
     pub(super) numbers: Vec<i64>,
     content: Vec<u8>,
-    /// Whether there is more than is kept.
+    /// True if the value is longer than what is kept.
     pub(super) is_long: bool,
 }
 
@@ -145,7 +145,7 @@ impl NodeReader {
         self.attribute = Attribute::Other;
     }
 
-    /// Whether some text was too long to be read.
+    /// True if a text was too long to be read.
     pub(super) fn is_oversized(&self) -> bool {
         self.text.oversized
     }

@@ -27,7 +27,7 @@ use crate::{
     wire::scan::{Piece, Step, Visitor},
 };
 
-/// What a loader restores into an object.
+/// The value that a loader restores into an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ObjectValue {
     /// Nothing.
@@ -39,10 +39,10 @@ pub(crate) enum ObjectValue {
         data_type: i32,
         /// The sizes, each `None` where any will do; `None` where any rank will do.
         shape: Option<Vec<Option<i64>>>,
-        /// What it is called beside its place.
+        /// The name of the value beside its path.
         name: Name,
     },
-    /// What its own functions make of it: a table.
+    /// A table, restored by functions of its own.
     Saveable,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum ObjectValue {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RestoredObject {
     pub(crate) value: ObjectValue,
-    /// Where its children are in [`RestoredObjects::children`].
+    /// The range of its children in [`RestoredObjects::children`].
     children: (usize, usize),
 }
 
@@ -117,10 +117,10 @@ pub(super) fn read(
     Ok((!reader.text.oversized).then_some(reader.found))
 }
 
-/// What is read of the object at hand.
+/// The part of the current object that was read so far.
 #[derive(Debug, Default)]
 struct Open {
-    /// Whether it can have children of its own that a checkpoint tells of.
+    /// True if it can have children of its own that a checkpoint lists.
     has_children: bool,
     is_variable: bool,
     is_saveable: bool,

@@ -1,5 +1,5 @@
-//! What a loader runs: the nodes that an operation needs, and the bodies of the functions among
-//! them.
+//! The nodes that a loader runs: those that an operation needs, and the bodies of the functions
+//! among them.
 //!
 //! Knows how nodes refer to one another. It must never know what is restored.
 
@@ -80,7 +80,7 @@ pub(super) struct Program<'s> {
     kept: usize,
     most_kept: usize,
     has_direct: bool,
-    /// Whether there is more than is looked at: nobody knows then what is run.
+    /// True if the program exceeds the limits, so that the nodes that are run are unknown.
     pub(super) is_unclear: bool,
 }
 

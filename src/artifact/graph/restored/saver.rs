@@ -1,4 +1,4 @@
-//! What the saver of a meta graph reads from a checkpoint.
+//! Finds the tensors that the saver of a meta graph reads from a checkpoint.
 //!
 //! Knows the operations that restore. It must never know a checkpoint.
 
@@ -12,10 +12,10 @@ use super::{
     program::{ByName, Calls, Program, origin},
 };
 
-/// Where the tensors of each node that restores are in the list of all.
+/// The range of the tensors of each restoring node in the list of all.
 type Positions<'n> = HashMap<&'n [u8], Range<usize>>;
 
-/// What is read when these nodes are run; `None` where that cannot be told.
+/// The tensors that are read when these nodes are run; `None` if unknown.
 pub(super) fn restored(program: &Program<'_>, run: &Names) -> Option<RestoredTensors> {
     let all = program.nodes();
     let outside: Vec<&Node> =
@@ -70,7 +70,8 @@ fn restored_by<'n>(
     Some(positions)
 }
 
-/// What a node that takes a restored tensor asks of its shape, and which input that is.
+/// The shape that a node requires of the restored tensor that it takes, and the number of that
+/// input.
 fn fit_of<'n>(node: &'n Node, nodes: &ByName<'n>) -> Option<(&'n [u8], Fit)> {
     match (node.operation.as_slice(), node.inputs.as_slice()) {
         (b"Assign", [variable, value, ..]) if node.validates_shape != Some(false) => {
