@@ -1,7 +1,7 @@
 //! Classifies the characters of short texts, eight at a time.
 //!
 //! Names and inputs are most of what a large graph consists of, and a loop over their bytes costs
-//! more for its end, which nobody can predict, than for what it does. Knows nothing of what the
+//! more for its end, which branch prediction misses, than for its work. Knows nothing of what the
 //! texts are for.
 
 /// Every byte of a word.

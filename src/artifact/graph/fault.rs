@@ -10,7 +10,7 @@ pub struct StructureFault {
     /// The name of the node, or of the function where the fault is one of functions, cut to 256
     /// bytes.
     pub node: String,
-    /// What is wrong with it.
+    /// The kind of the fault.
     pub kind: StructureFaultKind,
     /// The fault of the called function, if that is why the node is refused.
     pub body: Option<BodyFault>,
@@ -102,7 +102,7 @@ pub struct BodyFault {
     pub function: String,
     /// The node, argument or result that has it; empty where it is the function itself.
     pub part: String,
-    /// What is wrong with it.
+    /// The kind of the fault.
     pub kind: BodyFaultKind,
 }
 

@@ -169,12 +169,12 @@ pub enum ImportFaultKind {
     InputCount,
     /// An input is of another type than the operation takes there.
     InputType {
-        /// Which input, from 0 on.
+        /// The number of the input, counted from 0.
         input: u32,
     },
     /// An input names an output that its node does not have.
     OutputIndex {
-        /// Which input, from 0 on.
+        /// The number of the input, counted from 0.
         input: u32,
     },
     /// A function has the name of an operation of the release.
@@ -188,8 +188,8 @@ pub enum ImportFaultKind {
     Shape,
     /// The release has no kernel for the operation on a CPU, and the loader wants one.
     NoKernel,
-    /// The node has more attributes than are looked at (over 8 MiB of names and texts), so that
-    /// nobody can say whether the release takes it.
+    /// The node's attributes exceed the limit (8 MiB of names and texts), so that it is unknown
+    /// whether the release accepts it.
     Oversized,
     /// A device that cannot be, or is not there.
     Device,

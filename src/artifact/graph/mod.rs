@@ -16,8 +16,8 @@
 //! of tensors, and `importer` judges the graph for all of them at once. `node_bytes` tells all
 //! walks which nodes are alike, so that the attributes of a kind are read once.
 //!
-//! Knows the messages and what their importer does with them. It must never know who asks: whether
-//! a consumer may take a graph is decided in [`check`](crate::check).
+//! Knows the messages and what their importer does with them. It must never know the caller:
+//! whether a consumer may take a graph is decided in [`check`](crate::check).
 
 mod attributes;
 #[cfg(feature = "device")]

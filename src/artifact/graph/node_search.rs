@@ -22,13 +22,13 @@ use crate::{
 
 /// Receives the nodes and functions of a meta graph in the order of the file.
 pub(super) trait Search {
-    /// Whether nodes are looked for.
+    /// True if nodes are searched.
     fn wants_nodes(&self) -> bool;
 
     /// A node outside of functions.
     fn node(&mut self, name: &[u8], operation: &[u8], place: Extent);
 
-    /// Whether functions are looked for.
+    /// True if functions are searched.
     fn wants_functions(&self) -> bool {
         false
     }

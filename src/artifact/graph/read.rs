@@ -160,7 +160,7 @@ pub fn read(
             let library = Library { source, names, memo, registries, release, follows_shapes };
             importer::judge_loaders(library, options.deprecated, graph)?;
         } else if !overflow {
-            // Of more than is kept nobody judges anything, and each graph is a walk of its own.
+            // A file with more than is kept is not judged, and each graph is a walk of its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
         }
         if is_only && !overflow && message == Message::SavedModel {
@@ -184,7 +184,8 @@ fn look_closer(
 ) -> Result<(), GraphError> {
     let own = std::mem::take(&mut scanned.deprecated_functions);
     let uses = !own.is_empty();
-    // The importer asks nobody else about a node that calls a function which is deprecated itself.
+    // For a node that calls a deprecated function, the importer checks the function's deprecation
+    // alone.
     let operations = match uses {
         true => Cow::Owned(options.deprecated.clone().with(own)),
         false => Cow::Borrowed(options.deprecated),
@@ -281,7 +282,7 @@ impl Closer<'_> {
         importer::judge_loaders(self.library, self.wanted.operations, graph)
     }
 
-    /// Judges a graph of which it shows before any visit that nobody takes it.
+    /// Judges a graph that the importer refuses before it visits any node.
     fn judge_unvisited(
         &self,
         meta_graph: &mut MetaGraph,

@@ -90,14 +90,14 @@ pub(super) struct Extent {
 /// Selects one meta graph of a file by its number, while a walk enters one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MetaGraphSelector {
-    /// Whether the file has any number of meta graphs; others have one.
+    /// True if the file may have any number of meta graphs; others have one.
     has_many: bool,
     wanted: usize,
     entered: usize,
 }
 
 impl MetaGraphSelector {
-    /// Of the meta graph with this number, from 0 on.
+    /// Selects the meta graph with this number, counted from 0.
     pub(super) fn of(source: Source<'_>, wanted: usize) -> Self {
         Self { has_many: source.message() == SAVED_MODEL, wanted, entered: 0 }
     }
@@ -108,7 +108,7 @@ impl MetaGraphSelector {
         self.is_wanted()
     }
 
-    /// Whether the walk is in the wanted meta graph.
+    /// True if the walk is in the wanted meta graph.
     pub(super) fn is_wanted(&self) -> bool {
         !self.has_many || self.entered == self.wanted + 1
     }
@@ -169,8 +169,7 @@ impl<'s> Source<'s> {
         Ok(())
     }
 
-    /// The bytes of a part, in `bytes`, unless there are so many that they are read one after the
-    /// other.
+    /// Reads the bytes of a part into `bytes`; false if it is too long to be read at once.
     pub(super) fn read_part(self, part: Extent, bytes: &mut Vec<u8>) -> Result<bool, GraphError> {
         let section = Section { bytes: self.bytes, part };
         let length = section.length();

@@ -144,7 +144,7 @@ fn visitor(size: u64, depth: Depth) -> GraphVisitor<'static> {
     GraphVisitor::new(GRAPH_DEF, size, depth, DeprecatedOperations::tensorflow(), i32::MAX)
 }
 
-/// What is found field by field, and what is found in one go.
+/// The results of a walk that reads field by field, and of one that reads whole messages.
 fn both(bytes: &[u8], depth: Depth) -> [Result<Vec<ScannedGraph>, String>; 2] {
     let size = bytes.len() as u64;
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
@@ -158,7 +158,7 @@ fn both(bytes: &[u8], depth: Depth) -> [Result<Vec<ScannedGraph>, String>; 2] {
     })
 }
 
-/// What the importer makes of the nodes outside of functions.
+/// Judges the nodes outside of functions, in the importer's order.
 fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
     let (operations, release) = (DeprecatedOperations::tensorflow(), i32::MAX);
     let functions = &FunctionNames::default();

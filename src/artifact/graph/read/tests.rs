@@ -63,7 +63,7 @@ fn function(key: &str, name: &str) -> Both {
     attribute(key, Both::message(10, "func", &Both::string(1, "name", name)))
 }
 
-/// A tensor of one dimension with so many bytes; none has as many as the last one.
+/// A tensor of one dimension with this number of bytes; none has as many as the last one.
 fn tensor(size: u8) -> Both {
     let size = match size {
         9 => Both { binary: [&[0x08][..], &[0xff; 9], &[1]].concat(), text: "size: -1 ".into() },
@@ -79,7 +79,7 @@ fn types(key: &str, count: usize) -> Both {
     attribute(key, Both::message(1, "list", &list))
 }
 
-/// What a node does, in words that a small number stands for.
+/// The operation of a node, chosen by a small number.
 fn operation_of(choice: u8, size: u8) -> Vec<Both> {
     let op = |name: &str| Both::string(2, "op", name);
     match choice {
