@@ -35,7 +35,7 @@ pub const FILE_NAME: &str = "checkpoint";
 /// Bytes of the longest file that is read: some 100,000 checkpoints.
 const LONGEST: u64 = 16 << 20;
 
-/// What the file says.
+/// The contents of a CheckpointState file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CheckpointState {
@@ -130,8 +130,8 @@ impl Visitor for CheckpointState {
     }
 }
 
-/// Whether a file that begins so is a CheckpointState in text form: behind comments comes one of its
-/// fields with its value. A value of YAML stands without quotes.
+/// True if a file that begins with these bytes is a CheckpointState in text form: one of its fields
+/// with its value, after comments. A value of YAML has no quotes.
 pub(crate) fn begins_like_state(head: &[u8]) -> bool {
     let mut rest = head.trim_ascii_start();
     while let Some(comment) = rest.strip_prefix(b"#") {
@@ -159,8 +159,8 @@ pub(crate) fn state_in(tree: &dyn Tree, folder: &Path) -> Option<PathBuf> {
     begins_like_state(head).then_some(path)
 }
 
-/// Where a prefix leads that a file in `folder` names; `None` for one that leads from an address to
-/// the files of the system.
+/// Resolves a prefix that a file in `folder` names; `None` if it leads from an address to the file
+/// system.
 pub(crate) fn location(tree: &dyn Tree, folder: &Path, prefix: &str) -> Option<PathBuf> {
     // What looks like an address is the name of a file to TensorFlow.
     let is_bare = folder.as_os_str().is_empty() && prefix.contains("://");
@@ -187,8 +187,8 @@ pub(crate) fn find(tree: &dyn Tree, prefix: &Path) -> Option<Found> {
     (tree.has_file(prefix) || matches()).then_some(Found::V1)
 }
 
-/// Whether `tf.train.latest_checkpoint` finds the checkpoint at a prefix, which it takes for a
-/// pattern: of a folder that is called `run[1]` it finds none.
+/// True if `tf.train.latest_checkpoint` finds the checkpoint at a prefix, which it takes for a
+/// pattern: in a folder named `run[1]` it finds none.
 pub(crate) fn is_matched(tree: &dyn Tree, prefix: &Path) -> bool {
     let is_found = |path: &Path| match is_pattern(path) {
         true => matching(tree, path).is_some_and(|found| !found.is_empty()),

@@ -1,4 +1,4 @@
-//! How tables and bundles store a CRC-32C: masked.
+//! Masked CRC-32C checksums, as tables and bundles store them.
 //!
 //! Masking (rotate right by 15 bits, add a constant) keeps a checksum that is itself stored among
 //! checksummed bytes from being special; TensorFlow and LevelDB do it alike.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Tree;
 
-/// Whether a path is a pattern of names, by which the shards of a V1 checkpoint are named; one with a
-/// bracket that nothing closes is only a name.
+/// True if a path is a pattern of names, by which the shards of a V1 checkpoint are named. A
+/// bracket without its closing one makes no pattern.
 pub(crate) fn is_pattern(path: &Path) -> bool {
     let text = path.as_os_str().to_string_lossy();
     text.contains(['*', '?', '[']) && glob::Pattern::new(&text).is_ok()

@@ -10,7 +10,7 @@ use super::StatusCode;
 /// The most dimensions that a TensorFlow shape can have.
 pub const MAX_RANK: usize = 254;
 
-/// Where a slice lies in one dimension.
+/// The extent of a slice in one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Extent {
     /// The whole dimension, whatever its size.
@@ -39,11 +39,11 @@ pub enum SliceError {
         "dimension {dimension} of a slice starts at {start} and has length {length}: the start must be 0 or more and the length 1 or more"
     )]
     BadExtent {
-        /// Which dimension.
+        /// The dimension, counted from 0.
         dimension: usize,
-        /// What it says.
+        /// The start of the extent, in elements.
         start: i64,
-        /// What it says.
+        /// The length of the extent, in elements.
         length: i64,
     },
     /// The slice has another rank than the tensor.
@@ -59,7 +59,7 @@ pub enum SliceError {
         "dimension {dimension} of a slice goes from {start} to {end}, and the tensor has {size} there"
     )]
     Outside {
-        /// Which dimension.
+        /// The dimension, counted from 0.
         dimension: usize,
         /// First element.
         start: i64,
@@ -73,7 +73,7 @@ pub enum SliceError {
         "{text:?} is no slice specification: expected the sizes of the whole tensor, then an extent a dimension, as in \"6 4 0,2:-\""
     )]
     Syntax {
-        /// What was found.
+        /// The text that was parsed.
         text: String,
     },
 }
@@ -117,7 +117,7 @@ impl TensorSlice {
         &self.extents
     }
 
-    /// Whether every dimension is taken whole.
+    /// True if every dimension is taken whole.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.extents.iter().all(|extent| *extent == Extent::Full)
@@ -220,7 +220,7 @@ pub(crate) struct Runs {
     index: Vec<i64>,
     /// Elements of a run.
     len: u64,
-    /// Where the next run starts in the whole, in elements.
+    /// The start of the next run in the whole tensor, in elements.
     next: Option<u64>,
 }
 
@@ -259,7 +259,7 @@ impl Runs {
         Self { strides, index: vec![0; joined], bounds, len, next: (!empty).then_some(start) }
     }
 
-    /// Where the next run starts in the tensor, in elements; `None` after the last.
+    /// The start of the next run in the tensor, in elements; `None` after the last.
     pub(crate) fn start(&self) -> Option<u64> {
         self.next
     }
@@ -288,8 +288,8 @@ impl Runs {
     }
 }
 
-/// Whether a key is that of a piece (or could be): the name of a tensor that starts with a zero
-/// byte is taken for one as well.
+/// True if a key is, or could be, that of a piece: the name of a tensor that starts with a zero
+/// byte counts as one as well.
 #[must_use]
 pub fn is_slice_key(key: &[u8]) -> bool {
     key.first() == Some(&0)
@@ -343,8 +343,8 @@ pub(crate) fn elements_in(bounds: &[(i64, i64)]) -> u64 {
 /// Comparisons of two boxes, at most: pieces that real savers make need a few for each of them.
 const MOST_COMPARISONS: u64 = 1 << 27;
 
-/// Whether no two of the boxes, all of one rank, have an element in common; `None` if they lie so
-/// that it would take too long to tell.
+/// True if no two of the boxes, all of one rank, have an element in common; `None` if deciding it
+/// would take too long.
 ///
 /// A dimension without elements counts as one with a single element, as in TensorFlow: two boxes
 /// that have all of it meet there.

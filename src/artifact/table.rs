@@ -48,7 +48,7 @@ pub enum TableError {
         "the file ends in the magic number {found:#018x} and a table in 0xdb4775248b80fb57: it is cut off, has bytes added, or is no table"
     )]
     BadMagic {
-        /// What the last eight bytes say.
+        /// The last eight bytes of the file, as a number.
         found: u64,
     },
     /// A block handle in the footer cannot be decoded.
@@ -64,7 +64,7 @@ pub enum TableError {
         "entry {entry} of the index block holds no block handle: the file was written wrongly; write it again"
     )]
     BadIndexHandle {
-        /// Which entry of the index, from 0.
+        /// The entry of the index, counted from 0.
         entry: u64,
     },
     /// A block lies beyond the end of the file.
@@ -72,7 +72,7 @@ pub enum TableError {
         "a block of {size} bytes is expected at offset {offset}, and the file has {len} bytes: it is cut off or its handle is damaged"
     )]
     OutOfRange {
-        /// Where the block should start.
+        /// The start of the block, in bytes from the start of the file.
         offset: u64,
         /// Its size without the trailer, in bytes.
         size: u64,
@@ -84,7 +84,7 @@ pub enum TableError {
         "the block at offset {offset} has crc32c {computed:#010x} and {stored:#010x} is stored: its bytes changed after it was written; take the file from a whole copy"
     )]
     BlockChecksum {
-        /// Where the block starts.
+        /// The start of the block, in bytes from the start of the file.
         offset: u64,
         /// The checksum that the trailer holds, unmasked.
         stored: u32,
@@ -96,7 +96,7 @@ pub enum TableError {
         "the block at offset {offset} has type {found}, and 0 (plain) and 1 (snappy) are known"
     )]
     BlockType {
-        /// Where the block starts.
+        /// The start of the block, in bytes from the start of the file.
         offset: u64,
         /// The type byte.
         found: u8,
@@ -106,9 +106,9 @@ pub enum TableError {
         "the block at offset {offset} does not decompress as snappy ({reason}): it was written wrongly; write it again"
     )]
     BlockCompression {
-        /// Where the block starts.
+        /// The start of the block, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong with it.
+        /// The reason why it cannot be decompressed.
         reason: String,
     },
     /// The inside of a block, whose checksum holds, makes no sense.
@@ -116,9 +116,9 @@ pub enum TableError {
         "the block at offset {offset} is malformed ({reason}): it was written wrongly; write it again"
     )]
     BlockContents {
-        /// Where the block starts.
+        /// The start of the block, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong with it.
+        /// The defect of the block.
         reason: &'static str,
     },
     /// Following the index would read far more than the file holds, because its blocks overlap.
@@ -126,7 +126,7 @@ pub enum TableError {
         "the index leads to more than {limit} bytes of blocks in a file of {len} bytes: its blocks overlap, and it is not read further"
     )]
     Overlapping {
-        /// How much was read before we stopped, in bytes.
+        /// Limit on the bytes that are read.
         limit: u64,
         /// Length of the file in bytes.
         len: u64,

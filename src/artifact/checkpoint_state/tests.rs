@@ -23,7 +23,8 @@ fn a_state_says_the_newest_all_and_when_they_were_saved() {
     assert_eq!(state.last_preserved, Some(1e9));
 }
 
-/// What tf.train.latest_checkpoint of TensorFlow 2.21 makes of each text: the newest, or nothing.
+/// Compares the newest checkpoint, or none, with that of tf.train.latest_checkpoint of TensorFlow
+/// 2.21 for each text.
 #[test]
 fn a_state_is_read_as_tensorflow_reads_it() {
     for (text, newest) in [

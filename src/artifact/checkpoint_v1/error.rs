@@ -1,4 +1,4 @@
-//! What can be wrong with a V1 checkpoint, with the status that TensorFlow gives for it.
+//! Errors of V1 checkpoints, with the status that TensorFlow gives for each.
 
 use std::{io, path::PathBuf};
 
@@ -31,7 +31,7 @@ pub enum CheckpointV1Error {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason why it is no pattern.
         reason: String,
     },
     /// A file is no table, or a damaged one.
@@ -39,7 +39,7 @@ pub enum CheckpointV1Error {
     Table {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with the table.
+        /// The error of the table.
         source: TableError,
     },
     /// A file does not say what is in it.
@@ -47,15 +47,15 @@ pub enum CheckpointV1Error {
     NoHeader {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with the block that should hold it, if it is that.
+        /// The error of the block that should hold it, if there is one.
         source: Option<TableError>,
     },
-    /// What a file says to have in it does not parse.
+    /// The header of a file, which lists its tensors, does not parse.
     #[error("{}: the list of tensors does not parse ({source}): the file was written wrongly; write the checkpoint again", path.display())]
     Header {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with the message.
+        /// The error of the message.
         source: Malformed,
     },
     /// The versions of a file keep this consumer from reading it.
@@ -63,7 +63,7 @@ pub enum CheckpointV1Error {
     Version {
         /// Path of the file.
         path: PathBuf,
-        /// Which of the conditions failed.
+        /// The condition that failed.
         source: Rejection,
     },
     /// A tensor has a shape that no tensor has.
@@ -73,7 +73,7 @@ pub enum CheckpointV1Error {
     Shape {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error of the shape.
         source: ShapeError,
     },
     /// A slice is written wrongly.
@@ -81,7 +81,7 @@ pub enum CheckpointV1Error {
     Slice {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error of the slice.
         source: SliceError,
     },
     /// The files say different things of a tensor.
@@ -117,7 +117,7 @@ pub enum CheckpointV1Error {
     SlicesMissing {
         /// The name.
         name: String,
-        /// How many slices there are.
+        /// Number of slices.
         slices: usize,
         /// Elements that the slices cover.
         covered: u64,
@@ -129,9 +129,9 @@ pub enum CheckpointV1Error {
     SliceData {
         /// The name.
         name: String,
-        /// Which slice.
+        /// The slice.
         slice: TensorSlice,
-        /// What is wrong with them.
+        /// The reason why its values cannot be read.
         reason: String,
     },
     /// The tensor is of a type that the format does not hold.
@@ -141,7 +141,7 @@ pub enum CheckpointV1Error {
         name: String,
         /// Its type.
         found: String,
-        /// What cannot be done with it.
+        /// The operation that is not possible.
         reason: &'static str,
     },
     /// Something is wrong with a table that does not keep it from being read.
@@ -149,7 +149,7 @@ pub enum CheckpointV1Error {
     TableDefect {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect of the table.
         defect: TableDefect,
     },
     /// The list of tensors does not say its versions.
@@ -163,7 +163,7 @@ pub enum CheckpointV1Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

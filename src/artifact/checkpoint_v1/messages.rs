@@ -6,7 +6,7 @@ use crate::{
     wire::{Dialect, Field, FieldValue, Malformed, WireReader},
 };
 
-/// What a file says of a tensor in it (SavedSliceMeta).
+/// The description of a tensor in the header of a file (SavedSliceMeta).
 #[derive(Debug, Default)]
 pub(super) struct RawTensor {
     pub(super) name: String,
@@ -15,7 +15,7 @@ pub(super) struct RawTensor {
     pub(super) slices: Vec<RawSlice>,
 }
 
-/// What a file says to have in it (SavedTensorSliceMeta).
+/// The header of a file, which lists its tensors (SavedTensorSliceMeta).
 #[derive(Debug, Default)]
 pub(super) struct RawMeta {
     pub(super) tensors: Vec<RawTensor>,

@@ -19,8 +19,8 @@ use crate::{
     version::{Consumer, VersionDef},
 };
 
-/// Up to so many slices of a tensor are compared pair by pair when they are opened; more of them
-/// when they are read, all at once.
+/// Number of slices of a tensor that are compared pair by pair when the checkpoint is opened; more
+/// of them are compared when they are read, all at once.
 const COMPARED_SLICES: usize = if cfg!(test) { 4 } else { 256 };
 
 /// A V1 checkpoint that is open for reading.
@@ -240,7 +240,7 @@ impl CheckpointV1 {
         self.shards.iter().map(|shard| (shard.path.as_path(), &shard.versions))
     }
 
-    /// Whether `consumer` may read every file.
+    /// Checks that `consumer` may read every file.
     ///
     /// # Errors
     /// [`CheckpointV1Error::Version`] for the first that it may not.
@@ -266,7 +266,7 @@ impl CheckpointV1 {
         found.ok_or_else(|| CheckpointV1Error::TensorNotFound { name: name.to_owned() })
     }
 
-    /// What is odd about the files of a checkpoint that opens.
+    /// The defects in the files of a checkpoint that opens.
     #[must_use]
     pub fn defects(&self) -> Vec<CheckpointV1Error> {
         let mut defects = Vec::new();
@@ -416,7 +416,7 @@ impl CheckpointV1 {
         Ok(needed)
     }
 
-    /// What cannot be read of a tensor's values, whether they are needed or not.
+    /// The values of a tensor that cannot be read, whether they are needed or not.
     fn damaged_values(&self, tensor: &TensorV1, data_type: DataType) -> Vec<CheckpointV1Error> {
         let decode = |(slice, shard): &(TensorSlice, usize)| {
             let value = self.value(tensor, slice, *shard)?;

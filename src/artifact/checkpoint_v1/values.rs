@@ -6,12 +6,12 @@ use crate::{
     wire::{Dialect, Field, FieldValue, Malformed},
 };
 
-/// How the elements of a type are kept in a TensorProto.
+/// The encoding of a type's elements in a TensorProto.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
-    /// Varints in a field, of which each element keeps so many low bytes.
+    /// Varints in a field; each element keeps this number of low bytes.
     Varints { field: u32, bytes: usize },
-    /// Numbers of fixed width in a field, so many bytes each.
+    /// Numbers of fixed width in a field, of this number of bytes each.
     Fixed { field: u32, bytes: usize },
     /// Byte strings in a field.
     Strings { field: u32 },
@@ -39,7 +39,7 @@ fn kept(data_type: DataType) -> Option<Kept> {
     })
 }
 
-/// Whether V1 checkpoints hold elements of this type.
+/// True if V1 checkpoints hold elements of this type.
 pub(super) fn is_supported(data_type: DataType) -> bool {
     kept(data_type).is_some()
 }

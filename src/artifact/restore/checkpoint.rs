@@ -104,7 +104,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Whether some tensor has a name that begins like this.
+    /// True if some tensor has a name that begins with `prefix`.
     pub(super) fn has_prefix(&self, prefix: &[u8]) -> bool {
         match self.checkpoint {
             Checkpoint::V2(bundle) => bundle.has_prefix(prefix),

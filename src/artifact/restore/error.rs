@@ -2,7 +2,7 @@
 
 use crate::artifact::{checkpoint_v1::CheckpointV1Error, tensor_bundle::BundleError};
 
-/// What keeps a loader from restoring.
+/// The reason why a loader cannot restore.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestoreError {
     /// The checkpoint cannot be opened, or a tensor of it cannot be read.
@@ -33,7 +33,7 @@ pub(crate) enum RestoreError {
 }
 
 impl RestoreError {
-    /// Whether the checkpoint is whole, and of another model.
+    /// True if the checkpoint is intact, but of another model.
     pub(crate) fn is_mismatch(&self) -> bool {
         match self {
             Self::Missing { .. }
@@ -44,7 +44,7 @@ impl RestoreError {
         }
     }
 
-    /// What was found and what was wanted, where both are known.
+    /// The found and the wanted item, where both are known.
     pub(crate) fn numbers(&self) -> Option<(&str, &str)> {
         match self {
             Self::Type { found, expected, .. } | Self::Shape { found, expected, .. } => {

@@ -1,4 +1,4 @@
-//! Whether the checkpoint beside a SavedModel has what a loader restores from it.
+//! Checks that the checkpoint beside a SavedModel has what a loader restores from it.
 //!
 //! A saver reads tensors by name and part, as RestoreV2 does: the entry must be there with the type,
 //! and its bytes within its files; where a variable is assigned with its shape, that counts as well.

@@ -12,11 +12,11 @@ pub(super) const DESCRIPTION: &[u8] = b"_CHECKPOINTABLE_OBJECT_GRAPH";
 /// An object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TrackedObject {
-    /// Where its parts are in the lists of all objects.
+    /// The ranges of its parts in the lists of all objects.
     children: (usize, usize),
     keys: (usize, usize),
     slots: (usize, usize),
-    /// Whether a class of its own restores it.
+    /// True if a class of its own restores it.
     pub(super) is_registered: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What `tf.saved_model.load` does not find in a checkpoint for the objects of a model.
+//! Finds the values that `tf.saved_model.load` misses in a checkpoint for the objects of a model.
 //!
 //! Knows how Python brings the two together: breadth first from the outermost object, by the names
 //! of children; the first object of a checkpoint that an object of the model meets restores it.
@@ -21,10 +21,10 @@ use crate::artifact::{
     tensor_bundle::{BundleError, Listing},
 };
 
-/// What stands in a key in front of the name of a value.
+/// The part of a key before the name of a value.
 const ATTRIBUTES: &[u8] = b".ATTRIBUTES/";
 
-/// What the value of a variable is called.
+/// The name of the value of a variable.
 const VALUE: &[u8] = b"VARIABLE_VALUE";
 
 /// The keys and values of a table, behind the key of the table.
@@ -34,8 +34,8 @@ const TABLE: [&[u8]; 2] = [b"-keys", b"-values"];
 /// the number.
 type SlotsOfVariables<'b> = HashMap<i32, Vec<(usize, &'b [u8], i32)>>;
 
-/// What keeps the objects of a model from being restored; `saver` is what its saver reads, which
-/// tells what objects other than variables consist of.
+/// The reasons why the objects of a model cannot be restored; `saver` has the tensors that its
+/// saver reads, of which objects other than variables consist.
 pub(crate) fn by_objects(
     model: &RestoredObjects,
     saver: Option<&RestoredTensors>,
@@ -54,9 +54,9 @@ pub(crate) fn by_objects(
     }
 }
 
-/// What keeps a saver from restoring by the names that variables have in a graph, where a checkpoint
-/// that lacks a name describes objects: `tf.compat.v1.train.Saver` reads it so. `None` where it does
-/// not come to that.
+/// The reasons why a saver cannot restore by the names that variables have in a graph, if a
+/// checkpoint that lacks a name describes objects: `tf.compat.v1.train.Saver` reads it so. `None`
+/// if the checkpoint describes no objects, or not those of all variables.
 pub(crate) fn by_graph_names(
     restored: &RestoredTensors,
     checkpoint: &Checkpoint,
@@ -95,7 +95,7 @@ fn unlistable(checkpoint: &Checkpoint) -> Option<RestoreError> {
     entry.or_else(shape).map(RestoreError::from)
 }
 
-/// What keeps objects from being restored by the names of their variables, where a checkpoint does
+/// The reasons why objects cannot be restored by the names of their variables, if a checkpoint does
 /// not describe objects.
 fn by_names(model: &RestoredObjects, checkpoint: &Checkpoint) -> Vec<RestoreError> {
     let (texts, reached, lookup) = (model.texts(), Reached::of(model), checkpoint.lookup());
@@ -299,7 +299,7 @@ impl<'m, 'b> Matching<'m, 'b> {
         }
     }
 
-    /// What is restored into an object.
+    /// The values that are restored into an object.
     fn wanted(&self, tracked: usize, value: &'m ObjectValue) -> Vec<WantedValue<'m>> {
         let Some(described) = self.tracked.objects.get(tracked) else { return Vec::new() };
         let keys = self.tracked.keys(described);
@@ -348,7 +348,7 @@ impl WantedValue<'_> {
         }
     }
 
-    /// What keeps it from being restored.
+    /// The reasons why the value cannot be restored.
     fn errors(&self, lookup: &Lookup<'_>, saver: &SaverTensors<'_>) -> Vec<RestoreError> {
         match self {
             Self::Variable { name, data_type, shape } => {
@@ -366,7 +366,7 @@ impl WantedValue<'_> {
     }
 }
 
-/// What a saver reads, by names in their order.
+/// The tensors that a saver reads, ordered by name.
 #[derive(Default)]
 struct SaverTensors<'s> {
     tensors: BTreeMap<&'s [u8], &'s RestoredTensor>,
@@ -385,7 +385,8 @@ impl<'s> SaverTensors<'s> {
     }
 }
 
-/// What keeps an object from being restored that consists of tensors whose names begin like its key.
+/// The reasons why an object cannot be restored that consists of the tensors whose names begin with
+/// its key.
 fn saveable_errors(key: &[u8], saver: &SaverTensors<'_>, lookup: &Lookup<'_>) -> Vec<RestoreError> {
     let own = saver.tensors.range(key..).take_while(|(name, _)| name.starts_with(key));
     let (mut errors, mut shapes) = (Vec::new(), HashMap::new());

@@ -1,11 +1,11 @@
-//! What a saver does not find in a checkpoint.
+//! Finds the tensors that a saver misses in a checkpoint.
 
 use std::collections::HashMap;
 
 use super::{Checkpoint, RestoreError, error::shown};
 use crate::artifact::graph::{Fit, RestoredTable, RestoredTensors, TableShape};
 
-/// What keeps a saver from restoring, in the order of the tensors that it reads.
+/// The reasons why a saver cannot restore, in the order of the tensors that it reads.
 pub(crate) fn by_saver(restored: &RestoredTensors, checkpoint: &Checkpoint) -> Vec<RestoreError> {
     let lookup = checkpoint.lookup();
     let mut ascending: Vec<usize> = (0..restored.tensors.len()).collect();

@@ -53,7 +53,7 @@ pub(super) fn read_raw<S: ReadAt + ?Sized>(
 #[derive(Debug, Default)]
 pub(super) struct Block {
     data: Vec<u8>,
-    /// Where the entries end and the restart points begin.
+    /// The end of the entries, where the restart points begin.
     entries_end: usize,
     restarts: usize,
     offset: u64,

@@ -16,7 +16,7 @@ pub(crate) const TYPE_RAW: u8 = 0;
 /// Block type of a block that is compressed with snappy.
 pub(crate) const TYPE_SNAPPY: u8 = 1;
 
-/// Where a block lies: offset in the file and size without its trailer, in bytes.
+/// The place of a block: offset in the file and size without its trailer, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHandle {
     /// Bytes from the start of the file.
@@ -45,7 +45,7 @@ impl BlockHandle {
 pub(crate) struct Footer {
     pub(crate) metaindex: BlockHandle,
     pub(crate) index: BlockHandle,
-    /// Whether the bytes between the handles and the magic number are zero.
+    /// True if the bytes between the handles and the magic number are zero.
     pub(crate) padding_is_zero: bool,
 }
 

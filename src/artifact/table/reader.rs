@@ -48,7 +48,7 @@ impl<S: ReadAt> Table<S> {
         self.len
     }
 
-    /// What the table is read from.
+    /// The source that the table is read from.
     #[must_use]
     pub fn source(&self) -> &S {
         &self.source
@@ -87,8 +87,8 @@ impl<S: ReadAt> Table<S> {
         }
     }
 
-    /// How many bytes of blocks one walk may read: a table whose blocks lie apart needs one time
-    /// its length.
+    /// Limit on the bytes of blocks that one walk reads. A table whose blocks do not overlap needs
+    /// no more than its length.
     fn budget(&self) -> u64 {
         self.len.saturating_mul(4).saturating_add(1 << 20)
     }
@@ -159,13 +159,13 @@ impl<S: ReadAt> Table<S> {
     }
 }
 
-/// What is wrong with a table that opens.
+/// A defect of a table that opens.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TableDefect {
     /// A data block cannot be read: the entries in it are lost, those in the others are not.
     Block(TableError),
-    /// The metaindex block cannot be read; nobody reads it.
+    /// The metaindex block cannot be read; no entry needs it.
     Metaindex(TableError),
     /// The footer has bytes other than zero where nothing should be.
     FooterPadding,
@@ -235,7 +235,7 @@ pub struct Cursor<'a, S> {
 }
 
 impl<S: ReadAt> Cursor<'_, S> {
-    /// Whether the cursor stands on an entry.
+    /// True if the cursor stands on an entry.
     #[must_use]
     pub fn valid(&self) -> bool {
         self.at.valid() && self.block.is_some()
@@ -256,7 +256,7 @@ impl<S: ReadAt> Cursor<'_, S> {
         }
     }
 
-    /// What could not be read so far, in the order met.
+    /// The blocks that could not be read so far, in the order met.
     #[must_use]
     pub fn defects(&self) -> &[TableError] {
         &self.defects

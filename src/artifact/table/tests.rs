@@ -90,7 +90,7 @@ fn faults_have_tensorflows_status() {
     ));
 }
 
-/// Where the data blocks of a table lie.
+/// The handles of a table's data blocks.
 fn data_blocks(bytes: &Vec<u8>) -> Vec<BlockHandle> {
     let len = bytes.len() as u64;
     let footer = Footer::read(bytes.last_chunk().unwrap()).unwrap();

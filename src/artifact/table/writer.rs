@@ -9,14 +9,14 @@ use super::{
 };
 use crate::{artifact::checksum::mask, files::crc32c, wire::varint};
 
-/// How a table is written. The default is what TensorFlow does.
+/// Options of the writer of tables. The default is what TensorFlow writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     /// A data block is closed once it has at least this many bytes.
     block_size: usize,
-    /// Every so many entries a key is written whole (at least 1).
+    /// Number of entries from one key that is written whole to the next (at least 1).
     restart_interval: usize,
-    /// Whether blocks are compressed with snappy where that saves an eighth; TensorFlow reads such
+    /// True if blocks are compressed with snappy where that saves an eighth; TensorFlow reads such
     /// tables and writes none.
     snappy: bool,
 }

@@ -18,7 +18,7 @@ const BUFFER: usize = 64 * 1024;
 /// processor's cache.
 const STEP: usize = 128 * 1024;
 
-/// Where the bytes of an entry lie, after everything that can be checked without reading them.
+/// The place of an entry's bytes, after everything that can be checked without reading them.
 #[derive(Debug)]
 pub(super) struct StoredBytes {
     pub(super) shard: Arc<Shard>,
@@ -74,7 +74,7 @@ impl Bundle {
         Ok(StoredBytes { shard, data_type, count, offset, size })
     }
 
-    /// Whether the data files are in the other byte order than we give out.
+    /// True if the byte order of the data files differs from the one that is returned.
     pub(super) fn swaps(&self) -> bool {
         self.header().endianness == Endianness::Big
     }

@@ -56,7 +56,7 @@ impl TensorEntry {
         &self.raw.shape
     }
 
-    /// How many elements the tensor has.
+    /// Number of elements of the tensor.
     ///
     /// # Errors
     /// If no tensor has such a shape.
@@ -82,13 +82,13 @@ impl TensorEntry {
         self.raw.shard
     }
 
-    /// Where the tensor starts in its data file, in bytes. Of no meaning for a partitioned tensor.
+    /// The start of the tensor in its data file, in bytes. Of no meaning for a partitioned tensor.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.raw.offset
     }
 
-    /// How many bytes the tensor takes in its data file. 0 for a partitioned tensor.
+    /// Number of bytes that the tensor takes in its data file. 0 for a partitioned tensor.
     #[must_use]
     pub fn stored_len(&self) -> i64 {
         self.raw.size
@@ -100,7 +100,7 @@ impl TensorEntry {
         self.raw.crc
     }
 
-    /// Whether the tensor is stored in pieces.
+    /// True if the tensor is stored in pieces.
     #[must_use]
     pub fn is_partitioned(&self) -> bool {
         !self.raw.slices.is_empty()

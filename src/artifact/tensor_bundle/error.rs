@@ -1,4 +1,4 @@
-//! What can be wrong with a bundle, with the status that TensorFlow gives for it.
+//! Errors of bundles, with the status that TensorFlow gives for each.
 
 use std::{io, path::PathBuf};
 
@@ -29,7 +29,7 @@ pub enum BundleError {
     Index {
         /// Path of the index.
         path: PathBuf,
-        /// What is wrong with the table.
+        /// The error of the table.
         source: TableError,
     },
     /// The block that should hold the header cannot be read.
@@ -37,7 +37,7 @@ pub enum BundleError {
     HeaderBlock {
         /// Path of the index.
         path: PathBuf,
-        /// What is wrong with the block.
+        /// The error of the block.
         source: TableError,
     },
     /// The table has no entries.
@@ -51,7 +51,7 @@ pub enum BundleError {
     Header {
         /// Path of the index.
         path: PathBuf,
-        /// What is wrong with the message.
+        /// The error of the message.
         source: Malformed,
     },
     /// The versions in the header keep this consumer from reading the bundle.
@@ -59,7 +59,7 @@ pub enum BundleError {
     Version {
         /// Path of the index.
         path: PathBuf,
-        /// Which of the conditions failed.
+        /// The condition that failed.
         source: Rejection,
     },
     /// No tensor has that name.
@@ -73,7 +73,7 @@ pub enum BundleError {
     Lookup {
         /// The name.
         name: String,
-        /// What is wrong with the table.
+        /// The error of the table.
         source: TableError,
     },
     /// An entry is no BundleEntryProto.
@@ -83,7 +83,7 @@ pub enum BundleError {
     Entry {
         /// The name.
         name: String,
-        /// What is wrong with the message.
+        /// The error of the message.
         source: Malformed,
     },
     /// An entry has a shape that no tensor has.
@@ -93,7 +93,7 @@ pub enum BundleError {
     Shape {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error of the shape.
         source: ShapeError,
     },
     /// An entry has an element type that we do not know.
@@ -123,7 +123,7 @@ pub enum BundleError {
         name: String,
         /// Its type.
         found: String,
-        /// What cannot be done with it.
+        /// The operation that is not possible.
         reason: &'static str,
     },
     /// The size of an entry is not that of its tensor.
@@ -145,7 +145,7 @@ pub enum BundleError {
     EntryOffset {
         /// The name.
         name: String,
-        /// What the entry says.
+        /// The offset in the entry.
         offset: i64,
     },
     /// A data file is not there.
@@ -179,7 +179,7 @@ pub enum BundleError {
         name: String,
         /// The data file, by number.
         shard: i32,
-        /// Where the tensor starts.
+        /// The start of the tensor, in bytes.
         offset: i64,
         /// Its stored size in bytes.
         size: i64,
@@ -223,7 +223,7 @@ pub enum BundleError {
     Slice {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The error of the slice.
         source: SliceError,
     },
     /// The pieces of a partitioned tensor do not cover it.
@@ -233,9 +233,9 @@ pub enum BundleError {
     SlicesMissing {
         /// The name.
         name: String,
-        /// What was to be read.
+        /// The slice that was requested.
         wanted: TensorSlice,
-        /// How many pieces there are.
+        /// Number of pieces.
         pieces: usize,
         /// Elements that the pieces cover.
         covered: u64,
@@ -257,7 +257,7 @@ pub enum BundleError {
     PieceMismatch {
         /// The name.
         name: String,
-        /// Which piece.
+        /// The slice of the piece.
         slice: TensorSlice,
         /// Type and shape of the piece.
         found: String,
@@ -279,7 +279,7 @@ pub enum BundleError {
     TableDefect {
         /// Path of the index.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect of the table.
         defect: TableDefect,
     },
     /// The index has more text in it than a file of its size should.
@@ -299,7 +299,7 @@ pub enum BundleError {
         name: String,
         /// Its type.
         found: String,
-        /// How many pieces there are.
+        /// Number of pieces.
         pieces: usize,
     },
     /// The header is missing, and the entry of a tensor was taken for it.
@@ -327,7 +327,7 @@ pub enum BundleError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A writer was given something that a bundle cannot hold.

@@ -1,4 +1,4 @@
-//! What the files of a bundle are called, and files that lie in memory.
+//! The names of a bundle's files, and files in memory.
 
 use std::{
     collections::HashMap,

@@ -20,7 +20,7 @@ pub enum Endianness {
 /// The header of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Header {
-    /// How many data files the bundle says it has; part of their names. Not checked when a bundle
+    /// Number of data files according to the header; part of their names. Not checked when a bundle
     /// is opened.
     pub num_shards: i32,
     /// Byte order of the data; a number that stands for neither is taken for little, as TensorFlow
@@ -28,7 +28,7 @@ pub struct Header {
     pub endianness: Endianness,
     /// The versions that decide whether the bundle may be read.
     pub versions: VersionDef,
-    /// Whether the versions were written at all.
+    /// True if the versions were written at all.
     pub has_versions: bool,
 }
 
@@ -88,14 +88,14 @@ fn write_versions(versions: &VersionDef, out: &mut BackwardWriter) {
     out.number(1, versions.producer);
 }
 
-/// What is wrong with a shape.
+/// An error of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// A dimension is negative.
     #[error("dimension {dimension} has size {size}")]
     Negative {
-        /// Which dimension.
+        /// The dimension, counted from 0.
         dimension: usize,
         /// Its size.
         size: i64,
@@ -111,7 +111,7 @@ pub enum ShapeError {
     },
 }
 
-/// How many elements a tensor of `shape` has, by TensorFlow's rule: the sizes are multiplied from
+/// Number of elements of a tensor of `shape`, by TensorFlow's rule: the sizes are multiplied from
 /// the first, and an overflow on the way is an error even if a later dimension is 0.
 ///
 /// # Errors

@@ -59,7 +59,7 @@ pub fn default_consumer() -> Consumer {
     newest.unwrap_or_else(|| Consumer::new("tensor_bundle", 1, 0))
 }
 
-/// Whether a table is the index of a bundle, and no file of a V1 checkpoint.
+/// True if a table is the index of a bundle, and no file of a V1 checkpoint.
 ///
 /// Both formats have a message under the empty key, whose fields the other one would step over; the
 /// first tag tells them apart. Field 1 is a number in a bundle (`num_shards`), and a message in a V1

@@ -29,8 +29,8 @@ pub(super) struct Piece {
 }
 
 impl Bundle {
-    /// Where the pieces of a partitioned tensor belong; they do not overlap. Judged before a piece
-    /// is looked up, as TensorFlow does it.
+    /// The boxes of the pieces of a partitioned tensor, which must not overlap. Checked before a
+    /// piece is looked up, as TensorFlow does it.
     fn boxes(&self, entry: &TensorEntry) -> Result<Vec<Bounds>, BundleError> {
         let bounds_of = |slice: TensorSlice| {
             slice
@@ -351,7 +351,7 @@ fn skip(stream: &mut PlainStream, mut bytes: u64, room: &mut [u8]) -> Result<(),
     Ok(())
 }
 
-/// What two boxes have in common.
+/// The intersection of two boxes; `None` if it is empty.
 fn intersection(a: &[(i64, i64)], b: &[(i64, i64)]) -> Option<Vec<(i64, i64)>> {
     let mut common = Vec::with_capacity(a.len());
     for ((a_start, a_len), (b_start, b_len)) in a.iter().zip(b) {

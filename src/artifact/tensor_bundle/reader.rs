@@ -114,8 +114,8 @@ impl Bundle {
         Self::open_holding(Arc::new(files), prefix.as_ref(), |_| true)
     }
 
-    /// Opens a bundle, and its data files with it where `holds` says so of the index: what is open
-    /// can be read to its end, whoever replaces it.
+    /// Opens a bundle, and its data files with it if `holds` returns true for the index: open files
+    /// can be read to the end even if the bundle is replaced.
     fn open_holding(
         files: Arc<dyn Files>,
         prefix: &Path,
@@ -178,7 +178,7 @@ impl Bundle {
         }
     }
 
-    /// Whether `consumer` may read this bundle.
+    /// Checks that `consumer` may read this bundle.
     ///
     /// # Errors
     /// [`BundleError::Version`].
@@ -211,7 +211,7 @@ impl Bundle {
         &self.table
     }
 
-    /// What is odd about the header of a bundle that opens.
+    /// The defects in the header of a bundle that opens.
     #[must_use]
     pub fn header_defects(&self) -> Vec<BundleError> {
         let path = index_path(&self.prefix);
@@ -287,7 +287,7 @@ impl Bundle {
         self.find(&mut self.table.cursor(), name.as_ref())
     }
 
-    /// Whether some tensor has a name that begins like this.
+    /// True if some tensor has a name that begins with `prefix`.
     #[cfg(feature = "device")]
     pub(crate) fn has_prefix(&self, prefix: &[u8]) -> bool {
         let mut cursor = self.table.cursor();
@@ -344,7 +344,7 @@ impl Bundle {
         Ok(shard)
     }
 
-    /// Whether the index at the prefix is another one by now.
+    /// True if the index at the prefix was replaced since it was opened.
     fn is_replaced(&self) -> bool {
         let now = self.files.open_anew(&index_path(&self.prefix));
         let (now, then) = (now.ok().and_then(|index| index.stamp()), self.index.stamp());

@@ -7,9 +7,9 @@ use super::{Bundle, data::PlainStream, entry::TensorEntry, error::BundleError, p
 /// Gives the bytes of a tensor of fixed element size, in order, as little-endian elements in
 /// row-major order.
 ///
-/// The last bytes are given only if the checksums hold: whoever got all of a tensor's bytes without
-/// an error has what was written. As [`Read`], errors are [`io::Error`]s with the [`BundleError`]
-/// as their source.
+/// The last bytes are given only if the checksums hold: bytes of a tensor that were all read
+/// without an error are those that were written. As [`Read`], errors are [`io::Error`]s with the
+/// [`BundleError`] as their source.
 #[derive(Debug)]
 pub struct TensorReader(Source);
 

@@ -1,5 +1,4 @@
-//! How a bundle takes the place of the one that was there, so that at every moment the old one or
-//! the new one can be read.
+//! Replaces a bundle so that at every moment the old one or the new one can be read.
 //!
 //! The names of data files say how many there are. A bundle gets another number than the old one
 //! has, if need be by an empty data file at its end, so that no file of the old one is touched
@@ -22,11 +21,11 @@ use super::{
 };
 use crate::files::{self, Durability, Replacement, Turn};
 
-/// What stands under a prefix.
+/// The files that a prefix has before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     Nothing,
-    /// A bundle of so many data files.
+    /// A bundle of this number of data files.
     Bundle(i32),
     /// An index that does not say which data files it needs.
     Unknown,
@@ -40,7 +39,7 @@ pub(super) struct Switch {
     prefix: PathBuf,
     name: OsString,
     before: Before,
-    /// How many data files the new bundle has.
+    /// Number of data files of the new bundle.
     count: i32,
     /// Data files that have their names already; removed unless the index follows.
     appeared: Vec<PathBuf>,
@@ -77,7 +76,7 @@ impl Switch {
         Ok(Self { prefix, name, before, count, appeared: Vec::new(), switched: false, _turn: turn })
     }
 
-    /// How many data files the new bundle has: as many as were wanted, or one more.
+    /// Number of data files of the new bundle: the wanted number, or one more.
     pub(super) fn count(&self) -> i32 {
         self.count
     }
@@ -125,7 +124,7 @@ impl Switch {
 
     /// Removes the data files that the index does not name. Failures are no concern of the save.
     fn remove_superseded(&self) {
-        // Without an index that told, nobody knows what they are.
+        // Without a readable index, it is unknown to which bundle the data files belong.
         if !matches!(self.before, Before::Bundle(_)) {
             return;
         }

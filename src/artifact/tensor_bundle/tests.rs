@@ -256,7 +256,7 @@ proptest! {
 /// Shape and bytes by name.
 type Values = BTreeMap<String, (Vec<i64>, Vec<u8>)>;
 
-/// What a bundle in memory says about itself: whether it opens and every tensor restores, and the
+/// Opens a bundle in memory and reads it: whether it opens and every tensor restores, and the
 /// values that were read.
 fn outcome(index: &[u8], data: &[u8]) -> (bool, Values) {
     let mut memory = MemoryFiles::new();

@@ -21,7 +21,7 @@ use crate::{
 const SEGMENT: u64 = 8 << 20;
 /// Bytes that a thread reads at a time; they stay in the processor's cache for the checksum.
 const STEP: usize = 128 << 10;
-/// Small tensors are taken by a thread so many at a time.
+/// Number of small tensors that a thread takes at a time.
 const BATCH: usize = 64;
 
 /// The types whose pieces TensorFlow 2.21 joins.
@@ -45,10 +45,10 @@ pub(super) const JOINED_BY_TENSORFLOW: [DataType; 17] = [
     DataType::Float4E2m1fn,
 ];
 
-/// How a checkpoint is checked.
+/// Options of the verification of a checkpoint.
 #[derive(Clone, Copy, Default)]
 pub struct VerifyOptions<'a> {
-    /// Whether every byte of every tensor is read and compared with its checksum.
+    /// True if every byte of every tensor is read and compared with its checksum.
     pub(in crate::artifact) verify_data: bool,
     /// Threads that read data; 0 for as many as the machine has.
     threads: usize,
@@ -85,7 +85,7 @@ impl<'a> VerifyOptions<'a> {
         Self { watch: Some(watch), ..self }
     }
 
-    /// Whether reading was stopped.
+    /// True if reading was stopped.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.watch.is_some_and(Watch::is_cancelled)
     }
@@ -106,7 +106,7 @@ impl<'a> VerifyOptions<'a> {
     }
 }
 
-/// What was found about a bundle that opens.
+/// The findings about a bundle that opens.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct BundleReport {
@@ -291,18 +291,18 @@ fn cut_off_overlapping(stored: &mut Vec<Stored>) -> Option<BundleError> {
     Some(BundleError::Overlapping { bytes, len })
 }
 
-/// What the threads share that read the data.
+/// The state that the reading threads share.
 struct Verification<'a> {
     stored: &'a [Stored],
     options: &'a VerifyOptions<'a>,
     threads: usize,
     /// Part and segment, in the order in which they are read.
     units: Vec<(usize, usize)>,
-    /// How many units a thread takes at a time.
+    /// Number of units that a thread takes at a time.
     batch: usize,
     /// The first unit that no thread has taken.
     next: AtomicUsize,
-    /// What is wrong, with the part that it is wrong of.
+    /// The errors, each with the index of its part.
     found: Mutex<Vec<(usize, BundleError)>>,
     /// Bytes that were read.
     read: AtomicU64,
@@ -371,7 +371,7 @@ impl<'a> Verification<'a> {
         self.options.advance(bytes);
     }
 
-    /// What is wrong, one error a part, in the order of the files.
+    /// The errors, one a part, in the order of the files.
     fn errors(self) -> impl Iterator<Item = BundleError> {
         let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_by_key(|(part, _)| *part);
@@ -408,7 +408,7 @@ fn compare(stored: &Stored) -> Result<(), BundleError> {
     check_crc(entry, crc)
 }
 
-/// Whether a defect of a listing keeps tensors from being restored.
+/// True if a defect of a listing keeps tensors from being restored.
 fn is_loss(defect: &BundleError) -> bool {
     use crate::artifact::table::TableDefect;
     match defect {

@@ -38,16 +38,17 @@ const STEP: usize = 512 << 10;
 /// data: less would not pay for starting it.
 const LARGE_CHUNK: usize = 4 << 20;
 
-/// How a bundle is written. The default is what TensorFlow does.
+/// Options of the writer of bundles. The default is what TensorFlow writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleOptions {
-    /// How many data files the tensors are spread over (at least 1). The bundle gets an empty one
-    /// more if it replaces one of as many.
+    /// Number of data files that the tensors are spread over (at least 1). The bundle gets an empty
+    /// one more if it replaces one of the same number.
     shards: u16,
-    /// Every tensor starts at a multiple of so many bytes (at least 1).
+    /// Every tensor starts at a multiple of this number of bytes (at least 1).
     alignment: u32,
-    /// How far files and directory are on the disk before [`BundleWriter::finish`] returns.
+    /// The extent to which files and directory are on the disk before [`BundleWriter::finish`]
+    /// returns.
     durability: Durability,
     /// The versions that the header says.
     versions: VersionDef,
@@ -87,7 +88,7 @@ impl BundleOptions {
     }
 }
 
-/// What was written.
+/// A summary of the bundle that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleSummary {
@@ -113,7 +114,7 @@ pub struct BundleWriter {
 
 #[derive(Debug)]
 struct ShardFile {
-    /// What it is called in messages.
+    /// The path in messages.
     path: PathBuf,
     file: Replacement,
     buffer: Vec<u8>,
@@ -504,7 +505,7 @@ pub struct TensorWriter<'a> {
     written: u64,
     crc: Crc32c,
     shard: usize,
-    /// Where the data file ended before.
+    /// The length of the data file before the tensor, in bytes.
     start: u64,
     finished: bool,
 }
