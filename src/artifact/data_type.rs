@@ -224,8 +224,7 @@ impl fmt::Display for DataType {
     }
 }
 
-/// What a type number means, for messages: the name, or the number if no release that we know has
-/// it.
+/// Describes a type number in messages: by its name, or by the number if no known release has it.
 #[must_use]
 pub(crate) fn describe(number: i32) -> String {
     match DataType::from_number(number) {

@@ -38,7 +38,7 @@ pub struct OperationDefinition {
 pub struct ArgumentDefinition {
     /// The name.
     pub name: String,
-    /// Where its element type comes from.
+    /// The source of its element type.
     pub element: ArgumentType,
     /// The attribute that says how many tensors of that type it is, if it is a list of equals.
     pub number_attribute: Option<String>,
@@ -46,7 +46,7 @@ pub struct ArgumentDefinition {
     pub is_reference: bool,
 }
 
-/// Where the element type of an argument comes from.
+/// The source of an argument's element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArgumentType {
@@ -64,7 +64,7 @@ pub enum ArgumentType {
 pub struct AttributeDefinition {
     /// The name.
     pub name: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: AttributeKind,
     /// The value that stands for one that is left out; without it the attribute is required.
     pub default: Option<ValueDefinition>,
@@ -74,16 +74,16 @@ pub struct AttributeDefinition {
     pub allowed: Option<Vec<ValueDefinition>>,
 }
 
-/// What the values of an attribute are, a list or one of them.
+/// The kind of an attribute's values: a list or a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttributeKind {
-    /// What one value is.
+    /// The kind of one value.
     pub element: Element,
     /// The value is a list.
     pub is_list: bool,
 }
 
-/// What one value of an attribute is.
+/// The kind of one value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// Bytes, mostly text.
@@ -135,11 +135,11 @@ pub enum ValueDefinition {
 pub struct DefinitionError {
     /// The operation, as far as it has a name.
     pub operation: String,
-    /// What is wrong.
+    /// The item that is wrong.
     pub what: String,
-    /// What stands there, cut at 80 characters.
+    /// The found text, cut at 80 characters.
     pub found: String,
-    /// What should.
+    /// The expected text.
     pub expected: &'static str,
 }
 

@@ -23,16 +23,16 @@ use crate::artifact::data_type::describe;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// What differs: `attribute grad_a`, `inputs`, `stateful`.
+    /// The item that differs: `attribute grad_a`, `inputs`, `stateful`.
     pub what: String,
-    /// What the old definition says; `None` if it has no such thing.
+    /// The item in the old definition; `None` if it has no such item.
     pub old: Option<String>,
-    /// What the new one says.
+    /// The item in the new definition; `None` if it has no such item.
     pub new: Option<String>,
 }
 
 impl Difference {
-    /// What differs between the definitions, attributes first; empty if they are equal.
+    /// Lists the differences between the definitions, attributes first; empty if they are equal.
     #[must_use]
     pub fn between(old: &OperationDefinition, new: &OperationDefinition) -> Vec<Self> {
         let mut differences = Vec::new();

@@ -133,7 +133,7 @@ impl Encoder {
         index
     }
 
-    /// Where these bytes lie in the data.
+    /// The offset of these bytes in the data; equal bytes are stored once.
     fn apart(&mut self, bytes: Vec<u8>) -> u64 {
         let at = self.data.len() as u64;
         let data = &mut self.data;

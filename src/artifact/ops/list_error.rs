@@ -26,7 +26,7 @@ pub enum ListError {
     Name {
         /// The line, from 1 on.
         line: usize,
-        /// What stands there, cut at 80 characters.
+        /// The found text, cut at 80 characters.
         found: String,
     },
     /// A serialized `OpList` is none.

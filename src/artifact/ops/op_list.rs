@@ -54,9 +54,9 @@ pub(super) fn of_saved_model(
 /// Finds where the lists of operations are in a SavedModel.
 #[derive(Default)]
 struct ListFinder {
-    /// Where the message that was entered last begins.
+    /// The start of the message that was entered last.
     begin: u64,
-    /// Where the list that is open begins.
+    /// The start of the list that is open.
     list: u64,
     found: Vec<Range<u64>>,
     /// Bytes of all of them.

@@ -14,7 +14,7 @@ use super::{
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'r> {
     table: &'r Table,
-    /// Which operation of the table it is, and where this definition of it lies.
+    /// The number of the operation in the table, and the offset of this definition of it.
     position: usize,
     definition_at: u64,
     name: &'r str,
@@ -96,31 +96,31 @@ impl<'r> Operation<'r> {
         self.attributes().find(|attribute| attribute.name == name)
     }
 
-    /// Whether it has a state, or an effect besides its outputs.
+    /// True if it has a state, or an effect besides its outputs.
     #[must_use]
     pub const fn is_stateful(&self) -> bool {
         self.flags & STATEFUL != 0
     }
 
-    /// Whether its two inputs may change places.
+    /// True if its two inputs may change places.
     #[must_use]
     pub const fn is_commutative(&self) -> bool {
         self.flags & COMMUTATIVE != 0
     }
 
-    /// Whether it adds up its inputs, in any order.
+    /// True if it adds up its inputs, in any order.
     #[must_use]
     pub const fn is_aggregate(&self) -> bool {
         self.flags & AGGREGATE != 0
     }
 
-    /// Whether a reference input need not be initialized.
+    /// True if a reference input need not be initialized.
     #[must_use]
     pub const fn allows_uninitialized_input(&self) -> bool {
         self.flags & UNINITIALIZED != 0
     }
 
-    /// Whether nothing but the name is known: any inputs and attributes are its own, and its
+    /// True if nothing but the name is known: any inputs and attributes are its own, and its
     /// outputs are of any number and type.
     #[must_use]
     pub const fn is_name_alone(&self) -> bool {
@@ -133,28 +133,28 @@ impl<'r> Operation<'r> {
         self.deprecated_since
     }
 
-    /// Whether the release has a shape function for it; without one the C import refuses each node
+    /// True if the release has a shape function for it; without one the C import refuses each node
     /// of it.
     #[must_use]
     pub const fn has_shape_function(&self) -> bool {
         self.without_shape_function >> self.release & 1 == 0
     }
 
-    /// Whether the release has a kernel for the CPU, for any type at all.
+    /// True if the release has a kernel for the CPU, for any type at all.
     #[must_use]
     pub const fn has_cpu_kernel(&self) -> bool {
         self.without_cpu_kernel >> self.release & 1 == 0
     }
 
-    /// Whether it is there only once TensorFlow's Python package is imported.
+    /// True if it is registered only once TensorFlow's Python package is imported.
     #[must_use]
     pub const fn is_python_only(&self) -> bool {
         self.python_only >> self.release & 1 == 1
     }
 
-    /// What tells this definition from others: operations for which it is the same have the same
-    /// arguments, attributes and deprecation. Whether a release has a shape function or a kernel is
-    /// not part of it.
+    /// The identity of this definition: operations with the same identity have the same arguments,
+    /// attributes and deprecation. Whether a release has a shape function or a kernel is not part
+    /// of it.
     ///
     /// ```
     /// use serdes::artifact::ops::Registry;
@@ -285,7 +285,7 @@ fn definitions(entry: Cursor<'_>) -> impl Iterator<Item = Definition> + use<'_> 
     (0..entry.number()).map(move |_| Definition { mask: entry.number(), at: entry.number() })
 }
 
-/// What is looked at in a definition of another release.
+/// The parts of a definition of another release that are compared.
 struct OtherDefinition<'r> {
     table: &'r Table,
     releases: u64,
@@ -336,7 +336,7 @@ pub struct Argument<'r> {
     is_reference: bool,
 }
 
-/// Where the element type of an argument comes from.
+/// The source of an argument's element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArgumentSource<'r> {
@@ -368,7 +368,7 @@ impl<'r> Argument<'r> {
         self.name
     }
 
-    /// Where its element type comes from.
+    /// The source of its element type.
     #[must_use]
     pub const fn source(&self) -> ArgumentSource<'r> {
         self.source
@@ -380,7 +380,7 @@ impl<'r> Argument<'r> {
         self.number_attribute
     }
 
-    /// Whether it is a reference to a variable's memory.
+    /// True if it is a reference to a variable's memory.
     #[must_use]
     pub const fn is_reference(&self) -> bool {
         self.is_reference
@@ -429,7 +429,7 @@ impl<'r> Attribute<'r> {
         self.name
     }
 
-    /// What its values are.
+    /// The kind of its values.
     #[must_use]
     pub const fn kind(&self) -> AttributeKind {
         self.kind
@@ -447,7 +447,7 @@ impl<'r> Attribute<'r> {
         self.default_at.map(|at| Value::read(self.table, &mut self.table.data(at)))
     }
 
-    /// Whether there is a value that stands for one that is left out.
+    /// True if a default stands for a value that is left out.
     #[must_use]
     pub const fn has_default(&self) -> bool {
         self.default_at.is_some()

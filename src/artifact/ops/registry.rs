@@ -118,7 +118,7 @@ impl Registry {
         TENSORFLOW.graph_def_version(self.release)
     }
 
-    /// Whether the release has an element type of this number. References are not element types.
+    /// True if the release has an element type of this number. References are not element types.
     ///
     /// ```
     /// use serdes::artifact::{data_type::DataType, ops::Registry};

@@ -47,7 +47,7 @@ pub(super) struct Table {
     text: Cow<'static, str>,
     releases: usize,
     operations: usize,
-    /// Where each section begins.
+    /// The offset of each section.
     strings_at: usize,
     operations_at: usize,
     data_at: usize,
@@ -115,7 +115,7 @@ impl Table {
         (self.string(number_at(&self.bytes, at)), number_at(&self.bytes, at + 4))
     }
 
-    /// Where the operation of this name lies in the data.
+    /// The offset of the operation of this name in the data.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let (mut low, mut high) = (0, self.operations);
         while low < high {

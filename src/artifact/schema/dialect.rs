@@ -1,4 +1,4 @@
-//! Which fields and values the releases know, and how their parsers read.
+//! The fields and values that each release knows, and the differences between their parsers.
 //!
 //! Knows releases by their GraphDef versions. It must never know what a field means.
 
@@ -25,24 +25,26 @@ const TENSORFLOW_2_21: i32 = 2474;
 /// The last release that asks for protobuf 4.
 const TENSORFLOW_2_17: i32 = 1882;
 
-/// What of reading one form depends on the release: two of the same dialect read everything alike.
+/// The differences between releases in reading one form: two releases of the same dialect read
+/// everything alike.
 #[cfg(any(test, feature = "device"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReleaseDialect {
-    /// How many of the releases that brought something it is not older than.
+    /// Number of releases with new fields or values that this one is not older than.
     known: usize,
     has_old_text_parser: bool,
 }
 
 #[cfg(any(test, feature = "device"))]
 impl ReleaseDialect {
-    /// How the release with this GraphDef version reads the binary form: fields matter there.
+    /// The dialect of the binary form, of the release with this GraphDef version: known fields
+    /// matter.
     pub(crate) fn binary(release: i32) -> Self {
         let changes = [TENSORFLOW_2_13, TENSORFLOW_2_14];
         Self { known: count_until(&changes, release), has_old_text_parser: false }
     }
 
-    /// How it reads the text form: names of values matter as well, and so does the parser.
+    /// The dialect of the text form: names of values matter as well, and so does the parser.
     pub(crate) fn text(release: i32) -> Self {
         let changes = [
             TENSORFLOW_2_13,
@@ -56,7 +58,7 @@ impl ReleaseDialect {
         Self { known, has_old_text_parser: has_old_text_parser(release) }
     }
 
-    /// Whether both come with the same parser: a newer one then takes what an older one does.
+    /// True if both come with the same parser: a newer one then accepts what an older one does.
     #[cfg(feature = "device")]
     pub(crate) fn has_parser_of(self, other: Self) -> bool {
         self.has_old_text_parser == other.has_old_text_parser
@@ -68,13 +70,13 @@ fn count_until(changes: &[i32], release: i32) -> usize {
     changes.iter().filter(|first| release >= **first).count()
 }
 
-/// Whether a release comes with protobuf 4, whose text parser takes some numbers and escapes
-/// otherwise.
+/// True if a release comes with protobuf 4, whose text parser reads some numbers and escapes
+/// differently.
 pub(crate) const fn has_old_text_parser(release: i32) -> bool {
     release <= TENSORFLOW_2_17
 }
 
-/// Whether a release of this GraphDef version knows a field of the table.
+/// True if a release of this GraphDef version knows a field of the table.
 #[inline]
 pub(crate) fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
     let first = match (message, number) {

@@ -1,4 +1,4 @@
-//! What the tables say of messages and enumerations.
+//! Descriptions of messages and enumerations in the tables.
 //!
 //! Knows where the tables are. It must never know what the messages are for.
 
@@ -12,7 +12,7 @@ use crate::wire::scan::{Kind, MessageId, MessageType, Schema};
 pub(crate) const TENSORFLOW: Schema = Schema::new(&tables::MESSAGES);
 
 impl MessageId {
-    /// What the table says of this message.
+    /// The table's description of this message.
     pub(crate) fn describe(self) -> &'static MessageType {
         TENSORFLOW.message(self)
     }

@@ -1,8 +1,8 @@
-//! What is wrong with a text.
+//! Errors of the text form.
 
 use std::io;
 
-/// What is wrong with a text, and where.
+/// An error in a text, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {fault}")]
 pub struct TextError {
@@ -10,7 +10,7 @@ pub struct TextError {
     pub line: u64,
     /// The column in bytes, counted from 1.
     pub column: u64,
-    /// What is wrong there.
+    /// The fault at that place.
     pub fault: TextFault,
 }
 
@@ -26,7 +26,7 @@ pub enum TextFault {
     UnknownField {
         /// The full name of the message.
         message: &'static str,
-        /// What was found.
+        /// The name of the field.
         field: String,
     },
     /// A singular field given twice.
@@ -48,9 +48,9 @@ pub enum TextFault {
     /// Something else where a certain token must be.
     #[error("found {found} where {expected} is expected")]
     Expected {
-        /// What is there.
+        /// The token that was found.
         found: String,
-        /// What should be.
+        /// The token that was expected.
         expected: &'static str,
     },
     /// A number that the field cannot hold, or that is none.
@@ -60,7 +60,7 @@ pub enum TextFault {
         found: String,
         /// The field.
         field: &'static str,
-        /// What the field holds.
+        /// The type of the field.
         expected: &'static str,
     },
     /// A string without its end, with an escape sequence that is none, or that is not UTF-8 in a

@@ -51,8 +51,8 @@ pub(super) fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// Whether this is an integer other than zero in C's octal form, which Python's own reading of
-/// integers refuses.
+/// True for an integer other than zero in C's octal form, which Python's own parser of integers
+/// refuses.
 pub(super) fn is_octal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     digits.starts_with('0')

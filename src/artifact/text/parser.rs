@@ -20,11 +20,11 @@ pub(super) struct Frame {
     pub(super) message: MessageId,
     /// The field that it is the value of; `None` for the outermost message and an expanded `Any`.
     field: Option<&'static Field>,
-    /// What closes it; `None` for the outermost message, which the end of the text closes.
+    /// The closing character; `None` for the outermost message, which the end of the text closes.
     close: Option<char>,
-    /// Whether it is an element of a list.
+    /// True if it is an element of a list.
     in_list: bool,
-    /// Whether the visitor is told of it.
+    /// True if the visitor receives its fields.
     pub(super) told: bool,
     /// The singular fields that have a value, a bit for each field number; no number is above 63.
     present: u64,
@@ -37,7 +37,7 @@ pub(super) struct Parser<'a, 'v> {
     outer: Vec<Frame>,
     pub(super) frame: Frame,
     pub(super) visitor: &'v mut dyn Visitor,
-    /// Whether a singular field may be given several times.
+    /// True if a singular field may be given several times.
     merges: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         self.separator()
     }
 
-    /// What may stand between fields.
+    /// Skips the optional comma or semicolon between fields.
     fn separator(&mut self) -> Result<(), ScanError> {
         if !self.try_symbol(',')? {
             self.try_symbol(';')?;
@@ -209,8 +209,8 @@ impl<'a, 'v> Parser<'a, 'v> {
         self.separator()
     }
 
-    /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and nobody is
-    /// told of it.
+    /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and not passed
+    /// to the visitor.
     fn expanded_any(&mut self, message: &'static str) -> Result<(), ScanError> {
         if message != "google.protobuf.Any" {
             return Err(self.expected("the name of a field (the message has no extensions)"));
@@ -328,8 +328,8 @@ impl<'a, 'v> Parser<'a, 'v> {
         }
     }
 
-    /// Whether a singular field has a value already. Asked before the new value is looked at, told
-    /// after.
+    /// Fails if a singular field has a value already. Called before the new value is read; the
+    /// value is recorded afterwards.
     pub(super) fn check_twice(&self, field: &'static Field) -> Result<(), ScanError> {
         let bit = 1_u64.checked_shl(field.number).unwrap_or_default();
         let is_given = field.label != Label::Repeated && self.frame.present & bit != 0;
@@ -340,8 +340,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         Ok(())
     }
 
-    /// Whether the release comes with protobuf 4: numbers and escapes are read a little differently
-    /// there.
+    /// True if the release comes with protobuf 4, which reads some numbers and escapes differently.
     pub(super) fn has_old_parser(&self) -> bool {
         has_old_text_parser(self.visitor.release())
     }

@@ -10,7 +10,7 @@ const WINDOW: usize = 64 * 1024;
 /// The longest name or number in bytes; what is longer is neither.
 const LONGEST_TOKEN: usize = 4096;
 
-/// What stands at a place of the text.
+/// A token of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// A letter or `_`, followed by letters, digits and `_+-`.
@@ -46,7 +46,7 @@ pub(super) fn shorten(text: &str) -> String {
 pub(super) struct Reader<'a> {
     source: &'a dyn ReadAt,
     size: u64,
-    /// Where the window ends in the text.
+    /// The end of the window, in bytes from the start of the text.
     read: u64,
     window: Vec<u8>,
     position: usize,
@@ -54,7 +54,7 @@ pub(super) struct Reader<'a> {
     checked: usize,
     line: u64,
     column: u64,
-    /// Where the current token begins.
+    /// The start of the current token, in bytes from the start of the text.
     token_at: u64,
     token_line: u64,
     token_column: u64,
@@ -83,12 +83,12 @@ impl<'a> Reader<'a> {
         TextError { line: self.token_line, column: self.token_column, fault }.into()
     }
 
-    /// Where the current token begins, in bytes from the start of the text.
+    /// The start of the current token, in bytes from the start of the text.
     pub(super) fn token_at(&self) -> u64 {
         self.token_at
     }
 
-    /// How many bytes were read.
+    /// Number of bytes that were read.
     fn offset(&self) -> u64 {
         self.read.saturating_sub(self.window.len().saturating_sub(self.position) as u64)
     }
