@@ -28,7 +28,7 @@ struct Row {
     libtpu: Option<String>,
 }
 
-/// What a CUDA plug-in was built with, for a range of its releases.
+/// The libraries that a CUDA plug-in was built with, for a range of its releases.
 #[derive(Debug, Deserialize)]
 struct BuiltRow {
     from: String,

@@ -32,7 +32,7 @@ impl Verdict {
     }
 }
 
-/// What a package is changed to.
+/// The change that a remedy makes to a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// This version.
@@ -72,13 +72,13 @@ pub struct Problem {
     pub rule: Rule,
     /// The packages that it is about.
     pub packages: Vec<String>,
-    /// What was found.
+    /// The found item.
     pub found: String,
-    /// What was expected.
+    /// The expected item.
     pub expected: String,
     /// The sentence for people: one line, with both versions.
     pub message: String,
-    /// What a user sees who runs the environment as it is.
+    /// The error or effect that a user of the unchanged environment sees.
     pub symptom: Option<String>,
     /// The file that shows it.
     pub location: Option<String>,
@@ -130,7 +130,7 @@ pub struct Component {
     pub metadata_version: Option<Version>,
     /// The folder.
     pub path: Option<String>,
-    /// How it was found: `metadata`, `entry_point`, `module` or `lock`.
+    /// The source of the information: `metadata`, `entry_point`, `module` or `lock`.
     pub found_by: &'static str,
     /// The minor of PJRT, where it is known.
     pub pjrt_minor: Option<u32>,
@@ -145,11 +145,11 @@ pub struct Diagnosis {
     pub environment: Environment,
     /// The components that were judged, by name.
     pub components: Vec<Component>,
-    /// What does not fit.
+    /// Incompatibilities of the packages.
     pub problems: Vec<Problem>,
-    /// What a user may want to know.
+    /// Warnings, which are no incompatibilities.
     pub warnings: Vec<Warning>,
-    /// What could not be judged.
+    /// Packages and rules that could not be judged.
     pub unknown: Vec<Unknown>,
     /// Tells whether warnings count as problems.
     pub strict: bool,

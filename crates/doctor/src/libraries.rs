@@ -1,5 +1,5 @@
-//! What only the bytes of a library tell, asked through a trait: reading them takes readers of
-//! machine code and tables of symbols, which this crate does not have.
+//! Facts that only the bytes of a library hold, requested through a trait: reading them takes
+//! readers of machine code and tables of symbols, which this crate does not have.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::rule::Rule;
 pub struct Misfit {
     /// The rule of `serdes plugin check --for`.
     pub rule: Rule,
-    /// What was found.
+    /// The found item.
     pub found: String,
-    /// What was expected.
+    /// The expected item.
     pub expected: String,
     /// The sentence for people.
     pub message: String,

@@ -28,7 +28,7 @@ pub struct Package {
     pub metadata_version: Option<Version>,
     /// The folder of the metadata, or of the module where there is no metadata.
     pub path: Option<PathBuf>,
-    /// What the package declares to require; `None` where no file says it, as in a lock.
+    /// The declared requirements; `None` if no file lists them, as in a lock.
     pub requires: Option<Vec<Requirement>>,
     /// The extras that the package declares.
     pub extras: Vec<ExtraName>,
@@ -46,9 +46,9 @@ pub struct Package {
     pub version_file: Option<PathBuf>,
     /// Files that the package owns. Of judged packages only.
     pub files: Vec<RecordedFile>,
-    /// Those of them that are not there.
+    /// The files among these that are missing.
     pub missing: Vec<String>,
-    /// Those of them of which the size or the content differs.
+    /// The files among these whose size or content differs.
     pub changed: Vec<String>,
     /// The program that installed it, by its own word.
     pub installer: Option<String>,

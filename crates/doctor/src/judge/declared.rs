@@ -1,4 +1,4 @@
-//! What packages declare: `Requires-Dist` of one judged package on another.
+//! Checks the requirements that packages declare: `Requires-Dist` of one judged package on another.
 
 use std::borrow::Cow;
 

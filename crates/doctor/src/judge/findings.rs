@@ -1,4 +1,4 @@
-//! What rules read and what they find.
+//! The input and the findings of rules.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::{
     rule::{Rule, WarningRule},
 };
 
-/// What the rules found.
+/// The findings of the rules.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,

@@ -25,7 +25,7 @@ pub enum ReadError {
     Damaged {
         /// The path.
         path: PathBuf,
-        /// What was found.
+        /// The damage that was found.
         reason: String,
     },
 }

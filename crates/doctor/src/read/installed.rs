@@ -116,7 +116,7 @@ fn add(environment: &mut Environment, package: Package) {
     }
 }
 
-/// What the files beside METADATA say.
+/// Adds the contents of the files beside METADATA to a package.
 fn details(
     guard: &Guard,
     site: &Path,
@@ -207,7 +207,8 @@ fn leftovers(guard: &Guard, site: &Path, names: &[String], environment: &mut Env
     }
 }
 
-/// What the libraries ask of the system that decide whether a framework or a plug-in is loaded.
+/// Reads the requirements of libraries on the system that decide whether a framework or a plug-in
+/// can be loaded.
 fn needs(guard: &Guard, site: &Path, environment: &mut Environment) {
     let mut libraries: Vec<(String, PathBuf)> = Vec::new();
     for package in environment.packages.values() {

@@ -19,7 +19,7 @@ use object::{
 /// lead through the same bytes again and again.
 const VERSIONS: usize = 10_000;
 
-/// What a library asks of the system, or gives.
+/// The requirements of a library on the system, and the versions that it defines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// The system, as [`Environment::system`](crate::Environment) names it.
