@@ -1,5 +1,5 @@
-//! What tests of several crates share: copies of the sources and cargo in them, pages that tell
-//! what to edit, the code that is generated from `proto/`, and protobuf written by hand.
+//! Code that tests of several crates share: copies of the sources and cargo in them, pages that
+//! list edits, the code that is generated from `proto/`, and protobuf written by hand.
 //!
 //! It is not published, and knows no other crate of the workspace.
 

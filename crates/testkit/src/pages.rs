@@ -16,7 +16,7 @@ const COPIED: [&str; 4] = ["build.rs", "Cargo.lock", "versions.lock", "versions.
 pub struct Block {
     /// `rust`, `diff` and so on.
     pub language: String,
-    /// What stands behind it: a path, and for an entry the line.
+    /// The words after the language: a path, and for an entry the line.
     pub subject: Vec<String>,
     /// The lines of the block.
     pub text: String,
@@ -54,8 +54,7 @@ pub fn apply(file: &Path, change: &str) {
     fs::write(file, text.replace(&before, &after)).unwrap();
 }
 
-/// Of the dependencies of the tests, those that no test of the library itself uses with the
-/// features that a page names.
+/// The dependencies that no test of the library itself uses with the features that a page names.
 const OF_OTHERS: [&str; 7] =
     ["buffa", "criterion", "object_store", "peak_alloc", "quick-protobuf", "serdes-testkit", "zip"];
 

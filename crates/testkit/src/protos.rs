@@ -131,7 +131,7 @@ const CODE: &str = "src/proto/generated";
 /// File of the descriptors.
 const DESCRIPTORS: &str = "proto/descriptors.binpb";
 
-/// What is generated, by its path in the package.
+/// Generates the code, by its path in the package.
 pub fn generate(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut set = descriptors(&package.join("proto"));
     let mut plain = set.clone();
@@ -151,7 +151,7 @@ pub fn generate(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     code.chain([(PathBuf::from(DESCRIPTORS), plain.encode_to_vec())]).collect()
 }
 
-/// What there is now, by its path in the package.
+/// Reads the code that is there, by its path in the package.
 pub fn present(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let code = read_directory(&package.join(CODE));
     let code = code.into_iter().map(|(name, text)| (Path::new(CODE).join(name), text));

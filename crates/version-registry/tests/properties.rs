@@ -1,4 +1,4 @@
-//! What holds of every line of versions, on every day.
+//! Properties of every line of versions, on every day.
 
 use proptest::{collection::vec, prelude::*};
 use serdes_version_registry::{
@@ -216,7 +216,7 @@ proptest! {
             newest_of_age(entries.iter().copied(), 0, day, days)
         };
         prop_assert!(select(day, days) <= select(day + later, days));
-        // Who asks for something older gets nothing newer.
+        // A longer window never selects a newer version.
         prop_assert!(select(day, days + more) <= select(day, days));
     }
 

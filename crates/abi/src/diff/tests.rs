@@ -263,7 +263,7 @@ fn a_new_member_that_is_required_needs_major() {
     let required = r#","required":true"#;
     let new = toy(32, &with(&[("new_field", "void*", 24, required)]));
     assert_eq!(found(&diff(&toy(20, &OLD), &new)), [("new_field", "appended", Bump::Major)]);
-    // In a new struct nobody can miss it.
+    // A new struct has no older callers that could miss the member.
     let empty = LayoutDocument::parse(r#"{"A":{"fields":[]}}"#, "", Path::new("x.json")).unwrap();
     let added: Vec<Bump> =
         diff(&empty, &new).changes.iter().map(|change| change.requires).collect();

@@ -1,4 +1,4 @@
-//! What holds of every pair of layouts that are compared.
+//! Properties of every pair of layouts that are compared.
 
 use std::path::Path;
 

@@ -155,7 +155,7 @@ fn check_removed(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place
             let removed = entry.removed.contains(format);
             let format = format.clone();
             if removed && entry.withdrawn {
-                // Nobody writes it, and nobody is to read it.
+                // No version of the line writes it, and none has to read it.
                 continue;
             }
             if !removed {

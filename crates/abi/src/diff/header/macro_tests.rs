@@ -151,7 +151,7 @@ fn header_with_a_new_struct_without_a_size_is_noted() {
         for (note, part) in notes.iter().zip(expected) {
             assert!(note.contains(part), "{added}: {note}");
         }
-        // In an API of other names nobody expects these.
+        // The notes of an API with other names do not mention these.
         let other = "struct Old { size_t struct_size; void* ext; int a; };\n";
         let found = diff(&read(other), &read(&format!("{other}{added}")));
         assert!(!found.notes().concat().contains("SE_ "), "{added}: {:?}", found.notes());

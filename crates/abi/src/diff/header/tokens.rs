@@ -386,7 +386,7 @@ impl<'a> Condition<'a> {
                 }
                 Ok(i64::from(name.name().is_some_and(|name| self.macros.contains_key(name))))
             }
-            // As in C, a name that nobody defined is 0.
+            // As in C, a name without a definition is 0.
             Word::Name(name) => Ok(number_of(name, self.macros).unwrap_or_default()),
             _ => Err("a condition in which a value is missing".to_owned()),
         }
