@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The value of a field, whose type is known to the one who asks.
+/// The value of a field, whose type is known to the caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value<'a> {
     type_name: &'static str,

@@ -26,7 +26,7 @@ use crate::{
     storage::Storage,
 };
 
-/// What a build without the readers says.
+/// The message of a build without the readers.
 #[cfg(not(feature = "artifact"))]
 const NOT_READ: &str = "this build reads no checkpoints; enable the feature `artifact`";
 
@@ -93,8 +93,8 @@ pub(super) fn open_otherwise(_: &Storage, _: &Path, _: bool) -> Option<Opened> {
     None
 }
 
-/// What to say of a file with the name of a data file of a checkpoint; nothing, if it holds tensors
-/// itself, or there is none.
+/// The error for a file with the name of a checkpoint's data file; `None` if the file holds tensors
+/// itself, or does not exist.
 #[cfg(feature = "artifact")]
 fn of_data_file(storage: &Storage, path: &Path, prefix: &Path) -> Option<Error> {
     let (shown, name) = (storage.name(path), storage.name(prefix));
@@ -135,8 +135,8 @@ pub(super) fn open_v1(_: Arc<dyn ReadAt>, path: &Path) -> Opened {
     Err(unknown(path, NOT_READ))
 }
 
-/// What bytes are, if they are one of TensorFlow's: a list of checkpoints, a V1 checkpoint, or the
-/// index of a V2 one.
+/// Detects whether bytes are in one of TensorFlow's forms: a list of checkpoints, a V1 checkpoint,
+/// or the index of a V2 one.
 #[cfg(feature = "artifact")]
 pub(super) fn form_of(source: &dyn ReadAt, head: &[u8]) -> std::io::Result<Option<Form>> {
     if begins_like_state(head) {

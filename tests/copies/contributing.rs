@@ -1,6 +1,6 @@
-//! What `CONTRIBUTING.md` says of a new rule, a new callback and a new request is what there is to
-//! do: its edits fit the sources, what they make of a copy compiles without a warning, and the
-//! tests that the page names pass.
+//! Tests that the steps in `CONTRIBUTING.md` for a new rule, a new callback and a new request are
+//! complete: the edits fit the sources, the edited copy compiles without a warning, and the tests
+//! that the page names pass.
 
 use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
 

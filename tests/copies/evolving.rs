@@ -1,6 +1,6 @@
-//! What `docs/evolving.md` says of a new kind of sharding is what there is to do: the edits of the
-//! page, made in a copy of the sources, give a library in which the program of the page does what
-//! the page says.
+//! Tests that the steps in `docs/evolving.md` for a new kind of sharding are complete: the edits of
+//! the page, made in a copy of the sources, give a library with which the program of the page
+//! behaves as described.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! How much memory the check of a graph takes.
+//! Limits on the memory that the check of a graph takes.
 
 use serdes::artifact::{
     graph::{Form, Message, ReadOptions, read},

@@ -1,4 +1,4 @@
-//! How much memory readers take, counted by the allocator of this program.
+//! Limits on the memory that readers take, counted by the allocator of this program.
 
 #[cfg(feature = "artifact")]
 mod graph;

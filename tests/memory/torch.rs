@@ -1,4 +1,4 @@
-//! How much memory files of PyTorch's take, whatever their pickles describe.
+//! Limits on the memory that files of PyTorch take, whatever their pickles describe.
 
 use std::{
     io::{Cursor, Write},

@@ -1,4 +1,5 @@
-//! Whether the packages of an environment fit one another, as the objects of the command.
+//! Checks whether the packages of an environment fit one another, and returns the report as the
+//! command prints it.
 
 use std::path::PathBuf;
 

@@ -16,7 +16,8 @@ use memchr::memmem;
 
 /// The variable that XLA reads.
 pub(crate) const VARIABLE: &str = "XLA_FLAGS";
-/// How long devices of a CPU plug-in wait for one another before the process is ended.
+/// The flag with the time, in seconds, that devices of a CPU plug-in wait for one another before
+/// the process is ended.
 const TIME_LIMIT: &str = "xla_cpu_collective_call_terminate_timeout_seconds";
 /// As long as there is a number for.
 const ENDLESS: i32 = i32::MAX;

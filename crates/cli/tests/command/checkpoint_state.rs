@@ -33,7 +33,7 @@ fn warnings(verdict: &Value) -> Vec<(String, String)> {
     warnings.iter().map(|one| (text(&one["rule"]), text(&one["where"]))).collect()
 }
 
-/// What standard error says of a command that fails.
+/// The standard error of a command that fails.
 fn refused(arguments: &[&str]) -> String {
     let output = serdes(arguments);
     assert_eq!(status(&output), 2, "{output:?}");

@@ -126,8 +126,8 @@ fn every_command_reads_a_kind_or_says_why_not() {
 /// Names that say nothing, or something else. A table of the name of an index is one.
 const NAMES: [&str; 7] = ["x", "x.bin", "x.safetensors", "x.npz", "x.npy", "x.sds", "x.ckpt-1.txt"];
 
-/// What a file of this name and kind is taken for: a graph has no mark, so that what a name says
-/// counts more.
+/// True if a file of this kind and name is detected as its kind: a graph has no mark, so that its
+/// name counts more.
 fn is_told(kind: &str, name: &str) -> bool {
     match kind {
         "graph_def" | "meta_graph" | "graph_def_text" => false,

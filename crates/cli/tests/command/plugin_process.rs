@@ -83,7 +83,7 @@ fn what_a_plugin_starts_has_no_pipe_of_the_work() {
     let arguments = ["save", "--from", text(&tiny), "-o", "a.sds", "--plugin", "./plugin.so"];
     serdes(place, &arguments);
     let open = fs::read_to_string(place.join("open")).unwrap();
-    // Whoever started the tests may have left some open.
+    // The process inherits files that its parent left open.
     let own = fs::read_dir("/proc/self/fd").unwrap().flatten();
     let own: Vec<_> = own.filter_map(|entry| fs::read_link(entry.path()).ok()).collect();
     let pipes = open.lines().filter_map(|line| {

@@ -112,7 +112,7 @@ impl CallRules {
     }
 }
 
-/// A name of strangers, as long as names of functions are.
+/// Returns the first 100 characters of a name that a client sent, escaped.
 fn shortened(name: &str) -> String {
     name.chars().take(100).flat_map(char::escape_debug).collect()
 }
