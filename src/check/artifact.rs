@@ -32,7 +32,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Artifact {
     label: String,
-    /// Whether name or content says that it is of this kind; a graph is what nothing tells.
+    /// True if name or content identifies the kind. Without either, an artifact counts as a graph.
     is_told: bool,
     opened: Opened,
 }
@@ -202,14 +202,14 @@ impl Artifact {
         self.opened.kind()
     }
 
-    /// Whether this consumer may load it; the other options have their defaults.
+    /// Checks whether this consumer may load it; the other options have their defaults.
     #[must_use]
     pub fn for_consumer(&self, consumer: &Consumer) -> Verdict {
         self.judge(&Each::one(consumer), &Options::default()).first
     }
 
-    /// Whether each of these consumers may load it; the other options have their defaults. A file
-    /// of graphs is read once for all of them, if all take it for whole.
+    /// Checks whether each of these consumers may load it; the other options have their defaults. A
+    /// file of graphs is read once for all of them, if all take it for whole.
     ///
     /// Of releases of TensorFlow and of jaxlib, those count that load artifacts of this kind. Where
     /// none is among the consumers, the newest one stands for them.
@@ -235,7 +235,7 @@ impl Artifact {
         Verdicts::new(self.label.clone(), verdicts)
     }
 
-    /// Whether it may be loaded.
+    /// Checks whether the consumer of the options may load it.
     ///
     /// # Errors
     /// [`Cancelled`], if the watch of the options stopped the work: nothing is known then.
@@ -243,7 +243,7 @@ impl Artifact {
         self.check_each(&Each::one(options.consumer()), options).map(|each| each.first)
     }
 
-    /// The same for each of these consumers, whoever the consumer of the options is.
+    /// Checks whether each of these consumers may load it; the consumer of the options is ignored.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -315,7 +315,7 @@ impl Artifact {
         }
     }
 
-    /// What is in it.
+    /// Describes its contents.
     ///
     /// # Errors
     /// The reason why it cannot be read.
@@ -351,8 +351,8 @@ impl Artifact {
         self
     }
 
-    /// Whether a file that lies in a directory among others is an artifact: it says so, or it is
-    /// named as one, which the caller knows. A shared library is one if it is a plug-in.
+    /// True if a file among others in a directory is an artifact: by its content, or by its name,
+    /// as the caller knows. A shared library is one if it is a plug-in.
     pub(super) fn is_marked(&self, is_named: impl FnOnce() -> bool) -> bool {
         match &self.opened {
             Opened::Graph(..) if !self.is_told => is_named(),

@@ -160,7 +160,7 @@ fn resolved(file: &Bytes, prefix: &Path) -> PathBuf {
     }
 }
 
-/// What the file lists.
+/// Describes the checkpoints that the file lists.
 pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspection, Box<Reason>> {
     let state = read(file)?;
     let format = |prefix: &str| {

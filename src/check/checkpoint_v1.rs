@@ -52,7 +52,7 @@ fn open(
     }
 }
 
-/// What the system says, where it could not read a file.
+/// The error of the system, if a file could not be read.
 fn io_of(error: &CheckpointV1Error) -> Option<&io::Error> {
     match error {
         CheckpointV1Error::Io { source: error, .. }
@@ -125,7 +125,7 @@ pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
     findings
 }
 
-/// What is in a V1 checkpoint.
+/// Describes the contents of a V1 checkpoint.
 pub(super) fn inspect(
     files: &CheckpointFiles,
     inspection: Inspection,

@@ -52,8 +52,8 @@ impl ArtifactLine {
 /// A build that loads artifacts: TensorFlow of some release, or numbers of one's own, line by line.
 ///
 /// A release from 2.12 on knows its operations ([`Consumer::registry`]), and so does a GraphDef
-/// number that is exactly that of one. Of any other number nobody knows which operations it had:
-/// then graphs are judged by their versions and structure alone.
+/// number that is exactly that of one. The operations of any other number are unknown: then graphs
+/// are judged by their versions and structure alone.
 ///
 /// ```
 /// use serdes::check::{ArtifactLine, Consumer};
@@ -70,7 +70,7 @@ pub struct Consumer {
     named: Vec<version::Consumer>,
     banned: Vec<DeprecatedOperation>,
     registry: Option<Registry>,
-    /// What it has besides the operations of a release.
+    /// The operations that it has besides those of a release.
     operations: Vec<OperationDefinition>,
     /// The release of jaxlib that it is, if it is one.
     pub(super) jaxlib: Option<&'static serdes_jax_artifacts::Release>,
@@ -231,7 +231,7 @@ impl Consumer {
         self
     }
 
-    /// The operations that it has; `None` where nobody knows them.
+    /// The operations that it has; `None` if unknown.
     #[must_use]
     pub fn registry(&self) -> Option<&Registry> {
         self.registry.as_ref()
@@ -362,8 +362,8 @@ impl Consumer {
         Cow::Owned(list.clone().with(self.banned.iter().cloned()))
     }
 
-    /// What it is in one line: named, of the release, or for lines that are not TensorFlow's, this
-    /// build.
+    /// The consumer of one line: as it was named, of the release, or for lines that are not
+    /// TensorFlow's, this build.
     #[must_use]
     pub fn line(&self, line: ArtifactLine) -> version::Consumer {
         let line = line.name();

@@ -38,7 +38,7 @@ const ELF: &[u8] = b"\x7fELF";
 /// The last bytes of a table.
 const TABLE: [u8; 8] = table::MAGIC.to_le_bytes();
 
-/// How a kind was told.
+/// The way in which a kind was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detected {
     /// By what is in the file.
@@ -97,13 +97,13 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
     })
 }
 
-/// Whether a message begins with a node, a library or the versions of a graph.
+/// True if a message begins with a node, a library or the versions of a graph.
 fn begins_like_graph(head: &[u8]) -> bool {
     matches!(head.first(), Some(0x0a | 0x12 | 0x22))
 }
 
-/// What the content of a file that is named otherwise, or was to be something else, shows it to be
-/// beyond doubt.
+/// The kind that the content of a file shows beyond doubt, for a file with another name or another
+/// expected kind.
 pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
     Ok(match detect(source, None)? {
         Detected::ByContent(kind) if !kind.is_judged() => Some(kind),
@@ -196,8 +196,8 @@ fn is_hdf5(head: &[u8]) -> bool {
         .any(|at| head.get(*at..).is_some_and(|rest| rest.starts_with(b"\x89HDF\r\n\x1a\n")))
 }
 
-/// Whether a file begins with the length of a header and a header of JSON. A graph that begins so
-/// has NULs in the name of its first node, which no importer takes.
+/// True if a file begins with the length of a header and a header of JSON. A graph that begins so
+/// has NULs in the name of its first node, which no importer accepts.
 fn is_safetensors(head: &[u8]) -> bool {
     let Some((length, header)) = head.split_first_chunk() else { return false };
     let length = u64::from_le_bytes(*length);

@@ -22,8 +22,8 @@ fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
     opened.map_err(|error| Box::new(Reason::from(&error)))
 }
 
-/// What a verdict says of an error of reading or writing a state, for those who want the rule of an
-/// error that they met elsewhere. What is about the caller and not about a state is `unsupported`.
+/// Converts an error of reading or writing a state into the reason of a verdict, for callers that
+/// need its rule. An error that concerns the caller and not a state is `unsupported`.
 ///
 /// ```
 /// use serdes::{check::{Reason, Rule}, device_state::Reader};
@@ -59,15 +59,15 @@ impl From<&Error> for Reason {
     }
 }
 
-/// What the specs of a state record: which of IFRT's numbers a reader must know to read them all.
-/// What was requested when the state was saved does not decide: a build of that time may have
-/// written nothing that needs it.
+/// The versions of specs in a state: those of IFRT's numbers that a reader must know to read them
+/// all. The version that was requested when the state was saved does not decide: a build of that
+/// time may have written nothing that needs it.
 #[derive(Default)]
 struct Specs {
     /// By the number of a spec.
     recorded: HashMap<u32, i32>,
     highest: i32,
-    /// How many tensors have specs that are too new, and the first of them.
+    /// Number of tensors with specs that are too new, and the first of them.
     too_new: u64,
     first: Option<String>,
 }
@@ -147,7 +147,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     findings
 }
 
-/// What is in a device state.
+/// Describes the contents of a device state.
 pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspection, Box<Reason>> {
     let reader = open(file)?;
     inspection.versions = Some((&reader.versions()).into());

@@ -28,12 +28,12 @@ impl<T> Each<T> {
         Each { first: &self.first, others: self.others.iter().collect() }
     }
 
-    /// What becomes of each.
+    /// Applies a function to each by reference.
     pub(super) fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> Each<U> {
         Each { first: make(&self.first), others: self.others.iter().map(make).collect() }
     }
 
-    /// What becomes of each, which is given away.
+    /// Applies a function to each by value.
     pub(super) fn map_into<U>(self, mut make: impl FnMut(T) -> U) -> Each<U> {
         Each { first: make(self.first), others: self.others.into_iter().map(make).collect() }
     }

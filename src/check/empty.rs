@@ -38,7 +38,7 @@ pub(super) fn check(source: &dyn ReadAt, kind: GraphKind, graph: &Graph) -> Find
     findings
 }
 
-/// Whether every node names its operation, and with characters that can be read.
+/// True if every node names its operation with readable characters.
 fn has_operations(source: &dyn ReadAt) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(source, Message::GraphDef, Form::Binary, &options) else {

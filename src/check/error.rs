@@ -33,13 +33,13 @@ pub enum CheckError {
     Io {
         /// The path.
         path: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// More bytes came from a stream than are kept.
     #[error("{path} gave more than {limit} bytes; save it to a file and check that")]
     TooLong {
-        /// Where the bytes came from.
+        /// The source of the bytes.
         path: String,
         /// The most that are kept.
         limit: u64,
@@ -47,7 +47,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// What the system says when it is asked for a path.
+    /// Converts the system's error for a path.
     pub(super) fn of_system(path: impl Into<String>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
@@ -84,7 +84,7 @@ pub(super) fn rule_of_io(error: &io::Error) -> Rule {
     }
 }
 
-/// The reason for such an error, in the words of whoever read.
+/// The reason for such an error, with the reader's message.
 pub(super) fn reason_of_io(error: &io::Error, message: String) -> Reason {
     let reason = Reason::new(rule_of_io(error), message);
     match reason.rule {

@@ -30,7 +30,7 @@ use crate::{
 /// Reasons or warnings of one kind that are listed before they are only counted.
 pub(super) const LISTED: usize = 20;
 
-/// Whether every parser refuses the bytes as this message.
+/// True if every parser refuses the bytes as this message.
 pub(super) fn is_refused(source: &dyn ReadAt, message: Message) -> bool {
     matches!(graph::versions(source, message, Form::Binary), Err(GraphError::Malformed(_)))
 }
@@ -137,15 +137,15 @@ pub(super) fn check(
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) consumer: &'a Consumer,
-    /// What the operations of the consumer make of the graph, if they are known.
+    /// The judgement of the graph by the operations of the consumer, if they are known.
     pub(super) judgement: Option<&'a Judgement>,
     pub(super) loader: Loader,
-    /// Whether the loader takes the functions of the graph alone, and never asks for its versions.
+    /// True if the loader takes the functions of the graph alone, and never checks its versions.
     pub(super) is_object_graph: bool,
 }
 
-/// What a loader finds, in its order: versions, structure, and on its way through the nodes what
-/// their operations are. `place` is the meta graph in a SavedModel.
+/// The findings of a loader, in its order: versions, structure, and on its way through the nodes
+/// their operations. `place` is the meta graph in a SavedModel.
 pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&str>) -> Findings {
     let graph = &meta_graph.graph;
     let consumer = asked.consumer.line(ArtifactLine::GraphDef);
@@ -185,7 +185,7 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     findings
 }
 
-/// Whether the fault of the structure is one for which no node is visited.
+/// True if the fault of the structure is one for which no node is visited.
 fn is_found_at_once(graph: &Graph) -> bool {
     graph.structure.as_ref().is_some_and(|fault| !fault.kind.is_found_on_the_way())
 }
@@ -213,8 +213,8 @@ fn refused_for_deprecation(graph: &Graph) -> Vec<&DeprecatedUse> {
     uses.filter(|found| graph.versions.producer >= found.operation.version).collect()
 }
 
-/// What is said of a graph where nobody knows which operations the consumer has: whether there was
-/// anything.
+/// Adds the reasons against a graph for a consumer with unknown operations; returns true if there
+/// were any.
 fn refuse_without_operations(findings: &mut Findings, graph: &Graph) -> bool {
     let producer = graph.versions.producer;
     let refused = refused_for_deprecation(graph);
@@ -245,7 +245,7 @@ fn warn_of_deprecated(findings: &mut Findings, graph: &Graph) {
 /// Warns of a producer that is so far ahead that TensorFlow promises nothing. Patch releases of one
 /// MAJOR.MINOR are compatible with one another in both directions, whatever their numbers. Where
 /// the operations of the consumer are known they have decided, unless the producer is newer than
-/// every release whose operations are: nobody knows what it means then.
+/// every release with known operations, as its meaning is unknown.
 fn forward_compatibility(
     meta_graph: &MetaGraph,
     consumer: &version::Consumer,
@@ -280,7 +280,7 @@ fn newest_known_operations() -> i32 {
     newest.map_or(i32::MIN, |registry| registry.graph_def_version())
 }
 
-/// Whether a graph was written by a release that has the MAJOR and MINOR of the consumer's.
+/// True if a graph was written by a release with the consumer's MAJOR and MINOR.
 fn is_of_same_minor(meta_graph: &MetaGraph, consumer: &version::Consumer) -> bool {
     let known = tensorflow::graph_def(meta_graph.graph.versions.producer).release;
     let producer = match (meta_graph.tensorflow_version.as_str(), known) {
@@ -338,7 +338,7 @@ fn deprecated_in_function(found: &DeprecatedUse) -> Warning {
     Warning::from(message).at(format!("function {function}, node {node}"))
 }
 
-/// What is in a graph in one file.
+/// Describes the contents of a graph in one file.
 pub(super) fn inspect(
     file: &Bytes,
     kind: GraphKind,

@@ -91,7 +91,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     }
 }
 
-/// What is in a serialized value.
+/// Describes the contents of a serialized value.
 pub(super) fn inspect(file: &Bytes, inspection: Inspection) -> Result<Inspection, Box<Reason>> {
     let bytes = read(file)?;
     let found =

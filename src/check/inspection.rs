@@ -1,4 +1,4 @@
-//! What is in an artifact, for people and programs.
+//! Descriptions of the contents of artifacts, for people and programs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Kind, StateSummary, Versions, jax_summary::JaxSummary};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NestedVersion {
-    /// Where it is recorded.
+    /// The place of the record.
     #[cfg_attr(feature = "serde", serde(rename = "where"))]
     pub place: String,
     /// The type or message that records it.
@@ -79,7 +79,7 @@ pub struct CheckpointSummary {
     pub timestamp: Option<String>,
 }
 
-/// What TensorFlow's file `checkpoint` says.
+/// The contents of TensorFlow's file `checkpoint`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -95,7 +95,7 @@ pub struct CheckpointList {
     pub last_preserved: Option<String>,
 }
 
-/// What is in an artifact.
+/// A description of an artifact's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -110,7 +110,7 @@ pub struct Inspection {
     pub nested: Vec<NestedVersion>,
     /// Its tensors, by name.
     pub tensors: Vec<TensorSummary>,
-    /// How many operations of each type there are, those of functions included.
+    /// Number of operations of each type, those of functions included.
     pub operations: BTreeMap<String, u64>,
     /// Shards of a checkpoint.
     pub shards: Option<u64>,
@@ -120,13 +120,12 @@ pub struct Inspection {
     pub date: Option<String>,
     /// The TensorFlow release that has exactly this GraphDef version.
     pub release: Option<String>,
-    /// Whether the attributes with default values were left out of the meta graph that is loaded;
+    /// True if the attributes with default values were left out of the meta graph that is loaded;
     /// `None` for anything but a meta graph or a SavedModel.
     pub stripped_default_attrs: Option<bool>,
-    /// How many operations the meta graph that is loaded lists as those that it uses; `None` as
-    /// above.
+    /// Number of operations that the meta graph that is loaded lists as used; `None` as above.
     pub stripped_op_list: Option<u64>,
-    /// What a device state says of its devices; `None` for other kinds.
+    /// The devices and specs of a device state; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub state: Option<StateSummary>,
     /// Content of TensorFlow's file `checkpoint`; `None` for other kinds.

@@ -164,7 +164,7 @@ impl Kind {
         }
     }
 
-    /// What it is called in messages, with its article: `a safetensors file`.
+    /// The name of the kind in messages, with its article: `a safetensors file`.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -219,7 +219,7 @@ impl Kind {
         }
     }
 
-    /// Whether artifacts of this kind get a verdict; a healthy one of any other kind is unreadable,
+    /// True if artifacts of this kind get a verdict; an intact one of any other kind is unreadable,
     /// by the rule [`OtherKind`](super::Rule::OtherKind).
     #[must_use]
     pub const fn is_judged(self) -> bool {

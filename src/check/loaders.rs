@@ -1,4 +1,4 @@
-//! What each loader of a SavedModel makes of it.
+//! The loaders of a SavedModel and their outcomes.
 //!
 //! Knows the loaders and their names. It must never know what they look at.
 
@@ -20,7 +20,7 @@ pub struct Loaders {
 /// The loaders of SavedModels.
 pub(super) const LOADERS: [Loader; 3] = [Loader::LoadV1, Loader::Load, Loader::Cpp];
 
-/// What people call a loader.
+/// The name of a loader in messages.
 pub(super) const fn title(loader: Loader) -> &'static str {
     match loader {
         Loader::Import => "the C import of its graph",
@@ -31,7 +31,7 @@ pub(super) const fn title(loader: Loader) -> &'static str {
 }
 
 impl Loaders {
-    /// What each of [`LOADERS`] says, in their order.
+    /// The outcomes of [`LOADERS`], in their order.
     pub(super) const fn of([load_v1, load, cpp]: [Outcome; 3]) -> Self {
         Self { load_v1, load, cpp }
     }

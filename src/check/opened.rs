@@ -1,6 +1,6 @@
-//! What an opened artifact is: its kind, and where its bytes are.
+//! Opened artifacts: their kind, and the place of their bytes.
 //!
-//! Knows no reader. Whoever opens and whoever judges both stand above it.
+//! Knows no reader. The code that opens artifacts and the code that judges them both use it.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ pub(super) struct Bytes {
     pub(super) label: String,
     /// The path, where the bytes are those of a file.
     pub(super) path: Option<PathBuf>,
-    /// Where the file lies, and what belongs to it.
+    /// The folder of the file and the files that belong to it.
     pub(super) tree: Arc<dyn Tree>,
 }
 

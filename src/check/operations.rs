@@ -1,4 +1,4 @@
-//! What the operations of a release have against a graph, as reasons and warnings.
+//! Converts the faults of a graph, for the operations of a release, to reasons and warnings.
 //!
 //! Knows which rule each fault of an import breaks, and the words for it. It must never know how a
 //! fault was found.
@@ -24,7 +24,7 @@ use crate::artifact::{
     ops::{Operation, Registry},
 };
 
-/// Where a node is, as verdicts say it.
+/// The place of a node, as verdicts show it.
 pub(super) fn place_of(node: &str, function: Option<&str>) -> String {
     match function {
         Some(function) if node.is_empty() => format!("function {function}"),
@@ -107,14 +107,14 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
     Reason::from(message).with_numbers(found, expected).at(place)
 }
 
-/// Of attributes that have no default and are not there.
+/// The reason for missing attributes without default.
 fn of_missing(fault: &ImportFault, attributes: &[String], release: &str) -> Reason {
     let names = attributes.join(", ");
     let message = messages::attributes_are_missing(&names, &fault.operation, release);
     Reason::from(message).with_numbers(&names, or(&fault.expected, || "a value".to_owned()))
 }
 
-/// Of an attribute that the release does not know.
+/// The reason for an attribute that the release does not know.
 fn of_unknown(fault: &ImportFault, attribute: &str, registry: &Registry) -> Reason {
     let operation = &fault.operation;
     let message = messages::attribute_is_unknown(attribute, operation, name_of(registry));
@@ -124,7 +124,7 @@ fn of_unknown(fault: &ImportFault, attribute: &str, registry: &Registry) -> Reas
     )
 }
 
-/// Of an attribute's value.
+/// The reason for an attribute's value.
 fn of_value(fault: &ImportFault, attribute: &str, release: &str) -> Reason {
     let found = or(&fault.found, || attribute.to_owned());
     let expected = or(&fault.expected, || "another value".to_owned());
@@ -155,7 +155,7 @@ fn attributes_of(operation: Option<Operation<'_>>) -> String {
     names.unwrap_or_default().join(", ")
 }
 
-/// Of an operation as a whole: it is not there, or not all that the loader needs of it.
+/// The reason for an operation as a whole: it is missing, or lacks something that the loader needs.
 fn of_operation(fault: &ImportFault, registry: &Registry) -> Reason {
     let (operation, release) = (&fault.operation, name_of(registry));
     let (message, expected) = match fault.kind {
@@ -199,7 +199,7 @@ fn first_release(operation: &str) -> Option<String> {
     known.first_release().map(str::to_owned)
 }
 
-/// Which releases have an operation.
+/// Describes which releases have an operation.
 fn history(operation: &str) -> String {
     let known = Registry::operation_of_any_release(operation);
     match known.and_then(|known| known.first_release().zip(known.last_release())) {
@@ -246,7 +246,7 @@ pub(super) fn dropped(attribute: &DroppedAttribute, registry: &Registry) -> Warn
     Warning::from(message).at(place_of(node, function.as_deref()))
 }
 
-/// How many nodes, in words.
+/// Shows a number of nodes.
 pub(super) fn show_count(count: u64) -> String {
     if count == 1 { "one node".to_owned() } else { format!("{count} nodes") }
 }

@@ -1,4 +1,4 @@
-//! What a check looks at, and for whom.
+//! The extent of a check, and its consumer.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::{
     files::Watch,
 };
 
-/// How artifacts are checked.
+/// Options of checks.
 ///
 /// ```
 /// use serdes::check::{Consumer, Options};

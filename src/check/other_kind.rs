@@ -1,5 +1,5 @@
-//! What is said of files that are recognised and not judged, and of those that hold something else
-//! than their name says.
+//! Verdicts on files of kinds that are recognised and not judged, and on files with other contents
+//! than their names say.
 
 use super::{
     Findings, Inspection, Kind, Reason, Remedy,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::files::{ReadAt, read_at::read_up_to};
 
-/// The verdict on a file of a kind that is not judged: nobody can tell.
+/// The verdict on a file of a kind that is not judged: unreadable.
 pub(super) fn check(kind: Kind, file: &Bytes) -> Findings {
     let reason = reason(kind, of_judged(&file.file_name()), &*file.source);
     Findings::default().refused(reason)
@@ -28,7 +28,7 @@ pub(super) fn check_directory(kind: Kind, directory: &Located) -> Findings {
     Findings::default().refused(reason.with_numbers(kind, EXPECTED))
 }
 
-/// What is in a file of a kind that is not judged: its size, and who wrote it where that stands at
+/// Describes a file of a kind that is not judged: its size, and its writer if that is recorded at
 /// its beginning.
 pub(super) fn inspect(kind: Kind, file: &Bytes, mut inspection: Inspection) -> Inspection {
     if let Ok(size) = file.source.size() {

@@ -10,7 +10,7 @@ pub enum Outcome {
     Acceptable,
     /// It may not, and it is known why.
     Unacceptable,
-    /// Nobody can tell: it cannot be read.
+    /// It cannot be read, so that the answer is unknown.
     Unreadable,
 }
 

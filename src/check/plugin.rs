@@ -14,7 +14,7 @@ fn read(file: &Bytes) -> Result<elf::Inspection, Box<Reason>> {
     elf::inspect(path).map_err(|error| Reason::new(Rule::Corrupt, error.to_string()).into())
 }
 
-/// Whether a file is a plug-in at all.
+/// True if a file is a plug-in at all.
 pub(super) fn is_plugin(file: &Bytes) -> bool {
     read(file).is_ok_and(|library| library.api().is_some())
 }
@@ -54,7 +54,7 @@ pub(super) fn check(file: &Bytes) -> Findings {
     findings
 }
 
-/// What a plug-in says of itself.
+/// Describes a plug-in by its own data.
 pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspection, Box<Reason>> {
     let library = read(file)?;
     let details = [

@@ -14,16 +14,16 @@ use crate::artifact::{
     ops::Registry,
 };
 
-/// What one consumer reads in a file.
+/// The contents of a file for one consumer.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) graphs: Rc<Graphs>,
-    /// Which of a graph's judgements is the consumer's, if its operations are known.
+    /// The index of the consumer's judgement among those of a graph, if its operations are known.
     judgement: Option<usize>,
 }
 
 impl Reading {
-    /// What the consumer's operations make of a graph of the file.
+    /// The judgement of a graph of the file by the consumer's operations.
     pub(super) fn judgement<'g>(&self, graph: &'g Graph) -> Option<&'g Judgement> {
         graph.judgements.get(self.judgement?)
     }
@@ -33,7 +33,7 @@ impl Reading {
 struct Shared<'c> {
     form: Form,
     banned: &'c [DeprecatedOperation],
-    /// Of whom it is known that they read it so.
+    /// The dialects that are known to read it so.
     dialects: Vec<ReleaseDialect>,
     registries: Vec<Registry>,
     graphs: Result<Rc<Graphs>, Box<Reason>>,
@@ -101,7 +101,7 @@ fn dialect_of(form: Form, consumer: &Consumer) -> ReleaseDialect {
     }
 }
 
-/// Whether one reading can tell of both, if the file is whole.
+/// True if one reading serves both consumers, provided that the file is intact.
 fn may_share(form: Form, one: &Consumer, other: &Consumer) -> bool {
     one.banned() == other.banned() && dialect_of(form, one).has_parser_of(dialect_of(form, other))
 }
@@ -159,7 +159,8 @@ mod tests {
         check::graph::reason,
     };
 
-    /// How often a file is read for all releases, and which of them take it.
+    /// Number of times that a file is read for all releases, and for each whether it accepts the
+    /// file.
     fn readings(form: Form, bytes: &[u8]) -> (usize, Vec<bool>) {
         let consumers = Consumer::releases("all").unwrap();
         let each = Each::of(&consumers).unwrap();

@@ -12,13 +12,13 @@ use crate::version::Rejection;
 pub struct Reason {
     /// The rule that it breaks.
     pub rule: Rule,
-    /// What was found: for the rules of versions, the number.
+    /// The found item: for the rules of versions, the number.
     pub found: Option<String>,
-    /// What would have been accepted: `<= 2474`.
+    /// The accepted item: `<= 2474`.
     pub expected: Option<String>,
     /// A sentence for people.
     pub message: String,
-    /// What to do; [`Display`](fmt::Display) words it for people.
+    /// The remedy; [`Display`](fmt::Display) words it for people.
     pub remedy: Remedy,
     /// The place inside of the artifact: a node, a tensor, a meta graph.
     #[cfg_attr(feature = "serde", serde(rename = "where"))]

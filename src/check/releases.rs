@@ -1,4 +1,4 @@
-//! Which releases load what one refuses for its operations.
+//! Finds the releases that load a graph which another release refuses for its operations.
 //!
 //! Knows the releases whose operations are known. It must never know how a graph is judged.
 
@@ -98,8 +98,8 @@ mod tests {
 
     use super::*;
 
-    /// What is said to consumers of a file that the releases from `first` to `last` take, and for
-    /// how many more it was judged.
+    /// The reasons for the consumers `asked` of a file that the releases from `first` to `last`
+    /// accept, and the number of further consumers that it was judged for.
     fn said(asked: &str, first: &str, last: &str) -> (Vec<Option<Reason>>, usize) {
         let takes = |consumer: &Consumer| {
             let number = |name: &str| name.rsplit_once('.').unwrap().1.parse::<u32>().unwrap();

@@ -1,4 +1,4 @@
-//! What to do about a reason, as data: whoever prints it knows the options of their own program.
+//! Remedies for reasons, as data: a program that prints them knows its own options.
 //!
 //! The words here are for programs that have none. This file must never name an option of the
 //! command.
@@ -7,11 +7,11 @@ use std::fmt;
 
 use super::Rule;
 
-/// What to do so that an artifact is accepted, or can be judged.
+/// The change by which an artifact is accepted, or can be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// What the rule says in general: the message of the reason says what helps here.
+    /// The general remedy of the rule; the message of the reason has the details.
     General(Rule),
     /// The path leads elsewhere than the caller thinks.
     CheckPath,
@@ -47,7 +47,7 @@ pub enum Remedy {
     ExportAgain,
     /// The graph uses an operation that it may not.
     ReplaceOperation {
-        /// What to use in its place, where there is something.
+        /// The operation to use in its place, if there is one.
         replacement: Option<String>,
     },
     /// The release has an older operation of the name, without the version at its end.
@@ -66,7 +66,7 @@ pub enum Remedy {
     UseRelease {
         /// The release, `MAJOR.MINOR`.
         release: String,
-        /// Whether every newer release that is known loads it as well.
+        /// True if every newer release that is known loads it as well.
         or_newer: bool,
     },
     /// The VersionDef rule refuses; the words say which side is to move.

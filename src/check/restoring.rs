@@ -1,4 +1,4 @@
-//! What each loader of a SavedModel finds in the files beside its message: the checkpoint that it
+//! Checks the files beside the message of a SavedModel for each loader: the checkpoint that it
 //! restores variables from, and the assets that it reads.
 //!
 //! Knows which loader opens what. It must never know how a checkpoint is read.
@@ -26,7 +26,7 @@ use crate::files::ReadAt;
 /// Reasons that are listed before they are only counted.
 const LISTED: usize = 20;
 
-/// Where the checkpoint is, for messages.
+/// The place of the checkpoint in messages.
 const VARIABLES: &str = "variables/variables";
 
 /// The folder of a model; `None` where only its message is known.
@@ -46,7 +46,7 @@ pub(super) fn variables_of(model: &ModelFiles) -> Option<Located> {
     Some(Located { tree, path: path.join(VARIABLES) })
 }
 
-/// Whether a checkpoint has an index.
+/// True if a checkpoint has an index.
 pub(super) fn has_index(checkpoint: &Located) -> bool {
     checkpoint.tree.has_file(&with_suffix(&checkpoint.path, ".index"))
 }
@@ -77,7 +77,7 @@ pub(super) struct Beside<'m> {
 }
 
 impl<'m> Beside<'m> {
-    /// What lies beside a model, for the meta graph with this number.
+    /// The files beside a model, for the meta graph with this number.
     pub(super) fn new(
         model: &'m ModelFiles,
         (source, form): (Arc<dyn ReadAt>, Form),
@@ -100,7 +100,7 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// Whether it is that of these graphs.
+    /// True if the files are those of this meta graph.
     pub(super) fn is_of(&self, graphs: &Rc<Graphs>, number: usize) -> bool {
         Rc::ptr_eq(&self.graphs, graphs) && self.number == number
     }
@@ -109,8 +109,8 @@ impl<'m> Beside<'m> {
         self.graphs.meta_graphs.get(self.number)
     }
 
-    /// What a loader has against the files; `by_objects` where it makes the objects of the TF2
-    /// format anew.
+    /// The reasons of a loader against the files; `by_objects` if it restores the objects of the
+    /// TF2 format.
     pub(super) fn reasons(&self, loader: Loader, by_objects: bool) -> Vec<Reason> {
         let Some(meta_graph) = self.meta_graph() else { return Vec::new() };
         let mut reasons = match loader {
@@ -125,7 +125,7 @@ impl<'m> Beside<'m> {
         reasons
     }
 
-    /// What a user should know of the files, whatever the loader.
+    /// The warnings about the files.
     pub(super) fn warnings(&self, loader: Loader) -> Vec<Warning> {
         let mut warnings = self.assets().1.clone();
         let has_saver = self.meta_graph().is_some_and(|meta_graph| meta_graph.has_saver);
@@ -182,7 +182,7 @@ impl<'m> Beside<'m> {
         reasons.clone()
     }
 
-    /// What the loader says that reads any checkpoint by the names of variables as well.
+    /// The reasons of the loader that restores any checkpoint by the names of variables as well.
     fn named_reasons(&self) -> Vec<Reason> {
         let checkpoint = match self.variables() {
             // Whether it restores anything or not.
@@ -224,7 +224,7 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// What is wrong with the assets.
+    /// The reasons and warnings about the assets.
     fn assets(&self) -> &(Vec<Reason>, Vec<Warning>) {
         self.assets.get_or_init(|| {
             let (mut reasons, mut warnings) = (Vec::new(), Vec::new());
@@ -283,7 +283,7 @@ fn listed(errors: &[RestoreError]) -> Vec<Reason> {
     reasons
 }
 
-/// What keeps a loader from restoring, as a reason.
+/// Converts an error of restoring to a reason.
 fn reason(error: &RestoreError) -> Reason {
     let reason = match error {
         RestoreError::Bundle(error) => tensor_bundle::reason(error),

@@ -29,8 +29,8 @@ const BINARY: &str = "saved_model.pb";
 const TEXT: &str = "saved_model.pbtxt";
 const CHUNKED: &str = "saved_model.cpb";
 
-/// What a SavedModel has beside its message: a model whose message was lost is still one, and
-/// cannot be loaded.
+/// Files beside the message of a SavedModel that mark one: a model whose message was lost is still
+/// a model, and cannot be loaded.
 const MARKS: [&str; 2] = ["fingerprint.pb", "variables/variables.index"];
 
 /// All that stands in the directory of a SavedModel: where there is more, a mark may have come
@@ -45,7 +45,7 @@ const PARTS: [&str; 7] = [
     "saved_model.json",
 ];
 
-/// Whether a directory holds a SavedModel, or what is left of one.
+/// True if a directory holds a SavedModel, or the rest of one.
 pub(super) fn is_saved_model(tree: &dyn Tree, directory: &Path) -> bool {
     let has = |name: &&str| tree.has_file(&directory.join(name));
     [BINARY, TEXT, CHUNKED].iter().any(has)
@@ -123,7 +123,7 @@ pub(super) fn check(
     };
     let variables = check_beside_graphs(consumers, options, |options| variables(model, options));
     findings.zip(variables).map_into(|(mut findings, variables)| {
-        // Without a graph nobody knows whether the variables belong to it.
+        // Without a graph it is unknown whether the variables belong to it.
         if let Some(loaders) = &mut findings.loaders {
             loaders.add(variables.outcome());
             findings.add_new(variables);
@@ -132,7 +132,8 @@ pub(super) fn check(
     })
 }
 
-/// What lies beside a model, by the graphs that were read: consumers that read alike share it.
+/// The files beside a model, by the graphs that were read: consumers that read the same graphs
+/// share them.
 struct FilesBeside<'m> {
     model: &'m ModelFiles,
     known: RefCell<Vec<Rc<Beside<'m>>>>,
@@ -173,7 +174,7 @@ fn read_for(
     }
 }
 
-/// What one consumer makes of the graphs of a model.
+/// Judges the graphs of a model for one consumer.
 fn judge(
     reading: &Reading,
     files: &FilesBeside<'_>,
@@ -202,7 +203,7 @@ fn judge(
     Ok(findings)
 }
 
-/// What the loaders make of the meta graph that is loaded. `tf.saved_model.load` takes the object
+/// Judges the meta graph that is loaded, for each loader. `tf.saved_model.load` takes the object
 /// graph of a model that has one, if its meta graph is the only one.
 fn judge_chosen(
     meta_graph: &MetaGraph,
@@ -244,9 +245,9 @@ fn judge_chosen(
     findings
 }
 
-/// What `tf.saved_model.load` finds in a model in the TF2 format, as far as it can be told without
-/// the operations of the consumer: it never looks at the versions nor at the nodes outside of
-/// functions, and builds every function anew as if it were made by the consumer.
+/// The findings of `tf.saved_model.load` in a model in the TF2 format, as far as they do not depend
+/// on the operations of the consumer: it never checks the versions nor the nodes outside of
+/// functions, and rebuilds every function as if the consumer had produced it.
 fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
     let version = consumer.line(ArtifactLine::GraphDef).version;
     let mut uses = graph.deprecated_in_functions.iter();
@@ -268,7 +269,7 @@ fn variables(model: &ModelFiles, options: &Options) -> Findings {
     }
 }
 
-/// Whether two lists have the same tags, in any order, however often.
+/// True if two lists have the same tags, in any order and number.
 fn same_tags<'t>(left: &[String], right: impl Iterator<Item = &'t str> + Clone) -> bool {
     left.iter().all(|tag| right.clone().any(|other| other == tag))
         && right.clone().all(|tag| left.iter().any(|other| other == tag))
@@ -296,7 +297,7 @@ fn choose(meta_graphs: &[MetaGraph], tags: Option<&[String]>) -> Result<usize, B
     })
 }
 
-/// What is in a SavedModel.
+/// Describes the contents of a SavedModel.
 pub(super) fn inspect(
     model: &ModelFiles,
     mut inspection: Inspection,

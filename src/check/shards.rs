@@ -60,8 +60,8 @@ fn opened(set: &ShardSet) -> impl Iterator<Item = (&ShardFile, &dyn Source)> {
     set.files.iter().filter_map(|file| file.source.as_deref().map(|source| (file, source)))
 }
 
-/// What is not there, or not as the index says, is of another revision than the rest, or was never
-/// fetched.
+/// Adds the remedy for a file that is missing or does not match the index: it is of another
+/// revision than the others, or was never fetched.
 fn with_remedy(reason: Reason) -> Reason {
     match reason.rule {
         Rule::NotFound | Rule::Corrupt => reason.with_remedy(Remedy::FetchSetAgain),

@@ -58,7 +58,7 @@ fn detected(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result
     }
 }
 
-/// Whether the rest of a stream that begins so can change nothing.
+/// True if the kind is decided by the start of a stream, whatever follows.
 fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<bool> {
     let detected = detected(start, name, kind)?;
     Ok(match detected.kind() {
@@ -104,9 +104,9 @@ impl ReadAt for Opening<'_> {
     }
 }
 
-/// Whether a stream may begin with a block of a checkpoint's table: its first entry shares nothing
-/// with the one before it, which is none, and its key is empty. In front of that stand the lengths
-/// of a block that is compressed.
+/// True if a stream may begin with a block of a checkpoint's table: its first entry shares nothing
+/// with an earlier one, as there is none, and its key is empty. If the block is compressed, its
+/// lengths come first.
 fn may_be_table(start: &[u8]) -> bool {
     let start = start.get(..start.len().min(12)).unwrap_or_default();
     start.windows(3).any(|entry| matches!(entry, [0, 0, length] if *length > 0))

@@ -1,4 +1,4 @@
-//! What a device state says of the devices that it was saved from.
+//! The devices, meshes and specs that a device state was saved with.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,11 +26,11 @@ pub struct StateSummary {
     pub file_bytes: u64,
     /// Bytes under one checksum.
     pub chunk_bytes: u32,
-    /// Words of whoever saved it, by their keys.
+    /// The metadata that the saving program gave, by its keys.
     pub metadata: BTreeMap<String, String>,
     /// The parts that several processes saved; 0 for a state of one file.
     pub parts: u32,
-    /// Which part the file is, if it is one and no state.
+    /// The part of a save, if the file is a part and no complete state.
     pub part: Option<PartSummary>,
 }
 
@@ -39,7 +39,7 @@ pub struct StateSummary {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ShardingSummary {
-    /// Which kind of IFRT's it is: `single_device`, `opaque`, `concrete`, `concrete_even`,
+    /// The kind of IFRT's sharding: `single_device`, `opaque`, `concrete`, `concrete_even`,
     /// `sharding_param` or `hlo`.
     pub kind: String,
     /// The sharding in words.
@@ -48,11 +48,11 @@ pub struct ShardingSummary {
     pub devices: Vec<i32>,
     /// The kind of memory; `None` if it is not said.
     pub memory_kind: Option<String>,
-    /// Whether each device holds all of an array.
+    /// True if each device holds all of an array.
     pub replicated: bool,
     /// The number of its mesh among the meshes; `None` if it names none.
     pub mesh: Option<u64>,
-    /// How many arrays have it.
+    /// Number of arrays with this sharding.
     pub tensors: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct DeviceSummary {
     pub bytes: u64,
 }
 
-/// Which part of a save a file is.
+/// The part of a save that a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -100,7 +100,7 @@ pub struct PartSummary {
     pub id: String,
     /// Its number, from 0.
     pub number: u32,
-    /// How many there are.
+    /// Number of parts.
     pub count: u32,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Summing {
 }
 
 impl Summing {
-    /// What a state says before its tensors are looked at.
+    /// Summarizes a state before its tensors are read.
     pub(super) fn of(reader: &Reader) -> Self {
         let metadata = reader.metadata().unwrap_or_default().iter().cloned().collect();
         let part = reader.part().map(|part| PartSummary {

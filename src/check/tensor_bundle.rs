@@ -48,7 +48,7 @@ fn prefix_of(index: &Path) -> Option<PathBuf> {
     if index.extension()? == "index" { Some(index.with_extension("")) } else { None }
 }
 
-/// How a bundle is opened: for its data or without.
+/// A function that opens a bundle, for its data or without.
 type Open = fn(Arc<dyn Tree>, &Path) -> Result<Bundle, BundleError>;
 
 fn open(files: &CheckpointFiles, open: Open) -> Result<Bundle, Box<Reason>> {
@@ -94,7 +94,7 @@ fn tensor_of(error: &BundleError) -> Option<&str> {
     }
 }
 
-/// What the system says, where it could not read a file.
+/// The error of the system, if a file could not be read.
 fn io_of(error: &BundleError) -> Option<&io::Error> {
     let table = match error {
         BundleError::Io { source, .. } => return Some(source),
@@ -150,7 +150,8 @@ pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
     }
 }
 
-/// Where the checkpoint of a SavedModel is; it tells its versions from those of the graph.
+/// The index of the checkpoint of a SavedModel; the place distinguishes its versions from those of
+/// the graph.
 const VARIABLES: &str = "variables/variables.index";
 
 /// The same for the checkpoint of a SavedModel.
@@ -158,7 +159,7 @@ pub(super) fn check_variables(variables: &Located, options: &Options) -> Finding
     match Bundle::open_for_data(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
         Err(error) => {
-            // Whoever reads the checkpoint refuses the model for it.
+            // The loader that reads the checkpoint refuses the model for this.
             let mut findings = Findings::default();
             findings.warn(Warning::new(rule(&error), error.to_string()).at(VARIABLES));
             findings
@@ -198,7 +199,7 @@ fn summary(entry: &TensorEntry) -> TensorSummary {
     TensorSummary::new(entry.name(), dtype, Some(entry.shape().to_vec()), entry.byte_len())
 }
 
-/// What is in a V2 checkpoint.
+/// Describes the contents of a V2 checkpoint.
 pub(super) fn inspect(
     files: &CheckpointFiles,
     inspection: Inspection,

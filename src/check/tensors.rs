@@ -79,7 +79,7 @@ pub(super) fn check_folder(folder: &Located, options: &Options) -> Findings {
     }
 }
 
-/// What is in such a folder.
+/// Describes the contents of such a folder.
 pub(super) fn inspect_folder(
     folder: &Located,
     mut inspection: Inspection,
@@ -174,7 +174,7 @@ fn read_file(file: &Bytes, size: u64, options: &Options) -> Result<(), Box<Reaso
     Ok(())
 }
 
-/// What is in a file of tensors.
+/// Describes the contents of a file of tensors.
 pub(super) fn inspect(
     file: &Bytes,
     form: TensorForm,
@@ -188,8 +188,8 @@ pub(super) fn inspect(
     Ok(inspection)
 }
 
-/// What is in a file of PyTorch's, which gets no verdict: its tensors and the values between them,
-/// or why there is nothing to show.
+/// Describes the contents of a PyTorch file, which gets no verdict: its tensors and the values
+/// between them, or why there is nothing to show.
 pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspection {
     let source = Arc::clone(&file.source);
     match tensor_io::open_at(source, Path::new(&file.label), Some(Form::Torch)) {

@@ -57,14 +57,14 @@ pub struct Cancelled {
     pub path: String,
 }
 
-/// What the reader of a kind found, before anybody says of which artifact.
+/// The findings of a kind's reader, before they are assigned to an artifact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
     /// The versions that the artifact records, if it could be read that far.
     pub(super) versions: Option<Versions>,
     reasons: Vec<Reason>,
     warnings: Vec<Warning>,
-    /// What each loader says, of a SavedModel.
+    /// The outcome of each loader, for a SavedModel.
     pub(super) loaders: Option<Loaders>,
 }
 
@@ -138,7 +138,7 @@ impl From<Box<Reason>> for Findings {
     }
 }
 
-/// What is known of an artifact after it was checked.
+/// The result of checking an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -156,7 +156,7 @@ pub struct Verdict {
     /// The release that the consumer is, where it is one: `MAJOR.MINOR` of TensorFlow, and the
     /// whole version of a jaxlib.
     pub release: Option<String>,
-    /// What each loader says of a SavedModel; `None` of anything else.
+    /// The outcome of each loader of a SavedModel; `None` for other kinds.
     pub loaders: Option<Loaders>,
     reasons: Vec<Reason>,
     warnings: Vec<Warning>,
@@ -215,7 +215,7 @@ impl Verdict {
         self.outcome
     }
 
-    /// Whether it may be loaded.
+    /// True if it may be loaded.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.outcome == Outcome::Acceptable
@@ -227,7 +227,7 @@ impl Verdict {
         &self.reasons
     }
 
-    /// What else a user should know.
+    /// The warnings, which do not change the outcome.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -269,7 +269,7 @@ impl Verdicts {
         self.verdicts.iter()
     }
 
-    /// The worst of them; [`Outcome::Acceptable`] if nobody was asked about.
+    /// The worst outcome of all; [`Outcome::Acceptable`] if there are no verdicts.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Acceptable)

@@ -1,7 +1,7 @@
 //! Everything below a directory, and paths that lead nowhere.
 //!
 //! Knows which files belong to an artifact, which are artifacts themselves, and which are neither:
-//! those it counts, so that whoever asks about a directory learns what nobody looked at.
+//! those it counts, so that the caller learns which files of a directory were not checked.
 
 use std::{
     collections::HashSet,
@@ -69,15 +69,15 @@ pub fn all(
     walk(path, options)
 }
 
-/// What a walk passed over because it is of no kind that is judged: files, links to directories,
-/// pipes, checkpoints of others.
+/// Files that a walk skipped because they are of no kind that is judged: files, links to
+/// directories, pipes, checkpoints of other libraries.
 ///
 /// Neither what is excluded is in it, nor what belongs to an artifact: its shards, assets and
 /// parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// How many there were.
+    /// Number of skipped files.
     pub count: u64,
     /// The first hundred of them.
     pub paths: Vec<PathBuf>,
@@ -102,7 +102,7 @@ pub struct Unopened {
     pub reason: Box<Reason>,
 }
 
-/// How far a walk has come.
+/// The progress of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Nothing was looked at.
@@ -131,11 +131,11 @@ impl fmt::Debug for Excluded<'_> {
 #[derive(Debug)]
 pub struct Walk<'o> {
     root: PathBuf,
-    /// Where the path and all below it lie.
+    /// The tree that has the path and all below it.
     tree: Arc<dyn Tree>,
     stage: Stage,
-    /// What is still to be looked at, the next one last, with its depth below the path that was
-    /// given.
+    /// The paths that are still to be visited, the next one last, with its depth below the path
+    /// that was given.
     pending: Vec<(PathBuf, usize)>,
     /// Files that an index beside them names: they are judged with it.
     covered: HashSet<PathBuf>,
@@ -143,7 +143,7 @@ pub struct Walk<'o> {
     skipped: Skipped,
     kind: Option<Kind>,
     excluded: Excluded<'o>,
-    /// Who is asked about; nobody stands for the consumer of the options.
+    /// The consumers to judge for; if empty, the consumer of the options.
     consumers: Vec<Consumer>,
     /// Verdicts on the artifact that was found last, of which the iterator has given some.
     given: std::vec::IntoIter<Verdict>,
@@ -172,8 +172,8 @@ impl<'o> Walk<'o> {
         Self { excluded: Excluded(Some(Box::new(excluded))), ..self }
     }
 
-    /// The same for each of these consumers, whoever the consumer of the options is; each artifact
-    /// has a verdict for each. Nobody stands for the consumer of the options.
+    /// Checks for each of these consumers, and ignores the consumer of the options; each artifact
+    /// has a verdict for each. Without consumers, the one of the options is used.
     #[must_use]
     pub fn for_consumers(self, consumers: impl IntoIterator<Item = Consumer>) -> Self {
         Self { consumers: consumers.into_iter().collect(), ..self }
@@ -192,7 +192,7 @@ impl<'o> Walk<'o> {
         Some(verdicts)
     }
 
-    /// The next artifact without a verdict, for whoever wants to look into it.
+    /// The next artifact without a verdict, for callers that inspect it.
     ///
     /// # Errors
     /// [`Unopened`] for a path at which there is nothing, or nothing that can be read; the walk goes
@@ -227,19 +227,19 @@ impl<'o> Walk<'o> {
         Some(Err(self.unopened(&self.root, reason)))
     }
 
-    /// Whether a directory was walked into: the path was no artifact of its own.
+    /// True if a directory was walked into: the path was no artifact of its own.
     #[must_use]
     pub fn is_of_directory(&self) -> bool {
         self.directory
     }
 
-    /// What was passed over so far.
+    /// The files that were skipped so far.
     #[must_use]
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// Whether an artifact was found so far. If not, the only verdict says `not_found`.
+    /// True if an artifact was found so far. If not, the only verdict is `not_found`.
     #[must_use]
     pub fn found_any(&self) -> bool {
         self.stage == Stage::Found
@@ -295,7 +295,7 @@ impl Iterator for Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// What a pattern matches, if every match is an artifact of its own.
+    /// The files that a pattern matches, if every match is an artifact of its own.
     fn matches(&self, pattern: &Path) -> Option<Vec<PathBuf>> {
         let one_checkpoint = matches!(self.kind, Some(Kind::CheckpointV1 | Kind::TensorBundle));
         if one_checkpoint || !is_pattern(pattern) || self.tree.look(pattern).is_ok() {
@@ -434,15 +434,15 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.
+/// True if a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.
 fn is_parts_of_a_state(tree: &Arc<dyn Tree>, directory: &Path) -> bool {
     directory.extension().is_some_and(|extension| extension == "parts")
         && open(tree, &directory.with_extension(""), None)
             .is_ok_and(|artifact| artifact.kind() == Kind::DeviceState)
 }
 
-/// Whether a name is one of a kind that is judged, so that something else under it is worth a
-/// verdict: a page that was saved in place of a model must not be passed over.
+/// True if a name is that of a kind that is judged, so that other contents are worth a verdict: a
+/// page that was saved in place of a model must not be skipped.
 fn is_named_as_artifact(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     match of_judged(&name) {

@@ -11,8 +11,8 @@ const LONGEST_END: usize = 22 + 0xffff;
 /// Bytes of the list of entries that are read.
 const LONGEST_LIST: usize = 64 * 1024;
 
-/// Whether the bytes begin an archive: an entry, or the end record of an empty one. Behind the
-/// letters stand tags of the field 0, which no protobuf parser takes.
+/// True if the bytes begin an archive: with an entry, or with the end record of an empty one. The
+/// bytes after the letters are tags of the field 0, which no protobuf parser accepts.
 pub(super) fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
@@ -75,7 +75,7 @@ fn names(file: &File<'_>) -> io::Result<Option<Vec<String>>> {
     Ok(Some(names))
 }
 
-/// Where the list of entries is, and its length, from the end record.
+/// The offset and length of the list of entries, from the end record.
 fn list(file: &File<'_>) -> io::Result<Option<(u64, u64)>> {
     // Nearly every archive ends without a comment.
     for reach in [22, LONGEST_END] {

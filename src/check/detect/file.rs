@@ -33,7 +33,7 @@ impl File<'_> {
         }
     }
 
-    /// Whether the head is all of it.
+    /// True if the head is the whole file.
     pub(super) fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.size
     }

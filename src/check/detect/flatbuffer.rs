@@ -13,7 +13,7 @@ fn root(file: &File<'_>) -> Option<u64> {
     (root >= 4 && root.is_multiple_of(4) && inside).then_some(root)
 }
 
-/// Whether a file has the mark of TensorFlow Lite's models, behind the place of a table.
+/// True if a file has the identifier of TensorFlow Lite's models after the offset of a table.
 pub(super) fn is_tflite(file: &File<'_>) -> bool {
     file.head.get(4..8) == Some(b"TFL3") && root(file).is_some()
 }

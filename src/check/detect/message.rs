@@ -20,7 +20,7 @@ struct Field {
 
 enum Content {
     Number(u64),
-    /// Where it begins, and its length, which may be more than the file has.
+    /// The offset of the bytes and their length, which may exceed the file.
     Bytes(u64, u64),
 }
 
@@ -56,7 +56,7 @@ pub(super) fn kind(file: &File<'_>) -> io::Result<Option<Kind>> {
     Ok(is_fingerprint(file)?.then_some(Kind::Fingerprint))
 }
 
-/// Whether a message is a ModelProto of ONNX: its field 1 is a small number (the version of the
+/// True if a message is a ModelProto of ONNX: its field 1 is a small number (the version of the
 /// representation), its field 7 a graph. In a GraphDef field 1 is a node, and there is no field 7;
 /// in a SavedModel field 1 is a number, and there are two fields.
 fn is_onnx(file: &File<'_>) -> io::Result<bool> {
@@ -82,7 +82,7 @@ fn is_onnx(file: &File<'_>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a message begins with a field of ONNX's GraphProto, all of which are messages or texts.
+/// True if a message begins with a field of ONNX's GraphProto, all of which are messages or texts.
 fn is_onnx_graph(file: &File<'_>, start: u64, length: u64) -> io::Result<bool> {
     let mut at = start;
     if length == 0 {
@@ -94,7 +94,7 @@ fn is_onnx_graph(file: &File<'_>, start: u64, length: u64) -> io::Result<bool> {
     }))
 }
 
-/// Whether a message is the fingerprint of a SavedModel: five numbers, of which at least one is as
+/// True if a message is the fingerprint of a SavedModel: five numbers, of which at least one is as
 /// large as a hash is, the versions under 6, an identifier under 7, and nothing else.
 fn is_fingerprint(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_FINGERPRINT {

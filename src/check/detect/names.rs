@@ -1,4 +1,4 @@
-//! What the name of a file says.
+//! Kinds of artifacts by the names of their files.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ pub(super) fn of_other(file: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// What a file of zero bytes is by its name; `None` for a graph.
+/// The kind of an empty file by its name; `None` for a graph.
 pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     let lower = file.to_ascii_lowercase();
     let library = || (extension(&lower) == "so").then_some(Kind::Plugin);
@@ -68,7 +68,7 @@ pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library)
 }
 
-/// Whether a name, in small letters, is one of a text, whatever else is in it:
+/// True if a name, in lower case, is that of a text, whatever else it contains:
 /// `model.ckpt-notes.txt`.
 pub(super) fn says_text(file: &str) -> bool {
     matches!(

@@ -237,7 +237,7 @@ fn an_archive_is_what_is_in_it_and_a_generic_one_what_it_is_called() {
     assert_eq!(told(b"PK\x03\x04", "x").kind(), Kind::Zip);
 }
 
-/// What opens the formats whose insides are looked at.
+/// The first bytes of formats whose contents are inspected.
 const MARKS: &[&[u8]] = &[
     b"PK\x03\x04",
     b"PK\x05\x06",

@@ -2,18 +2,18 @@
 //!
 //! Knows the form of a row. It must never know a rule.
 
-/// What `serdes explain` says of a rule.
+/// The text of `serdes explain` about a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What the rule says.
+    /// The meaning of the rule.
     pub meaning: &'static str,
     /// A case in which it refuses.
     pub example: &'static str,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
-    /// What is said of an artifact, with `{}` around what differs. Faults that the reader of a
-    /// format finds are said in the reader's own words.
+    /// The messages about artifacts, with `{}` around the parts that vary. Faults that the reader
+    /// of a format finds have the reader's own messages.
     pub messages: &'static [&'static str],
 }
 
@@ -57,14 +57,13 @@ macro_rules! rules {
                 match self { $(Self::$variant => $id,)* }
             }
 
-            /// The verdict on an artifact for which this is a reason: the answer is no, or nobody
-            /// can tell.
+            /// The verdict on an artifact for which this is a reason: unacceptable, or unreadable.
             #[must_use]
             pub const fn outcome(self) -> Outcome {
                 match self { $(Self::$variant => Outcome::$outcome,)* }
             }
 
-            /// What the rule means, an example and the remedy.
+            /// The meaning of the rule, an example and the remedy.
             #[must_use]
             pub const fn explain(self) -> Explanation {
                 match self {

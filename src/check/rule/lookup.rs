@@ -64,7 +64,7 @@ impl FromStr for Rule {
     }
 }
 
-/// How many letters have to be put in, taken out or changed to make one word of the other.
+/// The edit distance of two words: the number of letters to insert, remove or replace.
 fn distance(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (line, a) in left.bytes().enumerate() {
