@@ -14,7 +14,7 @@ use crate::{
 /// The most nested derivatives of a file that are looked at.
 const MOST_DERIVATIVES: usize = 8;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -49,7 +49,7 @@ pub fn sniff(bytes: &[u8]) -> Option<Kind> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadError {
-    /// How many bytes there are.
+    /// Size of the input in bytes.
     pub bytes: usize,
 }
 
@@ -75,7 +75,7 @@ pub struct Artifact<'a> {
     pub(crate) modules: Vec<Option<Module>>,
 }
 
-/// What a release makes of a file, without remedies.
+/// The findings of a release in a file, without remedies.
 #[derive(Debug, Default)]
 struct Findings {
     refusal: Option<Refusal>,
@@ -114,7 +114,7 @@ impl<'a> Artifact<'a> {
         Self { kind, bytes, modules }
     }
 
-    /// What the file is.
+    /// The kind of the file.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -151,7 +151,7 @@ impl<'a> Artifact<'a> {
         judged.filter(|release| self.findings(release, options, 0).is_accepted()).collect()
     }
 
-    /// What a release makes of the file, or of a derivative in it.
+    /// The findings of a release in the file, or in a derivative in it.
     fn findings(&self, release: &Release, options: &Options, level: usize) -> Findings {
         let mut findings = Findings::default();
         if self.kind == Kind::JaxExport {
@@ -208,7 +208,7 @@ impl<'a> Artifact<'a> {
         reasons
     }
 
-    /// What to do about something that came with a version of StableHLO.
+    /// The remedy for something that came with a version of StableHLO.
     fn remedy_of_new(&self, since: StableHlo, release: &Release, loads: &str) -> String {
         let again = match self.kind {
             Kind::StableHlo => format!(
@@ -320,7 +320,7 @@ impl<'a> Artifact<'a> {
 }
 
 impl Exported {
-    /// Whether a call on a platform is let through.
+    /// True if the function may be called on a platform.
     fn allows(&self, platform: &str) -> bool {
         let is_unchecked = self.disabled_checks.contains(&exported::DisabledCheck::Platform);
         is_unchecked || self.platforms.iter().any(|known| known == platform)
@@ -397,7 +397,7 @@ fn remedy_of(rule: Rule, found: &str, release: &Release, loads: &str) -> String 
     }
 }
 
-/// Whether jax keeps a target of custom calls for six months.
+/// True if jax promises to keep a target of custom calls for six months.
 fn is_promised(target: &str) -> bool {
     const PREFIXES: [&str; 7] =
         ["lapack_", "cu_", "cusolver_", "cusparse_", "hip_", "hipsolver_", "stablehlo.dynamic_"];

@@ -37,7 +37,7 @@ const fn window(minor: u32, oldest: u64, newest: u64) -> Window {
 /// The StableHLO of TensorFlow 2.21 knows the operations of this one, that of jaxlib 0.8.0.
 const STABLEHLO_OF_TENSORFLOW: StableHlo = StableHlo::new(1, 13, 1);
 
-/// What a release of TensorFlow makes of an `XlaCallModule` when it runs it; nothing is looked at
+/// Judges an `XlaCallModule` as a release of TensorFlow does when it runs it; nothing is checked
 /// when the model is loaded.
 ///
 /// `version` and `module` are the attributes of that name, `tensorflow` a release such as `2.16`.

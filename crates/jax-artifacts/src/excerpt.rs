@@ -1,4 +1,4 @@
-//! Texts of strangers, of bounded length.
+//! Texts of untrusted files, of bounded length.
 
 /// The beginning of a text, that many bytes at most.
 pub(crate) fn excerpt(text: &str, longest: usize) -> &str {

@@ -1,4 +1,4 @@
-//! What is in a file, for people and programs that ask before loading.
+//! Descriptions of files, for people and programs that need them before loading.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use crate::{
 /// Files of jax.export are read for that many months by newer releases, so jax promises.
 const PROMISED_MONTHS: u8 = 6;
 
-/// What is in a file.
+/// A description of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// What the file is.
+    /// The kind of the file.
     pub kind: Kind,
     /// Its size in bytes.
     pub bytes: usize,
-    /// What `jax.export` wrote around the module; nothing for a portable artifact, or where it
-    /// cannot be read.
+    /// The fields that `jax.export` wrote around the module; `None` for a portable artifact, or if
+    /// they cannot be read.
     pub export: Option<Export>,
     /// The module.
     pub module: ModuleSummary,
@@ -30,7 +30,7 @@ pub struct Inspection {
     pub read_by: Vec<&'static Release>,
 }
 
-/// What `jax.export` wrote around a module.
+/// The fields that `jax.export` wrote around a module.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Export {
@@ -65,11 +65,11 @@ pub struct Export {
     pub disabled_checks: Vec<DisabledCheck>,
     /// The types of nodes of its trees that a program must register, or jax does.
     pub custom_nodes: BTreeSet<String>,
-    /// How many orders of derivatives are in the file; 8 stands for more.
+    /// Number of orders of derivatives in the file; 8 stands for more.
     pub derivatives: usize,
 }
 
-/// What is in a module.
+/// A description of a module.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ModuleSummary {

@@ -7,14 +7,14 @@ use std::{
 
 use crate::{release::Release, rule::Rule};
 
-/// What a release makes of a file.
+/// The verdict of a release on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The release reads it.
     Acceptable,
     /// The release refuses it, and the file is whole.
     Unacceptable,
-    /// Nobody reads it.
+    /// No release reads it.
     Unreadable,
 }
 
@@ -24,15 +24,15 @@ pub enum Verdict {
 pub struct Reason {
     /// The rule that is broken.
     pub rule: Rule,
-    /// What is in the file.
+    /// The found item.
     pub found: String,
-    /// What the release takes.
+    /// The items that the release accepts.
     pub expected: String,
     /// A sentence for people.
     pub message: String,
-    /// What to do, for people.
+    /// The remedy, for people.
     pub remedy: String,
-    /// Where it is; empty where it is the file as a whole.
+    /// The place in the file; empty for the file as a whole.
     pub place: String,
 }
 
@@ -42,7 +42,7 @@ impl Display for Reason {
     }
 }
 
-/// What goes wrong later with a file that a release reads.
+/// A problem that arises later with a file that a release reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
@@ -68,19 +68,19 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why the release refuses the file; none if it does not.
     pub reasons: Vec<Reason>,
-    /// What goes wrong later.
+    /// The problems that arise later.
     pub warnings: Vec<Warning>,
 }
 
 impl Judgement {
-    /// Whether the release reads the file.
+    /// True if the release reads the file.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.verdict == Verdict::Acceptable
     }
 }
 
-/// What a program that loads a file has of its own.
+/// The settings and types of the program that loads a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     pub(crate) custom_nodes: BTreeSet<String>,

@@ -1,5 +1,5 @@
-//! Which jaxlib reads a `jax.export` file or a StableHLO portable artifact, said before anything is
-//! loaded.
+//! Tells which jaxlib reads a `jax.export` file or a StableHLO portable artifact, before anything
+//! is loaded.
 //!
 //! ```
 //! use serdes_jax_artifacts::{Artifact, Options, Release, Rule};

@@ -10,7 +10,7 @@ use crate::{
     vocabulary,
 };
 
-/// What of a module a release does not take.
+/// A part of a module that a release does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(crate) rule: Rule,
@@ -24,7 +24,8 @@ pub(crate) struct Need {
 /// The version since when custom calls give futures.
 const FUTURES_OF_CUSTOM_CALLS: StableHlo = StableHlo::new(1, 17, 0);
 
-/// What of a module a release does not take; `has_all_dialects` as the way in knows them.
+/// The parts of a module that a release does not accept. `has_all_dialects` is true if the reader
+/// knows all dialects, and not only those that JAX writes.
 pub(crate) fn needs(module: &Module, release: &Release, has_all_dialects: bool) -> Vec<Need> {
     let mut needs = Vec::new();
     if module.is_too_new {

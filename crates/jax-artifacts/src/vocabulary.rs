@@ -139,7 +139,8 @@ const OF_PYTHON: [&str; 21] = [
 /// Dialects that `jax.export` knows in every judged release.
 const OF_EXPORT: [&str; 6] = ["builtin", "func", "sdy", "stablehlo", "tensor", "vhlo"];
 
-/// Whether a reader that knows `all` dialects or just those of files of `jax.export` has this one.
+/// True if a reader that knows `all` dialects, or only those of files of `jax.export`, knows this
+/// one.
 pub(crate) fn knows_dialect(name: &str, all: bool) -> bool {
     if all { OF_PYTHON.contains(&name) } else { OF_EXPORT.contains(&name) }
 }

@@ -11,7 +11,7 @@ use super::{
     walk::Operation,
 };
 
-/// Which dictionaries were looked at: each is once.
+/// The dictionaries that were checked, each once.
 #[derive(Debug, Default)]
 pub(super) struct AttributeNames {
     seen: BTreeSet<usize>,
@@ -21,7 +21,7 @@ pub(super) struct AttributeNames {
 const FEWEST_BYTES: usize = 16;
 
 impl AttributeNames {
-    /// Whether the dictionary of a module has names of dialects alone.
+    /// Checks that the dictionary of a module has only names of dialects.
     pub(super) fn check_module<'a>(
         &mut self,
         tables: &Tables<'a>,
@@ -43,7 +43,7 @@ impl AttributeNames {
         self.check_names(attributes, contents, operation, string)
     }
 
-    /// Whether the dictionaries of arguments or results have names of dialects alone.
+    /// Checks that the dictionaries of arguments or results have only names of dialects.
     pub(super) fn check_values<'a>(
         &mut self,
         tables: &Tables<'a>,

@@ -22,7 +22,7 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes, at }
     }
 
-    /// Where the next byte is in the file.
+    /// The offset of the next byte in the file.
     pub(crate) fn at(&self) -> usize {
         self.at
     }

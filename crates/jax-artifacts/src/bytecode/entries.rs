@@ -30,7 +30,7 @@ impl Reference {
     }
 }
 
-/// What an attribute must be where it is referred to.
+/// The kind of attribute that a reference requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Anything,
@@ -71,7 +71,7 @@ enum State {
     Location,
 }
 
-/// Which attributes and types were read, and what they use.
+/// The attributes and types that were read, and the items that they use.
 #[derive(Debug)]
 pub(super) struct Entries<'t, 'a> {
     tables: &'t Tables<'a>,
@@ -95,7 +95,7 @@ pub(super) struct Entries<'t, 'a> {
 struct Frame<'a> {
     reference: Reference,
     cursor: Cursor<'a>,
-    /// What is left of its row of layouts.
+    /// The rest of its row of layouts.
     layout: &'static [u8],
     /// The list in which that is: how many elements are left, and the row from the first on.
     list: Option<(u64, &'static [u8])>,
@@ -208,7 +208,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(Reference::new(index, false))
     }
 
-    /// Whether an attribute is what is wanted.
+    /// True if an attribute is of the required kind.
     fn is(&self, index: usize, wanted: Wanted) -> bool {
         let Some(entry) = self.tables.entry(&self.tables.attributes, index) else { return false };
         if self.dialect(entry.dialect) != Dialect::Builtin {

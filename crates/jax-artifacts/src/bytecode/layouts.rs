@@ -1,4 +1,4 @@
-//! How dialects write their attributes and types: a row a code, a letter a part.
+//! The encodings of dialects' attributes and types: a row a code, a letter a part.
 //!
 //! The letters:
 //!
@@ -21,7 +21,7 @@
 
 use crate::release::StableHlo;
 
-/// How a dialect writes.
+/// The encodings of a dialect.
 #[derive(Debug)]
 pub(super) struct Layouts {
     pub(super) attributes: &'static [&'static str],
@@ -128,7 +128,7 @@ pub(super) fn builtin_width(code: u64, detail: u64) -> Option<(u32, Number)> {
     })
 }
 
-/// What numbers of a type are.
+/// The encoding of a type's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Integer,

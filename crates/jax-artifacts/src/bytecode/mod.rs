@@ -34,9 +34,9 @@ use crate::{
     vocabulary::{self, VhloOperation},
 };
 
-/// What MLIR bytecode begins with.
+/// The first bytes of MLIR bytecode.
 pub(crate) const MAGIC: &[u8] = b"ML\xEFR";
-/// What the producer of a portable artifact begins with.
+/// The prefix of the producer of a portable artifact.
 const PRODUCER: &[u8] = b"StableHLO_v";
 /// The newest version of the bytecode that a release reads.
 pub(crate) const NEWEST_BYTECODE: u64 = 6;
@@ -45,7 +45,7 @@ const FUTURE: u64 = 42;
 /// More functions and targets than these are counted and not named.
 const MOST_NAMES: usize = 10_000;
 
-/// How a module uses an operation.
+/// The uses of an operation in a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) count: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Use {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Whether others than the module may call it.
+    /// True if it may be called from outside of the module.
     pub is_public: bool,
     /// The types that go in, as StableHLO prints them.
     pub inputs: Vec<String>,
@@ -67,13 +67,13 @@ pub struct Function {
     pub outputs: Vec<String>,
 }
 
-/// What decides who reads a module.
+/// The properties of a module that decide which releases read it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     pub(crate) bytes: usize,
     pub(crate) bytecode_version: Option<u64>,
     pub(crate) producer: String,
-    /// Why nobody reads the whole of it.
+    /// The reason why no release reads the whole of it.
     pub(crate) stop: Option<Stop>,
     pub(crate) is_too_new: bool,
     /// By dialect and name.
@@ -86,7 +86,7 @@ pub(crate) struct Module {
     pub(crate) vhlo_types: Vec<u8>,
     pub(crate) sdy_attributes: Vec<u8>,
     pub(crate) custom_calls: BTreeMap<String, u64>,
-    /// Whether custom calls give futures.
+    /// True if custom calls give futures.
     pub(crate) has_futures_of_custom_calls: bool,
     pub(crate) functions: Vec<Function>,
     pub(crate) constant_bytes: u64,
@@ -175,7 +175,7 @@ impl Module {
     }
 }
 
-/// Whether bytes are a portable artifact, by their beginning.
+/// True if bytes begin as a portable artifact does.
 pub(crate) fn is_artifact(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.strip_prefix(MAGIC) else { return false };
     let mut cursor = Cursor::new(rest, 0);
@@ -192,7 +192,7 @@ fn shortened(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes)).into_owned()
 }
 
-/// What is known of an operation by its name.
+/// The known facts of an operation, by its name.
 #[derive(Clone, Copy)]
 enum Known {
     Vhlo(VhloOperation),
@@ -214,14 +214,14 @@ impl Known {
     }
 }
 
-/// What the operations of a module use.
+/// The items that the operations of a module use.
 struct Uses {
     known: Vec<Known>,
     of_names: Vec<Option<Use>>,
     custom_calls: BTreeMap<String, u64>,
     has_futures: bool,
     functions: Vec<Function>,
-    /// How many more arguments and results of functions are named.
+    /// Number of arguments and results of functions that may still be named.
     signature_room: u64,
     names: AttributeNames,
 }
@@ -315,7 +315,7 @@ impl Uses {
     }
 }
 
-/// How many numbers properties have; of many it counts the first ones.
+/// Number of numbers that properties have, at most 64.
 fn count_of(mut properties: Cursor<'_>) -> u64 {
     (0..64).take_while(|_| properties.varint().is_ok()).count() as u64
 }

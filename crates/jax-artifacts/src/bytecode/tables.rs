@@ -15,7 +15,7 @@ const MOST_OPERATION_NAMES: usize = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OperationName {
     pub(super) dialect: usize,
-    /// Which string.
+    /// The index of the string.
     pub(super) name: usize,
     /// Nothing where the encoding does not say it.
     pub(super) was_registered: Option<bool>,
@@ -24,10 +24,10 @@ pub(super) struct OperationName {
 /// Attributes or types: where each begins, and of which dialects they are.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    /// Where each begins in the section; one more for the end. The highest bit says whether the
-    /// dialect wrote it in an encoding of its own.
+    /// The start of each in the section, and the end. The highest bit is set if the dialect wrote
+    /// it in an encoding of its own.
     starts: Vec<u32>,
-    /// Where a dialect's entries begin, in the order of the file.
+    /// The first entry of each dialect, in the order of the file.
     groups: Vec<(u32, u16)>,
 }
 
@@ -37,7 +37,7 @@ const IS_ENCODED: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a> {
     pub(super) dialect: usize,
-    /// Whether the dialect wrote it in an encoding of its own; else it is text.
+    /// True if the dialect wrote it in an encoding of its own; else it is text.
     pub(super) is_encoded: bool,
     pub(super) contents: Cursor<'a>,
 }
@@ -49,16 +49,16 @@ pub(super) struct Tables<'a> {
     data: Cursor<'a>,
     strings_section: Cursor<'a>,
     properties_section: Cursor<'a>,
-    /// Where each string begins in its section, and the end.
+    /// The start of each string in its section, and the end.
     strings: Vec<u32>,
-    /// Which string names each dialect.
+    /// The index of the string that names each dialect.
     pub(super) dialects: Vec<usize>,
     /// The dialects whose entry has a version.
     pub(super) versioned: Vec<usize>,
     pub(super) operation_names: Vec<OperationName>,
     pub(super) attributes: Entries,
     pub(super) types: Entries,
-    /// Where each begins in its section.
+    /// The start of each in its section.
     properties: Vec<u32>,
     pub(super) operations: Cursor<'a>,
 }

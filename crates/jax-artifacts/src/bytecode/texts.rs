@@ -77,7 +77,7 @@ pub(super) fn vhlo<'a>(
     Some((contents.varint().ok()?, contents))
 }
 
-/// What goes into a function and comes out of it, if the attribute is its type and that has at most
+/// The types of a function's inputs and outputs, if the attribute is its type and that has at most
 /// `room` parts.
 pub(super) fn signature(
     tables: &Tables<'_>,

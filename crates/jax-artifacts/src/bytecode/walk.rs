@@ -13,7 +13,7 @@ use super::{
 /// Regions in regions beyond this number end real readers, which recurse.
 const DEEPEST: usize = 4096;
 
-/// What an operation has, as bits of a byte.
+/// The parts that an operation has, as bits of a byte.
 mod has {
     pub(super) const ATTRIBUTES: u8 = 1;
     pub(super) const RESULTS: u8 = 2;
@@ -27,14 +27,14 @@ mod has {
 /// An operation, without its operands and regions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation<'a> {
-    /// Which of the names.
+    /// The index of the name.
     pub(super) name: usize,
     pub(super) operation: OperationName,
     /// The number of the dictionary of its other attributes.
     pub(super) attributes: Option<usize>,
     /// The bytes of its properties.
     pub(super) properties: Option<Cursor<'a>>,
-    /// Whether it has properties, be it an attribute instead.
+    /// True if it has properties, or an attribute in place of them.
     pub(super) has_properties: bool,
     /// The numbers of the types of its results.
     pub(super) results: Cursor<'a>,
@@ -48,9 +48,9 @@ struct Level<'a> {
     blocks_left: u64,
     operations_left: u64,
     blocks: u64,
-    /// How many values the region announced.
+    /// Number of values that the region announced.
     values: u64,
-    /// What is left to read outside, if the regions lie in a section of their own.
+    /// The rest outside, if the regions lie in a section of their own.
     outside: Option<Cursor<'a>>,
     is_isolated: bool,
     is_in_region: bool,
@@ -59,9 +59,9 @@ struct Level<'a> {
 /// The values of regions that see one another.
 #[derive(Debug, Default)]
 struct Scope {
-    /// Whether each was defined (1), or used before that (2).
+    /// 1 for a value that was defined, 2 for one that was used before that.
     states: Vec<u8>,
-    /// How many were announced by the open regions.
+    /// Number of values that the open regions announced.
     announced: u64,
     /// The number of the next value, for each open region.
     next: Vec<u64>,
@@ -76,7 +76,7 @@ pub(super) struct Walk<'w, 't, 'a> {
     scopes: Vec<Scope>,
     /// Values that were used, and not defined yet.
     forward: u64,
-    /// What is left of the values that can be there at once: each takes a byte to define.
+    /// Number of further values that can be defined at once: each takes a byte to define.
     room: usize,
 }
 

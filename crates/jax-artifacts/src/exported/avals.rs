@@ -56,7 +56,7 @@ pub struct Value {
     pub shape: Arc<[String]>,
     /// `device`, `host` or `any`, where the file says it.
     pub memory_space: Option<String>,
-    /// How it is distributed, where the file says it.
+    /// Its sharding, where the file records it.
     pub sharding: Option<Arc<str>>,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval
     Ok(Aval { dtype, rank, shape, memory_space })
 }
 
-/// How many dimensions there are, and what they are, where that is kept.
+/// Reads the number of dimensions, and the dimensions if they are kept.
 fn read_shape(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<(u32, Vec<String>)> {
     let place = "a shape";
     let list = Refusal::at(aval.vector(1), place)?;

@@ -1,10 +1,10 @@
-//! What a file has beside its module.
+//! The contents of a file beside its module.
 
 use std::collections::BTreeSet;
 
 use super::{avals::Value, effects::DisabledCheck};
 
-/// What is in a file, beside the module.
+/// The contents of a file beside the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exported {
     pub(crate) serialization: u16,

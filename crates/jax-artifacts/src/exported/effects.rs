@@ -26,11 +26,11 @@ const MOST_KEPT: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DisabledCheck {
-    /// Of the platform on which the function is called.
+    /// The check of the platform on which the function is called.
     Platform,
-    /// Of a custom call with this target.
+    /// The check of a custom call with this target.
     CustomCall(String),
-    /// Of assertions about shapes, which means nothing any more.
+    /// The check of assertions about shapes, which no longer has an effect.
     ShapeAssertions,
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Fault {
     Absent,
     /// A string that is not UTF-8.
     NotText { at: i64 },
-    /// What is there refers to more than a file of this size can hold.
+    /// The references lead to more than a file of this size can hold.
     TooMuch,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Vector<'b, 'a> {
 }
 
 impl<'b, 'a> Table<'b, 'a> {
-    /// Where a field is; nothing if it is absent.
+    /// The offset of a field; `None` if it is absent.
     fn field(&self, number: u16) -> Result<Option<i64>, Fault> {
         let back = self.buffer.number(self.at).map(i32::from_le_bytes)?;
         let places = self.at.saturating_sub(i64::from(back));
@@ -161,7 +161,7 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(Vector { buffer, at: at.saturating_add(4), length: buffer.u32(at)? })
     }
 
-    /// Whether a vector is there.
+    /// True if a vector is there.
     pub(crate) fn vector_is_there(&self, number: u16) -> Result<bool, Fault> {
         self.field(number).map(|field| field.is_some())
     }
@@ -185,7 +185,7 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.length
     }
 
-    /// How many elements can be read if each takes that many bytes of the file.
+    /// Number of elements that can be read if each takes this number of bytes of the file.
     pub(crate) fn room(&self, bytes: usize) -> usize {
         (self.length as usize).min(self.buffer.bytes.len().checked_div(bytes).unwrap_or_default())
     }

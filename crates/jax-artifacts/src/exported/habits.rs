@@ -1,10 +1,10 @@
-//! How a release reads files.
+//! Options of reading a file, as a release does.
 
 use std::collections::BTreeSet;
 
 use crate::release::Deserializer;
 
-/// How to read a file.
+/// Options of reading a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habits<'h> {
     pub(crate) deserializer: Deserializer,
@@ -13,7 +13,7 @@ pub(crate) struct Habits<'h> {
     pub(crate) custom_nodes: &'h BTreeSet<String>,
     /// Takes what a release no longer takes, where the fields are still known: to look at a file.
     pub(crate) is_lenient: bool,
-    /// Whether the setting is on that lets expired files through.
+    /// True if the setting that accepts expired files is on.
     pub(crate) takes_expired: bool,
 }
 

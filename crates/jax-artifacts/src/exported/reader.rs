@@ -38,7 +38,7 @@ pub(crate) fn levels(bytes: &[u8], most: usize) -> Vec<Option<&[u8]>> {
     modules
 }
 
-/// Whether bytes look like a file of `jax.export`: a function's name, a tree, and a module.
+/// True if bytes look like a file of `jax.export`: a function's name, a tree, and a module.
 pub(crate) fn is_exported(bytes: &[u8]) -> bool {
     let looks = || -> std::result::Result<bool, Fault> {
         let buffer = Buffer::new(bytes);
@@ -288,7 +288,8 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         Ok(list.len() as usize)
     }
 
-    /// Whether a value has a sharding, and one for its dimensions; keeps it for people.
+    /// Checks that a value has a sharding, and one for its dimensions; keeps the value to describe
+    /// it.
     fn take_value(
         &self,
         aval: &Aval,

@@ -3,7 +3,7 @@
 use super::flatbuffer::Fault;
 use crate::{excerpt::excerpt, rule::Rule};
 
-/// What was found is said up to that many bytes.
+/// Limit on the length of a found text in messages, in bytes.
 const LONGEST: usize = 512;
 
 pub(super) type Result<T> = std::result::Result<T, Box<Refusal>>;
@@ -31,7 +31,7 @@ impl Refusal {
         Box::new(Self { rule, found, expected: expected.into(), message, place: place.to_owned() })
     }
 
-    /// What a read of a place gave, or the refusal that follows from its fault.
+    /// The result of reading a place, with the refusal that follows from a fault.
     pub(super) fn at<T>(read: std::result::Result<T, Fault>, place: &str) -> Result<T> {
         read.map_err(|fault| Self::fault(fault, place))
     }

@@ -16,7 +16,7 @@ const MESH: &str = "a mesh";
 const EXPLICIT: i8 = 2;
 const MANUAL: i8 = 3;
 
-/// What words of a device's kind say of its platform, where nothing else does.
+/// Parts of a device's kind that show its platform, where nothing else does.
 const DEVICE_KINDS: [&str; 5] = ["cpu", "tpu", "nvidia", "tesla", "amd"];
 
 #[derive(Clone, Debug)]
@@ -29,9 +29,9 @@ pub(super) enum Sharding {
 
 #[derive(Debug)]
 pub(super) struct NamedSharding {
-    /// How many dimensions a value must have for it.
+    /// Least number of dimensions of a value with this sharding.
     pub(super) partitioned: usize,
-    /// What it says, for people; empty where it is not kept.
+    /// The text that describes it; empty where it is not kept.
     text: Arc<str>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct NamedSharding {
 pub(super) struct Mesh<'a> {
     /// Names and types, in the order of the names.
     axes: Vec<(&'a str, i8)>,
-    /// What it is, for people; empty where it is not kept.
+    /// The text that describes it; empty where it is not kept.
     text: String,
     pub(super) has_device_platform: bool,
 }
@@ -155,7 +155,7 @@ fn read_spec<'a>(sharding: Table<'_, 'a>) -> std::result::Result<Spec<'a>, Fault
     Ok((partitions, spec.vector(1)?.strings()?, spec.vector(2)?.strings()?))
 }
 
-/// Whether a mesh has the axes that a sharding names, each at most once.
+/// Checks that a mesh has the axes that a sharding names, each at most once.
 fn check<'a>(
     mesh: &Mesh<'_>,
     partitions: &[Vec<&'a str>],

@@ -21,15 +21,15 @@ impl Release {
         const { RELEASES.last().expect("the table has rows") }
     }
 
-    /// Whether its verdicts were compared with the release itself. Older ones are only known as
+    /// True if its verdicts were compared with the release itself. Older ones are only known as
     /// producers of files.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         Self::find(OLDEST_JUDGED).is_some_and(|oldest| self >= oldest)
     }
 
-    /// Whether its way from a `jax.export` file to the module knows all dialects that its Python
-    /// knows; the older ones know those that JAX writes.
+    /// True if its reader of `jax.export` files knows all dialects that its Python knows; the older
+    /// ones know those that JAX writes.
     #[must_use]
     pub fn loads_all_dialects(&self) -> bool {
         self.deserializer >= Deserializer::Tables

@@ -1,4 +1,4 @@
-//! What is known of a release.
+//! The recorded facts of a release.
 
 use std::{
     cmp::Ordering,
@@ -7,8 +7,8 @@ use std::{
 
 use super::{Day, StableHlo};
 
-/// How `jax.export.deserialize` of a release reads a file. Each has all that the ones before it
-/// have, unless said otherwise.
+/// The way in which `jax.export.deserialize` of a release reads a file. Each has all that the ones
+/// before it have, unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Deserializer {
@@ -28,7 +28,7 @@ pub enum Deserializer {
     Expiring,
 }
 
-/// Which field of a file has the number of devices.
+/// The field of a file with the number of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeviceField {
@@ -58,11 +58,11 @@ pub struct Release {
     pub serialization: u16,
     /// The version of the serialization that it writes into files.
     pub writes_serialization: u16,
-    /// Where it writes the number of devices.
+    /// The field into which it writes the number of devices.
     pub writes_devices: DeviceField,
     /// The calling convention that it writes.
     pub calling_convention: u16,
-    /// How it reads files of `jax.export`.
+    /// The way in which it reads files of `jax.export`.
     pub deserializer: Deserializer,
     /// The highest number of an element type that it knows.
     pub last_dtype: i8,

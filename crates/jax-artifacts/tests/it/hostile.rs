@@ -1,4 +1,4 @@
-//! Bytes of strangers: every cut, changed bytes, any bytes. Nothing panics.
+//! Untrusted bytes: every cut, changed bytes, any bytes. Nothing panics.
 
 use std::{fs, path::Path};
 

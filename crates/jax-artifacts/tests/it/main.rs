@@ -1,4 +1,4 @@
-//! Verdicts on files of real builds, and files that are damaged or of strangers.
+//! Verdicts on files of real builds, and on files that are damaged or untrusted.
 
 mod corpus_replay;
 mod hostile;
