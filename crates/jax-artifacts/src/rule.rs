@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter};
 pub enum Rule {
     /// A version, code or number that came after the release.
     TooNew,
-    /// A version that the release no longer reads.
+    /// A file, version or form that the release no longer reads.
     TooOld,
     /// An operation that the release does not have.
     UnknownOp,

@@ -141,7 +141,7 @@ pub enum CheckpointV1Error {
         name: String,
         /// Its type.
         found: String,
-        /// The operation that is not possible.
+        /// The reason why it is not supported.
         reason: &'static str,
     },
     /// Something is wrong with a table that does not keep it from being read.

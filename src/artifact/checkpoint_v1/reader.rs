@@ -416,7 +416,7 @@ impl CheckpointV1 {
         Ok(needed)
     }
 
-    /// The values of a tensor that cannot be read, whether they are needed or not.
+    /// The errors of a tensor's values that cannot be read, whether they are needed or not.
     fn damaged_values(&self, tensor: &TensorV1, data_type: DataType) -> Vec<CheckpointV1Error> {
         let decode = |(slice, shard): &(TensorSlice, usize)| {
             let value = self.value(tensor, slice, *shard)?;

@@ -74,7 +74,7 @@ pub struct AttributeDefinition {
     pub allowed: Option<Vec<ValueDefinition>>,
 }
 
-/// The kind of an attribute's values: a list or a single value.
+/// The type of an attribute: the kind of a value, and whether it is a list of such values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttributeKind {
     /// The kind of one value.

@@ -123,7 +123,7 @@ pub enum BundleError {
         name: String,
         /// Its type.
         found: String,
-        /// The operation that is not possible.
+        /// The reason why it is not supported.
         reason: &'static str,
     },
     /// The size of an entry is not that of its tensor.

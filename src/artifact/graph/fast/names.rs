@@ -110,8 +110,8 @@ const BATCH: usize = 128;
 /// Hashes that are handed to another thread together.
 const HANDED: usize = 16384;
 
-/// Number of names from which on another thread pays, and number of names after which the size of
-/// the graph is estimated.
+/// Number of names from which on another thread pays, and number of names that must have come
+/// before the total is estimated.
 const LARGE: u128 = 1 << 16;
 const SAMPLE: usize = 1 << 12;
 

@@ -293,6 +293,6 @@ struct LoopHead {
     arguments: u32,
     /// Number of inputs that may be no tensor at all.
     not_waited_for: u32,
-    /// True if a later node feeds this one, as `NextIteration` does.
+    /// True if a `NextIteration` feeds the node, which makes it the head of a loop.
     is_loop: bool,
 }

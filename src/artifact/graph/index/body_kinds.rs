@@ -103,8 +103,9 @@ impl BodyKinds {
     }
 }
 
-/// Hashes the placeholders among attributes that a call has to give and that no other check reads,
-/// so that a fault of one node of a kind holds for all.
+/// Hashes the attribute values that neither types nor definitions cover and that faults depend on:
+/// placeholders, unset values and functions of attributes whose names begin with `_`, and tensors
+/// of incomplete shape. Nodes of one kind then agree in all that is checked once for the kind.
 fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
     for (name, value) in attributes.iter() {
         match value {

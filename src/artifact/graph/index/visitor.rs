@@ -226,7 +226,7 @@ impl<'a> IndexVisitor<'a> {
             return;
         }
         let facts = self.facts();
-        // A walk over nodes that keeps no index has no list of deprecated operations.
+        // A node whose facts are known by its bytes is not checked for deprecation.
         let is_unreadable = colocation == PythonColocation::Unreadable;
         match is_deprecated || is_unreadable || self.node.is_oversized() {
             true => self.known.forget(),

@@ -14,7 +14,7 @@ pub(in super::super) struct DroppedUses {
     uses: Vec<DroppedUse>,
     /// By the number of the set, where it is in `uses`.
     positions: HashMap<u32, usize>,
-    /// The index of the first use that belongs to the current function.
+    /// The index of the first use that did not occur before the current function.
     function_from: usize,
 }
 

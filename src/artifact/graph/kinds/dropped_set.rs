@@ -11,7 +11,7 @@ use crate::artifact::{
     ops::Registry,
 };
 
-/// The attributes that nodes of an operation lose.
+/// The attributes of nodes of an operation that registries ignore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DroppedSet {
     operation: u32,
@@ -26,7 +26,7 @@ pub(super) struct DroppedBy {
     pub(super) registries: Vec<usize>,
 }
 
-/// The attributes that a node with these attributes loses; none for an unknown operation.
+/// The attributes among these that registries ignore; none for an unknown operation.
 pub(super) fn of(
     operation: u32,
     known: &KnownOperation<'_>,

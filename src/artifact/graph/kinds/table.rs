@@ -147,7 +147,7 @@ impl<'a> Kinds<'a> {
         self.operations.get(self.operations.number(name)?)
     }
 
-    /// The attributes that the nodes of a kind lose; see [`DroppedUses`](super::DroppedUses).
+    /// The ignored attributes of the nodes of a kind; see [`DroppedUses`](super::DroppedUses).
     pub(super) fn dropped(&self, number: u32) -> Option<&DroppedSet> {
         self.dropped.get(number)
     }

@@ -316,7 +316,7 @@ struct Unlike {
     /// The bits of all sizes together.
     bits: u64,
     data_type: i32,
-    /// The product of the sizes, saturating.
+    /// The product of the sizes; meaningless if it exceeds what can be counted.
     elements: Elements,
     /// Bytes of its content.
     content: u64,
@@ -340,7 +340,8 @@ impl Unlike {
         self.has_bad_size || self.dimensions > DIMENSIONS || self.bits >= 63
     }
 
-    /// True if a type is unusual, or there are fewer bytes than the elements take.
+    /// True if a type is unusual, or the content has another number of bytes than the elements
+    /// take.
     fn may_be_malformed(&self) -> bool {
         let Some(data_type) = DataType::from_number(self.data_type) else { return true };
         let is_other = |size: u64| self.content != self.elements.0.wrapping_mul(size);

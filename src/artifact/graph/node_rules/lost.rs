@@ -23,9 +23,9 @@ pub(in super::super) struct LostAttribute {
 /// Attributes that change nothing but messages: releases before them compute the same.
 const WITHOUT_EFFECT: [&str; 1] = ["debug_name"];
 
-/// The attributes that a consumer with this definition of the operation loses. Attributes that no
-/// release knows are left out, as their meaning is unknown. So are all of an operation known only
-/// by name.
+/// The attributes that a consumer ignores because its definition of the operation lacks them.
+/// Attributes that no release knows are left out, as their meaning is unknown. So are all of an
+/// operation known only by name.
 pub(in super::super) fn lost_attributes(
     operation: Operation<'_>,
     attributes: &Attributes,

@@ -21,8 +21,8 @@ impl ElementType {
     }
 
     /// True if an input of this type accepts an output of type `output`: the same type, or a
-    /// reference if the input is none, unless it refers to an invalid type. An unknown type is
-    /// compatible with every type.
+    /// reference to it. An input that is a reference accepts references alone, and one of the
+    /// invalid type 0 no reference. An unknown type is compatible with every type.
     pub(in super::super) fn takes(self, output: Self) -> bool {
         let is_base_of = output.is_reference && !self.is_reference && self.data_type != 0;
         let is_same = self.data_type == output.data_type

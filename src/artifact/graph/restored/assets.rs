@@ -75,7 +75,7 @@ pub(super) fn read_from_elsewhere(
     Ok(constants.collect())
 }
 
-/// The nodes that are assigned to each variable outside of functions.
+/// The inputs that are assigned to each variable outside of functions.
 fn assigned<'n>(all: &ByName<'n>) -> HashMap<&'n [u8], Vec<&'n [u8]>> {
     let mut variables: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
     for node in all.values().filter(|node| node.operation == b"AssignVariableOp") {
