@@ -9,7 +9,7 @@ use super::{Kind, StateSummary, Versions, jax_summary::JaxSummary};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NestedVersion {
-    /// The place of the record.
+    /// The place in the artifact at which it is recorded.
     #[cfg_attr(feature = "serde", serde(rename = "where"))]
     pub place: String,
     /// The type or message that records it.

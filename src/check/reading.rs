@@ -159,8 +159,8 @@ mod tests {
         check::graph::reason,
     };
 
-    /// Number of times that a file is read for all releases, and for each whether it accepts the
-    /// file.
+    /// Number of times that a file is read for all releases, and for each release whether it
+    /// accepts the file.
     fn readings(form: Form, bytes: &[u8]) -> (usize, Vec<bool>) {
         let consumers = Consumer::releases("all").unwrap();
         let each = Each::of(&consumers).unwrap();

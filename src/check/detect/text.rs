@@ -98,7 +98,7 @@ pub(super) fn is_text(file: &File<'_>) -> io::Result<bool> {
     Ok(high_bytes(tail.get(cut..).unwrap_or_default(), true) == Some(0))
 }
 
-/// True if the text has a letter or digit.
+/// True if the text has a letter, a digit or a character outside of ASCII.
 fn has_words(head: &[u8]) -> bool {
     head.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
 }
