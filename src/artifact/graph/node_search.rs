@@ -22,13 +22,13 @@ use crate::{
 
 /// Receives the nodes and functions of a meta graph in the order of the file.
 pub(super) trait Search {
-    /// True if nodes are searched.
+    /// True if nodes are searched for.
     fn wants_nodes(&self) -> bool;
 
     /// A node outside of functions.
     fn node(&mut self, name: &[u8], operation: &[u8], place: Extent);
 
-    /// True if functions are searched.
+    /// True if functions are searched for.
     fn wants_functions(&self) -> bool {
         false
     }

@@ -160,7 +160,8 @@ pub fn read(
             let library = Library { source, names, memo, registries, release, follows_shapes };
             importer::judge_loaders(library, options.deprecated, graph)?;
         } else if !overflow {
-            // A file with more than is kept is not judged, and each graph is a walk of its own.
+            // In a file that exceeds the limits no graph is judged, as each would take a walk of
+            // its own.
             look_closer(source, (number, is_only), &mut scanned, options)?;
         }
         if is_only && !overflow && message == Message::SavedModel {

@@ -43,7 +43,8 @@ struct Function {
 }
 
 impl Function {
-    /// The fault of a call inside of a function, whatever the called function contains.
+    /// The fault of a call, in a function or outside of functions, whatever the called function
+    /// contains.
     fn call_fault(&self, call: Call) -> Option<FunctionFault> {
         if call.direct
             && let Some(part) = self.digest.untyped
@@ -55,7 +56,7 @@ impl Function {
         few.then_some(self.with(PartFault { part, kind }))
     }
 
-    /// The fault of a call outside of functions, whatever the called function contains.
+    /// The fault of a call outside of functions, where the number of inputs is checked as well.
     fn node_fault(&self, node: &CallingNode) -> Option<FunctionFault> {
         if node.inputs < self.digest.arguments {
             let (part, kind) = (Part::Function, BodyFaultKind::FewInputs);

@@ -163,7 +163,7 @@ impl Walk<'_> {
     }
 
     /// True if the recorded facts of a node differ from the file, because it calls a function that
-    /// was loaded under another name.
+    /// was loaded anew.
     fn is_reloaded(&self, node: u32) -> bool {
         matches!(self.functions, Functions::Reloaded(..)) && self.special.contains(&node)
     }

@@ -407,8 +407,8 @@ impl FunctionGraph<'_> {
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
 
-    /// Finds the nodes that the function waits for when it ends, by the names of its control
-    /// outputs: `None` if one does not exist, and true if no node has two of them.
+    /// Checks the nodes that the function waits for when it ends, by the names of its control
+    /// outputs: `None` if one names no node or argument, else true if no two name the same.
     fn control_nodes(&self) -> Option<bool> {
         let has_name =
             |name: &Name| self.arguments.contains_key(name) || self.nodes.contains_key(name);

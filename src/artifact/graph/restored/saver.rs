@@ -70,8 +70,7 @@ fn restored_by<'n>(
     Some(positions)
 }
 
-/// The shape that a node requires of the restored tensor that it takes, and the number of that
-/// input.
+/// The restored tensor that a node takes as an input, and the shape that the node requires of it.
 fn fit_of<'n>(node: &'n Node, nodes: &ByName<'n>) -> Option<(&'n [u8], Fit)> {
     match (node.operation.as_slice(), node.inputs.as_slice()) {
         (b"Assign", [variable, value, ..]) if node.validates_shape != Some(false) => {
