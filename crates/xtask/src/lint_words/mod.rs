@@ -2,9 +2,9 @@
 //!
 //! It reads comments of all Rust files of the workspace, the pages of `docs` and each README. Doc
 //! comments whose first sentence has no subject, vague words, and the private words of
-//! `crates/xtask/terms.toml` are findings. `crates/xtask/words.toml`, if it exists, has the number of
-//! known findings per file: the lint fails where a file has more. `--lower` writes the counts that
-//! became smaller; `--record` writes all as they are, for files that were moved or merged.
+//! `crates/xtask/terms.toml` are findings. `crates/xtask/words.toml`, if it exists, has the number
+//! of known findings per file: the lint fails where a file has more. `--lower` writes the counts
+//! that became smaller; `--record` writes all as they are, for files that were moved or merged.
 
 mod baseline;
 mod comments;
