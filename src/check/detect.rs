@@ -188,8 +188,8 @@ fn by_first_bytes(head: &[u8]) -> Option<Kind> {
     })
 }
 
-/// Whether the mark of HDF5 stands at the beginning or behind a block of the user's, whose size is
-/// a power of two from 512 on.
+/// True if the signature of HDF5 is at the beginning or behind a user block, whose size is a power
+/// of two from 512 on.
 fn is_hdf5(head: &[u8]) -> bool {
     [0, 512, 1024, 2048]
         .iter()
@@ -208,7 +208,7 @@ fn is_safetensors(head: &[u8]) -> bool {
     text::is_json(header.get(..here).unwrap_or_default(), here as u64 == length)
 }
 
-/// Whether a file ends as a table does.
+/// True if a file ends as a table does.
 pub(super) fn is_table(source: &dyn ReadAt) -> bool {
     let tail = || -> io::Result<bool> {
         let mut tail = [0; 8];

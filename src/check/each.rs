@@ -59,8 +59,8 @@ impl<'c> Each<&'c Consumer> {
         Some(Self { first, others: others.iter().collect() })
     }
 
-    /// Those of these consumers that load artifacts of a kind; else the first, which the newest
-    /// release of the other framework stands for. None of none.
+    /// The consumers that load artifacts of a kind. If there are none, the first one, as the newest
+    /// release of the other framework stands for it; `None` without consumers.
     pub(super) fn for_kind(kind: Kind, consumers: &'c [Consumer]) -> Option<Self> {
         let is_of_jax = kind.of_jax().is_some();
         let mut loading = consumers.iter().filter(|one| one.jaxlib.is_some() == is_of_jax);

@@ -135,7 +135,7 @@ pub struct Inspection {
     /// kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub jax: Option<JaxSummary>,
-    /// What else is worth telling: the tags of meta graphs, the release that wrote it, by name.
+    /// Further details by name: the tags of meta graphs, the release that wrote it.
     pub details: BTreeMap<String, String>,
 }
 

@@ -77,7 +77,7 @@ pub(super) fn check(
     consumers.map(|consumer| findings(artifact.judge(consumer.reader_of_jax(), options.jax())))
 }
 
-/// What is in the file.
+/// Describes the contents of the file.
 pub(super) fn inspect(
     file: &Bytes,
     form: artifacts::Kind,

@@ -1,15 +1,15 @@
-//! What is in a file of `jax.export` or a portable artifact of StableHLO, as data.
+//! The contents of a file of `jax.export` or a portable artifact of StableHLO, as data.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use serdes_jax_artifacts::{DisabledCheck, Export, Function, Inspection, Value};
 
-/// What is in a file that a jaxlib loads.
+/// The contents of a file that a jaxlib loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct JaxSummary {
-    /// What `jax.export` wrote around the module; `None` for a portable artifact.
+    /// The fields that `jax.export` wrote around the module; `None` for a portable artifact.
     pub export: Option<ExportSummary>,
     /// The name of the module's producer: `StableHLO_v1.18.0`.
     pub producer: String,
@@ -33,7 +33,7 @@ pub struct JaxSummary {
     pub read_by: Vec<String>,
 }
 
-/// What `jax.export` wrote around a module.
+/// The fields that `jax.export` wrote around a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -85,7 +85,7 @@ pub struct ValueSummary {
     pub shape: Arc<[String]>,
     /// `device`, `host` or `any`, where the file says it.
     pub memory_space: Option<String>,
-    /// How it is distributed, where the file says it.
+    /// Its sharding, where the file records it.
     #[cfg_attr(feature = "serde", serde(serialize_with = "text"))]
     pub sharding: Option<Arc<str>>,
 }

@@ -262,8 +262,8 @@ impl Kind {
 }
 
 impl Kind {
-    /// Which of the kinds that a jaxlib loads it is, if it is one; TensorFlow or this library loads
-    /// the others.
+    /// The kind of a file that a jaxlib loads; `None` for those that TensorFlow or this library
+    /// loads.
     pub(super) const fn of_jax(self) -> Option<serdes_jax_artifacts::Kind> {
         match self {
             Self::StableHlo => Some(serdes_jax_artifacts::Kind::StableHlo),

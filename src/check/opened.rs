@@ -79,7 +79,7 @@ pub(super) enum Opened {
     Ifrt(Bytes),
     Plugin(Bytes),
     Tensors(Bytes, TensorForm),
-    /// What a jaxlib loads.
+    /// A file that a jaxlib loads.
     Jax(Bytes, serdes_jax_artifacts::Kind),
     /// An index of files that hold tensors together.
     Shards(Bytes),

@@ -130,7 +130,7 @@ impl Options {
         Self { jax: self.jax.with_platform(platform), ..self }
     }
 
-    /// What a program that loads what JAX writes has of its own.
+    /// The settings and types of the program that loads files of JAX.
     pub(super) fn jax(&self) -> &serdes_jax_artifacts::Options {
         &self.jax
     }

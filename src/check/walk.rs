@@ -389,7 +389,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What every consumer of TensorFlow is told of a path at which nothing can be judged.
+    /// The verdicts for every consumer of TensorFlow on a path at which nothing can be judged.
     fn refused(&self, path: &str, reason: &Reason) -> Verdicts {
         let path = path.to_owned();
         let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());

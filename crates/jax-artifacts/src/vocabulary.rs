@@ -16,8 +16,8 @@ pub(crate) struct VhloOperation {
 }
 
 impl VhloOperation {
-    /// Whether its properties say more than that they are there: those of functions and custom
-    /// calls.
+    /// True if the values of its properties are read, and not only counted: those of functions and
+    /// custom calls.
     pub(crate) fn is_looked_into(self) -> bool {
         self.name == "func_v1" || self.name.starts_with("custom_call_v")
     }

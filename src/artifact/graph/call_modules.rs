@@ -42,7 +42,7 @@ pub(crate) struct CallModule {
     pub(crate) function: Option<String>,
     /// Its attribute `version`.
     pub(crate) version: u64,
-    /// Where the value of its attribute `module` is.
+    /// The extent of the value of its attribute `module`.
     module: Option<Extent>,
 }
 
@@ -79,7 +79,7 @@ impl CallModule {
     }
 }
 
-/// Whether the name of the operation is anywhere in a file.
+/// True if the name of the operation is anywhere in a file.
 fn names_the_operation(bytes: &dyn ReadAt) -> io::Result<bool> {
     let finder = memmem::Finder::new(OPERATION);
     let mut window = vec![0; WINDOW];

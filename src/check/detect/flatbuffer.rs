@@ -4,9 +4,9 @@ use std::io;
 
 use super::{file::File, mlir::MAGIC};
 
-/// Where the outermost table stands. Tables are aligned to four bytes, which tells a flatbuffer
-/// from a graph: the first two bytes of that are a tag of a node and its length, and the tag is no
-/// multiple of four.
+/// The offset of the root table. Tables are aligned to four bytes, which distinguishes a flatbuffer
+/// from a graph: the first two bytes of a graph are a tag of a node and its length, and the tag is
+/// no multiple of four.
 fn root(file: &File<'_>) -> Option<u64> {
     let root = u64::from(u32::from_le_bytes(*file.head.first_chunk()?));
     let inside = root + 4 <= file.size;
@@ -29,7 +29,7 @@ const FEWEST_FIELDS: usize = 16;
 /// The longest name of a function that tells one whose module does not.
 const LONGEST_NAME: usize = 1000;
 
-/// Whether a file is a serialized `jax.export.Exported`. It has no mark: its outermost table has a
+/// True if a file is a serialized `jax.export.Exported`. It has no identifier: its root table has a
 /// name, two trees, and a vector of bytes that is MLIR bytecode, unless that is cut off or damaged.
 pub(super) fn is_jax_export(file: &File<'_>) -> io::Result<bool> {
     let Some(table) = root(file) else { return Ok(false) };
@@ -43,7 +43,7 @@ pub(super) fn is_jax_export(file: &File<'_>) -> io::Result<bool> {
     Ok(start == MAGIC || (table.places.len() >= FEWEST_FIELDS && has_name(file, &table)?))
 }
 
-/// Whether a table has the name of a function, as far as it is there.
+/// True if a table has the name of a function, as far as the file contains it.
 fn has_name(file: &File<'_>, table: &Table) -> io::Result<bool> {
     let Some(at) = table.reference(file, NAME)? else { return Ok(false) };
     let Some(length) = number(file, at)?.map(u64::from) else { return Ok(at >= file.size) };
@@ -94,13 +94,13 @@ impl Table {
         Ok(fields.get(..count - 2).map(|fields| Self { at, places: fields.to_vec() }))
     }
 
-    /// Where a field is.
+    /// The offset of a field in the file; `None` if it is absent.
     fn field(&self, number: usize) -> Option<u64> {
         let place = self.places.get(number).copied().filter(|place| *place > 0)?;
         Some(self.at + u64::from(place))
     }
 
-    /// Where that is what a field refers to.
+    /// The offset of the item that a field refers to.
     fn reference(&self, file: &File<'_>, field: usize) -> io::Result<Option<u64>> {
         let Some(at) = self.field(field) else { return Ok(None) };
         Ok(number(file, at)?.map(|forward| at + u64::from(forward)))

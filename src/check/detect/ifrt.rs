@@ -9,19 +9,19 @@ use crate::{
     version::VersionDef,
 };
 
-/// What the type names begin with.
+/// The prefix of the type names.
 const NAMES: &[u8] = b"xla::ifrt::";
 
 /// The longest bare message, in bytes; they are lists of devices and dimensions.
 const LONGEST_BARE: u64 = 1 << 20;
 
-/// Whether a message begins with a type name of IFRT's.
+/// True if a message begins with a type name of IFRT's.
 pub(super) fn is_serialized(head: &[u8]) -> bool {
     matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= NAMES.len() && name.starts_with(NAMES))
 }
 
-/// Whether a file is a bare message of IFRT: nothing in it is what a graph is made of, and read as
-/// one of the messages and written again it is the same bytes.
+/// True if a file is a bare message of IFRT: it has neither versions nor nodes of a graph, and one
+/// of the messages decodes it and encodes to the same bytes.
 pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_BARE || !is_plausible(file.head) {
         return Ok(false);
@@ -31,13 +31,13 @@ pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     Ok(!has_graph(&bytes) && is_message(&bytes))
 }
 
-/// Whether the first field is one of the few that messages of IFRT have; an old graph may begin with
-/// its version, which is field 3.
+/// True if the first field is one of the few that messages of IFRT have; an old graph may begin
+/// with its version, which is field 3.
 fn is_plausible(head: &[u8]) -> bool {
     head.first().is_some_and(|tag| (1..=15).contains(&(tag >> 3)) && *tag != 0x18)
 }
 
-/// Whether there is what every graph has: versions, or nodes that all have operations.
+/// True if the bytes have what every graph has: versions, or nodes that all have operations.
 fn has_graph(bytes: &Vec<u8>) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(bytes, Message::GraphDef, Form::Binary, &options) else {
@@ -60,7 +60,7 @@ fn is_written_again<M: prost::Message + Default>(bytes: &[u8]) -> bool {
     M::decode(bytes).is_ok_and(|message| message.encode_to_vec() == bytes)
 }
 
-/// Whether bytes are one of the messages, all fields of which are known.
+/// True if bytes are one of the messages, all fields of which are known.
 fn is_message(bytes: &[u8]) -> bool {
     const MESSAGES: [fn(&[u8]) -> bool; 30] = [
         is_written_again::<ifrt::DTypeProto>,

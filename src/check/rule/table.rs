@@ -183,7 +183,7 @@ rules! {
 
     /// A type name that no serializer is registered for.
     MissingType = "missing_type", Unacceptable {
-        meaning: "The artifact holds a value of a type that nobody has registered a serializer for: a value of IFRT, or a node of the trees or \
+        meaning: "The artifact holds a value of a type without a registered serializer: a value of IFRT, or a node of the trees or \
                   an effect of an exported function.",
         example: "A serialized message whose type name is `my::Sharding`, read by a program without that type.",
         remedy: "Register a serializer for the type name, or read the artifact with a program that has one.",

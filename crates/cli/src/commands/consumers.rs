@@ -93,7 +93,7 @@ fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
     Ok(all)
 }
 
-/// Whether an option of releases asks for several.
+/// True if an option of releases names several.
 fn are_several(texts: &[String]) -> bool {
     texts.len() > 1 || texts.iter().any(|text| text == "all" || text.contains(".."))
 }

@@ -1,4 +1,4 @@
-//! What JAX writes: `check --jax`, `inspect`, `convert --to-stablehlo`.
+//! Tests of files that JAX writes: `check --jax`, `inspect`, `convert --to-stablehlo`.
 
 use std::{fs, io::Write, path::PathBuf, process::Stdio};
 

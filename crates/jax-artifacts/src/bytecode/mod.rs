@@ -320,7 +320,8 @@ fn count_of(mut properties: Cursor<'_>) -> u64 {
     (0..64).take_while(|_| properties.varint().is_ok()).count() as u64
 }
 
-/// The properties of functions and custom calls that are looked into are among so many.
+/// Number of leading properties that are read; those of functions and custom calls that matter are
+/// among them.
 const MOST_LOOKED_INTO: usize = 5;
 
 /// Reads as many numbers of attributes as an operation has properties; more are ignored. The first
