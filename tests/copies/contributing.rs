@@ -1,12 +1,12 @@
-//! Tests that the steps in `CONTRIBUTING.md` for a new rule, a new callback and a new request are
+//! Tests that the steps in `docs/contributing` for a new rule, a new callback and a new request are
 //! complete: the edits fit the sources, the edited copy compiles without a warning, and the tests
-//! that the page names pass.
+//! that the pages name pass.
 
 use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
 
 use serdes_testkit::{
     copies::{cargo, workplace},
-    pages::{Block, apply, blocks, copy_sources},
+    pages::{Block, apply, blocks_of_page, copy_sources},
     protos,
 };
 
@@ -35,7 +35,7 @@ const TESTS: [&str; 8] = [
 ];
 
 /// One test of each of those places that must have been run.
-const NAMED_BY_THE_PAGE: [&str; 8] = [
+const NAMED_BY_THE_PAGES: [&str; 8] = [
     "proxy::server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
     "proxy::server::requests::tests::every_request_is_answered_though_it_says_nothing",
     "proxy::server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
@@ -51,9 +51,9 @@ fn append(file: &Path, text: &str) {
     write!(file, "\n{text}").unwrap();
 }
 
-/// Makes the edits of a section, and the artifacts that its commands make.
-fn follow(section: &str, serdes: &Path) {
-    for Block { language, subject, text } in blocks("CONTRIBUTING.md", section) {
+/// Makes the edits of a page, and the artifacts that its commands make.
+fn follow(page: &str, serdes: &Path) {
+    for Block { language, subject, text } in blocks_of_page(page) {
         let file = subject.first().map(|file| serdes.join(file));
         match (language.as_str(), file) {
             ("diff", Some(file)) => apply(&file, &text),
@@ -72,12 +72,12 @@ fn follow(section: &str, serdes: &Path) {
 
 #[test]
 #[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
-fn a_new_rule_a_new_callback_and_a_new_request_are_what_the_page_says() {
+fn pages_add_a_rule_a_callback_and_a_request() {
     let serdes = workplace(scratch(), "contributing").join("serdes");
     copy_sources(&serdes, &DIRECTORIES);
-    follow("Add a rule of verdicts", &serdes);
-    follow("Add a callback of a plug-in", &serdes);
-    follow("Add a request of the proxy", &serdes);
+    for page in ["rule", "callback", "request"] {
+        follow(&format!("docs/contributing/{page}.md"), &serdes);
+    }
     protos::write(&serdes, &protos::generate(&serdes));
     // The tests of all rules, among those of the library: it is compiled for them alone.
     let tests_of_rules = "#[cfg(test)]\nextern crate self as serdes;\n\
@@ -101,7 +101,7 @@ fn a_new_rule_a_new_callback_and_a_new_request_are_what_the_page_says() {
         assert!(!errors.contains("warning"), "{errors}");
         passed.push_str(&said);
     }
-    for test in NAMED_BY_THE_PAGE {
+    for test in NAMED_BY_THE_PAGES {
         assert!(passed.contains(&format!("test {test} ... ok")), "{test}: {passed}");
     }
 }

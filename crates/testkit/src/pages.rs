@@ -22,12 +22,24 @@ pub struct Block {
     pub text: String,
 }
 
+fn read(page: &str) -> String {
+    fs::read_to_string(root().join(page)).unwrap()
+}
+
+/// The blocks of a page, without what a list indents them by.
+pub fn blocks_of_page(page: &str) -> Vec<Block> {
+    blocks_in(&read(page))
+}
+
 /// The blocks of a section of a page, without what a list indents them by.
 pub fn blocks(page: &str, heading: &str) -> Vec<Block> {
-    let page = fs::read_to_string(root().join(page)).unwrap();
+    let page = read(page);
     let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
-    let mut lines = section.lines();
+    blocks_in(section.split_once("\n## ").map_or(section, |(section, _)| section))
+}
+
+fn blocks_in(text: &str) -> Vec<Block> {
+    let mut lines = text.lines();
     let mut blocks = Vec::new();
     while let Some(line) = lines.next() {
         let Some(head) = line.trim_start().strip_prefix("```") else { continue };
