@@ -84,6 +84,7 @@
 //! | `abi-diff` | in [`stream_executor`], the comparison of layouts of C APIs |
 //! | `testing` | in [`codec`], what the tests of types of one's own ask of versions and formats |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 // No bytes, no peer and no plug-in makes the library panic: what could is an exception with its
 // reason.

@@ -20,6 +20,7 @@
 //! layouts from files and compares them, adds both. Offsets are those of LP64 targets (x86-64 and
 //! aarch64 Linux, where they were measured).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "diff"), no_std)]
 #![cfg_attr(
     not(test),

@@ -4,6 +4,7 @@
 //! the same command by [`run`], and shows results as the same [`objects`]. What a thing means is
 //! decided in the library `serdes`; this crate must never decide it.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(
     clippy::expect_used,
     clippy::get_unwrap,

@@ -10,6 +10,7 @@
 //!
 //! This crate must never know who its host is.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(test),
     deny(

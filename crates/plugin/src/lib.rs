@@ -60,6 +60,7 @@
 //!
 //! This crate must never know how a host works inside, nor anything of serialization.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(test),
     deny(

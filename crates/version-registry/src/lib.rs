@@ -109,6 +109,7 @@
 //! only the records and the selection. `serde`: `Serialize` and `Deserialize` for [`Date`],
 //! `Serialize` for the records.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(test),
     deny(
