@@ -32,7 +32,8 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
 
 /// The pages, by their names.
 fn pages() -> Vec<(String, String)> {
-    let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|page| root().join(page));
+    let pages = ["README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"];
+    let pages = pages.map(|page| root().join(page));
     let pages: Vec<PathBuf> =
         pages.into_iter().chain(files(&root().join("docs"), &["md"])).collect();
     assert!(pages.len() > 12, "{pages:?}");
