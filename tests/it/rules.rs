@@ -110,6 +110,45 @@ fn every_row_says_what_a_rule_means_and_names_no_option_of_a_command() {
     }
 }
 
+/// The words of a line, with the code between two backticks as one.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut is_code) = (Vec::<String>::new(), false);
+    for word in line.split(' ') {
+        match words.last_mut() {
+            Some(code) if is_code => {
+                code.push(' ');
+                code.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+        is_code ^= word.matches('`').count() % 2 == 1;
+    }
+    words
+}
+
+/// A line of the page in lines of at most 100 columns. Rows of tables and headings are not broken.
+fn wrapped(line: &str) -> String {
+    if line.starts_with(['|', '#']) {
+        return line.to_owned();
+    }
+    let indentation = if line.starts_with("- ") { "  " } else { "" };
+    let (mut text, mut column) = (String::new(), 0);
+    for word in words(line) {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width <= 100 {
+            text.push(' ');
+            column += 1;
+        } else if column > 0 {
+            text.push('\n');
+            text.push_str(indentation);
+            column = indentation.len();
+        }
+        text.push_str(&word);
+        column += width;
+    }
+    text
+}
+
 fn page() -> String {
     let mut page = "# Rules of verdicts\n\nMade from the table in `src/check/rule/table.rs` by `cargo xtask rules`; do not edit. \
                     `serdes explain RULE` prints the same.\n\n| rule | verdict | about |\n|---|---|---|\n"
@@ -132,7 +171,7 @@ fn page() -> String {
             writeln!(page, "- Message: \"{message}\"").unwrap();
         }
     }
-    page
+    page.lines().map(|line| wrapped(line) + "\n").collect()
 }
 
 #[test]
