@@ -33,6 +33,14 @@ from ._arrays import (
     to_numpy,
 )
 from ._async import Future, in_background
+from ._connect import (
+    ConnectError,
+    Connection,
+    TokenRefused,
+    Unreachable,
+    VersionMismatch,
+    connect,
+)
 from ._files import RESERVED, State, metadata_of, version_of
 from ._paths import Path, place
 from ._processes import DEFAULT_TIMEOUT, Processes
@@ -42,7 +50,19 @@ from ._shards import Loading, part_of, wanted_of, words_of
 from ._steps import Steps as _Steps
 from ._transfers import AHEAD_BYTES, Transfers
 
-__all__ = ["Future", "Steps", "load", "save", "save_async"]
+__all__ = [
+    "ConnectError",
+    "Connection",
+    "Future",
+    "Steps",
+    "TokenRefused",
+    "Unreachable",
+    "VersionMismatch",
+    "connect",
+    "load",
+    "save",
+    "save_async",
+]
 
 jax = imported("jax")
 

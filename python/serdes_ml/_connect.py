@@ -1,0 +1,335 @@
+"""JAX on the devices of a server: `serdes serve`, or any other that speaks the IFRT proxy.
+
+jaxlib has a client for it since 0.8. This module gives it the address, the token and the name of
+the session, and puts what it returns into JAX as the first back end. Nothing here needs the
+package's extension.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import importlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ._endpoint import Endpoint, endpoint_of, greet
+from ._errors import SerdesError
+from ._tunnel import tunnel_to
+
+BACKEND = "proxy"
+"""The back end's name for JAX, as in ``JAX_PLATFORMS``."""
+
+# jaxlib tries again once a second for this long, also where the server has said no for good.
+_ATTEMPTS_SECONDS = 2
+
+# The connection that JAX has now, and the clients of all that it ever had.
+_lock = threading.Lock()
+_open: list[Connection] = []
+
+
+class ConnectError(SerdesError):
+    """There is no session with the server; the message says what can be done about it."""
+
+
+class Unreachable(ConnectError, ConnectionError):
+    """Nothing at the address speaks the protocol: also a ``ConnectionError``."""
+
+    def __init__(
+        self,
+        message: str = "",
+        rule: str | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        ConnectionError.__init__(self, errno.ECONNREFUSED, message)
+        self._tell(message, rule, found, expected, remedy)
+
+    def __str__(self) -> str:
+        return self._message
+
+
+class TokenRefused(ConnectError):
+    """The server admits only clients with a token, and has not admitted this one."""
+
+
+class VersionMismatch(ConnectError):
+    """The client in jaxlib and the server have no version of the protocol in common."""
+
+
+class _Jax(NamedTuple):
+    """The parts of JAX that know of back ends."""
+
+    jax: Any
+    backend: Any
+    bridge: Any
+    release: str
+
+
+def _jax() -> _Jax:
+    try:
+        jax = importlib.import_module("jax")
+        backend = importlib.import_module("jax.extend.backend")
+        release = importlib.import_module("jaxlib.version").__version__
+    except ImportError as error:
+        raise ConnectError(f"JAX cannot be imported ({error}); pip install 'jax>=0.8'") from error
+    known = tuple(int(part) for part in release.split(".")[:2])
+    if known < (0, 8) or not hasattr(backend, "ifrt_proxy"):
+        raise ConnectError(
+            f"jaxlib {release} has no client that this can use; pip install 'jax>=0.8'",
+            found=release,
+            expected=">=0.8",
+        )
+    return _Jax(jax, backend, importlib.import_module("jax._src.xla_bridge"), release)
+
+
+class Connection:
+    """A session on the devices of a server, which are JAX's first ones until `close`.
+
+    `connect` makes it. As a context manager it closes itself.
+    """
+
+    address: str
+    """The server's ``HOST:PORT``."""
+
+    name: str | None
+    """The name of the session, under which the server keeps its arrays."""
+
+    def __init__(self, parts: Any, client: Any, address: str, name: str | None) -> None:
+        self.address, self.name = address, name
+        self._jax: _Jax = parts
+        self._client = client
+        self._closed = False
+        self._others = parts.bridge._backend_factories.get(BACKEND)
+        self._platforms = parts.jax.config.jax_platforms
+        # A client that ends while there are arrays or programs of it ends the process in some
+        # releases of jaxlib, and prints a stack trace in all. So it stays until the process ends,
+        # and the server sees then that it is gone.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
+        parts.backend.register_backend_factory(BACKEND, lambda: client, priority=500)
+        parts.jax.config.update("jax_platforms", f"{BACKEND},cpu")
+
+    @property
+    def platform(self) -> str:
+        """The name of the server's platform, by which JAX writes programs."""
+        return str(self._client.platform)
+
+    @property
+    def server(self) -> str:
+        """The server's description of itself and of its plug-in."""
+        return str(self._client.platform_version)
+
+    @property
+    def closed(self) -> bool:
+        """Whether JAX has its own devices again."""
+        return self._closed
+
+    def devices(self) -> list[Any]:
+        """Return the server's devices, each a ``jax.Device``."""
+        return list(self._client.devices())
+
+    def close(self) -> None:
+        """Give JAX the devices back that it had before; another call does nothing.
+
+        Arrays of the server can still be read, and its memory is free when they are gone; programs
+        are compiled anew. The session itself ends with the process.
+        """
+        with _lock:
+            if self._closed:
+                return
+            self._closed = True
+            _open.remove(self)
+        bridge = self._jax.bridge
+        if self._others is None:
+            bridge._backend_factories.pop(BACKEND, None)
+        else:
+            bridge._backend_factories[BACKEND] = self._others
+        self._jax.jax.config.update("jax_platforms", self._platforms)
+        self._jax.backend.clear_backends()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        devices = len(self.devices())
+        words = [f"{devices} {self.platform} device{'' if devices == 1 else 's'}", self.server]
+        if self.name is not None:
+            words.append(f"name {self.name!r}")
+        if self._closed:
+            words.append("closed")
+        return f"<serdes_ml.jax.Connection to {self.address}: {', '.join(words)}>"
+
+
+def connect(
+    address: str,
+    *,
+    token: str | None = None,
+    name: str | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
+    tls_cert: str | os.PathLike[str] | None = None,
+    tls_key: str | os.PathLike[str] | None = None,
+    timeout: float = 10.0,
+    allow_plain: bool = False,
+) -> Connection:
+    """Have JAX compute on the devices of the server at ``address``, as ``HOST:PORT``.
+
+    Call it before anything asks JAX for devices. ``token`` is a line of the server's
+    ``--token-file``; the server takes it from jaxlib only with ``--allow-session-token``. ``name``
+    is under what a server with ``--state`` keeps the arrays of this session.
+
+    ``tls_ca`` is a file of certificates that the server's must be signed by; an address that
+    begins with ``https://`` is encrypted, too, and verified by the system's authorities without
+    it. ``tls_cert`` and ``tls_key`` are for servers that ask for a certificate of their clients.
+    jaxlib's client cannot encrypt by itself, so a process beside this one does it. A token crosses
+    a network without encryption only with ``allow_plain``.
+
+    ``timeout`` is how many seconds are given to a server that is not there yet, or that takes no
+    sessions at the moment.
+
+    ::
+
+        from serdes_ml import jax as sdj
+
+        with sdj.connect("localhost:7171", token="…", tls_ca="authority.pem") as connection:
+            print(connection.devices())
+
+    Raises:
+        Unreachable: if nothing there speaks the protocol, or TLS is wanted or refused.
+        TokenRefused: if the server wants a token, or another one.
+        VersionMismatch: if it has no version in common with this jaxlib.
+        RuntimeError: if JAX has its devices already, or another connection.
+        ValueError: if an argument cannot be right, before anything is sent.
+    """
+    endpoint = endpoint_of(address, tls_ca, tls_cert, tls_key)
+    data = _initialization(token, name)
+    if token is not None and not (endpoint.tls or endpoint.is_loopback or allow_plain):
+        raise ValueError(
+            f"the token would go to {endpoint} without encryption; name the authority of the"
+            " server's certificate (tls_ca=…), or say allow_plain=True"
+        )
+    if not timeout > 0:
+        raise ValueError(f"timeout is {timeout!r}; expected seconds, more than 0")
+    parts = _jax()
+    with _lock:
+        _check_unused(parts)
+        deadline = time.monotonic() + timeout
+        greet(endpoint, deadline, Unreachable)
+        target = tunnel_to(endpoint, Unreachable) if endpoint.tls else endpoint.target
+        client = _client(parts, endpoint, target, data, deadline)
+        connection = Connection(parts, client, str(endpoint), name)
+        _open.append(connection)
+    return connection
+
+
+def _initialization(token: str | None, name: str | None) -> dict[str, bytes]:
+    data = {}
+    if token is not None:
+        token = token.strip()
+        if len(token) < 16 or not token.isascii() or any(c.isspace() for c in token):
+            # The token itself is in no message.
+            raise ValueError(
+                "token is no line of a server's token file: it has 16 characters or more, of"
+                " ASCII, without spaces"
+            )
+        data["serdes.token"] = token.encode()
+    if name is not None:
+        if not name:
+            raise ValueError("name is empty; expected a name for the session's arrays, or None")
+        data["serdes.state.name"] = name.encode()
+    return data
+
+
+def _check_unused(parts: _Jax) -> None:
+    if _open:
+        raise RuntimeError(
+            f"JAX is connected to {_open[0].address}; close that connection before another one"
+        )
+    if parts.bridge.backends_are_initialized():
+        raise RuntimeError(
+            "JAX has its devices already; call connect before anything asks for them (arrays,"
+            " jax.devices(), jit), or jax.extend.backend.clear_backends() first"
+        )
+
+
+def _client(
+    parts: _Jax, endpoint: Endpoint, target: str, data: dict[str, bytes], deadline: float
+) -> Any:
+    """Open a session, again and again where the server may take it in a moment."""
+    # The client has no other credentials; what is encrypted, the tunnel encrypts.
+    os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
+    proxy = parts.backend.ifrt_proxy
+    while True:
+        options = proxy.ClientConnectionOptions()
+        options.connection_timeout_in_seconds = _ATTEMPTS_SECONDS
+        if data:
+            options.initialization_data = data
+        try:
+            return proxy.get_client(f"grpc://{target}", options)
+        except Exception as error:
+            refusal = refusal_of(str(error), endpoint, parts.release, "serdes.token" in data)
+            if refusal.passes and time.monotonic() < deadline:
+                continue
+            raise refusal.error(refusal.message) from error
+
+
+class Refusal(NamedTuple):
+    """The meaning of an error of jaxlib's client."""
+
+    error: Callable[[str], ConnectError]
+    message: str
+    passes: bool = False
+    """Whether the same attempt may succeed in a moment."""
+
+
+# The text of a client whose session the server has ended before its first answer, by the moment
+# in which it notices. The server's own words are lost in it.
+_ENDED = ("CANCELLED", "writes no longer allowed", "writing to stream failed", "Stream removed")
+
+
+def refusal_of(text: str, endpoint: Endpoint, release: str, with_token: bool) -> Refusal:
+    """Return what a client's error means, and what to do about it."""
+    _, _, words = text.partition("detailed error: ")
+    words = (words or text).strip()
+    if "no common" in words:
+        return Refusal(
+            VersionMismatch,
+            f"jaxlib {release} and the server at {endpoint} do not fit: {words}. Both lines of"
+            f" versions: `serdes negotiate {endpoint.url}`",
+        )
+    if "UNAUTHENTICATED" in text or "PERMISSION_DENIED" in text:
+        how = (
+            "the server takes no tokens from clients of JAX, which cannot send metadata; start it"
+            " with --allow-session-token"
+            if with_token
+            else "pass one of its --token-file as token=…, and start it with --allow-session-token,"
+            " because clients of JAX cannot send metadata"
+        )
+        return Refusal(
+            TokenRefused, f"{endpoint} admits no client without a token: {how} ({words})"
+        )
+    if "RESOURCE_EXHAUSTED" in text or "draining" in words:
+        return Refusal(
+            ConnectError,
+            f"the server at {endpoint} takes no more sessions at the moment: {words}",
+            passes=True,
+        )
+    if any(mark in words for mark in _ENDED):
+        what = "the token that was sent" if with_token else "a session without a token (token=…)"
+        return Refusal(
+            TokenRefused,
+            f"the server at {endpoint} ended the session before it began; most often it does not"
+            f" take {what}. jaxlib {release} keeps the server's reason to itself; the server's log"
+            f" and `serdes negotiate {endpoint.url}` have it ({words})",
+        )
+    return Refusal(
+        Unreachable,
+        f"no session with {endpoint}: {words}; is it `serdes serve`, and is it still there?",
+        passes=any(code in text for code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")),
+    )
