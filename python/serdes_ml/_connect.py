@@ -7,6 +7,7 @@ package's extension.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import errno
 import importlib
@@ -14,6 +15,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ._endpoint import Endpoint, endpoint_of, greet
@@ -53,8 +55,12 @@ class Unreachable(ConnectError, ConnectionError):
         return self._message
 
 
-class TokenRefused(ConnectError):
-    """The server admits only clients with a token, and has not admitted this one."""
+class SessionRefused(ConnectError):
+    """The server opens no session for this client: for its token, or because none is free."""
+
+
+class TokenRefused(SessionRefused):
+    """The server admits only clients with a token, and has said that this one has none."""
 
 
 class VersionMismatch(ConnectError):
@@ -112,6 +118,8 @@ class Connection:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
         parts.backend.register_backend_factory(BACKEND, lambda: client, priority=500)
         parts.jax.config.update("jax_platforms", f"{BACKEND},cpu")
+        if name is not None:
+            atexit.register(_leave_arrays, parts.jax, client)
 
     @property
     def platform(self) -> str:
@@ -167,6 +175,21 @@ class Connection:
         return f"<serdes_ml.jax.Connection to {self.address}: {', '.join(words)}>"
 
 
+def _leave_arrays(jax: Any, client: Any) -> None:
+    """Leave the arrays of a session with a name to the server, when the process ends.
+
+    The end of the interpreter would drop them one by one, and the server with it.
+    """
+    arrays = [array for array in client.live_arrays() if not array.is_deleted()]
+    for array in arrays:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
+    for array in arrays:
+        # What is not waited for may not have been sent yet. An array that has come to nothing is
+        # no reason to lose the others.
+        with suppress(jax.errors.JaxRuntimeError, FloatingPointError):
+            jax.block_until_ready(array)
+
+
 def connect(
     address: str,
     *,
@@ -202,7 +225,8 @@ def connect(
 
     Raises:
         Unreachable: if nothing there speaks the protocol, or TLS is wanted or refused.
-        TokenRefused: if the server wants a token, or another one.
+        SessionRefused: if the server does not take the token, or has no session free.
+        TokenRefused: if the server says that it wants a token.
         VersionMismatch: if it has no version in common with this jaxlib.
         RuntimeError: if JAX has its devices already, or another connection.
         ValueError: if an argument cannot be right, before anything is sent.
@@ -221,8 +245,11 @@ def connect(
         _check_unused(parts)
         deadline = time.monotonic() + timeout
         greet(endpoint, deadline, Unreachable)
-        target = tunnel_to(endpoint, Unreachable) if endpoint.tls else endpoint.target
-        client = _client(parts, endpoint, target, data, deadline)
+        if endpoint.tls:
+            with tunnel_to(endpoint, Unreachable) as target:
+                client = _client(parts, endpoint, target, data, deadline)
+        else:
+            client = _client(parts, endpoint, endpoint.target, data, deadline)
         connection = Connection(parts, client, str(endpoint), name)
         _open.append(connection)
     return connection
@@ -316,17 +343,17 @@ def refusal_of(text: str, endpoint: Endpoint, release: str, with_token: bool) ->
         )
     if "RESOURCE_EXHAUSTED" in text or "draining" in words:
         return Refusal(
-            ConnectError,
+            SessionRefused,
             f"the server at {endpoint} takes no more sessions at the moment: {words}",
             passes=True,
         )
     if any(mark in words for mark in _ENDED):
-        what = "the token that was sent" if with_token else "a session without a token (token=…)"
+        token = "the token is none of its own" if with_token else "it wants a token (token=…)"
         return Refusal(
-            TokenRefused,
-            f"the server at {endpoint} ended the session before it began; most often it does not"
-            f" take {what}. jaxlib {release} keeps the server's reason to itself; the server's log"
-            f" and `serdes negotiate {endpoint.url}` have it ({words})",
+            SessionRefused,
+            f"the server at {endpoint} ended the session before it began: {token}, it has no"
+            f" session free (--limit sessions=N), or it is stopping. Its log says which; jaxlib"
+            f" {release} does not hand on its words ({words})",
         )
     return Refusal(
         Unreachable,

@@ -7,6 +7,8 @@ import pathlib
 import secrets
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ._endpoint import Endpoint, Failure
 
@@ -14,8 +16,11 @@ from ._endpoint import Endpoint, Failure
 _tunnels: list[subprocess.Popen[str]] = []
 
 
-def tunnel_to(endpoint: Endpoint, failure: Failure) -> str:
-    """Start a process that carries connections to ``endpoint`` over TLS; return its own target.
+@contextmanager
+def tunnel_to(endpoint: Endpoint, failure: Failure) -> Iterator[str]:
+    """Start a process that carries connections to ``endpoint`` over TLS, and give its own target.
+
+    The process stays for as long as this one, unless the block raises.
 
     Raises:
         Exception: what ``failure`` makes, if it does not start.
@@ -55,8 +60,13 @@ def tunnel_to(endpoint: Endpoint, failure: Failure) -> str:
             f"the process that encrypts for {endpoint} did not start (status {process.wait()});"
             " its words are on standard error"
         )
+    try:
+        yield f"unix-abstract:{name}"
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
     _tunnels.append(process)
-    return f"unix-abstract:{name}"
 
 
 def _absolute(file: str | None) -> str | None:

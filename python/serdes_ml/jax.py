@@ -36,6 +36,7 @@ from ._async import Future, in_background
 from ._connect import (
     ConnectError,
     Connection,
+    SessionRefused,
     TokenRefused,
     Unreachable,
     VersionMismatch,
@@ -54,6 +55,7 @@ __all__ = [
     "ConnectError",
     "Connection",
     "Future",
+    "SessionRefused",
     "Steps",
     "TokenRefused",
     "Unreachable",

@@ -32,7 +32,7 @@ import json, os, signal, sys, time, types
 package = types.ModuleType("serdes_ml")
 package.__path__ = [{str(PACKAGE)!r}]
 sys.modules["serdes_ml"] = package
-from serdes_ml._connect import ConnectError, TokenRefused, Unreachable, VersionMismatch, connect
+from serdes_ml._connect import SessionRefused, TokenRefused, Unreachable, VersionMismatch, connect
 passed, failures = 0, []
 
 def check(name, condition, detail=""):
@@ -95,8 +95,8 @@ say()
 TOKENS = """
 wrong = "a-token-of-someone-else"
 with_sessions, without = address, rest[0]
-refused("no token", TokenRefused, ["token=", "negotiate"], with_sessions)
-refused("another token", TokenRefused, ["token", "negotiate"], with_sessions, token=wrong)
+refused("no token", SessionRefused, ["token=", "log"], with_sessions)
+refused("another token", SessionRefused, ["token", "log"], with_sessions, token=wrong)
 refused("a server without session tokens", TokenRefused, ["--allow-session-token"], without, token=rest[1])
 refused("a server without session tokens, no token", TokenRefused, ["token=", "--allow-session-token"], without)
 check("no token is said", not any(wrong in failure or rest[1] in failure for failure in failures))
@@ -118,6 +118,19 @@ refused("nobody there", Unreachable, ["serdes serve", "refused"], "127.0.0.1:1",
 refused("no such host", Unreachable, ["no-such-host.invalid"], "no-such-host.invalid:7171")
 refused("another protocol", Unreachable, ["HTTP/2"], rest[0])
 refused("TLS with a plain server", Unreachable, ["TLS", "tls_ca"], f"https://localhost:{port}")
+say()
+"""
+
+NAMED = """
+connection = connect(address, name="run")
+import jax, numpy as np
+kept = jax.block_until_ready(jax.device_put(np.arange(8, dtype=np.int32)))
+check("put", np.asarray(kept).tolist() == list(range(8)), kept)
+say()
+"""
+
+NO_ROOM = """
+refused("no session free", SessionRefused, ["no session free", "log"], address)
 say()
 """
 
@@ -262,6 +275,24 @@ def tls(run, folder, tokens):
             run.check("the relay ends with its client", not os.path.exists(f"/proc/{said[0]}"))
 
 
+def named(run, folder):
+    """The arrays of a session with a name are in the server's state under that name."""
+    state = os.path.join(folder, "arrays.sds")
+    with run.server("--state", state) as address:
+        run.finish("named", run.client(NAMED, address))
+    found = subprocess.run([run.serdes, "inspect", "--json", state], capture_output=True, text=True)
+    names = [tensor["name"] for tensor in json.loads(found.stdout)["tensors"]] if found.returncode == 0 else found.stderr
+    run.check("named: the state has the array", any(name.startswith("run/") for name in names), names)
+
+
+def no_room(run):
+    with run.server("--limit", "sessions=1") as address:
+        first = run.client(NAMED.replace("say()", "print('open', flush=True); sys.stdin.readline(); say()"), address)
+        run.check("no room: one is open", first.stdout.readline().strip() == "open")
+        run.finish("no room", run.client(NO_ROOM, address), goes_quietly=False)
+        run.finish("no room: the first", first)
+
+
 def unreachable(run, address):
     """Also a server that speaks HTTP/1.1 alone."""
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -316,6 +347,7 @@ def main():
         with run.server() as address:
             run.finish("session", run.client(SESSION, address))
             unreachable(run, address)
+        named(run, folder)
         with run.server("--token-file", tokens, "--allow-session-token") as address, run.server("--token-file", tokens) as without:
             run.finish("a token", run.client(TOKEN_TAKEN, address, TOKEN))
             # The client of jaxlib 0.8 now and then ends its process where a server ends a session before it began.
@@ -333,6 +365,7 @@ def main():
             run.finish("protocol 20..25", run.client(VERSIONS, address, "20..25", "upgrade the client"))
     # So it does where the server of an open session ends.
     if version >= (0, 9):
+        no_room(run)
         killed(run)
     return run.end()
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 from serdes_ml._connect import (
     ConnectError,
+    SessionRefused,
     TokenRefused,
     Unreachable,
     VersionMismatch,
@@ -199,12 +200,17 @@ PREFIX = "Unable to establish connection to ifrt_proxy server; detailed error: "
             TokenRefused,
             "--allow-session-token",
         ),
-        (f"UNAVAILABLE: {PREFIX}terminated: CANCELLED", True, TokenRefused, "token that was sent"),
-        (f"UNAVAILABLE: {PREFIX}terminated: CANCELLED", False, TokenRefused, "without a token"),
+        (
+            f"UNAVAILABLE: {PREFIX}terminated: CANCELLED",
+            True,
+            SessionRefused,
+            "none of its own.*no session free",
+        ),
+        (f"UNAVAILABLE: {PREFIX}terminated: CANCELLED", False, SessionRefused, "wants a token"),
         (
             f"RESOURCE_EXHAUSTED: {PREFIX}too many sessions",
             False,
-            ConnectError,
+            SessionRefused,
             "too many sessions",
         ),
         ("INTERNAL: something else", False, Unreachable, "something else"),
