@@ -133,7 +133,7 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether JAX has its own devices again."""
+        """True once JAX has its own devices again."""
         return self._closed
 
     def devices(self) -> list[Any]:
@@ -312,7 +312,7 @@ class Refusal(NamedTuple):
     error: Callable[[str], ConnectError]
     message: str
     passes: bool = False
-    """Whether the same attempt may succeed in a moment."""
+    """True if the same attempt may succeed in a moment."""
 
 
 # The text of a client whose session the server has ended before its first answer, by the moment

@@ -38,18 +38,18 @@ class Endpoint(NamedTuple):
 
     @property
     def target(self) -> str:
-        """As gRPC takes it."""
+        """The address as gRPC takes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """As `serdes negotiate` takes it."""
+        """The arguments by which `serdes negotiate` reaches the server."""
         ca = f" --tls-ca {self.ca}" if self.ca else ""
         return f"https://{self.target}{ca}" if self.tls else self.target
 
     @property
     def is_loopback(self) -> bool:
-        """Whether what is sent stays on this machine."""
+        """True if what is sent stays on this machine."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:

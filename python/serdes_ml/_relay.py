@@ -37,7 +37,7 @@ def tls_context(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLCon
 
 
 def _is_own(connection: Any) -> bool:
-    """Whether the process at the other end is of this user."""
+    """Return true if the process at the other end is of this user."""
     found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, user, _ = struct.unpack("3i", found)
     return bool(user == os.getuid())

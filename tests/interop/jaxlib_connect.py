@@ -223,7 +223,7 @@ class Run(Checks):
         return subprocess.Popen(command, text=True, **pipes)
 
     def finish(self, name, client, goes_quietly=True, limit=180):
-        """What a client has found; the lines that it printed before."""
+        """Counts what a client has found, and returns the lines that it printed before."""
         try:
             out, said = client.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
