@@ -85,9 +85,9 @@ class DoesNotFit(SerdesError):
         SerdesError.__init__(
             self,
             message,
-            first and first.rule,
-            first and first.found,
-            first and first.expected,
+            first.rule if first else None,
+            first.found if first else None,
+            first.expected if first else None,
             first.remedies[0].text if first and first.remedies else None,
         )
         self.problems = problems

@@ -65,10 +65,10 @@ def test_locks_and_interpreters_are_read(venv: pathlib.Path, tmp_path: pathlib.P
     assert sd.doctor(python=venv / "bin" / "python").verdict == "does_not_fit"
     with pytest.raises(TypeError):
         sd.doctor(venv, lock=lock)
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="none"):
         sd.doctor(tmp_path / "none")
     lock.write_text("[[package]]\nname = 1\n")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="requirements.txt"):
         sd.doctor(lock=lock)
 
 
