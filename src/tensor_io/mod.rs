@@ -19,6 +19,7 @@ mod bundle;
 mod checkpoint_state;
 #[cfg(feature = "artifact")]
 mod checkpoint_v1;
+mod create;
 mod diff;
 mod elements;
 mod error;
@@ -30,6 +31,7 @@ mod npy;
 #[cfg(feature = "npz")]
 mod npz;
 mod number;
+mod open;
 mod output;
 mod refused;
 mod safetensors;
@@ -43,16 +45,15 @@ mod tensorflow;
 #[cfg(feature = "torch")]
 mod torch;
 
+pub use create::{create, create_in, create_sharded, create_sharded_in, create_stream};
 pub use diff::{Comparison, Difference, diff};
 pub use error::Error;
 #[cfg(feature = "artifact")]
 pub(crate) use folder::{is_distributed, open_folder};
-pub use form::{
-    Form, create, create_in, create_sharded, create_sharded_in, create_stream, open, open_at,
-    open_in, open_stream,
-};
+pub use form::Form;
 pub use info::{Metadata, TensorInfo, element_bytes};
 pub use number::Tolerance;
+pub use open::{open, open_at, open_in, open_stream};
 use output::Output;
 pub use refused::Refused;
 #[cfg(feature = "artifact")]

@@ -14,12 +14,11 @@ use super::{bundle::BundleSource, checkpoint_state, checkpoint_v1::V1Source};
 #[cfg(feature = "artifact")]
 use crate::{
     artifact::{
-        checkpoint_state::{begins_like_state, state_in},
+        checkpoint_state::state_in,
         patterns::{is_pattern, matching},
-        table,
-        tensor_bundle::{self, index_path, prefix_of_data},
+        tensor_bundle::{index_path, prefix_of_data},
     },
-    files::{Files as _, read_at::read_up_to},
+    files::Files as _,
 };
 use crate::{
     files::{ReadAt, Tree as _},
@@ -133,25 +132,4 @@ pub(super) fn open_v1(source: Arc<dyn ReadAt>, path: &Path) -> Opened {
 #[cfg(not(feature = "artifact"))]
 pub(super) fn open_v1(_: Arc<dyn ReadAt>, path: &Path) -> Opened {
     Err(unknown(path, NOT_READ))
-}
-
-/// Detects whether bytes are in one of TensorFlow's forms: a list of checkpoints, a V1 checkpoint,
-/// or the index of a V2 one.
-#[cfg(feature = "artifact")]
-pub(super) fn form_of(source: &dyn ReadAt, head: &[u8]) -> std::io::Result<Option<Form>> {
-    if begins_like_state(head) {
-        return Ok(Some(Form::CheckpointState));
-    }
-    let mut tail = [0; 8];
-    let tail = read_up_to(source, &mut tail, source.size()?.saturating_sub(8))?;
-    let is_table = tail == table::MAGIC.to_le_bytes();
-    Ok(is_table.then(|| match tensor_bundle::is_index(source) {
-        true => Form::TensorBundle,
-        false => Form::CheckpointV1,
-    }))
-}
-
-#[cfg(not(feature = "artifact"))]
-pub(super) fn form_of(_: &dyn ReadAt, _: &[u8]) -> std::io::Result<Option<Form>> {
-    Ok(None)
 }

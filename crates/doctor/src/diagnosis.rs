@@ -6,7 +6,8 @@ use pep440_rs::{Version, VersionSpecifiers};
 
 use crate::{
     environment::Environment,
-    rule::{Rule, WarningRule},
+    rule::Rule,
+    warning::{Unknown, Warning},
 };
 
 /// The answer as a word.
@@ -95,28 +96,6 @@ impl Problem {
     pub(crate) fn key(&self) -> (Rule, BTreeSet<String>) {
         (self.rule, self.packages.iter().cloned().collect())
     }
-}
-
-/// Something that a user may want to know.
-#[derive(Clone, Debug)]
-pub struct Warning {
-    /// The rule.
-    pub rule: WarningRule,
-    /// The sentence for people.
-    pub message: String,
-    /// The packages that it is about.
-    pub packages: Vec<String>,
-}
-
-/// A component that could not be judged.
-#[derive(Clone, Debug)]
-pub struct Unknown {
-    /// The package.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The reason.
-    pub why: String,
 }
 
 /// A component that was judged.

@@ -6,9 +6,9 @@ use pep440_rs::Version;
 use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder};
 
 use crate::{
-    diagnosis::{Unknown, Warning},
     names::TENSORFLOW,
     package::Package,
+    warning::{Unknown, Warning},
 };
 
 /// The form of an environment.

@@ -54,16 +54,16 @@ mod remedy;
 mod report;
 mod rule;
 mod text;
+mod warning;
 
 pub use artifacts::{ArtifactProblem, judge_safetensors};
 pub use beside::InstalledPlugin;
 pub use data::Releases;
 pub use diagnose::diagnose;
-pub use diagnosis::{
-    Change, Component, Diagnosis, Problem, Remedy, Target, Unknown, Verdict, Warning,
-};
+pub use diagnosis::{Change, Component, Diagnosis, Problem, Remedy, Target, Verdict};
 pub use environment::{Environment, Kind, PluginFramework, PluginModule, SystemNeed, Tool};
 pub use libraries::{Libraries, Misfit, TablesOnly};
 pub use package::{Package, RecordedFile};
 pub use read::ReadError;
 pub use rule::{Rule, WarningRule};
+pub use warning::{Unknown, Warning};

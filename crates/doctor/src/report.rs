@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    diagnosis::{Change, Diagnosis, Problem, Remedy, Target, Warning},
+    diagnosis::{Change, Diagnosis, Problem, Remedy, Target},
     environment::Environment,
     package::minor,
+    warning::Warning,
 };
 
 impl Diagnosis {

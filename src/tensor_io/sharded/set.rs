@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    super::{Error, Source, TensorInfo, form},
+    super::{Error, Source, TensorInfo, open},
     KIND,
     index::Index,
 };
@@ -65,7 +65,7 @@ impl ShardSet {
         for (name, named) in index.files() {
             let file = path.with_file_name(name);
             let source =
-                form::open_shard(tree, &file).map_err(|error| missing(error, &shown, named));
+                open::open_shard(tree, &file).map_err(|error| missing(error, &shown, named));
             let source = source.map_err(|error| faults.push(error)).ok();
             files.push(ShardFile { name: name.to_owned(), path: file, named, source });
         }

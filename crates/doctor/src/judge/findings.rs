@@ -6,11 +6,12 @@ use pep440_rs::{Version, VersionSpecifiers};
 
 use crate::{
     data::Releases,
-    diagnosis::{Change, Problem, Target, Unknown, Warning},
+    diagnosis::{Change, Problem, Target},
     environment::Environment,
     libraries::Libraries,
     package::Package,
     rule::{Rule, WarningRule},
+    warning::{Unknown, Warning},
 };
 
 /// The findings of the rules.

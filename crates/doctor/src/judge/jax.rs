@@ -4,9 +4,9 @@ use pep440_rs::Version;
 
 use super::findings::{Findings, View, problem, to_version, told};
 use crate::{
-    diagnosis::Unknown,
     package::Package,
     rule::{Rule, WarningRule},
+    warning::Unknown,
 };
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {

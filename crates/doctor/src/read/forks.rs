@@ -10,11 +10,11 @@ use pep440_rs::Version;
 
 use super::locked::{Locked, Pin};
 use crate::{
-    diagnosis::{Unknown, Warning},
     environment::{Environment, Kind, Tool},
     names::is_judged,
     package::Package,
     rule::WarningRule,
+    warning::{Unknown, Warning},
 };
 
 /// Environments of one lock that are judged.

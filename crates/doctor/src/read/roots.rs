@@ -13,9 +13,9 @@ use super::{
     installed, library,
 };
 use crate::{
-    diagnosis::Warning,
     environment::{Environment, Kind, Tool},
     rule::WarningRule,
+    warning::Warning,
 };
 
 /// Folders below a root in which Pythons have theirs.
