@@ -80,17 +80,16 @@ pub(super) fn run(
     let size = bytes.len();
     let value = read(bytes, &with_devices(AnyDevice))
         .map_err(|error| Failure::new(error).about(shown_path(path)))?;
-    let object = json!({
-        "path": path.to_string_lossy(),
-        "kind": "ifrt_message",
-        "type": name,
-        "bytes": size,
-        "value": value,
-    });
     if terminal.json() {
-        terminal.object(&object)?;
+        terminal.object(&json!({
+            "path": path.to_string_lossy(),
+            "kind": "ifrt_message",
+            "type": name,
+            "bytes": size,
+            "value": value,
+        }))?;
     } else {
-        let text = serde_json::to_string_pretty(&object["value"]).map_err(Failure::of)?;
+        let text = serde_json::to_string_pretty(&value).map_err(Failure::of)?;
         terminal.line(format_args!("{} ({name}, {size} bytes)\n{text}", shown_path(path)))?;
     }
     Ok(Status::Yes)
