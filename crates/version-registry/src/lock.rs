@@ -38,6 +38,7 @@ mod difference;
 mod line_formats;
 mod package;
 mod release;
+mod releases;
 #[cfg(test)]
 mod tests;
 

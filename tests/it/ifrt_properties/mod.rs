@@ -1,6 +1,10 @@
 //! Properties of all IFRT values: round trips at every version, and readers that survive any bytes.
 
-#[allow(unreachable_pub, reason = "a crate of its own in fuzz/")]
+#[allow(
+    unreachable_pub,
+    clippy::duplicate_mod,
+    reason = "a crate of its own in fuzz/, whose corpus another module replays"
+)]
 #[path = "../../../fuzz/src/ifrt.rs"]
 mod targets;
 

@@ -165,7 +165,10 @@ impl fmt::Display for With<'_> {
 }
 
 /// Every change from one state of a line to another.
-pub(super) fn changes(released: &ReleaseState, found: &ReleaseState) -> Vec<ReleaseChange> {
+pub(in crate::lock) fn changes(
+    released: &ReleaseState,
+    found: &ReleaseState,
+) -> Vec<ReleaseChange> {
     let mut changes = Vec::new();
     if released.minimum != found.minimum {
         let (released, found) = (released.minimum, found.minimum);
