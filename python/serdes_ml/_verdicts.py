@@ -9,14 +9,18 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from . import _native
 from ._paths import Path, place
 
 
-if TYPE_CHECKING:
-    from jax.export import Exported
+class Exported(Protocol):
+    """A function that ``jax.export`` has exported, as far as it is used here."""
+
+    def serialize(self) -> bytearray:
+        """Return the bytes of its file."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ def _serialized(given: object) -> bytes | None:
     module = sys.modules.get("jax.export")
     if module is None or not isinstance(given, module.Exported):
         return None
-    return bytes(given.serialize())
+    return bytes(cast("Exported", given).serialize())
 
 
 def check(

@@ -68,7 +68,7 @@ def test_locks_and_interpreters_are_read(venv: pathlib.Path, tmp_path: pathlib.P
     with pytest.raises(OSError, match="none"):
         sd.doctor(tmp_path / "none")
     lock.write_text("[[package]]\nname = 1\n")
-    with pytest.raises(ValueError, match="requirements.txt"):
+    with pytest.raises(ValueError, match=r"requirements\.txt"):
         sd.doctor(lock=lock)
 
 
