@@ -4,77 +4,6 @@ use std::{fmt, marker::PhantomData};
 
 use super::{Line, Version, lines::Ifrt};
 
-/// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VersionRange<L: Line = Ifrt> {
-    minimum: i32,
-    maximum: i32,
-    line: PhantomData<L>,
-}
-
-impl<L: Line> VersionRange<L> {
-    /// The range that this build reads and writes: minimum to current.
-    pub fn supported() -> Self {
-        let maximum = Version::<L>::of_age(0).number();
-        Self { minimum: L::MINIMUM, maximum, line: PhantomData }
-    }
-
-    /// The range from `minimum` to `maximum`, both included; `None` if it is empty.
-    pub fn new(minimum: i32, maximum: i32) -> Option<Self> {
-        (minimum <= maximum).then_some(Self { minimum, maximum, line: PhantomData })
-    }
-
-    /// The lowest number.
-    pub const fn minimum(self) -> i32 {
-        self.minimum
-    }
-
-    /// The highest number.
-    pub const fn maximum(self) -> i32 {
-        self.maximum
-    }
-
-    /// Returns `true` if `number` lies inside.
-    pub const fn contains(self, number: i32) -> bool {
-        self.minimum <= number && number <= self.maximum
-    }
-}
-
-/// A range without a number in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the range {minimum}..{maximum} is empty; name the lower number first")]
-#[non_exhaustive]
-pub struct EmptyRange {
-    /// The number that was named as the lowest.
-    pub minimum: i32,
-    /// The number that was named as the highest.
-    pub maximum: i32,
-}
-
-/// The range from the first number to the second, both included.
-impl<L: Line> TryFrom<(i32, i32)> for VersionRange<L> {
-    type Error = EmptyRange;
-
-    fn try_from((minimum, maximum): (i32, i32)) -> Result<Self, EmptyRange> {
-        Self::new(minimum, maximum).ok_or(EmptyRange { minimum, maximum })
-    }
-}
-
-impl<L: Line> fmt::Display for VersionRange<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{}", self.minimum, self.maximum)
-    }
-}
-
-/// The side of a negotiation that is too old.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// This side.
-    Ours,
-    /// The peer.
-    Theirs,
-}
-
 /// An inclusive range of numbers of a line that is named beside it.
 ///
 /// The line is not part of the type, so that the error of any negotiation is one type.
@@ -104,7 +33,7 @@ impl NumberRange {
 
 impl<L: Line> From<VersionRange<L>> for NumberRange {
     fn from(range: VersionRange<L>) -> Self {
-        Self { minimum: range.minimum, maximum: range.maximum }
+        range.numbers
     }
 }
 
@@ -112,6 +41,77 @@ impl fmt::Display for NumberRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.minimum, self.maximum)
     }
+}
+
+/// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VersionRange<L: Line = Ifrt> {
+    numbers: NumberRange,
+    line: PhantomData<L>,
+}
+
+impl<L: Line> VersionRange<L> {
+    /// The range that this build reads and writes: minimum to current.
+    pub fn supported() -> Self {
+        let maximum = Version::<L>::of_age(0).number();
+        Self { numbers: NumberRange { minimum: L::MINIMUM, maximum }, line: PhantomData }
+    }
+
+    /// The range from `minimum` to `maximum`, both included; `None` if it is empty.
+    pub fn new(minimum: i32, maximum: i32) -> Option<Self> {
+        let numbers = NumberRange { minimum, maximum };
+        (minimum <= maximum).then_some(Self { numbers, line: PhantomData })
+    }
+
+    /// The lowest number.
+    pub const fn minimum(self) -> i32 {
+        self.numbers.minimum
+    }
+
+    /// The highest number.
+    pub const fn maximum(self) -> i32 {
+        self.numbers.maximum
+    }
+
+    /// Returns `true` if `number` lies inside.
+    pub const fn contains(self, number: i32) -> bool {
+        self.numbers.contains(number)
+    }
+}
+
+/// A range without a number in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the range {minimum}..{maximum} is empty; name the lower number first")]
+#[non_exhaustive]
+pub struct EmptyRange {
+    /// The number that was named as the lowest.
+    pub minimum: i32,
+    /// The number that was named as the highest.
+    pub maximum: i32,
+}
+
+/// The range from the first number to the second, both included.
+impl<L: Line> TryFrom<(i32, i32)> for VersionRange<L> {
+    type Error = EmptyRange;
+
+    fn try_from((minimum, maximum): (i32, i32)) -> Result<Self, EmptyRange> {
+        Self::new(minimum, maximum).ok_or(EmptyRange { minimum, maximum })
+    }
+}
+
+impl<L: Line> fmt::Display for VersionRange<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.numbers.fmt(f)
+    }
+}
+
+/// The side of a negotiation that is too old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// This side.
+    Ours,
+    /// The peer.
+    Theirs,
 }
 
 /// An error of a negotiation: both sides have no version in common.
@@ -142,7 +142,7 @@ impl NegotiationError {
     /// The error of these ranges of one line. The side whose range ends first is the one to
     /// upgrade; ours, where both end with the same number.
     pub(super) fn between<L: Line>(ours: VersionRange<L>, theirs: VersionRange<L>) -> Self {
-        let upgrade = if ours.maximum <= theirs.maximum { Side::Ours } else { Side::Theirs };
+        let upgrade = if ours.maximum() <= theirs.maximum() { Side::Ours } else { Side::Theirs };
         Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
     }
 
