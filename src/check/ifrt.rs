@@ -1,32 +1,17 @@
 //! Verdicts on serialized IFRT values: every version that is recorded in them must be one that the
 //! consumer knows.
 
-use std::io;
-
 use super::{
     Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, consumer::ArtifactLine,
     opened::Bytes, rule::messages,
 };
 use crate::{
     codec::{DecodeError, DecodeErrorKind, DeserializeOptions, Serialized},
-    files::read_at::read_arriving,
     ifrt,
 };
 
 /// The largest value in bytes that is read; larger ones are no shardings or programs.
 const LARGEST: u64 = 1 << 30;
-
-fn read(file: &Bytes) -> Result<Vec<u8>, Box<Reason>> {
-    let failed = |error: io::Error| {
-        Box::new(Reason::from(messages::cannot_read_file(error)).with_remedy(Remedy::MakeReadable))
-    };
-    let size = file.source.size().map_err(failed)?;
-    if size > LARGEST {
-        let message = messages::value_is_too_long(size, LARGEST);
-        return Err(Reason::from(message).with_remedy(Remedy::CheckOrigin).into());
-    }
-    read_arriving(&*file.source, 0, size).map_err(failed)
-}
 
 pub(super) fn reason(error: &DecodeError) -> Reason {
     let rule = match error.kind() {
@@ -53,7 +38,7 @@ pub(super) fn reason(error: &DecodeError) -> Reason {
 
 /// The verdict on a serialized value.
 pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
-    let read = read(file).and_then(|bytes| {
+    let read = file.whole(LARGEST).and_then(|bytes| {
         let found = ifrt::Inspection::of_serialized(&bytes);
         Ok((found.map_err(|error| Box::new(reason(&error)))?, bytes))
     });
@@ -93,7 +78,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
 
 /// Describes the contents of a serialized value.
 pub(super) fn inspect(file: &Bytes, inspection: Inspection) -> Result<Inspection, Box<Reason>> {
-    let bytes = read(file)?;
+    let bytes = file.whole(LARGEST)?;
     let found =
         ifrt::Inspection::of_serialized(&bytes).map_err(|error| Box::new(reason(&error)))?;
     let nested = found.values().iter().map(|value| {

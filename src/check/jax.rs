@@ -2,30 +2,15 @@
 //!
 //! Knows how the reader's words become reasons. What a release reads it must never know.
 
-use std::io;
-
 use serdes_jax_artifacts::{self as artifacts, Artifact, Judgement};
 
 use super::{
     Consumer, Findings, Inspection, JaxSummary, Options, Reason, Remedy, Rule, Warning, each::Each,
-    opened::Bytes, rule::messages,
+    opened::Bytes,
 };
-use crate::files::read_at::read_arriving;
 
 /// The largest file in bytes that is read: places in a flatbuffer have 31 bits.
 const LARGEST: u64 = 2 << 30;
-
-fn read(file: &Bytes) -> Result<Vec<u8>, Box<Reason>> {
-    let failed = |error: io::Error| {
-        Box::new(Reason::from(messages::cannot_read_file(error)).with_remedy(Remedy::MakeReadable))
-    };
-    let size = file.source.size().map_err(failed)?;
-    if size > LARGEST {
-        let message = messages::value_is_too_long(size, LARGEST);
-        return Err(Reason::from(message).with_remedy(Remedy::CheckOrigin).into());
-    }
-    read_arriving(&*file.source, 0, size).map_err(failed)
-}
 
 const fn rule(rule: artifacts::Rule) -> Rule {
     match rule {
@@ -69,7 +54,7 @@ pub(super) fn check(
     consumers: &Each<&Consumer>,
     options: &Options,
 ) -> Each<Findings> {
-    let bytes = match read(file) {
+    let bytes = match file.whole(LARGEST) {
         Ok(bytes) => bytes,
         Err(reason) => return consumers.map(|_| reason.clone().into()),
     };
@@ -83,7 +68,7 @@ pub(super) fn inspect(
     form: artifacts::Kind,
     mut inspection: Inspection,
 ) -> Result<Inspection, Box<Reason>> {
-    let bytes = read(file)?;
+    let bytes = file.whole(LARGEST)?;
     let found = Artifact::with_kind(form, &bytes).inspect(&artifacts::Options::new());
     if found.export.is_none() && form == artifacts::Kind::JaxExport {
         let newest = Consumer::newest();

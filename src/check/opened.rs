@@ -3,13 +3,14 @@
 //! Knows no reader. The code that opens artifacts and the code that judges them both use it.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::Kind;
+use super::{Kind, Reason, Remedy, rule::messages};
 use crate::{
-    files::{ReadAt, Tree},
+    files::{ReadAt, Tree, read_at::read_arriving},
     tensor_io,
 };
 
@@ -37,6 +38,23 @@ impl Bytes {
     pub(super) fn file_name(&self) -> String {
         let name = self.path.as_deref().and_then(Path::file_name);
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// All bytes, which are at most `longest`.
+    ///
+    /// # Errors
+    /// The reason for a verdict if there are more, or they cannot be read.
+    pub(super) fn whole(&self, longest: u64) -> Result<Vec<u8>, Box<Reason>> {
+        let failed = |error: io::Error| {
+            let message = messages::cannot_read_file(error);
+            Box::new(Reason::from(message).with_remedy(Remedy::MakeReadable))
+        };
+        let size = self.source.size().map_err(failed)?;
+        if size > longest {
+            let message = messages::value_is_too_long(size, longest);
+            return Err(Reason::from(message).with_remedy(Remedy::CheckOrigin).into());
+        }
+        read_arriving(&*self.source, 0, size).map_err(failed)
     }
 }
 

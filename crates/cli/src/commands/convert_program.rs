@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 use serdes::{
     check::{self, Kind},
-    files::{Files as _, ReadAt as _, Watch},
+    files::Watch,
     stablehlo::{Program, StableHloError, StableHloVersion},
     storage::Storage,
 };
@@ -37,7 +37,7 @@ pub(super) fn run(
         return Err(Failure::new("--to-stablehlo: expected one program, and what is written"));
     };
     let storage = places::storage(&Watch::new());
-    let bytes = read(from, &storage)?;
+    let bytes = streams::whole(&storage, from, LONGEST, "a program")?;
     let refused = |error: StableHloError| refusal(&bytes, &error).about(shown_path(from));
     let program = Program::read(&bytes).map_err(refused)?;
     let written = program.written_for(target).map_err(refused)?;
@@ -82,26 +82,8 @@ fn version(text: &str) -> Result<StableHloVersion, Failure> {
     })
 }
 
-fn read(path: &Path, storage: &Storage) -> Result<Vec<u8>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format_args!("cannot read {}: {error}", shown_path(path)))
-    };
-    let source = if path == Path::new("-") {
-        streams::input()?
-    } else {
-        storage.open(path).map_err(failed)?
-    };
-    let size = source.size().map_err(failed)?;
-    if size > LONGEST {
-        let name = shown_path(path);
-        return Err(Failure::new(format_args!("{name} has {size} bytes; expected a program")));
-    }
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
-    source.read_exact_at(&mut bytes, 0).map_err(failed)?;
-    Ok(bytes)
-}
-
-/// Why the program was not written: status 1 where the older version cannot say what is in it.
+/// Failure for a program that is not written, with status 1 where the target version cannot express
+/// it.
 fn refusal(bytes: &[u8], error: &StableHloError) -> Failure {
     match error {
         StableHloError::Inexpressible { .. } | StableHloError::TargetTooOld { .. } => {

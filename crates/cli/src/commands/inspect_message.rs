@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use serdes::{
     codec::{DecodeError, DeserializeOptions, FromProto},
-    files::ReadAt as _,
     ifrt::{
         AbstractArraySpec, AnyDevice, ArraySpec, AttributeMap, CompactLayout, ConcreteEvenSharding,
         ConcreteSharding, DType, DeviceList, DynamicShape, ExecuteOptions, HloSharding, Index,
@@ -76,7 +75,7 @@ pub(super) fn run(
     (name, read): (&'static str, Read),
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
-    let bytes = bytes(path)?;
+    let bytes = streams::whole(&Storage::anywhere(), path, LONGEST, "a message")?;
     let size = bytes.len();
     let value = read(bytes, &with_devices(AnyDevice))
         .map_err(|error| Failure::new(error).about(shown_path(path)))?;
@@ -93,22 +92,4 @@ pub(super) fn run(
         terminal.line(format_args!("{} ({name}, {size} bytes)\n{text}", shown_path(path)))?;
     }
     Ok(Status::Yes)
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format_args!("cannot read {}: {error}", shown_path(path)))
-    };
-    let source = if path == Path::new("-") {
-        streams::input()?
-    } else {
-        serdes::files::Files::open(&Storage::anywhere(), path).map_err(failed)?
-    };
-    let size = source.size().map_err(failed)?;
-    if size > LONGEST {
-        return Err(Failure::new(format_args!("{} is no message", shown_path(path))));
-    }
-    let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
-    source.read_exact_at(&mut bytes, 0).map_err(failed)?;
-    Ok(bytes)
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serdes::{
-    files::{LONGEST_STREAM, ReadAt, spool},
+    files::{Files as _, LONGEST_STREAM, ReadAt, spool},
     storage::Storage,
     tensor_io::{self, Form, Source},
 };
@@ -20,6 +20,7 @@ use crate::{
     commands::{failures, unread},
     failure::Failure,
     startup::{self, INPUT},
+    terminal::shown_path,
 };
 
 /// True if the path stands for standard input.
@@ -91,6 +92,25 @@ pub(crate) fn open(
         Ok(source) => Ok(source),
         Err(error) => Err(unread::explained(failures::tensor_io(error), storage, path)),
     }
+}
+
+/// All bytes of a file, or of standard input: at most `longest`, as what is `expected` has.
+pub(crate) fn whole(
+    storage: &Storage,
+    path: &Path,
+    longest: u64,
+    expected: &str,
+) -> Result<Vec<u8>, Failure> {
+    let name = shown_path(path);
+    let failed = |error: io::Error| Failure::new(format_args!("cannot read {name}: {error}"));
+    let source = if is_input(path) { input()? } else { storage.open(path).map_err(failed)? };
+    let size = source.size().map_err(failed)?;
+    if size > longest {
+        return Err(Failure::new(format_args!("{name} has {size} bytes; expected {expected}")));
+    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
+    source.read_exact_at(&mut bytes, 0).map_err(failed)?;
+    Ok(bytes)
 }
 
 /// All of standard input, to be read from any place: the file itself where it is one, else what was
