@@ -191,7 +191,7 @@ def _tls_words(endpoint: Endpoint, error: ssl.SSLError) -> str:
             f"the certificate of {endpoint} is not valid by {by}: {error.verify_message}; name"
             " the authority that signed it (tls_ca=…), and a host that stands in it"
         )
-    if "CERTIFICATE_REQUIRED" in reason or "CERTIFICATE" in reason:
+    if "CERTIFICATE" in reason:
         return (
             f"the server at {endpoint} wants a certificate of its clients, or another one"
             f" ({reason}); name yours (tls_cert=…, tls_key=…)"

@@ -50,7 +50,7 @@ pub struct CheckpointState {
     pub last_preserved: Option<f64>,
 }
 
-/// Why the file says nothing.
+/// Error of a file `checkpoint` from which TensorFlow learns no newest checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointStateError {
@@ -85,7 +85,7 @@ impl CheckpointState {
     /// times the last value stands.
     ///
     /// # Errors
-    /// What keeps TensorFlow from finding the newest checkpoint in it.
+    /// [`CheckpointStateError`] if TensorFlow finds no newest checkpoint in it, or it cannot be read.
     pub fn read(source: &dyn ReadAt) -> Result<Self, CheckpointStateError> {
         let size = source.size()?;
         if size > LONGEST {

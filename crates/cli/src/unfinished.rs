@@ -34,7 +34,7 @@ impl Unfinished {
     /// Puts the file into its place.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be renamed.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         fs::rename(&self.partial, &self.path).map_err(|error| self.failed(&error))
     }

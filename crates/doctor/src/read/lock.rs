@@ -54,7 +54,7 @@ struct Entry {
     /// uv's: the forks that have the entry.
     #[serde(default, rename = "resolution-markers")]
     resolution_markers: Vec<String>,
-    /// That of `pylock.toml`, or Poetry's.
+    /// Environment marker of `pylock.toml` or `poetry.lock`; only a text counts.
     #[serde(alias = "markers")]
     marker: Option<toml::Value>,
 }

@@ -474,7 +474,8 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// That a release takes a function as it is, with what calls of it then take and give.
+/// The types of a function's arguments and results, and its calls, if a release certainly finds
+/// nothing wrong in it.
 fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
     let judged = digest.judged.as_deref()?;
     Some((judged.types.as_ref()?, judged.clear(release)?))

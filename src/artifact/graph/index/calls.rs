@@ -118,8 +118,8 @@ impl CallReader {
     }
 
     /// The function that the node calls, if it is one of the library and the importer looks at it.
-    /// Where it is left to the caller of the function around the node (`in_function`), the importer
-    /// counts as not looking inside.
+    /// In a function (`in_function`) a placeholder leaves that to the function's caller, and the
+    /// importer counts as not looking inside.
     pub(super) fn call(&self, in_function: bool) -> Option<Call> {
         let inside = match self.disabled {
             Value::Flag(disabled) => !disabled,

@@ -11,7 +11,7 @@ pub(crate) trait Accept {
     /// The next one.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the system gives no connection.
     fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send;
 }
 

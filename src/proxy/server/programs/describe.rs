@@ -42,7 +42,7 @@ pub(super) struct Described<'a> {
 /// First description of a program, without handles.
 ///
 /// # Errors
-/// Those of the plug-in for the program's name.
+/// The plug-in's error if it does not tell the program's name.
 pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Status> {
     let executable = described.loaded.executable();
     let fingerprint = match executable.fingerprint() {

@@ -12,12 +12,14 @@ use crate::{
 
 /// The program as it came, or written for the plug-in, where that says what it reads.
 ///
-/// Where only portable artifacts are taken, their structure is read here first, and what they call by
-/// name: the text of MLIR and other bytecode go through parsers that were made for bytes of friends.
+/// With `portable_only` the structure of the artifact and the names that it calls are read here
+/// before the plug-in sees it: parsers of MLIR's text and of other bytecode were made for trusted
+/// input.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for what is no such artifact, or calls what the rules do not allow; UNIMPLEMENTED with the versions of the program and
-/// of the plug-in, and with what the plug-in does not know, or for bytecode of another encoding.
+/// INVALID_ARGUMENT for what is no such artifact, or calls what the rules do not allow;
+/// UNIMPLEMENTED with the versions of the program and of the plug-in, and with what the plug-in does
+/// not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
     artifact: &'a [u8],
     client: &Client,

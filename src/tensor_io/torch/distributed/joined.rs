@@ -22,7 +22,7 @@ pub(super) trait Chunks: Sync {
     /// Opens a file, by its number.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the file cannot be opened.
     fn open_file(&self, file: usize) -> io::Result<Arc<dyn ReadAt>>;
 
     /// Looks into the archive of a chunk, and compares its checksum; where its elements lie in its
