@@ -43,7 +43,7 @@ const NAMED_BY_THE_PAGES: [&str; 8] = [
     "stream_executor::load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
     "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",
     "header::the_c_header_has_the_layouts_of_the_rust_types",
-    "every_layout_is_the_measured_one",
+    "layout_data::every_layout_is_the_measured_one",
 ];
 
 fn append(file: &Path, text: &str) {
