@@ -24,6 +24,12 @@ const KNOWN: &[&str] = &[
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
+    // The same in programs that Shardy's exporter has written.
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.PropagationBarrier",
+    "xla.sdy.ShardingGroup",
     // In which kind of memory an array is to lie.
     "annotate_device_placement",
     // What XLA writes out in operations of its own: linear algebra and searches, as JAX has them
@@ -33,6 +39,18 @@ const KNOWN: &[&str] = &[
     "LuDecomposition",
     "ProductOfElementaryHouseholderReflectors",
     "Qr",
+    // Operations of CHLO, which a portable artifact has as calls by these names.
+    "mhlo.acos",
+    "mhlo.acosh",
+    "mhlo.asin",
+    "mhlo.asinh",
+    "mhlo.atanh",
+    "mhlo.cosh",
+    "mhlo.erf",
+    "mhlo.ragged_dot",
+    "mhlo.sinh",
+    "mhlo.tan",
+    "mhlo.topk",
 ];
 
 /// The dialects of a portable artifact's operations: StableHLO in its versioned form, the module
