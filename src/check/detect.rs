@@ -4,7 +4,8 @@
 //! Reads a few kilobytes at both ends, whatever the size of the file, and of nested data a bounded
 //! number of small pieces. A GraphDef is never taken for anything else: each mark is one that no
 //! parser of protobuf messages takes, or one that a graph cannot have where it would have to stand
-//! (the reasons are beside the marks). Knows no reader; what a kind means for a verdict it must
+//! (the reasons are beside the marks); only of a bare message of IFRT, which has no mark either, a
+//! file that is not called `.pb` may be one in place of a graph without nodes. Knows no reader; what a kind means for a verdict it must
 //! never know.
 
 mod archive;
@@ -92,7 +93,10 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
         // A graph of whatever is called so: what a fingerprint begins with is a number.
         Some(Kind::Fingerprint) if begins_like_graph(head) => Detected::ByContent(Kind::GraphDef),
         Some(kind) => Detected::ByName(kind),
-        None if ifrt::is_bare(&file)? => Detected::ByContent(Kind::IfrtMessage),
+        // A message of IFRT has no mark, so that a name which says a message of TensorFlow counts more.
+        None if !names::says_protobuf(&lower) && ifrt::is_bare(&file)? => {
+            Detected::ByContent(Kind::IfrtMessage)
+        }
         None => Detected::Unmarked,
     })
 }
@@ -106,6 +110,8 @@ fn begins_like_graph(head: &[u8]) -> bool {
 /// expected kind.
 pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
     Ok(match detect(source, None)? {
+        // Nothing marks a bare message of IFRT: it is not beyond doubt.
+        Detected::ByContent(Kind::IfrtMessage) => None,
         Detected::ByContent(kind) if !kind.is_judged() => Some(kind),
         _ => None,
     })

@@ -88,6 +88,11 @@ pub(super) fn says_text(file: &str) -> bool {
     )
 }
 
+/// True if a name, in small letters, is one of TensorFlow's messages in the form of protobuf.
+pub(super) fn says_protobuf(file: &str) -> bool {
+    extension(file) == "pb"
+}
+
 fn extension(file: &str) -> &str {
     file.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

@@ -24,8 +24,10 @@ fn content_comes_before_the_name_and_the_name_before_anything_else() {
         told(b"\x0a\x20xla::ifrt::ShardingParamSharding", "x"),
         ByContent(Kind::IfrtSerialized)
     );
-    assert_eq!(told(b"\x0a\x03x::", "x.pb"), ByContent(Kind::IfrtMessage));
-    assert_eq!(told(b"\x0a\x04x::", "x.pb"), Unmarked);
+    assert_eq!(told(b"\x0a\x03x::", "x"), ByContent(Kind::IfrtMessage));
+    assert_eq!(told(b"\x0a\x03x::", "x.pb"), Unmarked);
+    assert_eq!(foreign(&b"\x0a\x03x::".as_slice()).unwrap(), None);
+    assert_eq!(told(b"\x0a\x04x::", "x"), Unmarked);
     assert_eq!(told(b"\x93NUMPY\x01\0", "x.sds"), ByContent(Kind::Npy));
     assert_eq!(told(b"<!DOCTYPE html><p>", "saved_model.pb"), ByContent(Kind::Html));
     assert_eq!(told(b"{\"error\":\"gone\"}", "x.safetensors"), ByContent(Kind::Json));
@@ -156,8 +158,10 @@ fn a_model_of_onnx_is_told_with_and_without_a_producer_and_where_it_is_cut_off()
     // A SavedModel begins with a number too.
     let saved_model = [vec![0x08, 1], field(2, &field(2, &node(b"a", b"NoOp")))].concat();
     assert_ne!(told(&saved_model, "x").kind(), Kind::Onnx);
+    assert_eq!(told(&saved_model, "x.pb"), Detected::Unmarked);
     // Without a version, or with a node.
     assert_ne!(told(&graph, "x").kind(), Kind::Onnx);
+    assert_eq!(told(&graph, "x.pb"), Detected::Unmarked);
     assert_eq!(told(&[version, node(b"a", b"NoOp"), graph].concat(), "x"), Detected::Unmarked);
 }
 
@@ -174,6 +178,7 @@ fn a_fingerprint_is_no_graph_and_a_graph_of_numbers_no_fingerprint() {
     // An old graph has its version under 3, and nothing else.
     assert_eq!(told(&[0x18, 0x15], "x"), Detected::Unmarked);
     assert_ne!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x").kind(), Kind::Fingerprint);
+    assert_eq!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x.pb"), Detected::Unmarked);
 }
 
 #[test]
