@@ -9,6 +9,7 @@ mod checksum;
 pub mod data_type;
 pub mod graph;
 pub mod ops;
+#[cfg(feature = "device")]
 pub(crate) mod patterns;
 #[cfg(feature = "device")]
 pub(crate) mod restore;

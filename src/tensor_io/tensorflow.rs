@@ -5,12 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    Error, Source,
-    form::{Form, unknown},
-};
+use super::{Error, Source, form::unknown};
 #[cfg(feature = "artifact")]
-use super::{bundle::BundleSource, checkpoint_state, checkpoint_v1::V1Source};
+use super::{bundle::BundleSource, checkpoint_state, checkpoint_v1::V1Source, form::Form};
 #[cfg(feature = "artifact")]
 use crate::{
     artifact::{

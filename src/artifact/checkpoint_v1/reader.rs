@@ -7,15 +7,19 @@ use std::{
 };
 
 use super::{error::CheckpointV1Error, messages::RawMeta, values};
+#[cfg(feature = "device")]
+use crate::{
+    artifact::patterns::{is_pattern, matching},
+    files::Tree,
+};
 use crate::{
     artifact::{
         data_type::{DataType, describe},
-        patterns::{is_pattern, matching},
         slice::{Runs, TensorSlice, are_apart, elements_in},
         table::{Table, TableDefect},
         tensor_bundle::{FileSystem, Files, VerifyOptions, element_count},
     },
-    files::{ReadAt, Tree},
+    files::ReadAt,
     version::{Consumer, VersionDef},
 };
 
@@ -113,6 +117,7 @@ impl CheckpointV1 {
     ///
     /// # Errors
     /// As [`CheckpointV1::open`].
+    #[cfg(feature = "device")]
     pub(crate) fn open_in(
         tree: &dyn Tree,
         pattern: &Path,

@@ -21,6 +21,8 @@
 //! is found when the index is listed or a tensor is read; [`Bundle::verify`] looks for all of them.
 
 mod data;
+#[cfg(feature = "device")]
+mod detect;
 mod entry;
 mod error;
 mod files;
@@ -36,6 +38,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "device")]
+pub(crate) use detect::is_index;
 pub use entry::TensorEntry;
 pub use error::BundleError;
 pub use files::{FileSystem, Files, MemoryFiles, data_path, index_path, prefix_of_data};
@@ -45,11 +49,7 @@ pub use stream::TensorReader;
 pub use verify::{BundleReport, VerifyOptions};
 pub use writer::{BundleOptions, BundleSummary, BundleWriter, TensorWriter, even_extents};
 
-use super::table::Table;
-use crate::{
-    files::ReadAt,
-    version::{Consumer, tensorflow},
-};
+use crate::version::{Consumer, tensorflow};
 
 /// This build as a reader of bundles: the newest TensorFlow of the release table.
 #[must_use]
@@ -57,14 +57,4 @@ pub fn default_consumer() -> Consumer {
     let newest = tensorflow::newest_release()
         .and_then(|release| tensorflow::consumer(release, "tensor_bundle"));
     newest.unwrap_or_else(|| Consumer::new("tensor_bundle", 1, 0))
-}
-
-/// True if a table is the index of a bundle, and no file of a V1 checkpoint.
-///
-/// Both formats have a message under the empty key, whose fields the other one would step over; the
-/// first tag tells them apart. Field 1 is a number in a bundle (`num_shards`), and a message in a V1
-/// checkpoint.
-pub(crate) fn is_index(source: &dyn ReadAt) -> bool {
-    let header = Table::open(source).and_then(|table| table.get(b""));
-    matches!(header, Ok(Some(value)) if matches!(value.first(), Some(0x08 | 0x10 | 0x1a)))
 }
