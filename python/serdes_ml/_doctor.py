@@ -195,8 +195,6 @@ def doctor(
     >>> import sys, serdes_ml as sd
     >>> sd.doctor().python == f"{sys.version_info[0]}.{sys.version_info[1]}"
     True
-    >>> sorted({"jax", "torch", "tensorflow"} & set(sys.modules))
-    []
 
     Raises:
         ValueError: if it is no environment, or is damaged.
