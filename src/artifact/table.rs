@@ -29,7 +29,7 @@ pub use format::{BlockHandle, MAGIC};
 pub use reader::{Cursor, Table, TableDefect};
 pub use writer::{TableOptions, TableWriter};
 
-use crate::{artifact::StatusCode, files::status_of};
+use crate::artifact::StatusCode;
 
 /// Why a table, or a block of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -167,7 +167,7 @@ impl TableError {
             | Self::BlockContents { .. } => StatusCode::DataLoss,
             Self::OutOfRange { .. } => StatusCode::OutOfRange,
             Self::Overlapping { .. } => StatusCode::ResourceExhausted,
-            Self::Io(error) => status_of(error),
+            Self::Io(error) => StatusCode::of_io(error),
             Self::KeyOrder { .. } | Self::EntryTooLarge { .. } => StatusCode::InvalidArgument,
         }
     }

@@ -15,6 +15,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut pending: Vec<PathBuf> = [
         "src",
         "crates/abi/src",
+        "crates/files/src",
         "crates/plugin/src",
         "crates/host-memory/src",
         "crates/version-registry/src",

@@ -16,12 +16,13 @@
 //! files share.
 //!
 //! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it,
-//! depends on nothing, and works without the standard library; the feature `diff`, which reads
-//! layouts from files and compares them, adds both. Offsets are those of LP64 targets (x86-64 and
+//! depends on nothing, and works without the standard library, which the feature `std` adds for the
+//! codes of its errors; the feature `diff`, which reads layouts from files and compares them, adds
+//! both. Offsets are those of LP64 targets (x86-64 and
 //! aarch64 Linux, where they were measured).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(not(feature = "diff"), no_std)]
+#![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     not(test),
     deny(
@@ -44,6 +45,8 @@ pub mod diff;
 mod handles;
 mod history;
 mod layout;
+#[cfg(feature = "std")]
+mod of_io;
 #[cfg(feature = "pjrt")]
 pub mod pjrt;
 pub mod released;

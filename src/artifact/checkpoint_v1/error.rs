@@ -9,7 +9,6 @@ use crate::{
         table::{TableDefect, TableError},
         tensor_bundle::ShapeError,
     },
-    files::status_of,
     version::Rejection,
     wire::Malformed,
 };
@@ -192,7 +191,7 @@ impl CheckpointV1Error {
             Self::Slice { source, .. } => source.status(),
             Self::Unsupported { .. } => StatusCode::Unimplemented,
             Self::TableDefect { .. } | Self::NoVersions { .. } => StatusCode::DataLoss,
-            Self::Io { source, .. } => status_of(source),
+            Self::Io { source, .. } => StatusCode::of_io(source),
         }
     }
 }

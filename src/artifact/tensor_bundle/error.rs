@@ -9,7 +9,6 @@ use crate::{
         slice::{SliceError, TensorSlice},
         table::{TableDefect, TableError},
     },
-    files::status_of,
     version::Rejection,
     wire::Malformed,
 };
@@ -374,7 +373,7 @@ impl BundleError {
             Self::ShardShort { .. } | Self::StringLength { .. } => StatusCode::OutOfRange,
             Self::Slice { source, .. } => source.status(),
             Self::Overlapping { .. } | Self::TooManyNames { .. } => StatusCode::ResourceExhausted,
-            Self::Io { source, .. } => status_of(source),
+            Self::Io { source, .. } => StatusCode::of_io(source),
         }
     }
 }

@@ -9,12 +9,9 @@ use std::{
     io,
 };
 
-use serdes_abi::{StatusFunctions, TF_Code, TF_Status};
+use serdes_abi::{StatusCode, StatusFunctions, TF_Code, TF_Status};
 
-use crate::{
-    files::status_of,
-    stream_executor::error::{Error, StatusError},
-};
+use crate::stream_executor::error::{Error, StatusError};
 
 /// The struct behind a `*mut TF_Status` of this host.
 ///
@@ -228,7 +225,7 @@ unsafe extern "C" fn tf_set_status_from_io_error(
     let code = error;
     let error = io::Error::from_raw_os_error(code);
     let text = format!("{}: {error}", context.to_string_lossy());
-    let code = if code == 0 { TF_Code::OK } else { status_of(&error).into() };
+    let code = if code == 0 { TF_Code::OK } else { StatusCode::of_io(&error).into() };
     status.set(code, CString::new(text).unwrap_or_default());
 }
 

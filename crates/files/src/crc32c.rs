@@ -1,0 +1,78 @@
+//! CRC-32C (Castagnoli, CRC-32/ISCSI), the checksum of every file format that this library writes.
+//!
+//! Only here is it known who computes it.
+
+use crc_fast::{CrcAlgorithm, Digest};
+
+/// The CRC-32C of `bytes`.
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    crc_fast::crc32_iscsi(bytes)
+}
+
+/// The CRC-32C of two parts in a row: the first has the checksum `first`, and the second, which is
+/// `second_len` bytes long, has the checksum `second`.
+pub fn combine(first: u32, second: u32, second_len: u64) -> u32 {
+    let algorithm = CrcAlgorithm::Crc32Iscsi;
+    low_32(crc_fast::checksum_combine(algorithm, first.into(), second.into(), second_len))
+}
+
+/// A CRC-32C over bytes that come in parts.
+#[derive(Clone, Debug)]
+pub struct Crc32c(Digest);
+
+impl Default for Crc32c {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Crc32c {
+    /// The checksum of no bytes yet.
+    pub fn new() -> Self {
+        Self(Digest::new(CrcAlgorithm::Crc32Iscsi))
+    }
+
+    /// Continues over `bytes`.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The checksum of all bytes so far.
+    pub fn value(&self) -> u32 {
+        low_32(self.0.finalize())
+    }
+
+    /// The checksum of all bytes so far; begins again with none.
+    pub fn take(&mut self) -> u32 {
+        low_32(self.0.finalize_reset())
+    }
+}
+
+fn low_32(crc: u64) -> u32 {
+    // The library answers in 64 bits for every width; those above 32 are zero here.
+    (crc & u64::from(u32::MAX)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_check_value_is_the_standard_one() {
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn parts_combine_to_the_whole() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
+        for cut in [0, 1, 17, 4096, 9999, 10_000] {
+            let (a, b) = bytes.split_at(cut);
+            let whole = crc32c(&bytes);
+            assert_eq!(combine(crc32c(a), crc32c(b), b.len() as u64), whole, "cut at {cut}");
+            let mut running = Crc32c::new();
+            running.update(a);
+            running.update(b);
+            assert_eq!((running.value(), running.take(), running.take()), (whole, whole, 0));
+        }
+    }
+}

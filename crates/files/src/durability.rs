@@ -1,0 +1,107 @@
+//! Durability of bytes and names on the disk.
+
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    sync::mpsc::{RecvTimeoutError, sync_channel},
+    thread,
+    time::Duration,
+};
+
+use super::{Cancelled, Error, Watch};
+
+/// Interval at which a wait for the disk checks for cancellation.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Durability that a file has before it gets its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Durability {
+    /// The data, the file's length and its new name are on the disk before the save is done.
+    #[default]
+    Data,
+    /// The system writes when it likes; a crash of the machine may lose the new file or leave it
+    /// damaged. A crash of the process may not.
+    None,
+}
+
+/// Takes the bytes of a file to the disk, which may take minutes and which no signal ends. Once the
+/// work is stopped this returns without waiting for the end: the file may then be removed.
+pub fn sync_watched(file: &File, watch: &Watch) -> io::Result<Result<(), Cancelled>> {
+    let file = file.try_clone()?;
+    watched(watch, move || file.sync_data())
+}
+
+/// Does `work` on a thread of its own, and waits for it until the watch is cancelled.
+fn watched(
+    watch: &Watch,
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<Result<(), Cancelled>> {
+    let (done, ended) = sync_channel(1);
+    thread::Builder::new().name("serdes sync".to_owned()).spawn(move || {
+        // The receiver may have stopped waiting.
+        let _ = done.send(work());
+    })?;
+    loop {
+        match ended.recv_timeout(LOOK_EVERY) {
+            Ok(synced) => return synced.map(Ok),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("the syncing thread panicked"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(cancelled) = watch.check() {
+                    return Ok(Err(cancelled));
+                }
+            }
+        }
+    }
+}
+
+/// Makes new names in a directory last.
+pub fn sync_directory(path: &Path) -> Result<(), Error> {
+    if cfg!(unix) {
+        File::open(path)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| Error::new("sync", path, error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_sync_that_does_not_end_is_left_alone_when_the_work_is_stopped() {
+        let watch = Watch::new();
+        let (release, blocked) = channel::<()>();
+        let (began, begun) = channel();
+        let stopper = watch.clone();
+        let stop = thread::spawn(move || {
+            begun.recv().unwrap();
+            stopper.cancel();
+        });
+        let waited = watched(&watch, move || {
+            began.send(()).unwrap();
+            // Until the test has ended.
+            let _ = blocked.recv();
+            Ok(())
+        });
+        assert_eq!(waited.unwrap(), Err(Cancelled));
+        drop(release);
+        stop.join().unwrap();
+    }
+
+    #[test]
+    fn what_the_disk_says_to_a_sync_reaches_whoever_waits() {
+        let watch = Watch::new();
+        assert_eq!(watched(&watch, || Ok(())).unwrap(), Ok(()));
+        let full = watched(&watch, || Err(io::ErrorKind::StorageFull.into()));
+        assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(sync_watched(&file, &watch).unwrap(), Ok(()));
+    }
+}

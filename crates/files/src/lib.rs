@@ -1,0 +1,67 @@
+//! Files: read from any place, written past the system's cache or through it, and appearing whole
+//! or not at all.
+//!
+//! Bytes go into a partial file beside the target, which only its owner can read; at the end it
+//! gets what the target had (mode, owner, group, extended attributes) and then the target's name.
+//! The owner of a partial file holds a lock on it for as long as it lives, so that the next save
+//! can tell those of dead owners from those of live ones. What takes long says how far it has come,
+//! and may be stopped, by a [`Watch`].
+//!
+//! This crate must never know what the bytes mean, nor follow what it did not make: links, pipes and
+//! files of others that have a partial file's name stay as they are.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+// No file and no store makes the crate panic: what could is an exception with its reason.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+mod attributes;
+#[cfg(feature = "object_store")]
+mod changed;
+mod crc32c;
+mod direct;
+mod durability;
+mod error;
+mod file_sink;
+#[cfg(feature = "object_store")]
+pub mod object;
+mod partial;
+mod place;
+mod previous;
+pub mod read_at;
+mod replacement;
+mod stamp;
+#[cfg(test)]
+mod tests;
+mod together;
+mod tree;
+mod turn;
+mod watch;
+
+#[cfg(feature = "object_store")]
+pub use changed::{changed, is_changed, said};
+pub use crc32c::{Crc32c, combine, crc32c};
+pub use direct::{DirectSink, DirectSource, StillDirect};
+pub use durability::{Durability, sync_directory, sync_watched};
+pub use error::Error;
+pub use file_sink::FileSink;
+pub use partial::{dead_partials, remove_if_dead, remove_leftovers_of, target_of};
+pub use place::resolve;
+pub use read_at::{LONGEST_STREAM, ReadAt, spool};
+pub use replacement::Replacement;
+pub use stamp::Stamp;
+pub use together::open_together;
+pub use tree::{EntryKind, FileSystem, Files, Tree};
+pub use turn::Turn;
+pub use watch::{Cancelled, Phase, Progress, Watch};

@@ -1,0 +1,168 @@
+//! Requests to a store, which speaks async, for callers that do not.
+
+use std::{
+    fmt, io,
+    sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    time::{Duration, Instant},
+};
+
+use object_store::Error as StoreError;
+use tokio::runtime::{Builder, Runtime};
+
+use super::words::{is_refusal, words_of};
+use crate::{Cancelled, Watch};
+
+/// Interval at which a wait for a store checks for cancellation.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Receiver of a request's result.
+pub type Outcome<T> = Receiver<io::Result<T>>;
+
+/// Runtime for requests, and the token that cancels the wait for them.
+pub struct Driver {
+    runtime: Option<Runtime>,
+    watch: Watch,
+}
+
+impl Driver {
+    /// A runtime of its own; the waits end when `watch` is cancelled.
+    pub fn new(watch: Watch) -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        Ok(Self { runtime: Some(runtime), watch })
+    }
+
+    /// Starts a request to a store; its outcome comes out of the channel. It is given up when the
+    /// work is stopped.
+    pub fn start<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Outcome<T> {
+        self.start_io(async move { request.await.map_err(system_error) })
+    }
+
+    /// Starts a request whose errors are I/O errors; its outcome comes out of the channel.
+    pub fn start_io<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> Outcome<T> {
+        let watch = self.watch.clone();
+        let stopped = async move {
+            while !watch.is_cancelled() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        self.send(async move {
+            tokio::select! {
+                biased;
+                outcome = request => outcome,
+                () = stopped => Err(io::Error::other(Cancelled)),
+            }
+        })
+    }
+
+    /// Starts a request to a store that runs to its end, even if the work is cancelled: whether an
+    /// abandoned request took effect would not be known.
+    pub(super) fn start_kept<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Outcome<T> {
+        self.send(async move { request.await.map_err(system_error) })
+    }
+
+    fn send<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> Outcome<T> {
+        let (send, outcome) = sync_channel(1);
+        self.spawn(async move {
+            // The receiver is gone if the request was abandoned.
+            let _ = send.send(request.await);
+        });
+        outcome
+    }
+
+    /// Starts work in the background.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(task);
+        }
+    }
+
+    /// Does a request and waits for its outcome.
+    pub fn run<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> io::Result<T> {
+        self.wait(&self.start(request))
+    }
+
+    /// Does any request and waits for its outcome.
+    pub fn run_io<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> io::Result<T> {
+        self.wait(&self.start_io(request))
+    }
+
+    /// Waits for an outcome, no longer than until the work is stopped.
+    pub fn wait<T>(&self, outcome: &Outcome<T>) -> io::Result<T> {
+        loop {
+            match outcome.recv_timeout(LOOK_EVERY) {
+                Ok(outcome) => return outcome,
+                Err(RecvTimeoutError::Disconnected) => return Err(no_answer()),
+                Err(RecvTimeoutError::Timeout) if self.watch.is_cancelled() => {
+                    return Err(io::Error::other(Cancelled));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // A plain drop waits, which the threads of another runtime must not.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn no_answer() -> io::Error {
+    io::Error::other("the request to the store ended without an answer")
+}
+
+/// Waits for an outcome until `deadline`, whether the work was stopped or not: for what is taken
+/// back.
+pub fn wait<T>(outcome: &Outcome<T>, deadline: Instant) -> io::Result<T> {
+    match outcome.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        Ok(outcome) => outcome,
+        Err(RecvTimeoutError::Disconnected) => Err(no_answer()),
+        Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// An error of a store as one of the system, with the kind that messages and exit statuses need, in
+/// words that hold nothing secret.
+pub fn system_error(error: StoreError) -> io::Error {
+    let kind = match &error {
+        StoreError::NotFound { .. } => io::ErrorKind::NotFound,
+        StoreError::Unauthenticated { .. } => io::ErrorKind::PermissionDenied,
+        error if is_refusal(error) => io::ErrorKind::PermissionDenied,
+        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
+            io::ErrorKind::Unsupported
+        }
+        StoreError::InvalidPath { .. } => io::ErrorKind::InvalidInput,
+        StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
+            return io::Error::other("the object was replaced meanwhile; open it again");
+        }
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, words_of(&error))
+}

@@ -1,0 +1,20 @@
+//! Objects of a store as files: read by ranges, written by uploads that are completed last.
+//!
+//! Stores speak async, files do not: a small runtime of our own carries the requests, and callers
+//! wait for them on a channel, so that it does not matter whether they have a runtime themselves.
+//! This part knows stores only through the crate `object_store`, never one of them by name.
+
+mod driver;
+mod held;
+mod ranges;
+mod source;
+mod upload;
+mod words;
+
+pub use self::{
+    driver::{Driver, Outcome, system_error, wait},
+    ranges::RangeCache,
+    source::Object,
+    upload::{PART_BYTES, Upload, UploadSink},
+    words::with_causes,
+};

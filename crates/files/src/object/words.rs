@@ -1,0 +1,166 @@
+//! Messages for people from a store's errors.
+//!
+//! Answers of stores repeat what was signed, and ids of keys; requests carry tokens in their
+//! addresses. What people need of it is the status, the code and the sentence.
+
+use std::error::Error;
+
+use object_store::Error as StoreError;
+
+/// Characters of a sentence of a store that are repeated.
+const LONGEST: usize = 300;
+
+/// The error in words: what was done to which object, and what the store said of it.
+pub(super) fn words_of(error: &StoreError) -> String {
+    let detail = answer_of(error).unwrap_or_else(|| clean(&error.to_string()));
+    match error {
+        StoreError::NotFound { .. } => format!("not found ({detail})"),
+        error if is_refusal(error) => {
+            format!("the store refuses the credentials of the environment ({detail})")
+        }
+        StoreError::Unauthenticated { .. } => format!(
+            "the store wants credentials that the environment does not have, or refuses them ({detail})"
+        ),
+        // The keys of the caller are paths: only a listing brings others.
+        StoreError::InvalidPath { source } => format!(
+            "{}: no path leads to such a key, which has an empty part, as `a//b`, or `.` or `..`, and \
+             the store's listing ends there; rename that object, or remove it",
+            clean(&source.to_string())
+        ),
+        _ => detail,
+    }
+}
+
+/// True if the store refuses the credentials. For a listing only the server's answer shows it, not
+/// the kind of the error.
+pub(super) fn is_refusal(error: &StoreError) -> bool {
+    match error {
+        StoreError::PermissionDenied { .. } => true,
+        StoreError::Generic { source, .. } => {
+            let answer = with_causes(&**source);
+            let status = answer.split_once("status code: ").map(|(_, status)| status);
+            status.is_some_and(|status| status.starts_with("403 "))
+        }
+        _ => false,
+    }
+}
+
+/// Answer of the server, or message of the connection, without the request.
+fn answer_of(error: &StoreError) -> Option<String> {
+    let mut source = error.source();
+    while let Some(found) = source {
+        source = found.source();
+        // These words are the method, the address and the time; their source is the answer.
+        if found.to_string().starts_with("Error performing ") {
+            return source.map(|answer| of_answer(&with_causes(answer)));
+        }
+    }
+    None
+}
+
+/// The words of an error, and of its causes where they say more: stores show no causes.
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        let more = found.to_string();
+        if !words.contains(&more) {
+            words = format!("{words}: {more}");
+        }
+        cause = found.source();
+    }
+    words
+}
+
+/// `404 Not Found, NoSuchKey: The specified key does not exist.` of an answer with such a body.
+fn of_answer(answer: &str) -> String {
+    let Some((_, answer)) = answer.split_once("status code: ") else { return clean(answer) };
+    let (status, body) = answer.split_once(": ").unwrap_or((answer, ""));
+    let code = between(body, "<Code>", "</Code>").or_else(|| between(body, "\"status\": \"", "\""));
+    let sentence = between(body, "<Message>", "</Message>")
+        .or_else(|| between(body, "\"message\": \"", "\""))
+        .map(|sentence| sentence.lines().next().unwrap_or_default());
+    let said: Vec<String> = [code, sentence].into_iter().flatten().map(clean).collect();
+    if said.is_empty() { clean(status) } else { format!("{}, {}", clean(status), said.join(": ")) }
+}
+
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(begin)?;
+    rest.split_once(end).map(|(found, _)| found).filter(|found| !found.is_empty())
+}
+
+/// Words without control characters, queries and names of users in addresses; not too many.
+fn clean(text: &str) -> String {
+    let plain: String =
+        text.chars().filter(|letter| !letter.is_control() || letter.is_whitespace()).collect();
+    let words = plain.split_whitespace().map(|word| match word.split_once("://") {
+        Some((scheme, rest)) => {
+            let rest = rest.split(['?', '#']).next().unwrap_or_default();
+            let (host, path) = rest.split_once('/').map_or((rest, None), |(a, b)| (a, Some(b)));
+            let host = host.rsplit('@').next().unwrap_or_default();
+            path.map_or(format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
+        }
+        None => word.to_owned(),
+    });
+    let mut text = words.collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('\u{2026}');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_its_status_its_code_and_its_sentence() {
+        let answer = "Server returned non-2xx status code: 403 Forbidden: <?xml version=\"1.0\"?>\
+            <Error><Code>SignatureDoesNotMatch</Code><Message>It does not match.</Message>\
+            <AWSAccessKeyId>AKIASECRET</AWSAccessKeyId><StringToSign>AWS4 x</StringToSign></Error>";
+        let words = of_answer(answer);
+        assert_eq!(words, "403 Forbidden, SignatureDoesNotMatch: It does not match.");
+        let json = "Server returned non-2xx status code: 401 Unauthorized: {\"error\": {\"code\": 401, \
+            \"message\": \"Invalid Credentials\", \"token\": \"ya29.secret\"}}";
+        assert_eq!(of_answer(json), "401 Unauthorized, Invalid Credentials");
+        let html =
+            "Server returned non-2xx status code: 502 Bad Gateway: <html>token=secret</html>";
+        assert_eq!(of_answer(html), "502 Bad Gateway");
+        assert_eq!(
+            of_answer("Server returned non-2xx status code: 404 Not Found: "),
+            "404 Not Found"
+        );
+    }
+
+    #[test]
+    fn a_refusal_is_one_whatever_was_asked() {
+        let generic = |answer: &str| StoreError::Generic {
+            store: "S3",
+            source: format!("Error performing list request: {answer}").into(),
+        };
+        let refused = generic("Server returned non-2xx status code: 403 Forbidden: <Code>x</Code>");
+        assert!(is_refusal(&refused));
+        assert!(words_of(&refused).contains("refuses the credentials"), "{}", words_of(&refused));
+        let down = generic("Server returned non-2xx status code: 503 Service Unavailable: 403 ");
+        assert!(!is_refusal(&down));
+        assert!(!words_of(&down).contains("credentials"), "{}", words_of(&down));
+    }
+
+    #[test]
+    fn a_key_that_no_path_leads_to_is_named_with_what_to_do() {
+        let error = object_store::path::Path::parse("run//x").unwrap_err();
+        let words = words_of(&StoreError::from(error));
+        assert!(words.contains("\"run//x\"") && words.contains("rename that object"), "{words}");
+    }
+
+    #[test]
+    fn addresses_lose_their_queries_and_their_users() {
+        let text = "GET https://me:secret@host:1/a/b?X-Amz-Signature=secret#x failed\nwith\u{7} 3";
+        assert_eq!(clean(text), "GET https://host:1/a/b failed with 3");
+        assert!(!clean("https://host?sig=secret").contains("secret"));
+        // What a store says of itself does nothing to a terminal, wherever it stands.
+        assert_eq!(clean("\u{1b}]0;x\u{7}s3://bucket/\u{1b}[2Jkey"), "]0;xs3://bucket/[2Jkey");
+        assert!(clean(&"x ".repeat(10_000)).chars().count() <= LONGEST + 1);
+    }
+}

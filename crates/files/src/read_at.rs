@@ -1,0 +1,256 @@
+//! Positioned reading: what the readers of states, tables and bundles need of a file, and no more.
+//!
+//! It must never know a format. A source is shared between threads and has no position of its own,
+//! so that verification can read in parallel; bytes in memory are a source as well as a file is.
+
+mod spool;
+
+use std::{
+    fs::File,
+    io,
+    ops::Range,
+    path::Path,
+    sync::{Arc, mpsc::Receiver},
+};
+
+use bytes::Bytes;
+
+pub use self::spool::{IN_MEMORY, LONGEST_STREAM, spill, spool};
+use super::Stamp;
+
+/// A sequence of bytes of known length that can be read from any position.
+pub trait ReadAt: Send + Sync {
+    /// The length in bytes.
+    ///
+    /// # Errors
+    /// If the system does not tell it.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Reads up to `buffer.len()` bytes from `offset` (bytes from the start) and says how many were
+    /// read; 0 at the end.
+    ///
+    /// # Errors
+    /// If the system cannot read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if the source ends before, or what the system says.
+    fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buffer.is_empty() {
+            match self.read_at(buffer, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    // A source that read more than there was room for has read something else.
+                    buffer = buffer.get_mut(count..).ok_or(io::ErrorKind::InvalidData)?;
+                    offset = offset.saturating_add(count as u64);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to read the bytes of `range`, for sources that answer late and can answer several
+    /// reads at a time; the answer, which may have fewer bytes, comes out of the channel. `None` if
+    /// the caller may as well read when it needs the bytes, as by default.
+    fn begin_read(&self, _range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+        None
+    }
+
+    /// True if [`begin_read`](Self::begin_read) begins reads, so that announcing reads early is
+    /// worth it.
+    fn answers_late(&self) -> bool {
+        false
+    }
+
+    /// Stamp that tells the source from another one of its name, as of its opening. `None`, the
+    /// default, if there is none.
+    fn stamp(&self) -> Option<Stamp> {
+        None
+    }
+}
+
+/// Opens a file to be read from any place.
+///
+/// # Errors
+/// What the system says. A pipe or a device is refused: it cannot be read from any place, and
+/// opening a pipe waits for a writer.
+pub fn open(path: &Path) -> io::Result<File> {
+    let check = |metadata: std::fs::Metadata| {
+        let kind = metadata.file_type();
+        if kind.is_file() || kind.is_dir() {
+            return Ok(());
+        }
+        let reason = "it is a pipe or a device; expected a file, which can be read from any place";
+        Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+    };
+    // Opening a device may do something, so it is looked at before; and after, since it may have
+    // been swapped.
+    check(std::fs::metadata(path)?)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    check(file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads from `offset` until the buffer is full or the source ends.
+pub fn read_up_to<'b>(
+    source: &dyn ReadAt,
+    buffer: &'b mut [u8],
+    offset: u64,
+) -> io::Result<&'b [u8]> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..)
+        && !rest.is_empty()
+    {
+        match source.read_at(rest, offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
+}
+
+/// Bytes that are asked for at a time where memory is taken for what arrives.
+const ARRIVING_STEP: u64 = 16 << 20;
+
+/// The `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of holes,
+/// or a server, may say of itself that it is longer than all memory.
+///
+/// # Errors
+/// As [`ReadAt::read_exact_at`]; [`io::ErrorKind::OutOfMemory`] if there is not enough.
+pub fn read_arriving(source: &dyn ReadAt, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut left = length;
+    while left > 0 {
+        let (begin, step) = (bytes.len(), left.min(ARRIVING_STEP));
+        // What is short is kept in as many bytes as it has.
+        let room = usize::try_from(step).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let reserved =
+            if step == length { bytes.try_reserve_exact(room) } else { bytes.try_reserve(room) };
+        reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(begin + room, 0);
+        let at = offset.saturating_add(begin as u64);
+        source.read_exact_at(bytes.get_mut(begin..).unwrap_or_default(), at)?;
+        left -= step;
+    }
+    Ok(bytes)
+}
+
+impl ReadAt for File {
+    fn size(&self) -> io::Result<u64> {
+        let metadata = self.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(metadata.len())
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(self, buffer, offset)
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        Stamp::of_file(self)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest =
+            usize::try_from(offset).ok().and_then(|start| self.get(start..)).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        Ok(count)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn size(&self) -> io::Result<u64> {
+        self.as_slice().size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(buffer, offset)
+    }
+}
+
+/// Implements the trait for pointers to a source.
+macro_rules! pointers {
+    ($($pointer:ty),*) => {$(
+        impl<T: ReadAt + ?Sized> ReadAt for $pointer {
+            fn size(&self) -> io::Result<u64> {
+                (**self).size()
+            }
+
+            fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+                (**self).read_at(buffer, offset)
+            }
+
+            fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+                (**self).begin_read(range)
+            }
+
+            fn answers_late(&self) -> bool {
+                (**self).answers_late()
+            }
+
+            fn stamp(&self) -> Option<Stamp> {
+                (**self).stamp()
+            }
+        }
+    )*};
+}
+
+pointers!(&T, Arc<T>, Box<T>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source that says that it is as long as files can be, and has a few bytes.
+    struct Boaster(&'static [u8]);
+
+    impl ReadAt for Boaster {
+        fn size(&self) -> io::Result<u64> {
+            Ok(u64::MAX)
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            self.0.read_at(buffer, offset)
+        }
+    }
+
+    #[test]
+    fn memory_is_taken_for_what_arrives_and_not_for_what_is_announced() {
+        let error = read_arriving(&Boaster(b"few"), 0, u64::MAX).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        let long: Vec<u8> = (0..ARRIVING_STEP + 5).map(|number| number as u8).collect();
+        assert!(read_arriving(&long, 3, ARRIVING_STEP + 2).unwrap() == long[3..]);
+        assert_eq!(read_arriving(&long, 1, 3).unwrap(), [1, 2, 3]);
+        assert!(read_arriving(&long, u64::MAX, 0).unwrap().is_empty());
+    }
+}
