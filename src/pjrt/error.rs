@@ -1,11 +1,11 @@
 //! Errors of plug-ins, by the party to blame.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serdes_abi::{TF_Code, pjrt::Minor};
+use serdes_library_file::elf::NotLoadable;
 
 use super::ErrorPayload;
-use crate::stream_executor;
 
 /// An error of the host of PJRT plug-ins.
 #[derive(Debug, thiserror::Error)]
@@ -153,12 +153,8 @@ const UNIMPLEMENTED: TF_Code = TF_Code(12);
 
 impl PjrtError {
     /// An error of the reader of ELF files.
-    pub(super) fn of_elf(path: &Path, error: stream_executor::Error) -> Self {
-        let reason = match error {
-            stream_executor::Error::NotLoadable { reason, .. } => reason,
-            other => other.to_string(),
-        };
-        Self::NotLoadable { path: path.to_owned(), reason }
+    pub(super) fn of_elf(NotLoadable { path, reason }: NotLoadable) -> Self {
+        Self::NotLoadable { path, reason }
     }
 
     /// True if the plug-in lacks what was needed: the function is missing, or returned

@@ -3,6 +3,7 @@
 use std::{fmt, io, path::PathBuf, time::Duration};
 
 use serdes_abi::TF_Code;
+use serdes_library_file::{TimeLimitError, elf::NotLoadable};
 
 use super::report::Report;
 
@@ -234,5 +235,20 @@ impl Error {
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. })
+    }
+}
+
+impl From<NotLoadable> for Error {
+    fn from(NotLoadable { path, reason }: NotLoadable) -> Self {
+        Self::NotLoadable { path, reason }
+    }
+}
+
+impl From<TimeLimitError> for Error {
+    fn from(error: TimeLimitError) -> Self {
+        match error {
+            TimeLimitError::TimedOut { call, limit } => Self::TimedOut { call, limit },
+            TimeLimitError::System { doing, error } => Self::System { doing, error },
+        }
     }
 }

@@ -68,7 +68,6 @@ pub use serdes_abi::diff as abi_diff;
 
 pub use best_fit::{BfcAllocator, BfcOptions};
 pub use border::with_time_limit;
-pub(crate) use border::{LONGEST_MESSAGE, enter, printable};
 pub use device::{
     AllocatorStats, Device, DeviceDescription, DeviceMemory, Event, EventStatus, HostCallback,
     HostMemory, MemoryUsage, Stream, Timer, Transfer, UnifiedMemory,

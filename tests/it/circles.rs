@@ -14,7 +14,7 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "abi",
     "cli",
     "doctor",
@@ -23,6 +23,7 @@ const CRATES: [&str; 13] = [
     "host-pjrt",
     "host-plugin",
     "jax-artifacts",
+    "library-file",
     "plugin",
     "python",
     "testkit",

@@ -16,6 +16,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "src",
         "crates/abi/src",
         "crates/files/src",
+        "crates/library-file/src",
         "crates/plugin/src",
         "crates/host-memory/src",
         "crates/version-registry/src",

@@ -4,15 +4,13 @@
 use serdes_abi::pjrt::args::{
     Arguments, PJRT_Buffer_Destroy_Args, PJRT_Client_BufferFromHostBuffer_Args,
 };
+use serdes_library_file::conformance::{Verdict, expect, failed, pattern, same_bytes};
 
 use super::{
     buffers::wait,
     subject::{Behaviour, Subject},
 };
-use crate::{
-    pjrt::{ElementType, HostArray, HostBufferSemantics, PjrtError, Target},
-    stream_executor::conformance::{Verdict, expect, failed, pattern, same_bytes},
-};
+use crate::pjrt::{ElementType, HostArray, HostBufferSemantics, PjrtError, Target};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

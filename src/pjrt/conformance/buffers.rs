@@ -5,12 +5,10 @@ use serdes_abi::pjrt::args::{
     PJRT_Buffer_IncreaseExternalReferenceCount_Args, PJRT_Buffer_Memory_Args,
     PJRT_Buffer_ToHostBuffer_Args, PJRT_Event_Await_Args, PJRT_Event_Destroy_Args,
 };
+use serdes_library_file::conformance::{Failure, Verdict, expect, failed, pattern, same_bytes};
 
 use super::subject::{Behaviour, Subject};
-use crate::{
-    pjrt::{ElementType, HostArray, PjrtError, Target},
-    stream_executor::conformance::{Failure, Verdict, expect, failed, pattern, same_bytes},
-};
+use crate::pjrt::{ElementType, HostArray, PjrtError, Target};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

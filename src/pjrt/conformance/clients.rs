@@ -7,12 +7,10 @@ use serdes_abi::pjrt::args::{
     PJRT_Client_TopologyDescription_Args, PJRT_NamedValue,
     PJRT_TopologyDescription_PlatformName_Args,
 };
+use serdes_library_file::conformance::{Failure, Verdict, expect, failed};
 
 use super::subject::{Behaviour, Subject};
-use crate::{
-    pjrt::{Device, Memory, PjrtError, Value, host::border},
-    stream_executor::conformance::{Failure, Verdict, expect, failed},
-};
+use crate::pjrt::{Device, Memory, PjrtError, Value, host::border};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

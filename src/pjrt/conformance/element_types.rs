@@ -1,10 +1,8 @@
 //! Arrays of every type.
+use serdes_library_file::conformance::{Verdict, expect, failed, same_bytes};
 
 use super::subject::{Behaviour, Subject, unsupported};
-use crate::{
-    pjrt::{ElementType, HostArray, PjrtError},
-    stream_executor::conformance::{Verdict, expect, failed, same_bytes},
-};
+use crate::pjrt::{ElementType, HostArray, PjrtError};
 
 macro_rules! types {
     ($($element_type:ident $name:literal;)*) => {
@@ -60,7 +58,7 @@ fn round_trip(subject: &Subject, element_type: ElementType) -> Verdict {
     let minor = subject.plugin.minor();
     if element_type.number_in(minor).is_none() {
         let detail = format!("PJRT {minor} does not know {element_type}");
-        return Err(crate::stream_executor::conformance::Failure::Unsupported(detail));
+        return Err(serdes_library_file::conformance::Failure::Unsupported(detail));
     }
     // Zeros and ones are values of every type.
     let bytes = element_type.host_bytes();

@@ -13,15 +13,13 @@ use std::{
 use serdes_abi::pjrt::args::{
     Arguments, PJRT_Buffer_ReadyEvent_Args, PJRT_Error, PJRT_Event_OnReady_Args,
 };
+use serdes_library_file::conformance::{Failure, Verdict, expect, failed, pattern, same_bytes};
 
 use super::{
     buffers::wait,
     subject::{Behaviour, Subject},
 };
-use crate::{
-    pjrt::{ElementType, HostArray, Target},
-    stream_executor::conformance::{Failure, Verdict, expect, failed, pattern, same_bytes},
-};
+use crate::pjrt::{ElementType, HostArray, Target};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

@@ -1,15 +1,13 @@
 //! The table, the sizes of arguments, errors: what needs no client.
 
 use serdes_abi::pjrt;
+use serdes_library_file::conformance::{Verdict, expect, failed};
 
 use super::subject::{Behaviour, Subject};
-use crate::{
-    pjrt::{
-        PjrtError, Value,
-        host::border,
-        report::{CallRecord, LONGER},
-    },
-    stream_executor::conformance::{Verdict, expect, failed},
+use crate::pjrt::{
+    PjrtError, Value,
+    host::border,
+    report::{CallRecord, LONGER},
 };
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[

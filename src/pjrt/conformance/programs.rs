@@ -6,16 +6,14 @@ use serdes_abi::pjrt::args::{
     Arguments, PJRT_Client_Compile_Args, PJRT_ExecuteOptions, PJRT_LoadedExecutable,
     PJRT_LoadedExecutable_Destroy_Args, PJRT_LoadedExecutable_Execute_Args, PJRT_Program,
 };
+use serdes_library_file::conformance::{Failure, Verdict, failed, same_bytes};
 
 use super::{
     buffers::wait,
     subject::{Behaviour, Subject},
     transfers::RawBuffer,
 };
-use crate::{
-    pjrt::{ElementType, HostArray, Target},
-    stream_executor::conformance::{Failure, Verdict, failed, same_bytes},
-};
+use crate::pjrt::{ElementType, HostArray, Target};
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {

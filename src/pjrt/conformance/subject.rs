@@ -5,11 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::{
-    pjrt::{
-        Buffer, Client, Device, HostArray, PjrtError, PjrtPlugin, Target, Value, report::Slots,
-    },
-    stream_executor::conformance::{Failure, Verdict},
+use serdes_library_file::conformance::{Failure, Verdict};
+
+use crate::pjrt::{
+    Buffer, Client, Device, HostArray, PjrtError, PjrtPlugin, Target, Value, report::Slots,
 };
 
 impl From<PjrtError> for Failure {

@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
+use serdes_library_file::{
+    conformance::{Conformance, ConformanceOptions, Outcome, attempt},
+    with_time_limit,
+};
+
 use super::{
     arrays, buffers, clients, element_types, events, interface, programs,
     subject::{Behaviour, Subject},
     transfers,
 };
-use crate::{
-    pjrt::{PjrtError, PjrtPlugin, Value, report::Slots},
-    stream_executor::{
-        conformance::{Conformance, ConformanceOptions, Outcome, attempt},
-        with_time_limit,
-    },
-};
+use crate::pjrt::{PjrtError, PjrtPlugin, Value, report::Slots};
 
 /// The name of the behaviour that is tried first: without it there is nothing to try.
 const LOAD: (&str, &str) =

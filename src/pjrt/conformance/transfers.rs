@@ -10,15 +10,13 @@ use serdes_abi::pjrt::args::{
     PJRT_Buffer_ToHostBuffer_Args, PJRT_Client_CreateBuffersForAsyncHostToDevice_Args,
     PJRT_ShapeSpec,
 };
+use serdes_library_file::conformance::{Failure, Verdict, expect, failed, pattern, same_bytes};
 
 use super::{
     buffers::wait,
     subject::{Behaviour, Subject},
 };
-use crate::{
-    pjrt::ElementType,
-    stream_executor::conformance::{Failure, Verdict, expect, failed, pattern, same_bytes},
-};
+use crate::pjrt::ElementType;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[Behaviour {
     name: "pjrt_transfer_manager",

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int};
 
 use serdes_abi::pjrt::{ElementType, args::*};
+use serdes_library_file::printable;
 
 use super::{
     border::{Table, list, owned_bytes, pointer},
@@ -11,7 +12,7 @@ use super::{
     element_type::number_of,
     host_array::{HostArray, MOST_DIMENSIONS},
 };
-use crate::{pjrt::PjrtError, stream_executor::printable};
+use crate::pjrt::PjrtError;
 
 /// Layout of an array in the memory of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::{ffi::c_void, ptr, sync::Arc};
 
 use serdes_abi::pjrt::args::*;
+use serdes_library_file::enter;
 
 use super::{
     border::Handed,
@@ -11,7 +12,7 @@ use super::{
     host_memory::HostMemory,
     transfer::{Endpoint, Transfer},
 };
-use crate::{pjrt::PjrtError, stream_executor::enter};
+use crate::pjrt::PjrtError;
 
 /// The function by which the plug-in receives the target memory.
 type FutureReady = unsafe extern "C" fn(*mut PJRT_Buffer_CopyRawToHostFuture_Callback_Args);

@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use serdes_abi::pjrt::{Minor, OLDEST_FRAMEWORK_SYMBOL};
+use serdes_library_file::elf;
 
 use super::{recognised::VersionInFile, version};
-use crate::{
-    pjrt::{PluginVersion, SizeRule, error::PjrtError},
-    stream_executor::elf,
-};
+use crate::pjrt::{PluginVersion, SizeRule, error::PjrtError};
 
 /// The function by which a plug-in hands out its table.
 pub(in crate::pjrt) const ENTRY: &str = "GetPjrtApi";
@@ -59,7 +57,7 @@ impl Inspection {
 /// [`PjrtError::NotLoadable`] if it cannot be read, is no ELF file, or is damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, PjrtError> {
     let path = path.as_ref();
-    let elf = elf::inspect(path).map_err(|error| PjrtError::of_elf(path, error))?;
+    let elf = elf::inspect(path).map_err(PjrtError::of_elf)?;
     let mut inspection = Inspection { elf, version: None };
     if inspection.is_plugin() {
         let found = version::version(path, &inspection.elf.architecture);

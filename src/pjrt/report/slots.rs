@@ -6,11 +6,9 @@ use std::{ffi::c_void, path::Path};
 #[cfg(feature = "conformance")]
 use serdes_abi::pjrt::args::Arguments;
 use serdes_abi::pjrt::{self, Minor, PADDING, args::PJRT_Error};
+use serdes_library_file::enter;
 
-use crate::{
-    pjrt::{PjrtError, PjrtPlugin, host::border},
-    stream_executor::enter,
-};
+use crate::pjrt::{PjrtError, PjrtPlugin, host::border};
 
 /// A function of the table: it takes one struct, and answers an error or NULL.
 type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;

@@ -24,10 +24,9 @@ pub(super) use memory_functions::{
     Bound, DeviceAllocate, DeviceFree, HostAllocate, HostFree, MemoryFunctions, Pair, Statistics,
     Usage,
 };
-pub(super) use status::{FUNCTIONS, Status, report_to_plugin, serves};
-pub(crate) use status::{LONGEST_MESSAGE, printable};
+pub(super) use status::{FUNCTIONS, Status, report_to_plugin};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) use status_shim::install as serve_status_functions;
 pub(super) use struct_memory::{BLOCK_BYTES, StructMemory, StructView};
-pub(crate) use time_limit::enter;
+pub(super) use time_limit::enter;
 pub use time_limit::with_time_limit;

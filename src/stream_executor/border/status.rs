@@ -10,6 +10,7 @@ use std::{
 };
 
 use serdes_abi::{StatusCode, StatusFunctions, TF_Code, TF_Status};
+use serdes_library_file::printable;
 
 use crate::stream_executor::error::{Error, StatusError};
 
@@ -67,27 +68,6 @@ impl Status {
     }
 }
 
-/// Most bytes of a plug-in's message that are kept: what is longer is no message for people.
-pub(crate) const LONGEST_MESSAGE: usize = 16 << 10;
-
-/// A message as it can be shown: of bounded length, and without characters that would steer a
-/// terminal.
-pub(crate) fn printable(message: &[u8]) -> String {
-    let kept = message.get(..LONGEST_MESSAGE).unwrap_or(message);
-    let mut text = String::with_capacity(kept.len());
-    for character in String::from_utf8_lossy(kept).chars() {
-        if character.is_control() && !matches!(character, '\n' | '\t') {
-            text.extend(character.escape_default());
-        } else {
-            text.push(character);
-        }
-    }
-    if kept.len() < message.len() {
-        text.push_str(&format!("... ({} bytes in all)", message.len()));
-    }
-    text
-}
-
 /// The table of our functions, for plug-ins that are linked into their host.
 pub(crate) static FUNCTIONS: StatusFunctions = StatusFunctions {
     new_status: tf_new_status,
@@ -97,31 +77,8 @@ pub(crate) static FUNCTIONS: StatusFunctions = StatusFunctions {
     message: tf_message,
 };
 
-/// The names that we serve without their prefix, which is `TF_` or `TSL_`.
-pub(crate) const SERVED: [&str; 8] = [
-    "NewStatus",
-    "DeleteStatus",
-    "SetStatus",
-    "SetPayload",
-    "ForEachPayload",
-    "SetStatusFromIOError",
-    "GetCode",
-    "Message",
-];
-
-/// The prefixes under which each of [`SERVED`] is served. TensorFlow's `TF_` functions jump to its
-/// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
-pub(crate) const PREFIXES: [&str; 2] = ["TF_", "TSL_"];
-
-/// True if the symbol is one of the status functions that the host serves to plug-ins.
-#[must_use]
-pub(crate) fn serves(symbol: &str) -> bool {
-    PREFIXES
-        .iter()
-        .any(|prefix| symbol.strip_prefix(prefix).is_some_and(|name| SERVED.contains(&name)))
-}
-
-/// The addresses of our functions, in the order of [`SERVED`].
+/// The addresses of our functions, in the order of
+/// [`SERVED`](serdes_library_file::status_functions::SERVED).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn served_addresses() -> [usize; 8] {
     [
@@ -329,12 +286,5 @@ mod tests {
             assert_eq!(tf_get_code(status), TF_Code::OK);
             tf_delete_status(status);
         }
-    }
-
-    #[test]
-    fn the_served_names_are_sixteen() {
-        assert_eq!(SERVED.len() * PREFIXES.len(), 16);
-        assert!(serves("TF_SetStatus") && serves("TSL_ForEachPayload"));
-        assert!(!serves("TF_RegisterKernelBuilder") && !serves("SetStatus"));
     }
 }

@@ -15,8 +15,9 @@ use std::{
 };
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use serdes_library_file::status_functions::{PREFIXES, SERVED};
 
-use super::status::{PREFIXES, SERVED, served_addresses};
+use super::status::served_addresses;
 use crate::stream_executor::error::Error;
 
 /// Sizes of the structs of the 64-bit ELF format, in bytes.

@@ -21,6 +21,5 @@ mod registration;
 mod streams;
 mod suite;
 
-pub(crate) use behaviour::{Failure, Verdict, expect, failed, pattern, same_bytes};
-pub(crate) use suite::attempt;
-pub use suite::{Conformance, ConformanceOptions, Outcome, behaviours, demands, verify};
+pub use serdes_library_file::conformance::{Conformance, ConformanceOptions, Outcome};
+pub use suite::{behaviours, demands, verify};

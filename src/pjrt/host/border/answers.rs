@@ -3,11 +3,9 @@
 use std::{ffi::c_char, ptr::NonNull};
 
 use serdes_abi::pjrt::args::Deleter;
+use serdes_library_file::{enter, printable};
 
-use crate::{
-    pjrt::PjrtError,
-    stream_executor::{enter, printable},
-};
+use crate::pjrt::PjrtError;
 
 /// Longest list that is accepted, in entries: no machine has this number of devices.
 const LONGEST_LIST: usize = 1 << 20;

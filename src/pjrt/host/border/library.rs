@@ -3,14 +3,13 @@
 
 use std::{ffi::c_void, path::Path};
 
-use crate::{
-    pjrt::{PjrtError, inspect::ENTRY},
-    stream_executor::elf,
-};
+use serdes_library_file::elf;
+
+use crate::pjrt::{PjrtError, inspect::ENTRY};
 
 /// Fails unless the file is a shared library for this machine; what it exports.
 fn check_library(path: &Path) -> Result<Vec<String>, PjrtError> {
-    let found = elf::inspect(path).map_err(|error| PjrtError::of_elf(path, error))?;
+    let found = elf::inspect(path).map_err(PjrtError::of_elf)?;
     let refuse = |reason: String| Err(PjrtError::NotLoadable { path: path.to_owned(), reason });
     if !found.is_for_this_machine() {
         return refuse(format!(
@@ -41,7 +40,7 @@ fn check(path: &Path) -> Result<(), PjrtError> {
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub(in crate::pjrt) fn open(path: &Path) -> Result<*const u8, PjrtError> {
-    use crate::stream_executor::enter;
+    use serdes_library_file::enter;
 
     check(path)?;
     let library = opened(path)?;
@@ -87,7 +86,7 @@ pub(in crate::pjrt::host) fn symbol(path: &Path, name: &str) -> Result<*const c_
 fn opened(path: &Path) -> Result<std::mem::ManuallyDrop<libloading::os::unix::Library>, PjrtError> {
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-    use crate::stream_executor::enter;
+    use serdes_library_file::enter;
 
     let refuse = |reason: String| PjrtError::NotLoadable { path: path.to_owned(), reason };
     // dlopen looks for a name without a slash in the system's folders, not here.

@@ -8,7 +8,7 @@ use std::{
     ffi::{c_char, c_void},
 };
 
-use crate::stream_executor::printable;
+use serdes_library_file::printable;
 
 /// Something that an error carries, for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,16 +10,14 @@ use serdes_abi::{
     TF_Code,
     pjrt::{self, Minor, PADDING, args::*},
 };
+use serdes_library_file::{LONGEST_MESSAGE, enter, printable};
 
 use super::{
     calls::{CALLS, Call, RawFunction},
     extensions::{Chain, Extension},
     payloads::{self, ErrorPayload},
 };
-use crate::{
-    pjrt::PjrtError,
-    stream_executor::{LONGEST_MESSAGE, enter, printable},
-};
+use crate::pjrt::PjrtError;
 
 /// A function without a result.
 type RawProcedure = unsafe extern "C" fn(*mut c_void);

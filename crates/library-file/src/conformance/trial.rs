@@ -1,0 +1,69 @@
+//! What the trial of a behaviour is made of.
+
+#![expect(clippy::indexing_slicing, reason = "at a position in both lists")]
+
+use std::fmt::Debug;
+
+/// Why a behaviour did not pass.
+#[derive(Debug)]
+pub enum Failure {
+    /// It is not as the C API says.
+    Failed(String),
+    /// The plug-in does not have it, and need not.
+    Unsupported(String),
+}
+
+/// Result of a trial: an observation, or the reason why it did not pass.
+pub type Verdict = Result<String, Failure>;
+
+/// The failure of a behaviour, in words.
+///
+/// # Errors
+/// Always: [`Failure::Failed`].
+pub fn failed<T>(detail: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Failed(detail.into()))
+}
+
+/// Compares what was found with what is expected.
+///
+/// # Errors
+/// [`Failure::Failed`], which names both, unless they are the same.
+pub fn expect<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Result<(), Failure> {
+    if found == expected {
+        Ok(())
+    } else {
+        failed(format!("{what}: found {found:?}, expected {expected:?}"))
+    }
+}
+
+/// Compares bytes.
+///
+/// # Errors
+/// [`Failure::Failed`], which names the first byte that differs.
+pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Failure> {
+    if found == expected {
+        return Ok(());
+    }
+    expect(&format!("{what}: number of bytes"), found.len(), expected.len())?;
+    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
+        None => Ok(()),
+        Some(at) => failed(format!(
+            "{what}: byte {at} of {} is {:#04x}, expected {:#04x}",
+            expected.len(),
+            found[at],
+            expected[at]
+        )),
+    }
+}
+
+/// Bytes without a short period.
+pub fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
+    let mut state = u64::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+    let mut pattern = Vec::with_capacity(bytes + 8);
+    while pattern.len() < bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        pattern.extend_from_slice(&(state ^ (state >> 29)).to_le_bytes());
+    }
+    pattern.truncate(bytes);
+    pattern
+}

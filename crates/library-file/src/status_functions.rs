@@ -1,0 +1,37 @@
+//! The names of the status functions that a host of StreamExecutor serves to plug-ins.
+
+/// The names that a host serves without their prefix, which is `TF_` or `TSL_`.
+pub const SERVED: [&str; 8] = [
+    "NewStatus",
+    "DeleteStatus",
+    "SetStatus",
+    "SetPayload",
+    "ForEachPayload",
+    "SetStatusFromIOError",
+    "GetCode",
+    "Message",
+];
+
+/// The prefixes under which each of [`SERVED`] is served. TensorFlow's `TF_` functions jump to its
+/// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
+pub const PREFIXES: [&str; 2] = ["TF_", "TSL_"];
+
+/// True if the symbol is one of the status functions that the host serves to plug-ins.
+#[must_use]
+pub fn serves(symbol: &str) -> bool {
+    PREFIXES
+        .iter()
+        .any(|prefix| symbol.strip_prefix(prefix).is_some_and(|name| SERVED.contains(&name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_served_names_are_sixteen() {
+        assert_eq!(SERVED.len() * PREFIXES.len(), 16);
+        assert!(serves("TF_SetStatus") && serves("TSL_ForEachPayload"));
+        assert!(!serves("TF_RegisterKernelBuilder") && !serves("SetStatus"));
+    }
+}
