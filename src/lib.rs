@@ -120,13 +120,14 @@ pub mod stablehlo;
 #[cfg(feature = "device")]
 pub mod storage;
 #[cfg(feature = "device")]
-pub mod stream_executor;
-#[cfg(feature = "device")]
 pub mod tensor_io;
 #[cfg(feature = "device")]
 pub mod trips;
 pub mod version;
 mod wire;
+
+#[cfg(feature = "device")]
+pub use serdes_stream_executor as stream_executor;
 
 /// Declares the lines of the crate's own `versions.toml`: a type a line, which is a
 /// [`Line`](version::Line), and `REGISTRY` with everything that the file says.

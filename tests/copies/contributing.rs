@@ -16,8 +16,9 @@ use crate::scratch;
 const DIRECTORIES: [&str; 6] = ["src", "proto", "crates", "include", "tests", "docs"];
 
 /// Packages under test: the library, the host of plug-ins, and the layouts of the C API.
-const TESTED: [&[&str]; 2] = [
+const TESTED: [&[&str]; 3] = [
     &["-p", "serdes", "--features", "conformance,proxy", "--lib", "--test", "stream_executor"],
+    &["-p", "serdes-stream-executor", "--lib"],
     &["-p", "serdes-abi", "--all-features"],
 ];
 
@@ -40,7 +41,7 @@ const NAMED_BY_THE_PAGES: [&str; 8] = [
     "proxy::server::requests::tests::every_request_is_answered_though_it_says_nothing",
     "proxy::server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
     "tests_of_rules::every_rule_has_an_artifact_that_it_is_about",
-    "stream_executor::load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
+    "load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
     "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",
     "header::the_c_header_has_the_layouts_of_the_rust_types",
     "layout_data::every_layout_is_the_measured_one",

@@ -1,4 +1,4 @@
-"""The functions of C that the installed TensorFlow exports, against the table of src/stream_executor/load.
+"""The functions of C that the installed TensorFlow exports, against the table of crates/stream-executor/src/load.
 
     PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY    compares, name for name
     PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY --add RELEASE
@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-TABLE = pathlib.Path(__file__).parents[2] / "src/stream_executor/load/tensorflow_symbols.txt"
+TABLE = pathlib.Path(__file__).parents[2] / "crates/stream-executor/src/load/tensorflow_symbols.txt"
 LIBRARIES = ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2", "python/_pywrap_tensorflow_internal.so"]
 OURS = re.compile(r"(TF|TFE|TSL|SE|TFNPD)_")
 

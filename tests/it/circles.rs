@@ -47,22 +47,18 @@ const ROOMS: [&str; 12] = [
     "wire",
 ];
 
+/// Crates with one cycle, of these files, which is there for a reason.
+const CRATES_WITH_ONE: [(&str, &[&str]); 1] = [
+    // The memory of a device comes from an allocator, which gets its own from the device, as
+    // memory; a plug-in keeps its devices, and they keep it.
+    ("stream-executor", &["best_fit/allocator", "device/handle", "device/memory", "plugin_inner"]),
+];
+
 /// Modules with one cycle, of these files, which is there for a reason.
-const ONE_CIRCLE: [(&str, &[&str]); 2] = [
+const ONE_CIRCLE: [(&str, &[&str]); 1] = [
     // What is of another kind than was asked for is told from what is of no kind at all: the kinds
     // ask the list of all, which has them.
     ("ifrt", &["ifrt/kinds", "ifrt/registry"]),
-    // The memory of a device comes from an allocator, which gets its own from the device, as
-    // memory; a plug-in keeps its devices, and they keep it.
-    (
-        "stream_executor",
-        &[
-            "stream_executor/best_fit/allocator",
-            "stream_executor/device/handle",
-            "stream_executor/device/memory",
-            "stream_executor/plugin_inner",
-        ],
-    ),
 ];
 
 /// Contents of a file: its code, and its re-exports by name; empty for a file of another crate.
@@ -320,6 +316,10 @@ fn no_files_of_these_crates_know_each_other_in_a_circle() {
     for name in CRATES {
         let found = circles(&root().join("crates").join(name).join("src"), &[]);
         assert!(found.is_empty(), "crates/{name}: {found:#?}");
+    }
+    for (name, files) in CRATES_WITH_ONE {
+        let found = circles(&root().join("crates").join(name).join("src"), &[]);
+        assert!(found.keys().eq(files), "crates/{name}: {found:#?}");
     }
 }
 

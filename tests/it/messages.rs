@@ -19,6 +19,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/library-file/src",
         "crates/plugin/src",
         "crates/host-memory/src",
+        "crates/stream-executor/src",
         "crates/version-registry/src",
     ]
     .map(|folder| root().join(folder))

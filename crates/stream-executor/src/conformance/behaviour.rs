@@ -1,0 +1,32 @@
+//! One behaviour, and the device that it is tried on.
+
+pub(super) use serdes_library_file::conformance::{
+    Failure, Verdict, expect, failed, pattern, same_bytes,
+};
+
+use crate::{device::Device, error::Error, plugin::Plugin};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        if error.is_unsupported() {
+            Self::Unsupported(error.to_string())
+        } else {
+            Self::Failed(error.to_string())
+        }
+    }
+}
+
+/// One behaviour.
+#[derive(Clone, Copy)]
+pub(super) struct Behaviour {
+    pub(super) name: &'static str,
+    /// The demand on the plug-in, in one sentence.
+    pub(super) demand: &'static str,
+    pub(super) run: fn(&Plugin) -> Verdict,
+}
+
+/// The first device, whose allocations are calls of the plug-in, also where the host's allocator
+/// would stand between the two.
+pub(super) fn first_device(plugin: &Plugin) -> Result<Device, Failure> {
+    Ok(plugin.device(0)?.directly())
+}

@@ -1,0 +1,77 @@
+//! The host memory that plug-ins have handed out and not got back.
+//!
+//! A slice of it is made from the plug-in's word alone, and two slices of one memory must never be
+//! there at once. So each range is held here while it is in use, and what overlaps one that is held
+//! is refused.
+
+use std::{
+    collections::BTreeMap,
+    ptr::NonNull,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::error::Error;
+
+/// First address and end of each range, of all plug-ins of the process: they share its addresses.
+/// No two overlap.
+static LIVE: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+/// A range of addresses that has no other owner. It must be dropped before the plug-in gets the
+/// memory back, because the plug-in may hand the same addresses out again at once.
+#[derive(Debug)]
+pub(super) struct LiveRange {
+    start: usize,
+}
+
+impl LiveRange {
+    /// Holds `bytes` bytes from `start` on, which `call` of a plug-in gave.
+    pub(super) fn claim(
+        call: &'static str,
+        start: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<Self, Error> {
+        let start = start.addr().get();
+        let shared = || Error::MemoryInUse { call, bytes: bytes as u64 };
+        let end = start.checked_add(bytes).ok_or_else(shared)?;
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        // As they do not overlap, the last that begins before the end is the one that ends last.
+        let last = live.range(..end).next_back();
+        if last.is_some_and(|(_, &others_end)| others_end > start) {
+            return Err(shared());
+        }
+        live.insert(start, end);
+        Ok(Self { start })
+    }
+}
+
+impl Drop for LiveRange {
+    fn drop(&mut self) {
+        LIVE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Addresses of a page that exists, so that no other allocation is there.
+    #[test]
+    fn ranges_that_share_a_byte_are_refused_and_neighbours_are_not() {
+        let mut page = vec![0u8; 4096];
+        let start = page.as_mut_ptr();
+        let claim = |from: usize, bytes: usize| {
+            let at = NonNull::new(start.wrapping_add(from)).unwrap();
+            LiveRange::claim("host_memory_allocate", at, bytes)
+        };
+        let middle = claim(1000, 1000).unwrap();
+        for (from, bytes) in [(1000, 1000), (0, 1001), (1999, 1), (1500, 10), (0, 4096)] {
+            let error = claim(from, bytes).unwrap_err();
+            assert!(matches!(error, Error::MemoryInUse { .. }), "{from} {bytes}: {error}");
+        }
+        let around = (claim(0, 1000).unwrap(), claim(2000, 2096).unwrap());
+        drop(middle);
+        let middle = claim(1500, 500).unwrap();
+        drop((around, middle));
+        assert!(claim(0, usize::MAX).is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! Functions of the host that plug-ins have, and what they call to run one.
+//!
+//! A plug-in promises to run an accepted function exactly once. Some drop it, some run it twice,
+//! and one could run it long after; so what it is given is not a pointer but a number, under which
+//! the function is found as long as it is waited for.
+
+use std::{
+    any::Any,
+    collections::HashMap,
+    ffi::c_void,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use serdes_abi::{TF_Code, TF_Status};
+
+use crate::border::report_to_plugin;
+
+pub(super) type Function = Box<dyn FnOnce() -> Result<(), String> + Send>;
+
+/// The functions that plug-ins have, by the number that was given to them.
+static PENDING: Mutex<Option<HashMap<usize, Arc<CallbackRecord>>>> = Mutex::new(None);
+/// The newest number.
+static NEWEST: AtomicUsize = AtomicUsize::new(0);
+
+/// Record of a callback.
+#[derive(Debug, Default)]
+pub(super) struct CallbackRecord {
+    run: Mutex<CallbackRun>,
+    pub(super) changed: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct CallbackRun {
+    pub(super) function: Option<Function>,
+    pub(super) runs: u32,
+    /// Result of the function, once it has run.
+    pub(super) result: Option<Result<(), String>>,
+}
+
+impl fmt::Debug for CallbackRun {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CallbackRun")
+            .field("runs", &self.runs)
+            .field("result", &self.result)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CallbackRecord {
+    pub(super) fn run(&self) -> MutexGuard<'_, CallbackRun> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pending<T>(act: impl FnOnce(&mut HashMap<usize, Arc<CallbackRecord>>) -> T) -> T {
+    let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    act(pending.get_or_insert_default())
+}
+
+/// Keeps the number in the list until neither the stream nor the reader of the outcome needs the
+/// callback any more.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) number: usize,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let removed = pending(|pending| pending.remove(&self.number));
+        drop(removed);
+    }
+}
+
+/// The stream's half of a callback: dropped once the stream is past it.
+#[derive(Debug)]
+pub(crate) struct PendingCallback {
+    pub(super) record: Arc<CallbackRecord>,
+    pub(super) listed: Arc<Listed>,
+}
+
+impl PendingCallback {
+    /// Lists a function, so that plug-ins can be given its number.
+    pub(super) fn new(function: Function) -> Self {
+        let record = Arc::new(CallbackRecord::default());
+        record.run().function = Some(function);
+        let number = NEWEST.fetch_add(1, Ordering::Relaxed) + 1;
+        pending(|pending| pending.insert(number, Arc::clone(&record)));
+        Self { record, listed: Arc::new(Listed { number }) }
+    }
+}
+
+impl Drop for PendingCallback {
+    fn drop(&mut self) {
+        let mut state = self.record.run();
+        let function = state.function.take();
+        drop(state);
+        // What was never run is dropped here, outside of all locks.
+        drop(function);
+    }
+}
+
+/// The function that plug-ins call.
+///
+/// Sound with any argument at any time: an unknown number does nothing.
+pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Status) {
+    let number = argument.addr();
+    let Some(record) = pending(|pending| pending.get(&number).cloned()) else { return };
+    let function = {
+        let mut state = record.run();
+        state.runs = state.runs.saturating_add(1);
+        state.function.take()
+    };
+    let Some(function) = function else { return };
+    // A panic must not cross into the plug-in. The function is dropped afterwards, so that only its
+    // owner can see state that it left half done.
+    let result = catch_unwind(AssertUnwindSafe(function))
+        .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(panic.as_ref()))));
+    if let Err(message) = &result {
+        // SAFETY: NULL, or a status that the plug-in made with our functions and hands to this
+        // call.
+        unsafe { report_to_plugin(status, TF_Code::INTERNAL, message) };
+    }
+    record.run().result = Some(result);
+    record.changed.notify_all();
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
