@@ -111,8 +111,6 @@ pub mod device_state;
 #[cfg(any(feature = "artifact", feature = "device"))]
 pub mod files;
 pub mod ifrt;
-#[cfg(feature = "device")]
-pub mod pjrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
@@ -126,6 +124,8 @@ pub mod trips;
 pub mod version;
 mod wire;
 
+#[cfg(feature = "device")]
+pub use serdes_pjrt as pjrt;
 #[cfg(feature = "device")]
 pub use serdes_stream_executor as stream_executor;
 

@@ -17,6 +17,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/abi/src",
         "crates/files/src",
         "crates/library-file/src",
+        "crates/pjrt/src",
         "crates/plugin/src",
         "crates/host-memory/src",
         "crates/stream-executor/src",

@@ -1,0 +1,170 @@
+//! Programs: compiling, running, and what is no program.
+
+use std::ptr;
+
+use serdes_abi::pjrt::args::{
+    Arguments, PJRT_Client_Compile_Args, PJRT_ExecuteOptions, PJRT_LoadedExecutable,
+    PJRT_LoadedExecutable_Destroy_Args, PJRT_LoadedExecutable_Execute_Args, PJRT_Program,
+};
+use serdes_library_file::conformance::{Failure, Verdict, failed, same_bytes};
+
+use super::{
+    buffers::wait,
+    subject::{Behaviour, Subject},
+    transfers::RawBuffer,
+};
+use crate::{ElementType, HostArray, Target};
+
+pub(super) const BEHAVIOURS: &[Behaviour] = &[
+    Behaviour {
+        name: "pjrt_compile",
+        demand: "a program of StableHLO in text can be compiled",
+        run: |subject| compile(subject).map(|_| "one addition".to_owned()),
+    },
+    Behaviour {
+        name: "pjrt_execute",
+        demand: "a compiled program computes what it says, and leaves its argument as it is",
+        run: execute,
+    },
+    Behaviour {
+        name: "pjrt_no_program",
+        demand: "what is no program is refused",
+        run: |subject| refused(subject, "mlir", "no program", &options(0)),
+    },
+    Behaviour {
+        name: "pjrt_unknown_format",
+        demand: "a program of a format that it does not know is refused",
+        run: |subject| refused(subject, "serdes_no_such_format", DOUBLED, &options(0)),
+    },
+    Behaviour {
+        name: "pjrt_no_compile_options",
+        demand: "compile options that say nothing are refused or taken as usual ones",
+        run: no_options,
+    },
+];
+
+/// Twice its argument.
+const DOUBLED: &str = "module @doubled {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %sum = stablehlo.add %x, %x : tensor<4xf32>
+    return %sum : tensor<4xf32>
+  }
+}
+";
+
+/// A message in a message: key, length, content; every content here is short.
+fn nested(key: u8, content: &[u8]) -> Vec<u8> {
+    [&[key, content.len() as u8], content].concat()
+}
+
+/// The options of a compilation for one device as a serialized `xla.CompileOptionsProto`: field 3
+/// with one replica (4), one partition (5) and the assignment (9) of that device.
+fn options(device: u8) -> Vec<u8> {
+    let computation = nested(0x1a, &nested(0x0a, &[device & 0x7f]));
+    let assignment = [&[0x08, 1, 0x10, 1], &computation[..]].concat();
+    nested(0x1a, &[&[0x20, 1, 0x28, 1], &nested(0x4a, &assignment)[..]].concat())
+}
+
+/// A program that was compiled, destroyed when it is dropped.
+struct Executable<'a> {
+    subject: &'a Subject,
+    raw: *mut PJRT_LoadedExecutable,
+}
+
+impl Drop for Executable<'_> {
+    fn drop(&mut self) {
+        let mut arguments = PJRT_LoadedExecutable_Destroy_Args::new();
+        arguments.executable = self.raw;
+        // SAFETY: it is alive, and is not used after this call.
+        let _ = unsafe { self.subject.slots.call_with(&mut arguments) };
+    }
+}
+
+fn compiled<'a>(
+    subject: &'a Subject,
+    format: &str,
+    code: &str,
+    options: &[u8],
+) -> Result<Executable<'a>, Failure> {
+    let client = subject.client()?;
+    let mut code = code.as_bytes().to_vec();
+    let program = PJRT_Program {
+        struct_size: size_of::<PJRT_Program>(),
+        extension_start: ptr::null_mut(),
+        code: code.as_mut_ptr().cast(),
+        code_size: code.len(),
+        format: format.as_ptr().cast(),
+        format_size: format.len(),
+    };
+    let mut arguments = PJRT_Client_Compile_Args::new();
+    arguments.client = client.raw();
+    arguments.program = &raw const program;
+    arguments.compile_options = options.as_ptr().cast();
+    arguments.compile_options_size = options.len();
+    // SAFETY: the client is alive; program and options are there for the call, as long as is said.
+    unsafe { subject.slots.call_with(&mut arguments) }?;
+    if arguments.executable.is_null() {
+        return failed("the program is NULL");
+    }
+    Ok(Executable { subject, raw: arguments.executable })
+}
+
+fn compile(subject: &Subject) -> Result<Executable<'_>, Failure> {
+    let (_, devices) = subject.devices()?;
+    let device = u8::try_from(devices[0].id()?).unwrap_or_default();
+    compiled(subject, "mlir", DOUBLED, &options(device))
+}
+
+fn execute(subject: &Subject) -> Verdict {
+    let (client, devices) = subject.devices()?;
+    let executable = compile(subject)?;
+    let data: Vec<u8> = [1.0_f32, -2.5, 0.0, 1e30].iter().flat_map(|x| x.to_ne_bytes()).collect();
+    let array = HostArray::new(ElementType::F32, &[4]);
+    let argument = client.put(&array, &data, Target::Device(&devices[0]))?;
+    let history = PJRT_ExecuteOptions::HISTORY.handover(subject.plugin.minor());
+    // SAFETY: it is made of numbers and pointers, for which zero is a value.
+    let mut options: PJRT_ExecuteOptions = unsafe { std::mem::zeroed() };
+    options.struct_size = history.map_or(0, |given| given.struct_size);
+    let list = [argument.raw()];
+    let (mut output, mut complete) = ([ptr::null_mut()], [ptr::null_mut()]);
+    let (lists, outputs) = ([list.as_ptr()], [output.as_mut_ptr()]);
+    let mut arguments = PJRT_LoadedExecutable_Execute_Args::new();
+    arguments.executable = executable.raw;
+    arguments.options = &raw mut options;
+    arguments.argument_lists = lists.as_ptr();
+    arguments.num_devices = 1;
+    arguments.num_args = 1;
+    arguments.output_lists = outputs.as_ptr();
+    arguments.device_complete_events = complete.as_mut_ptr();
+    // SAFETY: the program is alive, is for one device, takes one array and gives one; the argument
+    // is such an array, and there is room for what comes out.
+    unsafe { subject.slots.call_with(&mut arguments) }?;
+    if output[0].is_null() {
+        return failed("what it computes is NULL");
+    }
+    // SAFETY: it was handed over just now.
+    let output = unsafe { RawBuffer::taken(subject, output[0]) };
+    wait(subject, complete[0])?;
+    let expected: Vec<u8> =
+        [2.0_f32, -5.0, 0.0, 2e30].iter().flat_map(|x| x.to_ne_bytes()).collect();
+    same_bytes("twice the argument", &output.read()?, &expected)?;
+    same_bytes("the argument after it", &argument.read()?, &data)?;
+    Ok("four numbers, doubled".to_owned())
+}
+
+/// A compilation that must fail; not having it at all is not having the behaviour.
+fn refused(subject: &Subject, format: &str, code: &str, options: &[u8]) -> Verdict {
+    compile(subject)?;
+    match compiled(subject, format, code, options) {
+        Ok(_) => failed("it is compiled"),
+        Err(Failure::Failed(said) | Failure::Unsupported(said)) => Ok(said),
+    }
+}
+
+fn no_options(subject: &Subject) -> Verdict {
+    compile(subject)?;
+    match compiled(subject, "mlir", DOUBLED, &[]) {
+        Ok(_) => Ok("they are taken".to_owned()),
+        Err(Failure::Failed(said) | Failure::Unsupported(said)) => Ok(said),
+    }
+}

@@ -1,0 +1,85 @@
+//! Callbacks that plug-ins call when something is ready.
+//!
+//! A plug-in gets a number, never an address: one that calls twice, or after everybody has gone,
+//! finds nothing under it.
+
+use std::{
+    collections::HashMap,
+    ffi::c_void,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+    sync::{Mutex, PoisonError},
+};
+
+use serdes_abi::pjrt::args::{PJRT_Error, PJRT_Event, PJRT_Event_OnReady_Args};
+
+use super::table::{Handed, Table};
+use crate::PjrtError;
+
+/// The reaction to a ready event. It receives the error of the plug-in, or NULL.
+type Action = Box<dyn FnOnce(*mut PJRT_Error) + Send>;
+
+struct Waiting {
+    next: usize,
+    actions: Option<HashMap<usize, Action>>,
+}
+
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting { next: 1, actions: None });
+
+fn waiting() -> std::sync::MutexGuard<'static, Waiting> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take(number: usize) -> Option<Action> {
+    waiting().actions.as_mut().and_then(|actions| actions.remove(&number))
+}
+
+fn insert(action: Action) -> usize {
+    let mut waiting = waiting();
+    let number = waiting.next;
+    waiting.next += 1;
+    waiting.actions.get_or_insert_default().insert(number, action);
+    number
+}
+
+/// Has `action` done once the event is ready, on whatever thread the plug-in says so; at once, if
+/// it is. An event that never becomes ready keeps the action for ever.
+///
+/// # Errors
+/// As [`Table::call`]; the action is given back undone, as what it owns may still be in use.
+///
+/// # Safety
+/// The event is alive, and of the plug-in of that table.
+pub(in crate::host) unsafe fn call_when_ready(
+    table: &Table,
+    event: *mut PJRT_Event,
+    action: Action,
+) -> Result<(), (PjrtError, Option<Action>)> {
+    let number = insert(action);
+    let mut arguments = Handed::<PJRT_Event_OnReady_Args>::new();
+    arguments.event = event;
+    arguments.callback = Some(ready);
+    arguments.user_arg = ptr::without_provenance_mut(number);
+    // SAFETY: the event is alive, as the caller says; the callback takes any number.
+    unsafe { table.call(&mut arguments) }.map_err(|error| (error, take(number)))
+}
+
+/// Keeps something that a plug-in uses until it calls [`freed`] with the number; one that never
+/// does keeps it for ever.
+pub(super) fn keep_until_freed<T: Send + 'static>(kept: T) -> usize {
+    insert(Box::new(|_| drop(kept)))
+}
+
+/// The callback for data that the plug-in no longer needs.
+pub(super) unsafe extern "C" fn freed(_data: *mut c_void, number: *mut c_void) {
+    // SAFETY: the action of a number that is given out for this ignores the error.
+    unsafe { ready(ptr::null_mut(), number) };
+}
+
+/// The callback for a ready event.
+unsafe extern "C" fn ready(error: *mut PJRT_Error, number: *mut c_void) {
+    if let Some(action) = take(number.addr()) {
+        // A panic must not reach the plug-in's frames.
+        let _ = catch_unwind(AssertUnwindSafe(|| action(error)));
+    }
+}

@@ -1,0 +1,30 @@
+//! Data of the host's as plug-ins take it, with what frees it.
+
+use std::ptr;
+
+use serdes_abi::pjrt::args::PJRT_Chunk;
+
+use super::callbacks::{freed, keep_until_freed};
+
+/// Data that is handed over to a plug-in, which frees it. One that a plug-in was never given, or
+/// that it does not free, stays.
+#[derive(Debug)]
+pub(in crate::host) struct Chunk(PJRT_Chunk);
+
+impl Chunk {
+    pub(in crate::host) fn new(mut data: Vec<u8>) -> Self {
+        let (start, size) = (data.as_mut_ptr(), data.len());
+        // Moving the vector does not move what it points to.
+        let number = keep_until_freed(data);
+        Self(PJRT_Chunk {
+            data: start.cast(),
+            size,
+            deleter: Some(freed),
+            deleter_arg: ptr::without_provenance_mut(number),
+        })
+    }
+
+    pub(in crate::host) fn as_mut_ptr(&mut self) -> *mut PJRT_Chunk {
+        &raw mut self.0
+    }
+}

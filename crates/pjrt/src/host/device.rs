@@ -1,0 +1,342 @@
+//! Devices and their memories. Both belong to their client, and are never destroyed.
+
+use std::{ffi::c_char, ptr::NonNull, sync::Arc};
+
+use serdes_abi::pjrt::args::*;
+
+use super::{
+    border::{Table, handles, pointer, text},
+    client::{Client, ClientHandle},
+    client_object::ClientObject,
+    options::{Value, attributes},
+    statistics::MemoryStatistics,
+};
+use crate::PjrtError;
+
+/// A device of a client. Two are equal if they are the same device of the same client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device(ClientObject<PJRT_Device>);
+
+/// Calls that are given the device alone.
+macro_rules! of_device {
+    ($device:expr, $arguments:ident) => {{
+        let raw = $device.raw();
+        // SAFETY: the device is alive as long as its client.
+        unsafe { $device.0.handle().table().ask(|call: &mut $arguments| call.device = raw) }
+    }};
+}
+
+impl Device {
+    #[inline]
+    pub(crate) fn raw(&self) -> *mut PJRT_Device {
+        self.0.raw()
+    }
+
+    pub(super) fn of(client: &Arc<ClientHandle>, raw: NonNull<PJRT_Device>) -> Self {
+        Self(ClientObject::new(client, raw))
+    }
+
+    pub(super) fn client_handle(&self) -> &Arc<ClientHandle> {
+        self.0.handle()
+    }
+
+    /// The client that it is of.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.0.client()
+    }
+
+    /// Description of the device, which also devices of other processes have.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn description(&self) -> Result<DeviceDescription<'_>, PjrtError> {
+        let found = of_device!(self, PJRT_Device_GetDescription_Args)?.device_description;
+        let raw = pointer("PJRT_Device_GetDescription", "a description", found)?;
+        Ok(DeviceDescription { table: self.0.handle().table(), raw })
+    }
+
+    /// Its number among all devices of all processes.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn id(&self) -> Result<i32, PjrtError> {
+        self.description()?.id()
+    }
+
+    /// Index of the process that the device belongs to.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn process_index(&self) -> Result<i32, PjrtError> {
+        self.description()?.process_index()
+    }
+
+    /// Vendor's name for this kind of device.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn kind(&self) -> Result<String, PjrtError> {
+        self.description()?.kind()
+    }
+
+    /// A text for people; it changes between builds.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn debug_string(&self) -> Result<String, PjrtError> {
+        self.description()?.debug_string()
+    }
+
+    /// Attributes of the vendor by name, such as its coordinates.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
+        self.description()?.attributes()
+    }
+
+    /// True if this process can use the device.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn is_addressable(&self) -> Result<bool, PjrtError> {
+        Ok(of_device!(self, PJRT_Device_IsAddressable_Args)?.is_addressable != 0)
+    }
+
+    /// Its number among the devices of this machine.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    #[inline]
+    pub fn local_hardware_id(&self) -> Result<i32, PjrtError> {
+        Ok(of_device!(self, PJRT_Device_LocalHardwareId_Args)?.local_hardware_id)
+    }
+
+    /// The memories that it can use; none, if the plug-in does not tell them apart.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn memories(&self) -> Result<Vec<Memory>, PjrtError> {
+        const CALL: &str = "PJRT_Device_AddressableMemories";
+        let found = match of_device!(self, PJRT_Device_AddressableMemories_Args) {
+            Err(error) if error.is_unsupported() => return Ok(Vec::new()),
+            found => found?,
+        };
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
+        let found = unsafe { handles(CALL, found.memories, found.num_memories) }?;
+        Ok(found.into_iter().map(|raw| Memory::of(self.0.handle(), raw)).collect())
+    }
+
+    /// The memory in which arrays are put by default; `None`, if the plug-in does not tell memories
+    /// apart.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn default_memory(&self) -> Result<Option<Memory>, PjrtError> {
+        match of_device!(self, PJRT_Device_DefaultMemory_Args) {
+            Err(error) if error.is_unsupported() => Ok(None),
+            found => {
+                let raw = pointer("PJRT_Device_DefaultMemory", "a memory", found?.memory)?;
+                Ok(Some(Memory::of(self.0.handle(), raw)))
+            }
+        }
+    }
+
+    /// Statistics of its memory; `None` if the plug-in counts nothing.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn memory_statistics(&self) -> Result<Option<MemoryStatistics>, PjrtError> {
+        match of_device!(self, PJRT_Device_MemoryStats_Args) {
+            Err(error) if error.is_unsupported() => Ok(None),
+            found => Ok(Some(MemoryStatistics::of(&found?, self.0.handle().table().minor()))),
+        }
+    }
+
+    /// Begins to count peaks anew.
+    ///
+    /// # Errors
+    /// As the plug-in's; [`PjrtError::Missing`] before 0.106.
+    pub fn clear_memory_statistics(&self) -> Result<(), PjrtError> {
+        of_device!(self, PJRT_Device_ClearMemoryStats_Args).map(drop)
+    }
+}
+
+/// Description of a device, present or not.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceDescription<'a> {
+    table: &'a Table,
+    raw: NonNull<PJRT_DeviceDescription>,
+}
+
+// SAFETY: a description belongs to its client or topology, which is used from any thread; it is
+// never written to.
+unsafe impl Send for DeviceDescription<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for DeviceDescription<'_> {}
+
+/// Calls that are given the description alone.
+macro_rules! of_description {
+    ($description:expr, $arguments:ident) => {{
+        let raw = $description.raw.as_ptr();
+        // SAFETY: the description is alive as long as what it borrows from.
+        unsafe { $description.table.ask(|call: &mut $arguments| call.device_description = raw) }
+    }};
+}
+
+impl<'a> DeviceDescription<'a> {
+    /// # Safety
+    /// The description is of that plug-in, and lives as long as the lifetime.
+    pub(super) unsafe fn of(table: &'a Table, raw: NonNull<PJRT_DeviceDescription>) -> Self {
+        Self { table, raw }
+    }
+
+    /// The device's number among all devices of all processes.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn id(&self) -> Result<i32, PjrtError> {
+        Ok(of_description!(self, PJRT_DeviceDescription_Id_Args)?.id)
+    }
+
+    /// Index of the process that the device belongs to.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn process_index(&self) -> Result<i32, PjrtError> {
+        Ok(of_description!(self, PJRT_DeviceDescription_ProcessIndex_Args)?.process_index)
+    }
+
+    /// Vendor's name for this kind of device.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn kind(&self) -> Result<String, PjrtError> {
+        let found = of_description!(self, PJRT_DeviceDescription_Kind_Args)?;
+        self.text("PJRT_DeviceDescription_Kind", found.device_kind, found.device_kind_size)
+    }
+
+    /// A text for people; it changes between builds.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn debug_string(&self) -> Result<String, PjrtError> {
+        let found = of_description!(self, PJRT_DeviceDescription_DebugString_Args)?;
+        let call = "PJRT_DeviceDescription_DebugString";
+        self.text(call, found.debug_string, found.debug_string_size)
+    }
+
+    /// A shorter text for people.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn short_string(&self) -> Result<String, PjrtError> {
+        let found = of_description!(self, PJRT_DeviceDescription_ToString_Args)?;
+        self.text("PJRT_DeviceDescription_ToString", found.to_string, found.to_string_size)
+    }
+
+    /// Attributes of the vendor by name, such as its coordinates.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
+        const CALL: &str = "PJRT_DeviceDescription_Attributes";
+        let found = of_description!(self, PJRT_DeviceDescription_Attributes_Args)?;
+        // SAFETY: the plug-in declares this number of entries; they belong to the description.
+        unsafe { attributes(CALL, found.attributes, found.num_attributes) }
+    }
+
+    fn text(
+        &self,
+        call: &'static str,
+        start: *const c_char,
+        length: usize,
+    ) -> Result<String, PjrtError> {
+        // SAFETY: the plug-in gave both just now; the bytes belong to the description, which is
+        // alive.
+        unsafe { text(call, "its text", start, length) }
+    }
+}
+
+/// A memory of a client. Two are equal if they are the same memory of the same client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory(ClientObject<PJRT_Memory>);
+
+/// Calls that are given the memory alone.
+macro_rules! of_memory {
+    ($memory:expr, $arguments:ident) => {{
+        let raw = $memory.raw();
+        // SAFETY: the memory is alive as long as its client.
+        unsafe { $memory.0.handle().table().ask(|call: &mut $arguments| call.memory = raw) }
+    }};
+}
+
+impl Memory {
+    pub(crate) fn raw(&self) -> *mut PJRT_Memory {
+        self.0.raw()
+    }
+
+    pub(super) fn of(client: &Arc<ClientHandle>, raw: NonNull<PJRT_Memory>) -> Self {
+        Self(ClientObject::new(client, raw))
+    }
+
+    pub(super) fn client_handle(&self) -> &Arc<ClientHandle> {
+        self.0.handle()
+    }
+
+    /// The client that it is of.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.0.client()
+    }
+
+    /// Its number.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn id(&self) -> Result<i32, PjrtError> {
+        Ok(of_memory!(self, PJRT_Memory_Id_Args)?.id)
+    }
+
+    /// Kind of the memory: `device`, `pinned_host`.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn kind(&self) -> Result<String, PjrtError> {
+        let found = of_memory!(self, PJRT_Memory_Kind_Args)?;
+        // SAFETY: the plug-in declares this length in bytes; they belong to the memory.
+        unsafe { text("PJRT_Memory_Kind", "its text", found.kind, found.kind_size) }
+    }
+
+    /// The number of its kind; a hash in some plug-ins, which may be negative.
+    ///
+    /// # Errors
+    /// As the plug-in's; [`PjrtError::Missing`] before 0.48.
+    pub fn kind_id(&self) -> Result<i32, PjrtError> {
+        Ok(of_memory!(self, PJRT_Memory_Kind_Id_Args)?.kind_id)
+    }
+
+    /// A text for people; it changes between builds.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn debug_string(&self) -> Result<String, PjrtError> {
+        let found = of_memory!(self, PJRT_Memory_DebugString_Args)?;
+        let call = "PJRT_Memory_DebugString";
+        // SAFETY: the plug-in declares this length in bytes; they belong to the memory.
+        unsafe { text(call, "its text", found.debug_string, found.debug_string_size) }
+    }
+
+    /// The devices that can use it.
+    ///
+    /// # Errors
+    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
+        const CALL: &str = "PJRT_Memory_AddressableByDevices";
+        let found = of_memory!(self, PJRT_Memory_AddressableByDevices_Args)?;
+        // SAFETY: the plug-in declares this number of entries; they belong to the client.
+        let found = unsafe { handles(CALL, found.devices, found.num_devices) }?;
+        Ok(found.into_iter().map(|raw| Device::of(self.0.handle(), raw)).collect())
+    }
+}

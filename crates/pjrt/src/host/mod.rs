@@ -1,0 +1,58 @@
+//! The host of PJRT plug-ins: devices, memories, arrays, and the calls that move them.
+//!
+//! `border` is where C is spoken; the files beside it give each kind of object an owner, so that a
+//! handle is destroyed once and never used after. Whatever lives in a client holds the client.
+//!
+//! This folder must never know which frameworks exist, nor what a saved state looks like.
+
+pub(crate) mod border;
+mod buffer;
+mod client;
+mod client_devices;
+mod client_object;
+mod custom_calls;
+mod device;
+mod element_type;
+mod elsewhere;
+mod event;
+mod host_array;
+mod host_memory;
+mod incoming;
+mod layout;
+mod manager;
+mod options;
+mod origin;
+mod plugin;
+mod program;
+mod put;
+mod read;
+mod read_later;
+mod statistics;
+mod target;
+mod topology;
+mod transfer;
+mod turned;
+
+pub use self::{
+    border::{ErrorPayload, Extension},
+    buffer::{Buffer, ExternalReference},
+    client::Client,
+    device::{Device, DeviceDescription, Memory},
+    event::Event,
+    host_array::HostArray,
+    host_memory::HostMemory,
+    incoming::IncomingBuffer,
+    layout::MemoryLayout,
+    options::Value,
+    plugin::PjrtPlugin,
+    program::{
+        Argument, CompileOptions, Executable, ExecuteOptions, Execution, HostStream, HostTransfers,
+        LoadedExecutable, OptimizedProgram, Program, ProgramFormat, ProgramMemory, SentPiece,
+    },
+    put::HostBufferSemantics,
+    read_later::AwaitedRead,
+    statistics::MemoryStatistics,
+    target::Target,
+    topology::Topology,
+    transfer::Transfer,
+};

@@ -1,0 +1,75 @@
+//! Shardings of a program's parameters and outputs, from the extension of shardings.
+
+use std::ffi::c_char;
+
+use serdes_abi::pjrt::args::*;
+
+use super::executable::Executable;
+use crate::{
+    PjrtError,
+    host::border::{bytes, list},
+};
+
+impl Executable {
+    /// Shardings of its parameters, each as a message `xla.OpSharding`; `None` if the program does
+    /// not say them.
+    ///
+    /// # Errors
+    /// As the plug-in's; [`PjrtError::NotInExtensions`] before 0.91, or if it does not have the
+    /// extension of shardings; [`PjrtError::BadAnswer`].
+    pub fn parameter_shardings(&self) -> Result<Option<Vec<Vec<u8>>>, PjrtError> {
+        const CALL: &str = "PJRT_Shardings_PJRT_Executable_ParameterShardings";
+        let raw = self.raw();
+        let ask = |call: &mut PJRT_Shardings_PJRT_Executable_ParameterShardings_Args| {
+            call.executable = raw;
+        };
+        // SAFETY: the executable is alive.
+        let found = unsafe { self.table().ask_extension(ask) }?;
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_parameters) }
+    }
+
+    /// Shardings of its outputs, each as a message `xla.OpSharding`; `None` if the program does not
+    /// say them.
+    ///
+    /// # Errors
+    /// As for [`Self::parameter_shardings`]; also for another number of them than of outputs.
+    pub fn output_shardings(&self) -> Result<Option<Vec<Vec<u8>>>, PjrtError> {
+        const CALL: &str = "PJRT_Shardings_PJRT_Executable_OutputShardings";
+        let raw = self.raw();
+        let ask = |call: &mut PJRT_Shardings_PJRT_Executable_OutputShardings_Args| {
+            call.executable = raw;
+        };
+        // SAFETY: the executable is alive.
+        let found = unsafe { self.table().ask_extension(ask) }?;
+        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        let messages =
+            unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_outputs) }?;
+        if let Some(messages) = &messages {
+            self.check_count(CALL, messages.len())?;
+        }
+        Ok(messages)
+    }
+}
+
+/// # Safety
+/// `start` and `sizes` point to `count` entries, a message and its length in bytes each, or either
+/// is NULL.
+unsafe fn messages(
+    call: &'static str,
+    start: *const *const c_char,
+    sizes: *const usize,
+    count: usize,
+) -> Result<Option<Vec<Vec<u8>>>, PjrtError> {
+    if start.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller says.
+    let (starts, sizes) =
+        unsafe { (list(call, "its list", start, count)?, list(call, "its list", sizes, count)?) };
+    let messages = starts.iter().zip(sizes).map(|(&start, &size)| {
+        // SAFETY: as the caller says.
+        unsafe { bytes(call, "a sharding", start, size) }.map(<[u8]>::to_vec)
+    });
+    messages.collect::<Result<_, _>>().map(Some)
+}

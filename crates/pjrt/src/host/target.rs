@@ -1,0 +1,37 @@
+//! Destinations of arrays.
+
+use std::sync::Arc;
+
+use super::{
+    client::ClientHandle,
+    device::{Device, Memory},
+};
+use crate::PjrtError;
+
+/// Destination of an array: a device or one of its memories.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// Into the default memory of a device.
+    Device(&'a Device),
+    /// Into that memory.
+    Memory(&'a Memory),
+}
+
+impl Target<'_> {
+    fn client(&self) -> &Arc<ClientHandle> {
+        match self {
+            Self::Device(device) => device.client_handle(),
+            Self::Memory(memory) => memory.client_handle(),
+        }
+    }
+
+    /// Fails unless it is of that client.
+    pub(super) fn check(&self, client: &Arc<ClientHandle>) -> Result<(), PjrtError> {
+        let what = match self {
+            Self::Device(_) => "device",
+            Self::Memory(_) => "memory",
+        };
+        let is_same = Arc::ptr_eq(self.client(), client);
+        if is_same { Ok(()) } else { Err(PjrtError::OtherClient { what }) }
+    }
+}

@@ -1,0 +1,196 @@
+//! The table of a plug-in as it lies in memory: every function by its name, also those that the
+//! host never calls, and calls with whatever size of arguments.
+
+use std::{ffi::c_void, path::Path};
+
+#[cfg(feature = "conformance")]
+use serdes_abi::pjrt::args::Arguments;
+use serdes_abi::pjrt::{self, Minor, PADDING, args::PJRT_Error};
+use serdes_library_file::enter;
+
+use crate::{PjrtError, PjrtPlugin, host::border};
+
+/// A function of the table: it takes one struct, and answers an error or NULL.
+type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
+
+/// Functions without a result, which cannot refuse a size.
+const WITHOUT_ANSWER: [&str; 2] = ["PJRT_Error_Destroy", "PJRT_Error_Message"];
+
+/// Without these no host can work: nothing could be waited for, no error read, no array moved.
+const REQUIRED: [&str; 14] = [
+    "PJRT_Error_Destroy",
+    "PJRT_Error_Message",
+    "PJRT_Error_GetCode",
+    "PJRT_Event_Destroy",
+    "PJRT_Event_Await",
+    "PJRT_Client_Create",
+    "PJRT_Client_Destroy",
+    "PJRT_Client_PlatformName",
+    "PJRT_Client_AddressableDevices",
+    "PJRT_Client_BufferFromHostBuffer",
+    "PJRT_Buffer_ElementType",
+    "PJRT_Buffer_Dimensions",
+    "PJRT_Buffer_ToHostBuffer",
+    "PJRT_Buffer_Destroy",
+];
+
+/// A plug-in's table.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    plugin: PjrtPlugin,
+    address: *const u8,
+    /// Number of readable bytes.
+    readable: usize,
+}
+
+// SAFETY: the table is memory of a library that is never unloaded, and is not written to after
+// `GetPjrtApi` has returned.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
+
+/// A function's arguments as bytes, zero but for what is put there.
+#[derive(Debug)]
+pub(crate) struct CallRecord {
+    words: Vec<u64>,
+}
+
+impl CallRecord {
+    /// Room for arguments of `bytes` bytes, and for the fields that a newer plug-in may read behind
+    /// them.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { words: vec![0; (bytes + PADDING).div_ceil(size_of::<u64>())] }
+    }
+
+    /// True if the plug-in wrote nothing behind the size that the caller declared.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.words.iter().skip(1).all(|&word| word == 0)
+    }
+}
+
+impl Slots {
+    /// The table of the plug-in that was loaded from `path`, by asking for it once more.
+    ///
+    /// # Errors
+    /// As [`PjrtPlugin::load`]; [`PjrtError::BadTable`] where it is NULL now.
+    pub(crate) fn of(path: &Path, plugin: &PjrtPlugin) -> Result<Self, PjrtError> {
+        let address = border::open(path)?;
+        if address.is_null() || !address.addr().is_multiple_of(align_of::<usize>()) {
+            return Err(PjrtError::BadTable {
+                what: "its address when it is asked for again",
+                found: format!("{address:?}"),
+                expected: "the same table",
+            });
+        }
+        let known = pjrt::table_size(plugin.minor()).filter(|_| plugin.minor().is_known());
+        let declared = plugin.struct_size();
+        let readable = known.map_or(declared, |known| match declared == known.declared {
+            true => known.size_of,
+            false => declared,
+        });
+        Ok(Self { plugin: plugin.clone(), address, readable })
+    }
+
+    #[cfg(feature = "conformance")]
+    pub(crate) fn address(&self) -> *const u8 {
+        self.address
+    }
+
+    fn minor(&self) -> Minor {
+        self.plugin.minor()
+    }
+
+    /// The function of that name, if the table has it.
+    fn function(&self, name: &str) -> Option<RawFunction> {
+        let offset = pjrt::function(name)?.offset(self.minor())?;
+        if offset + size_of::<usize>() > self.readable {
+            return None;
+        }
+        // SAFETY: the slot ends inside the table, whose slots are aligned as it is; it is NULL or a
+        // function of this type, and NULL is `None`.
+        unsafe { self.address.add(offset).cast::<Option<RawFunction>>().read() }
+    }
+
+    /// The functions that the table has and that answer, by name, with the size of their arguments.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let there = pjrt::functions().iter().filter(|found| self.function(found.name).is_some());
+        there.filter(|found| !WITHOUT_ANSWER.contains(&found.name)).filter_map(|found| {
+            let arguments = pjrt::structure(&format!("{}_Args", found.name))?;
+            Some((found.name, arguments.size(self.minor())?.declared))
+        })
+    }
+
+    /// The functions that tables of its version have and this one has not.
+    fn missing(&self) -> impl Iterator<Item = &'static str> {
+        let of_its_day =
+            pjrt::functions().iter().filter(|found| found.offset(self.minor()).is_some());
+        of_its_day.map(|found| found.name).filter(|name| self.function(name).is_none())
+    }
+
+    /// Missing functions that every host needs.
+    pub(crate) fn missing_required(&self) -> Vec<&'static str> {
+        self.missing().filter(|name| REQUIRED.contains(name)).collect()
+    }
+
+    /// The others.
+    pub(crate) fn missing_optional(&self) -> Vec<&'static str> {
+        self.missing().filter(|name| !REQUIRED.contains(name)).collect()
+    }
+
+    /// Calls a function, declaring `struct_size` bytes.
+    ///
+    /// # Errors
+    /// The plug-in's; [`PjrtError::Missing`] if it does not have the function.
+    ///
+    /// # Safety
+    /// The arguments are what the C API demands of the call, or the declared size is one that every
+    /// plug-in refuses before it looks at them.
+    pub(crate) unsafe fn call(
+        &self,
+        name: &'static &'static str,
+        arguments: &mut CallRecord,
+        struct_size: usize,
+    ) -> Result<(), PjrtError> {
+        let minor = self.minor();
+        let Some(function) = self.function(name) else {
+            return Err(PjrtError::Missing { function: name, since: minor, minor });
+        };
+        let error = {
+            let _call = enter(name);
+            let address: *mut c_void = arguments.words.as_mut_ptr().cast();
+            // SAFETY: every struct of arguments begins with its size, and the record has room for
+            // it; the rest is the caller's promise.
+            unsafe {
+                address.cast::<usize>().write(struct_size);
+                function(address)
+            }
+        };
+        self.plugin.taken(name, error)
+    }
+
+    /// Calls the function that the arguments belong to, declaring what a plug-in of its version was
+    /// built with. What it wrote is to be looked at only where it succeeds.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    ///
+    /// # Safety
+    /// The arguments are what the C API demands of the call, but for what the plug-in refuses.
+    #[cfg(feature = "conformance")]
+    pub(crate) unsafe fn call_with<A: Arguments>(
+        &self,
+        arguments: &mut A,
+    ) -> Result<(), PjrtError> {
+        let mut record = CallRecord::new(size_of::<A>());
+        let place: *mut A = record.words.as_mut_ptr().cast();
+        // SAFETY: the record is longer than the struct, which is aligned as its words are.
+        unsafe { place.write(*arguments) };
+        let size = A::STRUCT.handover(self.minor()).map_or(0, |given| given.struct_size);
+        // SAFETY: as the caller promises.
+        unsafe { self.call(A::FUNCTION, &mut record, size) }?;
+        // SAFETY: the record holds the struct still; any bytes are a value of it.
+        *arguments = unsafe { record.words.as_ptr().cast::<A>().read() };
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Memories that hold arrays.
+
+use std::fmt;
+
+use crate::{Client, Device, Memory, PjrtError, Target};
+
+/// A memory of a device; or the device itself, where its plug-in does not tell memories apart.
+#[derive(Clone, Debug)]
+pub struct MemorySpace {
+    client: Client,
+    device: Device,
+    memory: Option<Memory>,
+    device_id: i32,
+}
+
+impl MemorySpace {
+    /// The default memory of a device.
+    ///
+    /// # Errors
+    /// As the plug-in's.
+    pub fn of(device: &Device) -> Result<Self, PjrtError> {
+        Self::new(device, device.default_memory()?)
+    }
+
+    /// The memory of that kind of a device: `device`, `pinned_host`.
+    ///
+    /// # Errors
+    /// [`PjrtError::InvalidArgument`] if the device has none of the kind; or as the plug-in's.
+    pub fn of_kind(device: &Device, kind: &str) -> Result<Self, PjrtError> {
+        let mut kinds = Vec::new();
+        for memory in device.memories()? {
+            let found = memory.kind()?;
+            if found == kind {
+                return Self::new(device, Some(memory));
+            }
+            kinds.push(found);
+        }
+        Err(PjrtError::InvalidArgument {
+            what: "the kind of memory",
+            found: kind.to_owned(),
+            expected: format!("one that the device has: {}", kinds.join(", ")),
+        })
+    }
+
+    pub(super) fn new(device: &Device, memory: Option<Memory>) -> Result<Self, PjrtError> {
+        let (client, device_id) = (device.client(), device.id()?);
+        Ok(Self { client, device: device.clone(), memory, device_id })
+    }
+
+    /// The client whose device it is.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The memory, if the plug-in tells memories apart.
+    #[must_use]
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
+    /// The device's number among all devices of all processes.
+    #[must_use]
+    pub const fn device_id(&self) -> i32 {
+        self.device_id
+    }
+
+    /// The memory as a destination of arrays.
+    #[must_use]
+    pub fn target(&self) -> Target<'_> {
+        self.memory.as_ref().map_or(Target::Device(&self.device), Target::Memory)
+    }
+}
+
+/// `cpu:0`.
+impl fmt::Display for MemorySpace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.client.platform_name(), self.device_id)
+    }
+}
+
+/// Compares the memory, its device and its client.
+impl PartialEq for MemorySpace {
+    fn eq(&self, other: &Self) -> bool {
+        self.device == other.device && self.memory == other.memory
+    }
+}
+
+impl Client {
+    /// The default memory of each device that this process can use, in the client's order.
+    ///
+    /// # Errors
+    /// As [`Self::addressable_devices`] and [`MemorySpace::of`].
+    pub fn memory_spaces(&self) -> Result<Vec<MemorySpace>, PjrtError> {
+        self.addressable_devices()?.iter().map(MemorySpace::of).collect()
+    }
+}
