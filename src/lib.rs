@@ -63,8 +63,9 @@
 //!
 //! # Modules
 //!
-//! A room uses only those above it, and none points back: [`version`], [`files`], [`stablehlo`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`stream_executor`]; [`pjrt`]; [`device_state`]; [`artifact`]; [`storage`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy.
+//! A room uses only those above it, and none points back: [`version`], [`stablehlo`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
+//! [`device_state`]; [`artifact`]; [`storage`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy. [`files`], [`stream_executor`] and [`pjrt`]
+//! are crates of their own below all of them (`serdes-files`, `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
 //!
 //! # Features
 //!

@@ -22,6 +22,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/host-memory/src",
         "crates/stream-executor/src",
         "crates/version-registry/src",
+        "crates/wire/src",
     ]
     .map(|folder| root().join(folder))
     .into();

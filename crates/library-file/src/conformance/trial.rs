@@ -1,4 +1,4 @@
-//! What the trial of a behaviour is made of.
+//! Results of the trial of a behaviour, and comparisons that make them.
 
 #![expect(clippy::indexing_slicing, reason = "at a position in both lists")]
 

@@ -372,6 +372,8 @@ pub(crate) fn attribute(value: &pjrt::Value) -> AttributeValue {
         pjrt::Value::Integers(numbers) => numbers.clone().into(),
         pjrt::Value::Float(number) => (*number).into(),
         pjrt::Value::Bool(value) => (*value).into(),
+        // A kind that the host of plug-ins learned since.
+        other => format!("{other:?}").as_str().into(),
     }
 }
 

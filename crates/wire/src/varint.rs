@@ -7,16 +7,15 @@
 //! Knows numbers and bytes. It must never know a field or a table.
 
 /// The most bytes that a number of 64 bits takes.
-pub(crate) const LONGEST: usize = 10;
+pub const LONGEST: usize = 10;
 
 /// The most bytes that a number of 32 bits takes.
-#[cfg(feature = "artifact")]
-pub(crate) const LONGEST_32: usize = 5;
+pub const LONGEST_32: usize = 5;
 
 /// Takes a number off the front; `None`, and nothing taken, if it does not end in time or has more
 /// than 64 bits.
 #[inline(always)]
-pub(crate) fn checked(bytes: &mut &[u8]) -> Option<u64> {
+pub fn checked(bytes: &mut &[u8]) -> Option<u64> {
     match **bytes {
         [first @ 0..0x80, ref rest @ ..] => {
             *bytes = rest;
@@ -30,6 +29,7 @@ pub(crate) fn checked(bytes: &mut &[u8]) -> Option<u64> {
     }
 }
 
+#[inline]
 fn checked_long(bytes: &mut &[u8]) -> Option<u64> {
     let before = *bytes;
     let value = wrapping_long(bytes, LONGEST)?;
@@ -45,8 +45,7 @@ fn checked_long(bytes: &mut &[u8]) -> Option<u64> {
 /// Takes a number of at most `longest` bytes off the front, and drops what does not fit 64 bits;
 /// `None`, and nothing taken, if it does not end in time.
 #[inline(always)]
-#[cfg(feature = "artifact")]
-pub(crate) fn wrapping(bytes: &mut &[u8], longest: usize) -> Option<u64> {
+pub fn wrapping(bytes: &mut &[u8], longest: usize) -> Option<u64> {
     match **bytes {
         [first @ 0..0x80, ref rest @ ..] => {
             *bytes = rest;
@@ -73,8 +72,7 @@ fn wrapping_long(bytes: &mut &[u8], longest: usize) -> Option<u64> {
 ///
 /// # Errors
 /// Those of `next`.
-#[cfg(feature = "artifact")]
-pub(crate) fn wrapping_from<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E> {
+pub fn wrapping_from<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E> {
     let mut value = 0;
     for index in 0..LONGEST {
         let byte = next()?;
@@ -88,13 +86,13 @@ pub(crate) fn wrapping_from<E>(mut next: impl FnMut() -> Result<u8, E>) -> Resul
 
 /// The bytes that a number takes.
 #[inline]
-pub(crate) const fn len(bits: u64) -> usize {
+pub const fn len(bits: u64) -> usize {
     ((63 - (bits | 1).leading_zeros()) * 9 + 73) as usize / 64
 }
 
 /// Writes a number to the front of `out` and returns its bytes; `None` if there is no room.
 #[inline(always)]
-pub(crate) fn put(out: &mut [u8], mut bits: u64) -> Option<usize> {
+pub fn put(out: &mut [u8], mut bits: u64) -> Option<usize> {
     let mut length = 0;
     loop {
         let byte = out.get_mut(length)?;
@@ -110,7 +108,7 @@ pub(crate) fn put(out: &mut [u8], mut bits: u64) -> Option<usize> {
 
 /// Appends a number.
 #[inline]
-pub(crate) fn push(out: &mut Vec<u8>, mut bits: u64) {
+pub fn push(out: &mut Vec<u8>, mut bits: u64) {
     while bits >= 0x80 {
         out.push(bits as u8 | 0x80);
         bits >>= 7;
@@ -135,7 +133,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "artifact")]
     fn surplus_bits_are_refused_or_dropped() {
         let surplus = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xaa];
         let mut rest = &surplus[..];
@@ -152,7 +149,6 @@ mod tests {
 
     proptest! {
         #[test]
-        #[cfg(feature = "artifact")]
         fn every_reader_takes_what_every_writer_writes(value in any::<u64>(), shift in 0..64_u32) {
             let value = value >> shift;
             let mut pushed = Vec::new();

@@ -19,7 +19,7 @@ pub struct Malformed {
 
 /// The value of a field as it lies in the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FieldValue<'a> {
+pub enum FieldValue<'a> {
     /// Wire type 0.
     Varint(u64),
     /// Wire type 1.
@@ -34,16 +34,18 @@ pub(crate) enum FieldValue<'a> {
 
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Field<'a> {
-    pub(crate) number: u32,
-    pub(crate) value: FieldValue<'a>,
+pub struct Field<'a> {
+    /// Its number.
+    pub number: u32,
+    /// Its value.
+    pub value: FieldValue<'a>,
     /// The whole field, its tag included.
-    pub(crate) raw: &'a [u8],
+    pub raw: &'a [u8],
 }
 
 /// Reads the fields of a message one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WireReader<'a> {
+pub struct WireReader<'a> {
     rest: &'a [u8],
     /// Bytes of the message.
     length: usize,
@@ -55,7 +57,7 @@ pub(crate) struct WireReader<'a> {
 impl<'a> WireReader<'a> {
     /// Reads the outermost message.
     #[inline]
-    pub(crate) const fn new(dialect: Dialect, bytes: &'a [u8]) -> Self {
+    pub const fn new(dialect: Dialect, bytes: &'a [u8]) -> Self {
         Self { rest: bytes, length: bytes.len(), dialect, depth: 0 }
     }
 
@@ -63,8 +65,8 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// [`Malformed`] if too many messages are inside one another.
-    #[cfg(feature = "artifact")]
-    pub(crate) fn nested(&self, bytes: &'a [u8]) -> Result<Self, Malformed> {
+    #[inline]
+    pub fn nested(&self, bytes: &'a [u8]) -> Result<Self, Malformed> {
         if self.depth >= MAXIMUM_DEPTH {
             return Err(self.malformed("messages nested over 100 deep"));
         }
@@ -81,7 +83,7 @@ impl<'a> WireReader<'a> {
     /// # Errors
     /// [`Malformed`] if the dialect's parser does not take the bytes.
     #[inline(always)]
-    pub(crate) fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
+    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -98,7 +100,7 @@ impl<'a> WireReader<'a> {
 
     /// True if all fields were read.
     #[inline]
-    pub(crate) const fn is_at_end(&self) -> bool {
+    pub const fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
@@ -106,7 +108,7 @@ impl<'a> WireReader<'a> {
     /// otherwise nothing is read. A short way for messages of small fields in the order of their
     /// numbers, for which the general one takes several times as long.
     #[inline]
-    pub(crate) fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
+    pub fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
         let [tag, length @ ..0x80, rest @ ..] = self.rest else { return None };
         if *tag != number << 3 | 2 {
             return None;
@@ -203,11 +205,7 @@ impl FieldValue<'_> {
     ///
     /// # Errors
     /// [`Malformed`] if a packed list ends inside of a number.
-    pub(crate) fn each_varint(
-        self,
-        dialect: Dialect,
-        mut each: impl FnMut(u64),
-    ) -> Result<(), Malformed> {
+    pub fn each_varint(self, dialect: Dialect, mut each: impl FnMut(u64)) -> Result<(), Malformed> {
         match self {
             Self::Varint(value) => each(value),
             Self::Bytes(packed) => {
@@ -227,7 +225,7 @@ impl FieldValue<'_> {
 ///
 /// # Errors
 /// [`Malformed`].
-pub(crate) fn check_fields(bytes: &[u8]) -> Result<(), Malformed> {
+pub fn check_fields(bytes: &[u8]) -> Result<(), Malformed> {
     let mut reader = WireReader::new(Dialect::Prost, bytes);
     while reader.next_field()?.is_some() {}
     Ok(())

@@ -15,7 +15,7 @@ use super::varint;
 
 /// Implementation that reads and writes packed numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Implementation {
+pub enum Implementation {
     /// One number at a time, in safe code.
     Scalar,
     /// Up to 32 numbers at a time, with the instructions of AVX2.
@@ -27,7 +27,7 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Implementation {
     /// The fastest one that this processor can run.
-    pub(crate) fn fastest() -> Self {
+    pub fn fastest() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             return Self::Avx2;
@@ -37,7 +37,7 @@ impl Implementation {
 
     /// The one in use: the fastest, unless another was [chosen](Self::choose).
     #[inline]
-    pub(crate) fn in_use() -> Self {
+    pub fn in_use() -> Self {
         match CHOSEN.load(Ordering::Relaxed) {
             0 => Self::fastest().choose(),
             2 => Self::Avx2,
@@ -47,7 +47,7 @@ impl Implementation {
 
     /// Makes this one the one in use for the whole process, for measurements. What the processor
     /// cannot run is replaced by the scalar one. Returns the one in use.
-    pub(crate) fn choose(self) -> Self {
+    pub fn choose(self) -> Self {
         let chosen = if self == Self::Scalar { self } else { Self::fastest() };
         let number = if chosen == Self::Avx2 { 2 } else { 1 };
         CHOSEN.store(number, Ordering::Relaxed);
@@ -58,10 +58,10 @@ impl Implementation {
 /// A packed list that ends inside of a number, or holds one that does not fit 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a packed list ends inside of a number, or holds a number of more than 64 bits")]
-pub(crate) struct MalformedList;
+pub struct MalformedList;
 
 /// A number that is packed as a varint.
-pub(crate) trait PackedNumber: Copy + Default + private::Sealed {
+pub trait PackedNumber: Copy + Default + private::Sealed {
     /// The number with these low bits.
     fn from_bits(bits: u64) -> Self;
     /// The bits of the varint: a negative number has its sign in all 64.
@@ -71,7 +71,7 @@ pub(crate) trait PackedNumber: Copy + Default + private::Sealed {
 }
 
 mod private {
-    pub(crate) trait Sealed {
+    pub trait Sealed {
         #[cfg(target_arch = "x86_64")]
         const WIDE: bool;
     }
@@ -131,7 +131,7 @@ impl PackedNumber for i64 {
 
 /// The number of varints in `bytes`, which is the number of bytes that end one.
 #[inline]
-pub(crate) fn count(bytes: &[u8]) -> usize {
+pub fn count(bytes: &[u8]) -> usize {
     bytes.iter().map(|byte| usize::from(*byte < 0x80)).sum()
 }
 
@@ -146,10 +146,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64, MalformedList> {
 ///
 /// # Errors
 /// [`MalformedList`]; the numbers before the wrong one have been appended.
-pub(crate) fn decode<T: PackedNumber>(
-    bytes: &[u8],
-    values: &mut Vec<T>,
-) -> Result<(), MalformedList> {
+pub fn decode<T: PackedNumber>(bytes: &[u8], values: &mut Vec<T>) -> Result<(), MalformedList> {
     #[cfg(target_arch = "x86_64")]
     if bytes.len() >= avx2::BLOCK && Implementation::in_use() == Implementation::Avx2 {
         // SAFETY: `in_use` only gives AVX2 where `fastest` found that the processor has it.
@@ -162,7 +159,7 @@ pub(crate) fn decode<T: PackedNumber>(
 ///
 /// # Errors
 /// As [`decode`].
-pub(crate) fn decode_scalar<T: PackedNumber>(
+pub fn decode_scalar<T: PackedNumber>(
     mut bytes: &[u8],
     values: &mut Vec<T>,
 ) -> Result<(), MalformedList> {
@@ -199,7 +196,7 @@ pub(crate) fn decode_scalar<T: PackedNumber>(
 /// [`PackedNumber::packed_len`].
 ///
 /// `None` if there is no room.
-pub(crate) fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
+pub fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if values.len() >= avx2::LANES && !T::WIDE && Implementation::in_use() == Implementation::Avx2 {
         // SAFETY: `in_use` only gives AVX2 where `fastest` found that the processor has it.
@@ -209,7 +206,7 @@ pub(crate) fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<us
 }
 
 /// [`encode`], one number at a time.
-pub(crate) fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
+pub fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
     let mut length = 0;
     let mut fours = values.chunks_exact(4);
     for four in &mut fours {

@@ -13,7 +13,7 @@ use super::{
 /// length is written: no message is measured first, and none is built up for itself. Fields are
 /// therefore written in falling order of their numbers.
 #[derive(Debug)]
-pub(crate) struct BackwardWriter {
+pub struct BackwardWriter {
     /// The message so far lies at the end, from `start` on.
     buffer: Buffer,
     start: usize,
@@ -43,7 +43,7 @@ impl Buffer {
 impl BackwardWriter {
     /// A writer with room for `capacity` bytes; it grows when they are used up.
     #[inline]
-    pub(crate) fn with_capacity(capacity: usize) -> Self {
+    pub fn with_capacity(capacity: usize) -> Self {
         if capacity <= STACK {
             Self { buffer: Buffer::Stack([0; STACK]), start: STACK }
         } else {
@@ -53,7 +53,7 @@ impl BackwardWriter {
 
     /// The message.
     #[inline]
-    pub(crate) fn finish(self) -> Bytes {
+    pub fn finish(self) -> Bytes {
         match self.buffer {
             Buffer::Stack(buffer) => {
                 Bytes::copy_from_slice(buffer.get(self.start..).unwrap_or_default())
@@ -64,8 +64,14 @@ impl BackwardWriter {
 
     /// The bytes written so far.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.buffer.as_slice().len() - self.start
+    }
+
+    /// True if nothing was written so far.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// `length` bytes before what is there, for the caller to fill.
@@ -114,7 +120,7 @@ impl BackwardWriter {
 
     /// A field of bytes, or of a string; also if it is empty.
     #[inline]
-    pub(crate) fn bytes(&mut self, field: u32, bytes: &[u8]) {
+    pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.raw(bytes);
         self.varint(bytes.len() as u64);
         self.key(field, 2);
@@ -122,34 +128,34 @@ impl BackwardWriter {
 
     /// Bytes that are fields already.
     #[inline]
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.space(bytes.len()).copy_from_slice(bytes);
     }
 
     /// A fixed number of 8 bytes, also if it is 0.
     #[inline]
-    pub(crate) fn fixed64(&mut self, field: u32, bytes: [u8; 8]) {
+    pub fn fixed64(&mut self, field: u32, bytes: [u8; 8]) {
         self.raw(&bytes);
         self.key(field, 1);
     }
 
     /// A fixed number of 4 bytes, also if it is 0.
     #[inline]
-    pub(crate) fn fixed32(&mut self, field: u32, bytes: [u8; 4]) {
+    pub fn fixed32(&mut self, field: u32, bytes: [u8; 4]) {
         self.raw(&bytes);
         self.key(field, 5);
     }
 
     /// A truth, also if it is false.
     #[inline]
-    pub(crate) fn truth(&mut self, field: u32, truth: bool) {
+    pub fn truth(&mut self, field: u32, truth: bool) {
         self.varint(u64::from(truth));
         self.key(field, 0);
     }
 
     /// A number that is left out if it is 0.
     #[inline]
-    pub(crate) fn number(&mut self, field: u32, number: impl PackedNumber) {
+    pub fn number(&mut self, field: u32, number: impl PackedNumber) {
         let bits = number.to_bits();
         if bits != 0 {
             self.varint(bits);
@@ -158,7 +164,7 @@ impl BackwardWriter {
     }
 
     /// A packed list that is left out if it is empty.
-    pub(crate) fn packed<T: PackedNumber>(&mut self, field: u32, values: &[T]) {
+    pub fn packed<T: PackedNumber>(&mut self, field: u32, values: &[T]) {
         if values.is_empty() {
             return;
         }
@@ -169,7 +175,7 @@ impl BackwardWriter {
 
     /// A packed list of a few numbers, the last one first.
     #[inline]
-    pub(crate) fn packed_from_last(&mut self, field: u32, values: impl Iterator<Item = i64>) {
+    pub fn packed_from_last(&mut self, field: u32, values: impl Iterator<Item = i64>) {
         let before = self.len();
         for value in values {
             self.varint(value.to_bits());
@@ -181,7 +187,7 @@ impl BackwardWriter {
 
     /// A packed list of fixed numbers of 8 bytes that is left out if it is empty.
     #[inline]
-    pub(crate) fn packed_fixed64(&mut self, field: u32, values: &[i64]) {
+    pub fn packed_fixed64(&mut self, field: u32, values: &[i64]) {
         if values.is_empty() {
             return;
         }
@@ -195,15 +201,18 @@ impl BackwardWriter {
 
     /// A nested message that cannot fail, also if it is empty.
     #[inline]
-    pub(crate) fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
+    pub fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         let before = self.len();
         write(self);
         self.delimit(field, before);
     }
 
     /// A message that is kept as bytes, which are left out if it is empty.
+    ///
+    /// # Errors
+    /// That of `write`.
     #[inline]
-    pub(crate) fn data<E>(
+    pub fn data<E>(
         &mut self,
         field: u32,
         write: impl FnOnce(&mut Self) -> Result<(), E>,
@@ -217,8 +226,11 @@ impl BackwardWriter {
     }
 
     /// A nested message, also if it is empty.
+    ///
+    /// # Errors
+    /// That of `write`.
     #[inline]
-    pub(crate) fn message<E>(
+    pub fn message<E>(
         &mut self,
         field: u32,
         write: impl FnOnce(&mut Self) -> Result<(), E>,

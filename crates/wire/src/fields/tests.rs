@@ -3,10 +3,7 @@ use prost::Message as _;
 
 use super::*;
 
-#[cfg(feature = "artifact")]
 const DIALECTS: [Dialect; 2] = [Dialect::Prost, Dialect::Tensorflow];
-#[cfg(not(feature = "artifact"))]
-const DIALECTS: [Dialect; 1] = [Dialect::Prost];
 
 /// A message of which prost knows no field.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -105,14 +102,11 @@ fn surplus_bits_are_refused_by_prost_alone() {
         assert!(fields(Dialect::Prost, wrong).is_err(), "{wrong:02x?}");
         assert!(Nothing::decode(wrong).is_err(), "{wrong:02x?}");
     }
-    #[cfg(feature = "artifact")]
-    {
-        let value = FieldValue::Varint(u64::MAX >> 1);
-        assert_eq!(fields(Dialect::Tensorflow, &number).unwrap(), [(1, value)]);
-        assert!(fields(Dialect::Tensorflow, &length).is_err());
-        let value = FieldValue::Varint(1);
-        assert_eq!(fields(Dialect::Tensorflow, &tag).unwrap(), [(1, value)]);
-    }
+    let value = FieldValue::Varint(u64::MAX >> 1);
+    assert_eq!(fields(Dialect::Tensorflow, &number).unwrap(), [(1, value)]);
+    assert!(fields(Dialect::Tensorflow, &length).is_err());
+    let value = FieldValue::Varint(1);
+    assert_eq!(fields(Dialect::Tensorflow, &tag).unwrap(), [(1, value)]);
 }
 
 #[test]
@@ -121,7 +115,6 @@ fn tags_and_lengths_of_more_than_five_bytes_are_taken_by_prost_alone() {
     let length = [0x0a, 0x81, 0x80, 0x80, 0x80, 0x80, 0x00, b'a'];
     assert_eq!(fields(Dialect::Prost, &tag).unwrap(), [(1, FieldValue::Varint(1))]);
     assert_eq!(fields(Dialect::Prost, &length).unwrap(), [(1, FieldValue::Bytes(b"a"))]);
-    #[cfg(feature = "artifact")]
     for wrong in [&tag[..], &length] {
         assert!(fields(Dialect::Tensorflow, wrong).is_err(), "{wrong:02x?}");
     }
@@ -135,12 +128,10 @@ fn a_hundred_groups_may_be_inside_one_another() {
     }
     // The parser of prost counts the field itself.
     assert!(fields(Dialect::Prost, &groups(100, &[0x08, 1])).is_err());
-    #[cfg(feature = "artifact")]
     assert!(fields(Dialect::Tensorflow, &groups(100, &[0x08, 1])).is_ok());
 }
 
 #[test]
-#[cfg(feature = "artifact")]
 fn a_hundred_messages_may_be_inside_one_another_and_groups_count() {
     let group = groups(1, &[]);
     let mut reader = WireReader::new(Dialect::Tensorflow, &group);
@@ -165,7 +156,6 @@ fn repeated_numbers_are_read_packed_or_not() {
 }
 
 /// The `min_consumer` of a GraphDef of these bytes, if it is accepted.
-#[cfg(feature = "artifact")]
 fn minimum_consumer(bytes: &[u8]) -> Result<i32, Malformed> {
     let mut minimum = 0;
     let mut graph = WireReader::new(Dialect::Tensorflow, bytes);
@@ -182,9 +172,8 @@ fn minimum_consumer(bytes: &[u8]) -> Result<i32, Malformed> {
 }
 
 #[test]
-#[cfg(feature = "artifact")]
 fn the_dialect_of_tensorflow_takes_what_its_parser_takes() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/wire/dialects.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/wire/dialects.txt");
     let text = std::fs::read_to_string(path).unwrap();
     let (mut taken, mut refused, mut other) = (0, 0, 0);
     for line in text.lines().filter(|line| !line.starts_with('#')) {

@@ -18,15 +18,14 @@
 use super::varint;
 
 /// Limit on the nesting of messages and groups below the outermost message.
-pub(crate) const MAXIMUM_DEPTH: usize = 100;
+pub const MAXIMUM_DEPTH: usize = 100;
 
 /// Whose parser decides what is a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     /// The parser of the Rust crate `prost`, which reads our own messages elsewhere in the library.
     Prost,
     /// The C++ parser that TensorFlow reads graphs and checkpoints with.
-    #[cfg(feature = "artifact")]
     Tensorflow,
 }
 
@@ -34,7 +33,7 @@ impl Dialect {
     /// Takes the tag of a field off the front: its number times 8, and its wire type. `None`, and
     /// nothing taken, if there is none.
     #[inline(always)]
-    pub(crate) fn tag(self, bytes: &mut &[u8]) -> Option<u32> {
+    pub fn tag(self, bytes: &mut &[u8]) -> Option<u32> {
         match **bytes {
             [tag @ 0..0x80, ref rest @ ..] => {
                 *bytes = rest;
@@ -55,14 +54,13 @@ impl Dialect {
                 }
                 tag
             }
-            #[cfg(feature = "artifact")]
             Self::Tensorflow => Some(varint::wrapping(bytes, varint::LONGEST_32)? as u32),
         }
     }
 
     /// Takes a number of 64 bits off the front. `None`, and nothing taken, if there is none.
     #[inline(always)]
-    pub(crate) fn varint(self, bytes: &mut &[u8]) -> Option<u64> {
+    pub fn varint(self, bytes: &mut &[u8]) -> Option<u64> {
         match **bytes {
             [number @ 0..0x80, ref rest @ ..] => {
                 *bytes = rest;
@@ -76,7 +74,6 @@ impl Dialect {
     fn long_varint(self, bytes: &mut &[u8]) -> Option<u64> {
         match self {
             Self::Prost => varint::checked(bytes),
-            #[cfg(feature = "artifact")]
             Self::Tensorflow => varint::wrapping(bytes, varint::LONGEST),
         }
     }
@@ -84,7 +81,7 @@ impl Dialect {
     /// Takes the length of a field off the front, which may be [too long](Self::longest_field).
     /// `None`, and nothing taken, if there is none.
     #[inline(always)]
-    pub(crate) fn length(self, bytes: &mut &[u8]) -> Option<u64> {
+    pub fn length(self, bytes: &mut &[u8]) -> Option<u64> {
         match **bytes {
             [length @ 0..0x80, ref rest @ ..] => {
                 *bytes = rest;
@@ -102,27 +99,25 @@ impl Dialect {
     fn long_length(self, bytes: &mut &[u8]) -> Option<u64> {
         match self {
             Self::Prost => varint::checked(bytes),
-            #[cfg(feature = "artifact")]
             Self::Tensorflow => varint::wrapping(bytes, varint::LONGEST_32),
         }
     }
 
     /// The greatest length that a field may have.
     #[inline(always)]
-    pub(crate) const fn longest_field(self) -> u64 {
+    pub const fn longest_field(self) -> u64 {
         match self {
             Self::Prost => u64::MAX,
             // The C++ parser keeps 16 bytes of slack below 2^31.
-            #[cfg(feature = "artifact")]
             Self::Tensorflow => 0x7fff_ffff - 16,
         }
     }
 
     /// True if the innermost permitted group may have fields; false if it must be empty.
-    pub(crate) const fn fills_the_deepest_group(self) -> bool {
+    #[inline]
+    pub const fn fills_the_deepest_group(self) -> bool {
         match self {
             Self::Prost => false,
-            #[cfg(feature = "artifact")]
             Self::Tensorflow => true,
         }
     }
