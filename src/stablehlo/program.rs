@@ -28,6 +28,7 @@ pub struct Program<'a> {
     changes: Vec<Change>,
     custom_calls: BTreeSet<Option<&'a str>>,
     operation_dialects: BTreeSet<&'a str>,
+    operations: BTreeSet<&'a str>,
 }
 
 impl<'a> Program<'a> {
@@ -42,6 +43,8 @@ impl<'a> Program<'a> {
         let custom_calls = custom_calls::targets(&file, survey.custom_calls.iter().copied());
         let operation_dialects =
             survey.dialects.iter().map(|dialect| file.dialect(*dialect)).collect();
+        let operations =
+            survey.operations.keys().map(|operation| file.operation_name(*operation).1).collect();
         let mut program = Self {
             bytes,
             file,
@@ -49,6 +52,7 @@ impl<'a> Program<'a> {
             changes: Vec::new(),
             custom_calls,
             operation_dialects,
+            operations,
         };
         program.judge_operations(&survey);
         program.judge_types(&survey);
@@ -146,6 +150,12 @@ impl<'a> Program<'a> {
     /// The dialects of its operations, each once, sorted; one that is no text is empty.
     pub fn operation_dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.operation_dialects.iter().copied()
+    }
+
+    /// Names of its operations in the dialect of portable artifacts, such as `add_v1`, each once,
+    /// sorted; one that is no text is empty.
+    pub fn operations(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.operations.iter().copied()
     }
 
     fn unknown_to(&self, reader: StableHloVersion) -> impl Iterator<Item = &Need> {

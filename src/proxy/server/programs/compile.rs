@@ -118,9 +118,15 @@ pub(crate) fn compile(
     gauges: &Arc<Gauges>,
     compiler: Compiler<'_>,
 ) -> Result<Program, Status> {
-    let artifact =
-        readable::readable(&source.artifact, client, compiler.bridge, compiler.portable_only)?;
-    let refused = |status| match source.callbacks.list().len() {
+    let callbacks = source.callbacks.list().len();
+    let artifact = readable::readable(
+        &source.artifact,
+        client,
+        compiler.bridge,
+        compiler.portable_only,
+        callbacks,
+    )?;
+    let refused = |status| match callbacks {
         0 => readable::refused(status, &artifact, client),
         callbacks => of_callbacks(status, callbacks, client),
     };

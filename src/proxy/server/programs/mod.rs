@@ -19,6 +19,7 @@ mod parameter;
 mod program;
 mod readable;
 mod trial;
+mod waiting;
 
 pub use self::trial::{TrialCompiler, TrialFailure};
 pub(crate) use self::{

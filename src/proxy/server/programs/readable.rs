@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::called::CallRules;
+use super::{called::CallRules, waiting};
 use crate::{
     codec::{Status, StatusCode},
     pjrt::{Client, Value},
@@ -12,19 +12,20 @@ use crate::{
 
 /// The program as it came, or written for the plug-in, where that says what it reads.
 ///
-/// With `portable_only` the structure of the artifact and the names that it calls are read here
-/// before the plug-in sees it: parsers of MLIR's text and of other bytecode were made for trusted
-/// input.
+/// With `portable_only` the structure of the artifact, the names that it calls and its operations
+/// are read here before the plug-in sees it: parsers of MLIR's text and of other bytecode were made
+/// for trusted input. `callbacks` functions of the client came with it.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for what is no such artifact, or calls what the rules do not allow;
-/// UNIMPLEMENTED with the versions of the program and of the plug-in, and with what the plug-in does
+/// UNIMPLEMENTED for operations that would wait for ever, with the versions of the program and of the plug-in, and with what the plug-in does
 /// not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
     artifact: &'a [u8],
     client: &Client,
     bridge: Option<&dyn ProgramBridge>,
     portable_only: Option<&CallRules>,
+    callbacks: usize,
 ) -> Result<Cow<'a, [u8]>, Status> {
     if let Some(rules) = portable_only {
         let program = Program::read(artifact).map_err(|error| {
@@ -35,6 +36,7 @@ pub(super) fn readable<'a>(
             Status::new(code, format!("the program cannot be taken: {error}"))
         })?;
         rules.check(&program)?;
+        waiting::check(&program, callbacks)?;
     }
     let Some(reader) = newest(client) else { return Ok(Cow::Borrowed(artifact)) };
     let readable = Program::for_reader(artifact, reader, bridge);
