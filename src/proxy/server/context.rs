@@ -4,7 +4,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::{
@@ -14,14 +14,17 @@ use tokio::{
 };
 
 use super::{
-    arrays::Devices,
+    arrays::{Devices, MOST_RENEWALS},
     budget::{Budgets, Insides},
     launches::Launches,
     limits::Limits,
     metrics::Gauges,
     pace::{Pace, Passing},
+    priority::Thread,
     programs::{CallRules, OptionRules, Trials},
-    turns::{Turn, Turns},
+    promise::Promised,
+    runs::{Run, Runs, Wanted},
+    turns::{Lane, Turn, Turns},
 };
 use crate::{codec::Status, proxy::status::status, stablehlo::ProgramBridge};
 
@@ -42,12 +45,16 @@ pub(crate) struct Context {
     compilers: Arc<Turns>,
     /// And for programs that call functions of their clients: a plug-in may wait for a client then.
     callers: Arc<Turns>,
+    /// And for launches that may not come back: nothing else waits for a program.
+    launchers: Arc<Turns>,
     /// Latency estimate of small transfers between the host and a device.
     pub(crate) transfers: Pace,
     /// Calls that are over at once, as a rule.
     passing: Passing,
     /// The order in which programs on several devices are launched.
     pub(crate) launches: Launches,
+    /// Programs that run or wait for their turn.
+    runs: Arc<Runs>,
     /// Room that running programs have taken for themselves.
     pub(crate) insides: Arc<Insides>,
     pub(crate) compilation: Compilation,
@@ -70,6 +77,9 @@ pub(crate) struct Compilation {
 /// Programs that call functions of their clients and are being launched, at a time.
 const CALLERS: usize = 64;
 
+/// Programs that may not end and are being launched, at a time.
+const LAUNCHERS: usize = 16;
+
 impl Context {
     /// `limits` are [resolved](Limits::resolved).
     pub(crate) fn new(
@@ -81,7 +91,7 @@ impl Context {
     ) -> Arc<Self> {
         let lanes = devices.len().saturating_mul(2).clamp(4, 64);
         let compilers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
-        let launches = Launches::new(devices.len());
+        let launches = Launches::new(MOST_RENEWALS + 1, devices.len());
         Arc::new(Self {
             limits,
             devices: Arc::new(devices),
@@ -92,9 +102,11 @@ impl Context {
             turns: Turns::new(lanes),
             compilers: Turns::new(compilers),
             callers: Turns::new(CALLERS),
+            launchers: Turns::new(LAUNCHERS),
             transfers: Pace::default(),
             passing: Passing::default(),
             launches,
+            runs: Arc::default(),
             insides: Arc::default(),
             compilation,
         })
@@ -172,6 +184,55 @@ impl Context {
         on_lane(&self.callers, turn, work).await
     }
 
+    /// As [`blocking`](Self::blocking), of the launch of a program that may not come back: it is
+    /// waited for until it is `given_up`, and its lane is for others then.
+    ///
+    /// # Errors
+    /// Those of `work`; INTERNAL if it panics; CANCELLED if it was given up.
+    pub(crate) async fn launching<T: Send + 'static>(
+        &self,
+        turn: Turn,
+        given_up: Promised<()>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let held = Arc::new(Launching::default());
+        let launched = async {
+            let lane = self.launchers.take(turn).await;
+            held.lock().lane = Some(lane);
+            let own = Arc::clone(&held);
+            let work = move || {
+                // Held until this is done, or given up.
+                own.lock().thread = Thread::own();
+                let done = work();
+                own.lock().thread = None;
+                done
+            };
+            spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
+        };
+        tokio::select! {
+            biased;
+            launched = launched => launched,
+            // A promise that goes without being kept is of a run that has ended.
+            Ok(()) = given_up.wait() => {
+                let Launcher { lane, thread } = std::mem::take(&mut *held.lock());
+                drop(lane);
+                thread.into_iter().for_each(Thread::lower);
+                Err(status!(Cancelled, "the program was given up"))
+            }
+        }
+    }
+
+    /// A place for a program among those that run, once none of another session that may be endless
+    /// is on its devices. One that has kept others waiting for longer than the limit is given up.
+    ///
+    /// # Errors
+    /// UNAVAILABLE if the devices cannot be taken away from what does not end.
+    pub(crate) async fn enter(&self, wanted: Wanted<'_>) -> Result<Run, Status> {
+        let limit = self.limits.shared_execution_limit();
+        let renew = |generation| renew(Arc::clone(&self.devices), generation);
+        self.runs.enter(wanted, limit, || self.devices.generation(), renew).await
+    }
+
     /// As [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it, and
     /// gives the result with the last one. Between two pieces others have their turns, if any wait.
     ///
@@ -220,6 +281,52 @@ async fn on_lane<T: Send + 'static>(
         work()
     };
     spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
+}
+
+/// A launch, as long as it is waited for.
+#[derive(Debug, Default)]
+struct Launching(Mutex<Launcher>);
+
+/// The lane and the thread of a launch.
+#[derive(Debug, Default)]
+struct Launcher {
+    lane: Option<Lane>,
+    thread: Option<Thread>,
+}
+
+impl Launching {
+    fn lock(&self) -> MutexGuard<'_, Launcher> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes other devices in place of those of a generation, and says so in the log.
+async fn renew(devices: Arc<Devices>, generation: usize) -> Result<(), Status> {
+    let renew = move || {
+        let threads = Thread::of_plugins();
+        devices.renew(generation)?;
+        threads.into_iter().for_each(Thread::lower);
+        Ok(())
+    };
+    let renewed = spawn_blocking(renew).await;
+    let renewed = renewed.unwrap_or_else(|error| Err(panicked(&error)));
+    match &renewed {
+        Ok(()) => tracing::warn!(
+            "a program of a client did not end while programs of others waited for its devices: its client is told so, and another client of the plug-in takes over; what does not end keeps its threads until the server stops"
+        ),
+        Err(error) => tracing::error!(
+            "a program of a client does not end, and its devices cannot be taken away from it: {error}"
+        ),
+    }
+    renewed.map_err(|error| unending(&error))
+}
+
+fn unending(error: &Status) -> Status {
+    status!(
+        Unavailable,
+        "a program of another client keeps the devices of this one and does not end, and no others can be had: {}; ask whoever runs the server to start it again",
+        error.message()
+    )
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Status {

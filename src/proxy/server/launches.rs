@@ -8,8 +8,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 /// run on in the same order, or they wait for each other for ever.
 #[derive(Debug)]
 pub(crate) struct Launches {
-    /// By the places of the devices.
-    devices: Vec<Arc<Mutex<()>>>,
+    /// By the generations of the devices, and by their places.
+    generations: Vec<Vec<Arc<Mutex<()>>>>,
 }
 
 /// The right to launch a program on some devices, until it is dropped.
@@ -19,20 +19,22 @@ pub(crate) struct Launching {
 }
 
 impl Launches {
-    pub(crate) fn new(devices: usize) -> Self {
-        Self { devices: (0..devices).map(|_| Arc::default()).collect() }
+    pub(crate) fn new(generations: usize, devices: usize) -> Self {
+        let of_generation = |_| (0..devices).map(|_| Arc::default()).collect();
+        Self { generations: (0..generations).map(of_generation).collect() }
     }
 
-    /// Waits until no other launch is in progress on several devices of which one is among these. A
-    /// program on one device does not wait.
-    pub(crate) async fn take(&self, devices: &[usize]) -> Launching {
+    /// Waits until no other launch is in progress on several devices of that generation of which
+    /// one is among these. A program on one device does not wait.
+    pub(crate) async fn take(&self, generation: usize, devices: &[usize]) -> Launching {
         let mut devices = devices.to_vec();
         // All take them in the same order, so that no two wait for each other.
         devices.sort_unstable();
         devices.dedup();
         let mut taken = Vec::new();
         if devices.len() > 1 {
-            for device in devices.iter().filter_map(|place| self.devices.get(*place)) {
+            let known = self.generations.get(generation).map_or(&[][..], Vec::as_slice);
+            for device in devices.iter().filter_map(|place| known.get(*place)) {
                 taken.push(Arc::clone(device).lock_owned().await);
             }
         }
@@ -50,21 +52,22 @@ mod tests {
 
     #[tokio::test]
     async fn programs_wait_for_those_alone_that_run_on_one_of_their_devices() {
-        let launches = Launches::new(4);
-        let launching = launches.take(&[1, 0]).await;
-        drop(launches.take(&[2, 3]).await);
-        drop(launches.take(&[1]).await);
+        let launches = Launches::new(2, 4);
+        let launching = launches.take(0, &[1, 0]).await;
+        drop(launches.take(0, &[2, 3]).await);
+        drop(launches.take(0, &[1]).await);
+        drop(launches.take(1, &[0, 1]).await);
         for devices in [&[0, 1][..], &[3, 1], &[0, 1, 2, 3]] {
-            let waits = tokio::time::timeout(MOMENT, launches.take(devices)).await;
+            let waits = tokio::time::timeout(MOMENT, launches.take(0, devices)).await;
             assert!(waits.is_err(), "{devices:?}");
         }
         drop(launching);
-        drop(launches.take(&[0, 1, 2, 3]).await);
+        drop(launches.take(0, &[0, 1, 2, 3]).await);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn no_two_wait_for_each_other_however_their_devices_overlap() {
-        let launches = Arc::new(Launches::new(4));
+        let launches = Arc::new(Launches::new(2, 4));
         let mut tasks = tokio::task::JoinSet::new();
         for devices in
             [vec![0, 1, 2], vec![2, 1, 0], vec![3, 0], vec![0, 3], vec![1, 1], vec![2, 3]]
@@ -72,7 +75,7 @@ mod tests {
             let launches = Arc::clone(&launches);
             tasks.spawn(async move {
                 for _ in 0..200 {
-                    let _launching = launches.take(&devices).await;
+                    let _launching = launches.take(0, &devices).await;
                     tokio::task::yield_now().await;
                 }
             });

@@ -96,6 +96,10 @@ pub struct Limits {
     /// Longest run of a program that a client waits for. The program itself cannot be stopped: it
     /// keeps its place among those that run until it ends.
     pub execution_timeout: Duration,
+    /// Longest time that a program with loops, or whose parts wait for one another, may keep its
+    /// devices while programs of other sessions wait for them. It cannot be stopped either: the
+    /// others get the devices from another client of the plug-in.
+    pub shared_execution_timeout: Duration,
     /// Longest time that a program waits for its client, where it calls a function of it.
     pub callback_timeout: Duration,
     /// Longest time until a client has identified itself: the handshakes of TLS and HTTP/2, the
@@ -168,6 +172,7 @@ impl Default for Limits {
             executions_per_session: 1 << 10,
             compilation_timeout: Duration::from_secs(3600),
             execution_timeout: FOREVER,
+            shared_execution_timeout: Duration::from_secs(600),
             callback_timeout: Duration::from_secs(600),
             handshake_timeout: Duration::from_secs(10),
             connection_idle_timeout: Duration::from_secs(300),
@@ -187,6 +192,11 @@ impl Limits {
     /// The execution timeout, if it is finite.
     pub(crate) fn execution_limit(&self) -> Option<Duration> {
         Some(self.execution_timeout).filter(|limit| *limit < FOREVER)
+    }
+
+    /// The limit on executions that others wait for, if it is finite.
+    pub(crate) fn shared_execution_limit(&self) -> Option<Duration> {
+        Some(self.shared_execution_timeout).filter(|limit| *limit < FOREVER)
     }
 
     /// With what devices of `device_bytes` bytes together leave open, and no share larger than the

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message as _;
 use serdes::{
+    codec::StatusCode,
     ifrt::{DType, Shape},
     proto::xla::ifrt::{
         Serialized,
@@ -16,7 +17,7 @@ use serdes::{
             ifrt_request::Request, ifrt_response::Response,
         },
     },
-    proxy::{Client, Server},
+    proxy::{Client, Limits, Server},
     version::SerDesVersion,
 };
 use tokio::{net::TcpListener, sync::mpsc};
@@ -179,4 +180,52 @@ async fn a_session_whose_program_hangs_ends_with_its_client() {
     assert!(serving.await.unwrap_err().is_cancelled());
     drop((server, plugin));
     assert!(soon(|| library.live_objects() == 0).await);
+}
+
+impl Stranger {
+    /// A client with eight bytes over both devices and a program that is run with them.
+    async fn with_program(address: &str) -> (Self, u64) {
+        let mut client = Self::connect(address).await;
+        let Response::InitResponse(init) = client.ask(Request::InitRequest(InitRequest {})).await
+        else {
+            panic!("another answer than to the first request");
+        };
+        client.put(init.session_id, 1).await;
+        let program = client.compile().await;
+        (client, program)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_hangs_leaves_the_devices_to_others() {
+    let library = Library::new(106, &["MODULE"]);
+    let plugin = library.load().unwrap().create_client(&[]).unwrap();
+    let mut limits = Limits::default();
+    limits.set("shared-execution-seconds", "0.1").unwrap();
+    let server = Server::builder(&plugin).limits(limits).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (serving, forever) = (server.clone(), std::future::pending());
+    let serving = tokio::spawn(async move { serving.serve(listener, forever).await });
+
+    let (mut hanging, program) = Stranger::with_program(&address).await;
+    let (mut other, others) = Stranger::with_program(&address).await;
+    library.hang_next();
+    hanging.send(run(program, 60));
+    assert!(soon(|| library.hangs()).await);
+    // With the array and the program of before, and what came of it.
+    tokio::time::timeout(LONG, other.ask(run(others, 60))).await.unwrap();
+    other.ask(run(others, 61)).await;
+    assert!(library.hangs());
+
+    let answer = hanging.answers.message().await.unwrap().unwrap();
+    let status = answer.response_metadata.unwrap().status.unwrap();
+    assert_eq!(StatusCode::from_number(status.code), Some(StatusCode::DeadlineExceeded));
+    assert!(status.message.contains("`shared-execution-seconds`"), "{}", status.message);
+    // The session goes on.
+    hanging.ask(run(program, 62)).await;
+
+    library.let_go();
+    serving.abort();
+    assert!(serving.await.unwrap_err().is_cancelled());
 }

@@ -57,6 +57,8 @@ pub(super) struct ClientHandle {
     platform_name: String,
     platform_version: String,
     process_index: i32,
+    /// Options that it was created with.
+    options: Vec<(String, Value)>,
     /// Cached support for mapping host memory.
     pub(super) mapping: Mapping,
 }
@@ -130,9 +132,25 @@ impl Client {
         let platform_version = unsafe { text(call, "its text", start, length) }?;
         let process_index = of_client!(table, raw, PJRT_Client_ProcessIndex_Args)?.process_index;
         let mapping = Mapping::default();
-        let handle =
-            ClientHandle { client, platform_name, platform_version, process_index, mapping };
+        let options = options.to_vec();
+        let handle = ClientHandle {
+            client,
+            platform_name,
+            platform_version,
+            process_index,
+            options,
+            mapping,
+        };
         Ok(Self { handle: Arc::new(handle) })
+    }
+
+    /// Another client of the same plug-in with the same options: its devices have the same ids, and
+    /// their work is done beside that of this client, where the plug-in allows several in a process.
+    ///
+    /// # Errors
+    /// As [`PjrtPlugin::create_client`].
+    pub fn create_another(&self) -> Result<Self, PjrtError> {
+        Self::create(self.plugin(), &self.handle.options)
     }
 
     /// The client that a device or an array is of.

@@ -1,10 +1,16 @@
 //! The devices of the plug-in as a client sees them: their ids, their memories, what is said of
 //! them.
 
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use serdes_host_memory::available_memory;
 
 use super::{
     ServedDevices,
+    device::{PjrtDevice, ServedDevice},
     space::{Kind, MemorySpace},
 };
 use crate::{
@@ -12,64 +18,41 @@ use crate::{
     ifrt::{AttributeMap, AttributeValue, DeviceId, DeviceLookup, MemoryKind, Reach, Sharding},
     pjrt,
     proto::xla::ifrt::proxy::{InitResponse, init_response},
-    proxy::{ProxyError, status::status},
-    stream_executor::{Device, Plugin},
+    proxy::{
+        ProxyError,
+        status::{of_pjrt, status},
+    },
+    stream_executor::Plugin,
     version::SerDesVersion,
 };
 
-/// A device of a plug-in of either interface.
+/// The devices as one client of the plug-in has them.
 #[derive(Debug)]
-pub(crate) enum ServedDevice {
-    StreamExecutor(Device),
-    Pjrt(PjrtDevice),
+struct Generation {
+    devices: Vec<ServedDevice>,
+    /// The PJRT client that compiles and runs programs.
+    client: Option<pjrt::Client>,
 }
 
-/// A device of a PJRT client.
-#[derive(Debug)]
-pub(crate) struct PjrtDevice {
-    default: pjrt::MemorySpace,
-    /// Memories beside the default one that the plug-in names as clients do.
-    others: Vec<(Kind, pjrt::MemorySpace)>,
-}
-
-impl PjrtDevice {
-    fn new(device: &pjrt::Device) -> Result<Self, pjrt::PjrtError> {
-        let default = pjrt::MemorySpace::of(device)?;
-        let own = device.default_memory()?.map(|memory| memory.kind()).transpose()?;
-        let mut others = Vec::new();
-        for memory in device.memories()? {
-            let name = memory.kind()?;
-            let kind = Kind::of_name(&name).filter(|kind| *kind != Kind::Device);
-            if let Some(kind) = kind.filter(|_| own.as_ref() != Some(&name)) {
-                others.push((kind, pjrt::MemorySpace::of_kind(device, kind.name())?));
-            }
-        }
-        Ok(Self { default, others })
-    }
-
-    /// Memory for arrays of a memory kind: the default memory, where the plug-in lacks the kind.
-    pub(crate) fn space(&self, kind: Kind) -> &pjrt::MemorySpace {
-        let own = self.others.iter().find(|(other, _)| *other == kind);
-        own.map_or(&self.default, |(_, space)| space)
-    }
-}
-
-impl ServedDevice {
-    /// The kinds of memory that clients find on it. Every one has pinned memory, so that they may
-    /// ask for it whatever the plug-in has; what else there is, the plug-in says.
-    fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
-        Kind::ALL.into_iter().filter(move |kind| match (self, kind) {
-            (_, Kind::Device | Kind::PinnedHost) => true,
-            (Self::StreamExecutor(_), Kind::UnpinnedHost) => false,
-            (Self::Pjrt(device), kind) => device.others.iter().any(|(other, _)| other == kind),
-        })
+impl Generation {
+    fn of_client(client: &pjrt::Client, found: &[pjrt::Device]) -> Result<Self, pjrt::PjrtError> {
+        let devices = found.iter().map(|device| Ok(ServedDevice::Pjrt(PjrtDevice::new(device)?)));
+        let devices = devices.collect::<Result<_, pjrt::PjrtError>>()?;
+        Ok(Self { devices, client: Some(client.clone()) })
     }
 }
 
 /// All devices of a plug-in that this process can use.
+///
+/// A program that never ends may keep the devices of its client for ever. Then [`renew`](Self::renew)
+/// takes another client of the plug-in, the next generation, for all that comes; arrays of earlier
+/// ones can still be read.
 #[derive(Debug)]
 pub(crate) struct Devices {
-    devices: Vec<ServedDevice>,
+    first: Generation,
+    later: [OnceLock<Generation>; MOST_RENEWALS],
+    /// Number of the generation in use; 0 is the first.
+    current: AtomicUsize,
     /// Id of each device for clients: that of the plug-in, because programs name devices as well;
     /// or its place in the list, where the plug-in has no ids.
     ids: Vec<DeviceId>,
@@ -78,9 +61,10 @@ pub(crate) struct Devices {
     /// devices.
     kinds: Vec<String>,
     version: String,
-    /// The PJRT client that compiles and runs programs.
-    client: Option<pjrt::Client>,
 }
+
+/// Most clients that take the place of one whose programs do not end: each leaves threads behind.
+pub(crate) const MOST_RENEWALS: usize = 8;
 
 impl Devices {
     /// # Errors
@@ -107,14 +91,14 @@ impl Devices {
             let reason = format!("two of its devices have the number {}", twice.1);
             return Err(ProxyError::configuration("the plug-in", client.platform_name(), reason));
         }
-        let devices = found.iter().map(|device| Ok(ServedDevice::Pjrt(PjrtDevice::new(device)?)));
         Ok(Self {
-            devices: devices.collect::<Result<_, pjrt::PjrtError>>()?,
+            first: Generation::of_client(client, &found)?,
+            later: Default::default(),
+            current: AtomicUsize::new(0),
             ids,
             platform: client.platform_name().to_owned(),
             kinds,
             version: format!("serdes {}, PJRT {}", env!("CARGO_PKG_VERSION"), client.minor()),
-            client: Some(client.clone()),
         })
     }
 
@@ -133,14 +117,18 @@ impl Devices {
             kinds: kinds.collect(),
             // No plug-in has more devices than an i32 counts.
             ids: (0..devices.len() as i32).map(DeviceId).collect(),
-            devices: devices.into_iter().map(ServedDevice::StreamExecutor).collect(),
+            first: Generation {
+                devices: devices.into_iter().map(ServedDevice::StreamExecutor).collect(),
+                client: None,
+            },
+            later: Default::default(),
+            current: AtomicUsize::new(0),
             platform: platform.name().to_owned(),
             version: format!(
                 "serdes {}, StreamExecutor layout {}",
                 env!("CARGO_PKG_VERSION"),
                 plugin.layout().name
             ),
-            client: None,
         })
     }
 
@@ -153,19 +141,78 @@ impl Devices {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.devices.len()
+        self.first.devices.len()
+    }
+
+    /// Number of the generation in use.
+    pub(crate) fn generation(&self) -> usize {
+        self.current.load(Ordering::Acquire)
+    }
+
+    /// A generation by its number; the first for one that is not there.
+    fn of_generation(&self, number: usize) -> &Generation {
+        let later = number.checked_sub(1).and_then(|at| self.later.get(at)?.get());
+        later.unwrap_or(&self.first)
+    }
+
+    fn in_use(&self) -> &Generation {
+        self.of_generation(self.generation())
     }
 
     /// The PJRT client that compiles and runs programs on these devices, if there is one.
-    pub(crate) const fn client(&self) -> Option<&pjrt::Client> {
-        self.client.as_ref()
+    pub(crate) fn client(&self) -> Option<&pjrt::Client> {
+        self.in_use().client.as_ref()
+    }
+
+    /// The PJRT client of a generation, if there is one.
+    pub(crate) fn client_of(&self, generation: usize) -> Option<&pjrt::Client> {
+        self.of_generation(generation).client.as_ref()
+    }
+
+    /// Takes another client of the plug-in in place of that of `generation`, unless that was done
+    /// already. May wait for the plug-in.
+    ///
+    /// # Errors
+    /// UNAVAILABLE after [`MOST_RENEWALS`], for a plug-in without clients or one that gives no other
+    /// with the same devices.
+    pub(crate) fn renew(&self, generation: usize) -> Result<(), Status> {
+        let place = self.later.get(generation).ok_or_else(|| {
+            status!(
+                Unavailable,
+                "programs that do not end have taken the devices {MOST_RENEWALS} times; the server has to be started again"
+            )
+        })?;
+        let Some(client) = self.client_of(generation) else {
+            return Err(status!(Unavailable, "the plug-in has no clients of PJRT"));
+        };
+        if place.get().is_none() {
+            let renewed = client.create_another().map_err(|error| of_pjrt(&error))?;
+            let found = renewed.addressable_devices().map_err(|error| of_pjrt(&error))?;
+            let ids = found.iter().map(|device| device.id().map(DeviceId));
+            let ids: Vec<_> = ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))?;
+            if ids != self.ids {
+                return Err(status!(
+                    Unavailable,
+                    "another client of the plug-in has the devices {ids:?}; expected {:?}",
+                    self.ids
+                ));
+            }
+            let renewed =
+                Generation::of_client(&renewed, &found).map_err(|error| of_pjrt(&error))?;
+            // To destroy it would be to wait for its programs.
+            Box::leak(Box::new(client.clone()));
+            // Of two that come at the same time the second one's client goes.
+            drop(place.set(renewed));
+        }
+        self.current.fetch_max(generation + 1, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose
     /// memory is the host's have no more than half of what the host has left.
     pub(crate) fn memory(&self) -> Option<u64> {
         let mut all = 0_u64;
-        for device in &self.devices {
+        for device in &self.first.devices {
             let bytes = match device {
                 ServedDevice::StreamExecutor(device) => device.memory_usage().ok()??.total,
                 ServedDevice::Pjrt(device) => match limit_of(device) {
@@ -182,7 +229,20 @@ impl Devices {
     /// # Errors
     /// INTERNAL if there is no such device.
     pub(crate) fn at(&self, space: MemorySpace) -> Result<&ServedDevice, Status> {
-        self.devices
+        self.at_of(self.generation(), space)
+    }
+
+    /// As [`at`](Self::at), of a generation.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub(crate) fn at_of(
+        &self,
+        generation: usize,
+        space: MemorySpace,
+    ) -> Result<&ServedDevice, Status> {
+        self.of_generation(generation)
+            .devices
             .get(space.device)
             .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
     }
@@ -214,7 +274,8 @@ impl Devices {
             // An empty name is the default in requests that cannot leave the name out.
             None | Some("") => Kind::Device,
             Some(name) => self.kind(device, name).ok_or_else(|| {
-                let kinds = self.devices.get(device).into_iter().flat_map(ServedDevice::kinds);
+                let kinds =
+                    self.first.devices.get(device).into_iter().flat_map(ServedDevice::kinds);
                 let kinds = kinds.map(|kind| format!("`{}`", kind.name()));
                 status!(
                     InvalidArgument,
@@ -229,7 +290,7 @@ impl Devices {
 
     /// The kind of memory of that name, if the device of that place has it.
     fn kind(&self, place: usize, name: &str) -> Option<Kind> {
-        self.devices.get(place)?.kinds().find(|kind| kind.name() == name)
+        self.first.devices.get(place)?.kinds().find(|kind| kind.name() == name)
     }
 
     /// Memories of the shards of a sharding, in their order.
@@ -238,12 +299,12 @@ impl Devices {
     /// As [`space`](Self::space); INVALID_ARGUMENT if there is no device or one is named twice.
     pub(crate) fn spaces(&self, sharding: &Sharding) -> Result<Vec<MemorySpace>, Status> {
         let devices = sharding.devices();
-        if devices.is_empty() || devices.len() > self.devices.len() {
+        if devices.is_empty() || devices.len() > self.len() {
             return Err(status!(
                 InvalidArgument,
                 "the sharding names {} devices; expected 1 to {}",
                 devices.len(),
-                self.devices.len(),
+                self.len(),
             ));
         }
         let mut spaces = Vec::with_capacity(devices.len());
@@ -276,7 +337,7 @@ impl Devices {
         let ids: Vec<i32> = self.ids.iter().map(|id| id.0).collect();
         let mut all_devices = Vec::with_capacity(ids.len());
         let mut memories = Vec::with_capacity(ids.len() * Kind::ALL.len());
-        for ((id, device), kind) in ids.iter().copied().zip(&self.devices).zip(&self.kinds) {
+        for ((id, device), kind) in ids.iter().copied().zip(&self.first.devices).zip(&self.kinds) {
             let attributes = encoded(&attributes_of(device))?;
             all_devices.push(init_response::Device {
                 id,
@@ -301,7 +362,7 @@ impl Devices {
         }
         let session = attributes.iter().map(|(name, value)| (name.to_owned(), value.clone()));
         let attributes: AttributeMap =
-            self.client.iter().flat_map(client_attributes).chain(session).collect();
+            self.first.client.iter().flat_map(client_attributes).chain(session).collect();
         let told = (!attributes.is_empty()).then(|| encoded(&attributes)).transpose()?;
         Ok(InitResponse {
             session_id,

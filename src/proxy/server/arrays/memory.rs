@@ -1,10 +1,10 @@
 //! Memory of shards, on a device or in its pinned host memory, and shards whose bytes have not
 //! arrived yet.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::{
-    devices::ServedDevice,
+    device::ServedDevice,
     element::{STEP, zeroed},
     space::Kind,
 };
@@ -12,7 +12,7 @@ use crate::{
     codec::Status,
     device_state::{self, Contents, Tensor, Writer},
     ifrt::ArraySpec,
-    pjrt::{Array, ElementType, IncomingArray, MemorySpace as PjrtSpace},
+    pjrt::{Array, Client, ElementType, IncomingArray, MemorySpace as PjrtSpace},
     proxy::{
         server::{
             budget::Share,
@@ -24,11 +24,22 @@ use crate::{
     stream_executor::{Device, DeviceMemory, Error, HostMemory},
 };
 
+/// Bytes where they lie.
 #[derive(Debug)]
-enum Bytes {
+pub(crate) enum Bytes {
     Device(DeviceMemory),
     Host(HostMemory),
     Pjrt(Array),
+}
+
+impl Bytes {
+    /// The array of a PJRT client that holds the bytes, if one does.
+    pub(crate) const fn pjrt_array(&self) -> Option<&Array> {
+        match self {
+            Self::Pjrt(array) => Some(array),
+            Self::Device(_) | Self::Host(_) => None,
+        }
+    }
 }
 
 /// Bytes on their way.
@@ -42,7 +53,10 @@ enum Incoming {
 /// The bytes of a shard. They are written once, when it is made.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    bytes: Bytes,
+    /// Replaced by the same bytes elsewhere when they move to another client of the plug-in.
+    bytes: RwLock<Arc<Bytes>>,
+    /// Held while they move.
+    moving: Mutex<()>,
     contents: Contents,
     /// Done when a program has written them; nothing where no program does.
     computed: Option<Promised<()>>,
@@ -129,7 +143,7 @@ impl MemoryWriter {
         let size = self.contents.bytes();
         let most = if source.step() == u64::MAX { size } else { most };
         let length = size.saturating_sub(self.written).min(most);
-        if let (Bytes::Device(from), Incoming::Device(to)) = (&source.bytes, &self.bytes) {
+        if let (Bytes::Device(from), Incoming::Device(to)) = (&*source.bytes(), &self.bytes) {
             let device = to.device();
             match device.copy_on_device(from, self.written, to, self.written, length) {
                 Ok(()) => {
@@ -207,7 +221,14 @@ impl Memory {
             gauges.hold(|gauges| &gauges.shards, 1),
             gauges.hold(|gauges| &gauges.shard_bytes, contents.bytes()),
         ];
-        Self { bytes, contents, computed: None, _share: share, _counted: counted }
+        Self {
+            bytes: RwLock::new(Arc::new(bytes)),
+            moving: Mutex::default(),
+            contents,
+            computed: None,
+            _share: share,
+            _counted: counted,
+        }
     }
 
     /// Memory that a program writes or has written on a device; `computed` completes when it is
@@ -223,21 +244,54 @@ impl Memory {
         Self { computed: Some(computed), ..memory }
     }
 
-    /// The array of a PJRT client that holds the bytes, if one does.
-    pub(crate) const fn pjrt_array(&self) -> Option<&Array> {
-        match &self.bytes {
-            Bytes::Pjrt(array) => Some(array),
-            Bytes::Device(_) | Bytes::Host(_) => None,
-        }
+    /// The bytes, where they lie now.
+    pub(crate) fn bytes(&self) -> Arc<Bytes> {
+        Arc::clone(&self.bytes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The array of a PJRT client that holds the bytes, for a program to take; gives back the room
     /// that it was counted for.
     pub(crate) fn into_pjrt_array(self) -> Option<Array> {
-        match self.bytes {
+        let bytes = self.bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match Arc::into_inner(bytes)? {
             Bytes::Pjrt(array) => Some(array),
             Bytes::Device(_) | Bytes::Host(_) => None,
         }
+    }
+
+    /// True if programs of that PJRT client can be given it.
+    pub(crate) fn is_of(&self, client: &Client) -> bool {
+        self.bytes().pjrt_array().is_none_or(|array| array.buffer().client() == *client)
+    }
+
+    /// Moves the bytes to a device of `client`, through the host, if another client of the plug-in
+    /// has them. Waits for the devices.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) fn move_to(
+        &self,
+        client: &Client,
+        device: &ServedDevice,
+        kind: Kind,
+    ) -> Result<(), Status> {
+        let _moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let ServedDevice::Pjrt(device) = device else { return Ok(()) };
+        if self.is_of(client) {
+            return Ok(());
+        }
+        let mut moved = incoming(device.space(kind), &self.contents)?;
+        let (size, step) = (self.size(), self.step());
+        let mut written = 0;
+        while written < size {
+            let mut piece = zeroed(step.min(size - written))?;
+            self.read_part(written, &mut piece)?;
+            moved.write(written, &piece).map_err(|error| of_pjrt(&error))?;
+            written += piece.len() as u64;
+        }
+        let moved = Bytes::Pjrt(moved.finish().map_err(|error| of_pjrt(&error))?);
+        *self.bytes.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(moved);
+        Ok(())
     }
 
     /// Adds it to a state straight from its device; `false` where it is on none.
@@ -250,7 +304,7 @@ impl Memory {
         name: &str,
         spec: &ArraySpec,
     ) -> Result<bool, device_state::Error> {
-        match &self.bytes {
+        match &*self.bytes() {
             Bytes::Device(memory) => writer.add(name, spec, memory)?,
             Bytes::Pjrt(array) => writer.add(name, spec, array)?,
             Bytes::Host(_) => return Ok(false),
@@ -263,7 +317,7 @@ impl Memory {
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Status> {
-        match &self.bytes {
+        match &*self.bytes() {
             Bytes::Device(memory) => {
                 memory.device().download(memory).map_err(|error| of_device(&error))
             }
@@ -285,7 +339,7 @@ impl Memory {
     /// INTERNAL if there are not that many, or it gives [more at a time](Self::step); what the
     /// plug-in reports.
     pub(crate) fn read_part(&self, offset: u64, target: &mut [u8]) -> Result<(), Status> {
-        match &self.bytes {
+        match &*self.bytes() {
             Bytes::Device(memory) => memory
                 .device()
                 .copy_to_host(memory, offset, target)
@@ -312,7 +366,7 @@ impl Memory {
     /// Number of bytes that are read of it at a time: a few, or all where its plug-in reads arrays
     /// only as a whole.
     pub(crate) fn step(&self) -> u64 {
-        match &self.bytes {
+        match &*self.bytes() {
             Bytes::Pjrt(array) if array.is_read_whole() => u64::MAX,
             _ => STEP as u64,
         }

@@ -3,6 +3,7 @@
 //! This part must never know a handle, a session or a request.
 
 mod array;
+mod device;
 mod devices;
 mod element;
 mod memory;
@@ -16,9 +17,9 @@ mod strings;
 pub use self::served::ServedDevices;
 pub(crate) use self::{
     array::{Array, Shard},
-    devices::{Devices, attribute},
+    devices::{Devices, MOST_RENEWALS, attribute},
     element::{Item, STEP, contents_of, item_size, zeroed},
-    memory::{Buffer, Memory, MemoryWriter, Place},
+    memory::{Buffer, Bytes, Memory, MemoryWriter, Place},
     parts::{assemble, cover},
     pieces::{Composition, MemoryReader, Next, Pieces, overlap},
     region::Region,

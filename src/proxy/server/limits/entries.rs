@@ -76,6 +76,9 @@ const ENTRIES: &[Entry] = &[
     ("execution-seconds", "until a client gets no results of a program any more", |l| {
         Value::Time(&mut l.execution_timeout)
     }),
+    ("shared-execution-seconds", "a program that keeps programs of others waiting", |l| {
+        Value::Time(&mut l.shared_execution_timeout)
+    }),
     ("callback-seconds", "a program that waits for its client", |l| {
         Value::Time(&mut l.callback_timeout)
     }),

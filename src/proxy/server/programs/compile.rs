@@ -1,8 +1,9 @@
 //! From what a client has sent to a program on the devices.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
 use bytes::Bytes;
@@ -10,11 +11,12 @@ use bytes::Bytes;
 use super::{
     called::CallRules,
     describe::{self, Described},
+    endless,
     host_callbacks::HostCallbacks,
     module::Module,
     options::{self, OptionRules, Target},
     parameter::Parameter,
-    program::{Output, Program},
+    program::{Loaded, Output, Program, Recipe},
     readable,
     trial::{Deadline, Trials},
 };
@@ -93,9 +95,12 @@ fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Byt
     ))
 }
 
-/// Who helps to compile, and until when.
+/// Who compiles, who helps, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiler<'a> {
+    pub(crate) client: &'a Client,
+    /// The generation of the client.
+    pub(crate) generation: usize,
     pub(crate) bridge: Option<&'a dyn ProgramBridge>,
     pub(crate) trials: &'a Trials,
     pub(crate) deadline: Deadline,
@@ -112,12 +117,12 @@ pub(crate) struct Compiler<'a> {
 /// plug-in that contradicts itself.
 pub(crate) fn compile(
     devices: &Devices,
-    client: &Client,
     source: &Source,
     held: Holding,
     gauges: &Arc<Gauges>,
     compiler: Compiler<'_>,
 ) -> Result<Program, Status> {
+    let client = compiler.client;
     let callbacks = source.callbacks.list().len();
     let artifact = readable::readable(
         &source.artifact,
@@ -158,7 +163,14 @@ pub(crate) fn compile(
         output_shardings: &shardings,
     };
     let (answer, metadata) = (describe::answer(&described)?, describe::metadata(&described));
+    let may_be_endless = endless::is_possible(&artifact);
+    let artifact = match artifact {
+        Cow::Borrowed(_) => source.artifact.clone(),
+        Cow::Owned(written) => written.into(),
+    };
     Ok(Program {
+        recipe: Recipe::new(artifact, source.option_bytes.clone()),
+        may_be_endless,
         inside: inside(executable, places.len()),
         devices: places,
         parameters: module.parameters.iter().map(Parameter::of).collect(),
@@ -171,7 +183,10 @@ pub(crate) fn compile(
         pace: Arc::default(),
         _held: held,
         _counted: gauges.hold(|gauges| &gauges.programs, 1),
-        loaded,
+        loaded: Mutex::new(Loaded {
+            generation: compiler.generation,
+            executable: Arc::new(loaded),
+        }),
     })
 }
 

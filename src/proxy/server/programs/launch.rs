@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::program::{Output, Program};
 use crate::{
     codec::Status,
-    pjrt::{self, Event, ExecuteOptions},
+    pjrt::{self, Event, ExecuteOptions, LoadedExecutable},
     proxy::{
         server::{
-            arrays::{Array, Buffer, Memory, Place},
+            arrays::{Array, Buffer, Bytes, Memory, MemorySpace, Place},
             budget::{Holding, Inside, Share},
             metrics::{Counted, Gauges},
             promise::{Promise, Promised},
+            runs::Run,
         },
         status::{of_pjrt, status},
     },
@@ -85,6 +86,12 @@ impl Argument {
         Ok(())
     }
 
+    /// Shards that a program is given, with the memories in which they lie.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = (MemorySpace, &Buffer)> + '_ {
+        let shards = self.shards.iter().filter_map(|at| self.array.shards.get(*at));
+        shards.map(|shard| (shard.space, &shard.buffer))
+    }
+
     /// Memory of the argument for each device. It may be overwritten only if there is no other
     /// reference: from another array, a request in progress, or the state.
     fn places(self) -> Result<Vec<Place>, Status> {
@@ -118,6 +125,8 @@ pub(crate) struct Running {
     /// Room for what it needs for itself.
     _inside: Inside,
     _counted: Counted,
+    /// Its place among the programs on the devices.
+    _run: Run,
 }
 
 impl Running {
@@ -126,11 +135,12 @@ impl Running {
         held: Holding,
         said: Option<Holding>,
         inside: Inside,
+        run: Run,
         gauges: &Arc<Gauges>,
     ) -> Self {
         gauges.executions_begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let counted = gauges.hold(|gauges| &gauges.executions, 1);
-        Self { _held: held, _said: said, _inside: inside, _counted: counted }
+        Self { _held: held, _said: said, _inside: inside, _counted: counted, _run: run }
     }
 }
 
@@ -161,7 +171,7 @@ pub(crate) struct Completion {
 /// The arguments of one device at most, of those that are counted by argument and then by device.
 struct Lists {
     taken: Vec<Vec<Option<pjrt::Buffer>>>,
-    kept: Vec<Vec<Option<Arc<Memory>>>>,
+    kept: Vec<Vec<Option<(Arc<Memory>, Arc<Bytes>)>>>,
 }
 
 impl Launch {
@@ -173,6 +183,7 @@ impl Launch {
     pub(crate) fn run(
         self,
         running: Running,
+        loaded: &LoadedExecutable,
         gauges: &Arc<Gauges>,
         share: impl Fn(&Output) -> Result<Share, Status>,
     ) -> Result<Launched, Status> {
@@ -188,7 +199,7 @@ impl Launch {
         let transfers = program.callbacks.transfers(program.devices.len());
         let options =
             ExecuteOptions::new().with_launch_id(launch_id).with_host_transfers(transfers);
-        let execution = program.loaded.execute(lists.arguments(program.devices.len())?, &options);
+        let execution = loaded.execute(lists.arguments(program.devices.len())?, &options);
         let (buffers, events) = execution.map_err(|error| of_pjrt(&error))?.into_parts();
         let done = completions(&buffers, events, program.devices.len(), running)?;
         outputs(&program, buffers, shares, &done, gauges).map(|outputs| {
@@ -209,7 +220,10 @@ impl Lists {
                     Place::Shared(memory) => (None, Some(memory)),
                 };
                 taken_here.push(sole.map(pjrt::Array::into_buffer));
-                kept_here.push(shared);
+                kept_here.push(shared.map(|memory| {
+                    let bytes = memory.bytes();
+                    (memory, bytes)
+                }));
             }
             taken.push(taken_here);
             kept.push(kept_here);
@@ -222,7 +236,7 @@ impl Lists {
         let mut lists: Vec<Vec<_>> = (0..devices).map(|_| Vec::new()).collect();
         for (taken, kept) in self.taken.iter_mut().zip(&self.kept) {
             for ((list, taken), kept) in lists.iter_mut().zip(taken).zip(kept) {
-                let kept = kept.as_ref().and_then(|memory| memory.pjrt_array());
+                let kept = kept.as_ref().and_then(|(_, bytes)| bytes.pjrt_array());
                 list.push(match (taken.take(), kept) {
                     (Some(buffer), _) => pjrt::Argument::Given(buffer),
                     (None, Some(array)) => pjrt::Argument::Kept(array.buffer()),

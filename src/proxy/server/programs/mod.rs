@@ -10,6 +10,7 @@ mod callback;
 mod called;
 mod compile;
 mod describe;
+mod endless;
 mod exchange;
 mod host_callbacks;
 mod launch;

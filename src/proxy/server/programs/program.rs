@@ -3,17 +3,19 @@
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+use bytes::Bytes;
 
 use super::{host_callbacks::HostCallbacks, parameter::Parameter};
 use crate::{
     codec::Status,
     device_state::Contents,
     ifrt::{ArraySpec, Shape},
-    pjrt::{Executable, LoadedExecutable},
+    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat},
     proto::xla::ifrt::proxy::{CompileResponse, LoadedExecutableMetadataResponse},
     proxy::{
         server::{
@@ -29,7 +31,10 @@ use crate::{
 /// A program on the devices of a PJRT client, with what is known of it.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(super) loaded: LoadedExecutable,
+    pub(super) loaded: Mutex<Loaded>,
+    pub(super) recipe: Recipe,
+    /// True if nothing bounds its run.
+    pub(super) may_be_endless: bool,
     /// The places of the devices that it runs on, in the order of its arguments and shards.
     pub(super) devices: Vec<usize>,
     /// Parameters in the order of the arguments.
@@ -53,6 +58,30 @@ pub(crate) struct Program {
     pub(super) _counted: Counted,
 }
 
+/// A program as the client of a generation has it.
+#[derive(Clone, Debug)]
+pub(super) struct Loaded {
+    pub(super) generation: usize,
+    pub(super) executable: Arc<LoadedExecutable>,
+}
+
+/// Input of the compiler, to compile the program again for another client of the plug-in.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    /// `None` for a program that is too large to be kept.
+    artifact: Option<Bytes>,
+    options: Vec<u8>,
+}
+
+impl Recipe {
+    /// Longest program that is kept, in bytes.
+    const LONGEST: usize = 16 << 20;
+
+    pub(super) fn new(artifact: Bytes, options: Vec<u8>) -> Self {
+        Self { artifact: Some(artifact).filter(|bytes| bytes.len() <= Self::LONGEST), options }
+    }
+}
+
 /// An output of a program.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -69,9 +98,49 @@ pub(crate) struct Output {
 }
 
 impl Program {
+    fn state(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The compiled program, for rare requests.
-    pub(crate) fn executable(&self) -> &Executable {
-        self.loaded.executable()
+    pub(crate) fn loaded(&self) -> Arc<LoadedExecutable> {
+        Arc::clone(&self.state().executable)
+    }
+
+    /// The compiled program, if the client of that generation has it.
+    pub(crate) fn loaded_on(&self, generation: usize) -> Option<Arc<LoadedExecutable>> {
+        let loaded = self.state();
+        (loaded.generation == generation).then(|| Arc::clone(&loaded.executable))
+    }
+
+    /// Compiles it again, for the client of another generation. Waits for the plug-in.
+    ///
+    /// # Errors
+    /// The compiler's words; UNAVAILABLE for a program that is too large to be kept.
+    pub(crate) fn load_on(
+        &self,
+        generation: usize,
+        client: &Client,
+    ) -> Result<Arc<LoadedExecutable>, Status> {
+        let artifact = self.recipe.artifact.as_ref().ok_or_else(|| {
+            status!(
+                Unavailable,
+                "the devices were given to another client of the plug-in, because a program did not end, and the executable `{}` was too large to be kept: compile it again",
+                self.answer.name
+            )
+        })?;
+        let options = CompileOptions::of_bytes(self.recipe.options.clone());
+        let options = options.map_err(|error| of_pjrt(&error))?;
+        let program = pjrt::Program::new(artifact, ProgramFormat::Mlir);
+        let loaded = client.compile(&program, &options).map_err(|error| of_pjrt(&error))?;
+        let executable = Arc::new(loaded);
+        *self.state() = Loaded { generation, executable: Arc::clone(&executable) };
+        Ok(executable)
+    }
+
+    /// True if nothing bounds its run: it has loops, or parts that wait for one another.
+    pub(crate) const fn may_be_endless(&self) -> bool {
+        self.may_be_endless
     }
 
     /// The places of the devices that it runs on.
@@ -160,7 +229,7 @@ impl Program {
         if self.deleted.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        self.loaded.delete().map_err(|error| of_pjrt(&error))
+        self.loaded().delete().map_err(|error| of_pjrt(&error))
     }
 
     /// True if it was deleted.

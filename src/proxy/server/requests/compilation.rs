@@ -39,7 +39,9 @@ impl Request for CompileRequest {
     type Work = Compiling;
 
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Compiling>, Status> {
-        let client = context.devices.client().ok_or_else(|| unserved("compile programs"))?.clone();
+        let generation = context.devices.generation();
+        let client = context.devices.client_of(generation);
+        let client = client.ok_or_else(|| unserved("compile programs"))?.clone();
         let limit = context.limits.callback_timeout;
         let callbacks =
             self.host_callbacks.iter().map(|bytes| HostCallback::read(bytes.clone(), limit));
@@ -51,7 +53,7 @@ impl Request for CompileRequest {
         let source = Source::read(program, options, Arc::clone(&callbacks), rules, target)?;
         let held = session.accounts.programs.take_now(1)?;
         let deadline = Deadline::after(context.limits.compilation_timeout);
-        Ok(Job::Work(Compiling { client, source, callbacks, held, deadline }))
+        Ok(Job::Work(Compiling { client, generation, source, callbacks, held, deadline }))
     }
 }
 
@@ -71,6 +73,7 @@ pub(super) fn loaded(
 /// A program to be compiled.
 pub(super) struct Compiling {
     client: Client,
+    generation: usize,
     source: Source,
     callbacks: Arc<HostCallbacks>,
     held: Holding,
@@ -79,7 +82,7 @@ pub(super) struct Compiling {
 
 impl Work for Compiling {
     async fn run(self, session: Arc<Session>) -> Reply {
-        let Self { client, source, callbacks, held, deadline } = self;
+        let Self { client, generation, source, callbacks, held, deadline } = self;
         let own = Arc::clone(&session);
         let program = session
             .compiling(move || {
@@ -87,9 +90,15 @@ impl Work for Compiling {
                 let compilation = &context.compilation;
                 let (bridge, trials) = (compilation.bridge.as_deref(), &compilation.trials);
                 let portable_only = compilation.portable_only.as_ref();
-                let compiler = Compiler { bridge, trials, deadline, portable_only };
-                let program =
-                    compile(&context.devices, &client, &source, held, &context.gauges, compiler)?;
+                let compiler = Compiler {
+                    client: &client,
+                    generation,
+                    bridge,
+                    trials,
+                    deadline,
+                    portable_only,
+                };
+                let program = compile(&context.devices, &source, held, &context.gauges, compiler)?;
                 // One that finds no room however much is given back is of no use.
                 own.accounts.can_hold(program.least())?;
                 Ok(program)
@@ -185,7 +194,8 @@ impl Work for Estimate {
         let version = session.agreement.serdes();
         let program = self.0;
         let costs = session.blocking(move || {
-            let costs = program.executable().cost_analysis().map_err(|error| of_pjrt(&error))?;
+            let loaded = program.loaded();
+            let costs = loaded.executable().cost_analysis().map_err(|error| of_pjrt(&error))?;
             let costs = costs.iter().map(|(name, value)| (name, attribute(value)));
             let costs: AttributeMap = costs.collect();
             costs.to_proto(version).map_err(|error| error.to_status())

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     codec::{Status, ToProto as _},
     ifrt::ExecuteOptions,
+    pjrt::LoadedExecutable,
     proto::xla::ifrt::proxy::{
         LoadedExecutableExecuteRequest, LoadedExecutableExecuteResponse,
         LoadedExecutableFetchExecuteResultRequest, LoadedExecutableFetchExecuteResultResponse,
@@ -18,8 +19,10 @@ use crate::{
         server::{
             arrays::{Array, Buffer, Memory, Shard},
             context::Context,
+            limits::Limits,
             programs::{Argument, Completion, Launch, Launched, Program, Running},
             promise::{Promise, Promised},
+            runs::{Expiry, Run, Wanted},
             sessions::{Session, short},
         },
         status::status,
@@ -154,8 +157,8 @@ impl Work for Executing {
     /// results.
     async fn run(self, session: Arc<Session>) -> Reply {
         let Self { launch, promises, status, response } = self;
-        let launched = match begin(launch, &session).await {
-            Ok(launched) => launched,
+        let (launched, watch) = match begin(launch, &session).await {
+            Ok(begun) => begun,
             Err(error) => {
                 let kept = short(&error);
                 for promise in promises.into_iter().flatten() {
@@ -167,8 +170,8 @@ impl Work for Executing {
                 return Err(error);
             }
         };
-        if let Some(limit) = session.context.limits.execution_limit() {
-            tokio::spawn(give_up(launched.done.clone(), limit));
+        if watch.is_needed() {
+            tokio::spawn(watch.until_done(launched.done.clone()));
         }
         for (promises, memories) in promises.into_iter().zip(launched.outputs) {
             for (promise, memory) in promises.into_iter().zip(memories) {
@@ -188,8 +191,8 @@ impl Work for Executing {
     }
 }
 
-/// Runs a program when its arguments are there and there is room for it.
-async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Status> {
+/// Runs a program when its arguments are there, there is room for it, and it is its turn.
+async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watch), Status> {
     for argument in &launch.arguments {
         argument.wait().await?;
     }
@@ -200,48 +203,162 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<Launched, Statu
         bytes => Some(session.said(bytes).await?),
     };
     let inside = session.inside(launch.program.inside()).await?;
-    let running = Running::new(running, said, inside, &context.gauges);
-    let in_order = context.launches.take(launch.program.devices()).await;
+    let run = context.enter(Wanted {
+        session: session.number,
+        devices: launch.program.devices(),
+        may_be_endless: launch.program.may_be_endless(),
+    });
+    let run = run.await?;
+    let generation = run.generation();
+    let loaded = loaded_on(&launch, generation, session).await?;
+    let watch = Watch::of(&run, &context.limits);
+    let running = Running::new(running, said, inside, run, &context.gauges);
+    let in_order = context.launches.take(generation, launch.program.devices()).await;
     let own = Arc::clone(session);
     let (calls_back, pace) = (launch.program.calls_back(), Arc::clone(&launch.program.pace));
     let own_pace = Arc::clone(&pace);
     let run = move || {
         let _in_order = in_order;
         own_pace.note(|| {
-            launch.run(running, &own.context.gauges, |output| {
+            launch.run(running, &loaded, &own.context.gauges, |output| {
                 own.accounts.shard(output.kind, output.contents.bytes())
             })
         })
     };
-    let limit = context.limits.execution_limit();
     let launched = async {
         match calls_back {
             true => session.calling(run).await,
-            // A call that may exceed the time limit runs where the waiting request can abandon it.
-            false if limit.is_some() => session.blocking(run).await,
+            // A call that may not come back runs where the waiting request can abandon it.
+            false if watch.is_needed() => {
+                let (own, given_up) = (Arc::clone(session), watch.given_up.clone());
+                // It goes on without this request, too: its lane is given back when it is given up.
+                let launching = async move { own.launching(given_up, run).await };
+                let launched = tokio::spawn(launching).await;
+                launched.unwrap_or_else(|error| Err(status!(Internal, "a launch failed: {error}")))
+            }
             false => session.at_pace(&pace, run).await,
         }
     };
-    match limit {
-        Some(limit) => {
-            let launched = tokio::time::timeout(limit, launched).await;
-            launched.unwrap_or_else(|_| Err(overdue(limit)))
+    let launched = tokio::select! {
+        biased;
+        launched = launched => match watch.given_up.now() {
+            Some(_) => return Err(watch.overdue_for_others()),
+            None => launched?,
+        },
+        overdue = watch.overdue() => return Err(overdue),
+    };
+    Ok((launched, watch))
+}
+
+/// The program on the devices of a generation, which may not be those that it was compiled for, and
+/// its arguments there.
+async fn loaded_on(
+    launch: &Launch,
+    generation: usize,
+    session: &Arc<Session>,
+) -> Result<Arc<LoadedExecutable>, Status> {
+    let devices = &session.context.devices;
+    let client = || {
+        let client = devices.client_of(generation).cloned();
+        client.ok_or_else(|| status!(Internal, "the devices have no client of PJRT"))
+    };
+    if generation > 0 {
+        for (space, buffer) in launch.arguments.iter().flat_map(Argument::shards) {
+            let (client, devices) = (client()?, Arc::clone(devices));
+            if buffer.wait_for_place().await?.is_of(&client) {
+                continue;
+            }
+            let memory = buffer.wait().await?;
+            let to_move =
+                move || memory.move_to(&client, devices.at_of(generation, space)?, space.kind);
+            session.blocking(to_move).await?;
         }
-        None => launched.await,
+    }
+    match launch.program.loaded_on(generation) {
+        Some(loaded) => Ok(loaded),
+        None => {
+            let (client, program) = (client()?, Arc::clone(&launch.program));
+            session.compiling(move || program.load_on(generation, &client)).await
+        }
     }
 }
 
-/// Says of a program that its client waits for it no more, unless it has ended before.
-async fn give_up(done: Vec<Completion>, limit: Duration) {
-    let all = async {
-        for done in &done {
-            // What it was is said by the results.
-            let _ = done.outcome.wait().await;
+/// The reasons for which a program that runs is not waited for any more.
+struct Watch {
+    is_watched: bool,
+    given_up: Promised<()>,
+    expiry: Expiry,
+    limit: Option<Duration>,
+    shared_limit: Option<Duration>,
+}
+
+impl Watch {
+    fn of(run: &Run, limits: &Limits) -> Self {
+        Self {
+            is_watched: run.is_watched(),
+            given_up: run.given_up(),
+            expiry: run.expiry(),
+            limit: limits.execution_limit(),
+            shared_limit: limits.shared_execution_limit(),
         }
-    };
-    if tokio::time::timeout(limit, all).await.is_err() {
+    }
+
+    /// True if the program may not be waited for until it ends.
+    const fn is_needed(&self) -> bool {
+        self.is_watched || self.limit.is_some()
+    }
+
+    /// Done when the program has taken too long, with the words for its client.
+    async fn overdue(&self) -> Status {
+        let expired = async {
+            match self.limit {
+                Some(limit) => {
+                    tokio::time::sleep(limit).await;
+                    limit
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            limit = expired => {
+                self.expiry.expire();
+                overdue(limit)
+            }
+            // A promise that goes without being kept is of a run that has ended.
+            Ok(()) = self.given_up.wait() => self.overdue_for_others(),
+            else => std::future::pending().await,
+        }
+    }
+
+    fn overdue_for_others(&self) -> Status {
+        let others = match self.shared_limit {
+            Some(limit) => format!(
+                " within the {} seconds that the limit `shared-execution-seconds` of this server allows it then",
+                limit.as_secs_f64()
+            ),
+            None => String::new(),
+        };
+        status!(
+            DeadlineExceeded,
+            "programs of other clients waited for the devices, and the program, or one of this client before it, did not end{others}: they have the devices now; make the program shorter, run it where nobody waits, or ask whoever runs the server to set the limit"
+        )
+    }
+
+    /// Says of a program that its client waits for it no more, unless it has ended before.
+    async fn until_done(self, done: Vec<Completion>) {
+        let all = async {
+            for done in &done {
+                // What it was is said by the results.
+                let _ = done.outcome.wait().await;
+            }
+        };
+        let overdue = tokio::select! {
+            biased;
+            () = all => return,
+            overdue = self.overdue() => overdue,
+        };
         for done in done {
-            done.promise.keep(Err(overdue(limit)));
+            done.promise.keep(Err(overdue.clone()));
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::{
             metrics::Counted,
             pace::Pace,
             peers::{Caller, Identity},
+            promise::Promised,
             state::{Names, State},
             turns::Turn,
         },
@@ -267,6 +268,18 @@ impl Session {
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         self.context.calling(self.turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), of the launch of a program that may not come back.
+    ///
+    /// # Errors
+    /// Those of `work`; INTERNAL if it panics; CANCELLED if it was given up.
+    pub(crate) async fn launching<T: Send + 'static>(
+        &self,
+        given_up: Promised<()>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.launching(self.turn, given_up, work).await
     }
 
     /// Takes a place among the programs that run, and waits until there is one.
