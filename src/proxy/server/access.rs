@@ -174,14 +174,14 @@ impl Access {
                 token.map(Shown::Token).ok_or_else(|| {
                     status!(
                         Unauthenticated,
-                        "the token is none of this server's; expected `authorization: Bearer TOKEN`"
+                        "the token is none of this server's; expected `authorization: Bearer TOKEN` with one of the lines of its file of tokens"
                     )
                 })
             }
             (None, _) if self.late => Ok(Shown::Later),
             _ => Err(status!(
                 Unauthenticated,
-                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`"
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, which clients of JAX cannot: for those, ask whoever runs the server to take tokens of sessions as well (serdes_ml.jax.connect sends such a one)"
             )),
         }
     }
@@ -199,7 +199,7 @@ impl Access {
         found.ok_or_else(|| {
             status!(
                 Unauthenticated,
-                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, or in the initialization data `{SESSION_TOKEN}`"
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, or in the initialization data `{SESSION_TOKEN}`: with JAX, serdes_ml.jax.connect(ADDRESS, token=TOKEN)"
             )
         })
     }

@@ -14,7 +14,10 @@ use crate::{
 
 /// Error for a client of a plug-in without programs.
 pub(super) fn unserved(what: &str) -> Status {
-    status!(Unimplemented, "this server moves arrays; it does not {what}")
+    status!(
+        Unimplemented,
+        "this server moves arrays; it does not {what}, for its plug-in has no programs: ask whoever runs the server to serve a plug-in of PJRT that compiles, or use nothing but jax.device_put and np.asarray here"
+    )
 }
 
 macro_rules! refused {
