@@ -38,7 +38,7 @@ pub mod xla {
         }
 
         /// Package `xla.ifrt.proxy`.
-        #[cfg(feature = "proxy")]
+        #[cfg(any(feature = "proxy", all(feature = "artifact", feature = "device")))]
         pub mod proxy {
             include!("generated/xla.ifrt.proxy.rs");
         }

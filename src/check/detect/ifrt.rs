@@ -1,12 +1,21 @@
 //! Messages of IFRT: values under their type names, and bare messages, which nothing names.
+//!
+//! A bare message and a GraphDef are both nothing but fields, and a parser of graphs steps over
+//! those that it does not know. Bytes that may be a graph are one: with versions, with nodes that
+//! all have operations, or with a function. So are no bytes at all, which every message is whose
+//! fields have their defaults.
 
 use std::io;
 
 use super::file::File;
 use crate::{
     artifact::graph::{self, Form, Message, ReadOptions},
-    proto::{serdes::ifrt as specs, xla::ifrt},
+    proto::{
+        serdes::ifrt as specs,
+        xla::ifrt::{self, proto, proxy},
+    },
     version::VersionDef,
+    wire::{Dialect, FieldValue, WireReader},
 };
 
 /// The prefix of the type names.
@@ -20,8 +29,8 @@ pub(super) fn is_serialized(head: &[u8]) -> bool {
     matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= NAMES.len() && name.starts_with(NAMES))
 }
 
-/// True if a file is a bare message of IFRT: it has neither versions nor nodes of a graph, and one
-/// of the messages decodes it and encodes to the same bytes.
+/// True if a file is a bare message of IFRT or of its proxy: no graph may be in it, and one of the
+/// messages decodes it and encodes to the same bytes.
 pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_BARE || !is_plausible(file.head) {
         return Ok(false);
@@ -37,22 +46,60 @@ fn is_plausible(head: &[u8]) -> bool {
     head.first().is_some_and(|tag| (1..=15).contains(&(tag >> 3)) && *tag != 0x18)
 }
 
-/// True if the bytes have what every graph has: versions, or nodes that all have operations.
+/// True if a graph may be in the bytes: versions, nodes that all have operations, or a function.
 fn has_graph(bytes: &Vec<u8>) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(bytes, Message::GraphDef, Form::Binary, &options) else {
         return false;
     };
-    graphs.meta_graphs.iter().any(|meta_graph| {
+    let is_graph = graphs.meta_graphs.iter().any(|meta_graph| {
         let graph = &meta_graph.graph;
         let nodes = graph.nodes + graph.function_nodes;
-        let is_named = |name: &String| {
-            !name.is_empty() && name.bytes().all(|letter| letter.is_ascii_graphic())
-        };
         graph.versions != VersionDef::default()
             || (nodes > 0
                 && graph.operations.values().sum::<u64>() == nodes
-                && graph.operations.keys().all(is_named))
+                && graph.operations.keys().all(|name| is_name(name.as_bytes())))
+    });
+    is_graph || has_empty_versions(bytes) || has_function(bytes)
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+}
+
+/// True if the versions of a graph are there, and all of them are 0.
+fn has_empty_versions(bytes: &[u8]) -> bool {
+    contents(VERSIONS, bytes).any(<[u8]>::is_empty)
+}
+
+/// True if a library of a graph has a function whose signature has a name.
+fn has_function(bytes: &[u8]) -> bool {
+    contents(LIBRARY, bytes)
+        .flat_map(|library| contents(FUNCTION, library))
+        .flat_map(|function| contents(SIGNATURE, function))
+        .flat_map(|signature| contents(NAME, signature))
+        .any(is_name)
+}
+
+/// The number of the field `library` of a GraphDef.
+const LIBRARY: u32 = 2;
+/// The number of the field `versions` of a GraphDef.
+const VERSIONS: u32 = 4;
+/// The number of the field `function` of a FunctionDefLibrary.
+const FUNCTION: u32 = 1;
+/// The number of the field `signature` of a FunctionDef.
+const SIGNATURE: u32 = 1;
+/// The number of the field `name` of an OpDef.
+const NAME: u32 = 1;
+
+/// The contents of the fields of this number, up to the first byte that is none of a field.
+fn contents(number: u32, message: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut fields = WireReader::new(Dialect::Prost, message);
+    std::iter::from_fn(move || fields.next_field().ok().flatten()).filter_map(move |field| {
+        match field.value {
+            FieldValue::Bytes(bytes) if field.number == number => Some(bytes),
+            _ => None,
+        }
     })
 }
 
@@ -60,39 +107,51 @@ fn is_written_again<M: prost::Message + Default>(bytes: &[u8]) -> bool {
     M::decode(bytes).is_ok_and(|message| message.encode_to_vec() == bytes)
 }
 
+/// The checks of the messages of a package, one a message.
+macro_rules! messages {
+    ($package:ident: $($name:ident),* $(,)?) => {
+        &[$(is_written_again::<$package::$name>),*]
+    };
+}
+
+type IsMessage = fn(&[u8]) -> bool;
+
+/// The messages by package; of several that have the same fields, one.
+const MESSAGES: [&[IsMessage]; 4] = [
+    messages!(
+        ifrt:
+            DTypeProto, ShapeProto, DynamicShapeProto, BoundedDynamicShapeTagProto, ArraySpecProto,
+            AbstractArraySpecProto, ShardingProto, ShardingSpecProto, ShardingParamProto,
+            HloShardingProto, HloShardingSpecProto, SingleDeviceShardingProto, OpaqueShardingProto,
+            ConcreteShardingProto, ConcreteEvenShardingProto, ShardingParamShardingProto,
+            DeviceListProto, RemapPlanProto, AttributeMapProto, ExecuteOptionsProto, IndexProto,
+            IndexDomainProto, LayoutProto, CompactLayoutProto, PjRtLayoutProto, Serialized,
+    ),
+    messages!(proto: ByteStrides, StringArrayContents),
+    messages!(specs: SingleDeviceShardingSpecProto, ConcreteEvenShardingSpecProto),
+    messages!(
+        proxy:
+            GrpcGetVersionRequest, GrpcGetVersionResponse, GrpcIfrtSessionMetadata,
+            GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest,
+            GrpcHostBufferReadFromDiskRequest, GrpcHostBufferLookupRequest, IfrtProxyVersion,
+            IfrtRequest, IfrtResponse, RequestMetadata, ResponseMetadata, InitResponse,
+            CheckFutureRequest, CheckValueReadyRequest, MakeArrayFromHostBufferRequest,
+            MakeArraysFromHostBufferShardsRequest, MakeArraysFromHostBufferShardsResponse,
+            MakeErrorArraysRequest, AssembleArrayFromSingleDeviceArraysRequest, RemapArraysRequest,
+            BitcastArraysRequest, CopyToHostBufferRequest, DisassembleIntoSingleDeviceArraysRequest,
+            CopyArraysRequest, FullyReplicatedShardRequest, DeleteArrayRequest,
+            IsArrayDeletedResponse, CompileRequest, CompileResponse,
+            LoadedExecutableMetadataResponse, LoadedExecutableCostAnalysisResponse,
+            LoadedExecutableHumanReadableProgramTextResponse, LoadedExecutableExecuteRequest,
+            LoadedExecutableExecuteResponse, LoadedExecutableFetchExecuteResultResponse,
+            LoadedExecutableDeleteOptionsProto, LoadedExecutableDestructRequest,
+            LoadedExecutableMpmdMetadataResponse, LoadedExecutableMpmdCostAnalysisResponse,
+            LoadedHostCallbackPollResponse, LoadedHostCallbackReturnRequest,
+            GetDefaultDeviceAssignmentResponse, GetDefaultLayoutRequest,
+    ),
+];
+
 /// True if bytes are one of the messages, all fields of which are known.
 fn is_message(bytes: &[u8]) -> bool {
-    const MESSAGES: [fn(&[u8]) -> bool; 30] = [
-        is_written_again::<ifrt::DTypeProto>,
-        is_written_again::<ifrt::ShapeProto>,
-        is_written_again::<ifrt::DynamicShapeProto>,
-        is_written_again::<ifrt::BoundedDynamicShapeTagProto>,
-        is_written_again::<ifrt::ArraySpecProto>,
-        is_written_again::<ifrt::AbstractArraySpecProto>,
-        is_written_again::<ifrt::ShardingProto>,
-        is_written_again::<ifrt::ShardingSpecProto>,
-        is_written_again::<ifrt::ShardingParamProto>,
-        is_written_again::<ifrt::HloShardingProto>,
-        is_written_again::<ifrt::HloShardingSpecProto>,
-        is_written_again::<ifrt::SingleDeviceShardingProto>,
-        is_written_again::<ifrt::OpaqueShardingProto>,
-        is_written_again::<ifrt::ConcreteShardingProto>,
-        is_written_again::<ifrt::ConcreteEvenShardingProto>,
-        is_written_again::<ifrt::ShardingParamShardingProto>,
-        is_written_again::<ifrt::DeviceListProto>,
-        is_written_again::<ifrt::RemapPlanProto>,
-        is_written_again::<ifrt::AttributeMapProto>,
-        is_written_again::<ifrt::ExecuteOptionsProto>,
-        is_written_again::<ifrt::IndexProto>,
-        is_written_again::<ifrt::IndexDomainProto>,
-        is_written_again::<ifrt::LayoutProto>,
-        is_written_again::<ifrt::CompactLayoutProto>,
-        is_written_again::<ifrt::PjRtLayoutProto>,
-        is_written_again::<ifrt::Serialized>,
-        is_written_again::<ifrt::proto::ByteStrides>,
-        is_written_again::<ifrt::proto::StringArrayContents>,
-        is_written_again::<specs::SingleDeviceShardingSpecProto>,
-        is_written_again::<specs::ConcreteEvenShardingSpecProto>,
-    ];
-    MESSAGES.iter().any(|is_it| is_it(bytes))
+    MESSAGES.iter().any(|package| package.iter().any(|is_it| is_it(bytes)))
 }

@@ -209,6 +209,12 @@ fn a_graph_is_not_taken_for_anything_else_whatever_its_nodes_are_called() {
     }
     assert_eq!(told(&graph, "x"), Detected::Unmarked);
     assert_eq!(told(&versions, "x"), Detected::Unmarked);
+    assert_eq!(told(&field(4, b""), "x"), Detected::Unmarked);
+    // A library of one function, and nothing else; and an old graph with its version.
+    let function = field(1, &field(1, &field(1, b"f")));
+    assert_eq!(told(&field(2, &function), "x"), Detected::Unmarked);
+    let old = [node(b"a", b"NoOp"), vec![0x18, 0x15]].concat();
+    assert_eq!(told(&old, "x"), Detected::Unmarked);
     // The whole of it looks like a text, but for the tag of the operation.
     let graph = node(&[b'n'; 32], &[b'o'; 32]);
     assert_eq!(told(&graph, "x"), Detected::Unmarked);
