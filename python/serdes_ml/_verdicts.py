@@ -227,7 +227,9 @@ def check(
     versions of lines themselves, ``{"graph_def": 1395}``, or with the oldest producer that is
     taken, ``(1395, 12)``. ``tags`` choose the meta graph of a SavedModel, ``loader`` is
     ``load_v1``, ``load`` or ``cpp``, ``custom_ops`` are operations that the consumer has besides.
-    ``verify_data`` reads every byte of every tensor, ``strict`` makes reasons of warnings.
+    ``kind`` says what name and content do not, and of a bare message of IFRT its type:
+    ``"ArraySpec"``. ``verify_data`` reads every byte of every tensor, ``strict`` makes reasons of
+    warnings.
 
     A path that is not there is a verdict and no exception.
 

@@ -308,7 +308,12 @@ impl Artifact {
             }
             Opened::Jax(file, form) => jax::check(file, *form, consumers, options),
             Opened::Shards(index) => beside_graphs(&|options| shards::check(index, options)),
-            Opened::Recognised(kind, file) => beside_graphs(&|_| other_kind::check(*kind, file)),
+            Opened::Recognised(kind, file) => {
+                beside_graphs(&|options| match (kind, options.message()) {
+                    (Kind::IfrtMessage, Some(named)) => ifrt::check_message(file, named, options),
+                    _ => other_kind::check(*kind, file),
+                })
+            }
             Opened::RecognisedDirectory(kind, directory) => {
                 beside_graphs(&|_| other_kind::check_directory(*kind, directory))
             }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     codec::{DecodeError, DecodeErrorKind, DeserializeOptions, Serialized},
-    ifrt,
+    ifrt::{self, AnyDevice, MessageType, with_devices},
 };
 
 /// The largest value in bytes that is read; larger ones are no shardings or programs.
@@ -38,12 +38,34 @@ pub(super) fn reason(error: &DecodeError) -> Reason {
 
 /// The verdict on a serialized value.
 pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
-    let read = file.whole(LARGEST).and_then(|bytes| {
-        let found = ifrt::Inspection::of_serialized(&bytes);
+    let read = |bytes: Vec<u8>| {
+        let options = DeserializeOptions::default();
+        let value = Serialized::from_bytes(bytes.into(), &options)?;
+        ifrt::global_registry().deserialize_any(&value, &options).map(drop)
+    };
+    judge(file, options, ifrt::Inspection::of_serialized, read)
+}
+
+/// The verdict on a bare message, as one of the type that the caller names.
+pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Options) -> Findings {
+    let look = |bytes: &[u8]| ifrt::Inspection::of_message(&message.message(), bytes);
+    let read = |bytes: Vec<u8>| message.read(bytes.into(), &with_devices(AnyDevice)).map(drop);
+    judge(file, options, look, read)
+}
+
+/// The verdict on a value by the versions in it, and by reading it.
+fn judge(
+    file: &Bytes,
+    options: &Options,
+    look: impl FnOnce(&[u8]) -> Result<ifrt::Inspection, DecodeError>,
+    read: impl FnOnce(Vec<u8>) -> Result<(), DecodeError>,
+) -> Findings {
+    let looked = file.whole(LARGEST).and_then(|bytes| {
+        let found = look(&bytes);
         Ok((found.map_err(|error| Box::new(reason(&error)))?, bytes))
     });
-    let (inspection, bytes) = match read {
-        Ok(read) => read,
+    let (inspection, bytes) = match looked {
+        Ok(looked) => looked,
         Err(reason) => return reason.into(),
     };
     let mut findings = Findings::default();
@@ -64,10 +86,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     if !findings.reasons().is_empty() {
         return findings;
     }
-    let options = DeserializeOptions::default();
-    let value = Serialized::from_bytes(bytes.into(), &options)
-        .and_then(|value| ifrt::global_registry().deserialize_any(&value, &options).map(drop));
-    match value {
+    match read(bytes) {
         Err(error) if !matches!(error.kind(), DecodeErrorKind::Caller) => {
             findings.refused(reason(&error))
         }

@@ -5,6 +5,7 @@
 use std::{fmt, str::FromStr};
 
 use super::consumer::ArtifactLine;
+use crate::ifrt::MessageType;
 
 /// A kind of artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +29,8 @@ pub enum Kind {
     GraphDefText,
     /// A message of IFRT's SerDes.
     IfrtSerialized,
-    /// A bare message of IFRT, without its type name. Not judged: nothing says which message it is.
+    /// A bare message of IFRT, without its type name. Nothing in it says which message it is: it is
+    /// judged if the caller does ([`Options::with_message`](super::Options::with_message)).
     IfrtMessage,
     /// A GraphDef.
     GraphDef,
@@ -80,7 +82,10 @@ pub enum Kind {
 
 /// A name that no kind has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no kind \"{found}\"; the kinds are {}", Kind::ALL.map(Kind::id).join(", "))]
+#[error(
+    "there is no kind \"{found}\"; the kinds are {}, and of a message of IFRT the name of its type, such as ArraySpec",
+    Kind::ALL.map(Kind::id).join(", ")
+)]
 pub struct UnknownKind {
     /// The text found, cut to 60 characters.
     pub found: String,
@@ -214,7 +219,7 @@ impl Kind {
             Self::TensorBundle => Some(ArtifactLine::TensorBundle),
             Self::CheckpointV1 => Some(ArtifactLine::Checkpoint),
             Self::DeviceState => Some(ArtifactLine::DeviceState),
-            Self::IfrtSerialized => Some(ArtifactLine::Ifrt),
+            Self::IfrtSerialized | Self::IfrtMessage => Some(ArtifactLine::Ifrt),
             _ => None,
         }
     }
@@ -290,6 +295,26 @@ impl FromStr for Kind {
     }
 }
 
+/// The kind that a caller names, and of a bare message of IFRT its type: `graph_def`, `ArraySpec`.
+///
+/// ```
+/// use serdes::check::{Kind, named_kind};
+/// use serdes::ifrt::MessageType;
+///
+/// assert_eq!(named_kind("graph_def")?, (Kind::GraphDef, None));
+/// assert_eq!(named_kind("ArraySpec")?, (Kind::IfrtMessage, Some(MessageType::ArraySpec)));
+/// # Ok::<(), serdes::check::UnknownKind>(())
+/// ```
+///
+/// # Errors
+/// [`UnknownKind`] if it is the name of neither.
+pub fn named_kind(text: &str) -> Result<(Kind, Option<MessageType>), UnknownKind> {
+    match MessageType::named(text) {
+        Some(message) => Ok((Kind::IfrtMessage, Some(message))),
+        None => text.parse().map(|kind| (kind, None)),
+    }
+}
+
 #[cfg(feature = "serde")]
 impl serde::Serialize for Kind {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -312,7 +337,9 @@ mod tests {
     #[test]
     fn a_kind_whose_numbers_decide_is_one_that_is_judged() {
         for kind in Kind::ALL {
-            assert!(kind.is_judged() || kind.line().is_none(), "{kind}");
+            // Of a bare message the caller says which one it is.
+            let is_judged = kind.is_judged() || kind == Kind::IfrtMessage;
+            assert!(is_judged || kind.line().is_none(), "{kind}");
         }
     }
 }

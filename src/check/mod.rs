@@ -75,7 +75,7 @@ pub use self::{
     error::CheckError,
     inspection::{CheckpointList, CheckpointSummary, Inspection, NestedVersion, TensorSummary},
     jax_summary::{ExportSummary, FunctionSummary, JaxSummary, ValueSummary},
-    kind::{Kind, UnknownKind},
+    kind::{Kind, UnknownKind, named_kind},
     loaders::Loaders,
     options::Options,
     outcome::Outcome,

@@ -6,6 +6,7 @@ use super::{Consumer, Loader};
 use crate::{
     artifact::{graph::DeprecatedOperations, tensor_bundle::VerifyOptions},
     files::Watch,
+    ifrt::MessageType,
 };
 
 /// Options of checks.
@@ -31,6 +32,7 @@ pub struct Options {
     threads: usize,
     watch: Watch,
     jax: serdes_jax_artifacts::Options,
+    message: Option<MessageType>,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             threads: 0,
             watch: Watch::new(),
             jax: serdes_jax_artifacts::Options::new(),
+            message: None,
         }
     }
 }
@@ -128,6 +131,27 @@ impl Options {
     #[must_use]
     pub fn with_platform(self, platform: impl Into<String>) -> Self {
         Self { jax: self.jax.with_platform(platform), ..self }
+    }
+
+    /// The same, where bare messages of IFRT ([`Kind::IfrtMessage`](super::Kind::IfrtMessage)) are
+    /// judged as messages of this type, which nothing in their bytes says.
+    ///
+    /// ```
+    /// use serdes::check::{self, Kind, Options};
+    /// use serdes::ifrt::MessageType;
+    ///
+    /// let shape = check::reader(&b"\x0a\x02\x02\x03"[..], Some(Kind::IfrtMessage))?;
+    /// let options = Options::default().with_message(MessageType::Shape);
+    /// assert!(shape.check(&options)?.is_acceptable());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_message(self, message: MessageType) -> Self {
+        Self { message: Some(message), ..self }
+    }
+
+    pub(super) fn message(&self) -> Option<MessageType> {
+        self.message
     }
 
     /// The settings and types of the program that loads files of JAX.

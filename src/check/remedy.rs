@@ -168,7 +168,7 @@ impl fmt::Display for Remedy {
             Self::FetchFromGitLfs => "fetch it with `git lfs pull`, and check that",
             Self::NameKindOfText => "name it .pbtxt, or name its kind: graph_def_text",
             Self::NameMessage => {
-                "if it is a graph, name its kind: graph_def; a message of IFRT is judged within the Serialized that names its type"
+                "name the type of the message as its kind, such as ArraySpec; if it is a graph, graph_def"
             }
             Self::LookAtPage => {
                 "look at the page: it may ask to log in; then fetch the file itself"

@@ -25,6 +25,7 @@ mod kinds;
 mod layout;
 mod list_notation;
 mod memory_kind;
+mod message;
 mod permutation;
 mod program;
 mod registry;
@@ -49,6 +50,7 @@ pub use index::{Index, IndexDomain};
 pub use inspect::{Inspection, NestedVersion};
 pub use layout::{CompactLayout, Layout, PjRtLayout};
 pub use memory_kind::MemoryKind;
+pub use message::{MessageType, MessageValue};
 pub use program::{
     AtomExecutableVersion, CustomCallCompileOptions, CustomCallProgram, DeserializeProgramOptions,
     HloProgram, HostCallbackArgument, IfrtIrAtomProgram, IfrtIrCompileOptions,

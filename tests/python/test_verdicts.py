@@ -157,6 +157,16 @@ def test_releases_of_jax_judge_what_jax_exported() -> None:
         sd.check(path, jax="0.4")
 
 
+def test_a_bare_message_of_ifrt_is_judged_as_the_type_that_is_named(data: pathlib.Path) -> None:
+    message = data / "ifrt" / "golden" / "serdes3.F32.xla.ifrt.DTypeProto.binpb"
+    assert sd.check(message).reasons[0].rule == "other_kind"
+    verdict = sd.check(message, kind="DType")
+    assert verdict, verdict
+    assert verdict.kind == "ifrt_message"
+    with pytest.raises(ValueError, match="ArraySpec"):
+        sd.check(message, kind="Nothing")
+
+
 def test_an_exported_function_is_judged_in_memory() -> None:
     jax = pytest.importorskip("jax")
     pytest.importorskip("flatbuffers", reason="jax serializes with it")

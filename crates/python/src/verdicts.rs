@@ -9,7 +9,7 @@ use std::{
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serdes::{
     artifact::ops::OperationDefinition,
-    check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict},
+    check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind},
     files::{Tree, Watch},
     tensor_io::{self, Tolerance},
     version::Date,
@@ -84,8 +84,14 @@ impl Asked {
         if let Some(tags) = &self.tags {
             options = options.with_tags(tags.iter().cloned());
         }
-        let kind = self.kind.as_deref().map(str::parse::<Kind>).transpose();
-        let kind = kind.map_err(|error| format!("kind: {error}"))?;
+        let mut kind = None;
+        if let Some(name) = &self.kind {
+            let (named, message) = named_kind(name).map_err(|error| format!("kind: {error}"))?;
+            kind = Some(named);
+            if let Some(message) = message {
+                options = options.with_message(message);
+            }
+        }
         Ok(Question { consumers, options, kind, tree: Arc::new(storage(watch)) })
     }
 }

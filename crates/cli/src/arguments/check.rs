@@ -55,7 +55,8 @@ pub(crate) struct CheckArguments {
     /// The tags of a saved model's meta graph, separated by commas.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tags: Option<Vec<String>>,
-    /// Kind of the input, where its name and content do not say.
+    /// Kind of the input, where its name and content do not say; of a bare message of IFRT its
+    /// type: ArraySpec, Shape, DType, HloSharding and the like.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// Read and check every byte of every tensor.

@@ -17,12 +17,22 @@ pub(crate) struct ConvertArguments {
     /// Path of the output; without this it is the last of the paths.
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Write a portable artifact of StableHLO for readers of this version, 1.13 or later, where
+    /// Write a portable artifact of StableHLO for readers of this version, 1.0 or later, where
     /// nothing is lost.
     #[arg(long, value_name = "VERSION")]
     pub(crate) to_stablehlo: Option<String>,
+    /// Write a message of IFRT as readers of this version understand it: current, week-4-old,
+    /// minimum, or a number of the IFRT SerDes line. A bare message needs its type, as --kind
+    /// ArraySpec; a serialized value names its own.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        conflicts_with = "to_stablehlo",
+        allow_hyphen_values = true
+    )]
+    pub(crate) to_serdes: Option<String>,
     /// Kind of standard input, where its first bytes do not say: torch, safetensors, npy, npz or
-    /// device_state.
+    /// device_state; with --to-serdes the type of a bare message of IFRT.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// Kind to write to standard output: device_state (the default), safetensors or npy.

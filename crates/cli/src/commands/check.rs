@@ -10,6 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serdes::{
     check::{self, Kind, Outcome, Verdicts, Walk},
     files::Tree,
+    ifrt::MessageType,
     storage::Storage,
 };
 
@@ -28,7 +29,10 @@ use crate::{
 pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     let consumers = consumers(arguments)?;
     let mut options = options(arguments)?;
-    let kind = kind(arguments.kind.as_deref())?;
+    let (kind, message) = named_kind(arguments.kind.as_deref())?;
+    if let Some(message) = message {
+        options = options.with_message(message);
+    }
     let excluded = excluded(&arguments.exclude)?;
     let mut summary = Summary::new(consumers.several);
     streams::once(arguments.paths.iter().map(PathBuf::as_path))?;
@@ -159,12 +163,14 @@ fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
     builder.build().map(Some).map_err(failed)
 }
 
-/// The kind that `--kind` names.
-pub(crate) fn kind(name: Option<&str>) -> Result<Option<Kind>, Failure> {
-    name.map(|name| {
-        name.parse::<Kind>().map_err(|error| Failure::new(format_args!("--kind: {error}")))
-    })
-    .transpose()
+/// The kind that `--kind` names, and of a message of IFRT its type.
+pub(crate) fn named_kind(
+    name: Option<&str>,
+) -> Result<(Option<Kind>, Option<MessageType>), Failure> {
+    let Some(name) = name else { return Ok((None, None)) };
+    let (kind, message) =
+        check::named_kind(name).map_err(|error| Failure::new(format_args!("--kind: {error}")))?;
+    Ok((Some(kind), message))
 }
 
 /// Summary of all artifacts.

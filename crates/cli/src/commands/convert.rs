@@ -15,7 +15,10 @@ use serdes::{
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{convert_program, failures, left_out, moved::Moved, places, save, streams, watch},
+    commands::{
+        convert_message, convert_program, failures, left_out, moved::Moved, places, save, streams,
+        watch,
+    },
     failure::Failure,
     status::Status,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
@@ -35,11 +38,14 @@ pub(crate) fn run(
     if let Some(target) = &arguments.to_stablehlo {
         return convert_program::run(arguments, target, from, to, terminal);
     }
+    if let Some(version) = &arguments.to_serdes {
+        return convert_message::run(arguments, version, from, to, terminal);
+    }
     let stream = output_form(arguments, to)?;
     if stream.is_none() {
         places::refuse_served(to)?;
     }
-    let versions = save::versions(&arguments.serdes_version, terminal)?;
+    let versions = save::versions("--serdes-version", &arguments.serdes_version, terminal)?;
     streams::once(from.iter().map(PathBuf::as_path))?;
     let form = save::input_form(arguments.kind.as_deref(), from)?;
     let options = WriteOptions::new(versions).with_durability(save::durability(arguments.sync));

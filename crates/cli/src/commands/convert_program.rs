@@ -1,21 +1,17 @@
 //! `serdes convert --to-stablehlo`: a portable artifact of StableHLO for older readers.
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use serdes::{
     check::{self, Kind},
     files::Watch,
     stablehlo::{Program, StableHloError, StableHloVersion},
-    storage::Storage,
 };
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{places, save, streams},
+    commands::{convert_output, places, streams},
     failure::Failure,
     status::Status,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
@@ -41,13 +37,7 @@ pub(super) fn run(
     let refused = |error: StableHloError| refusal(&bytes, &error).about(shown_path(from));
     let program = Program::read(&bytes).map_err(refused)?;
     let written = program.written_for(target).map_err(refused)?;
-    if streams::is_output(to) {
-        let failed = |error| Failure::new(format_args!("cannot write standard output: {error}"));
-        let mut stream = terminal.take_stream()?;
-        stream.write_all(&written).and_then(|()| stream.flush()).map_err(failed)?;
-    } else {
-        write(arguments, &storage, to, &written)?;
-    }
+    convert_output::write(arguments, &storage, to, &written, terminal)?;
     let readers = readers(&written)?;
     let read_by = match (readers.first(), readers.last()) {
         (Some(first), Some(last)) => format!("jaxlib {first} to {last} read it"),
@@ -99,25 +89,6 @@ fn refusal(bytes: &[u8], error: &StableHloError) -> Failure {
         }
         error => Failure::new(error),
     }
-}
-
-/// Writes a file that appears whole or not at all.
-fn write(
-    arguments: &ConvertArguments,
-    storage: &Storage,
-    to: &Path,
-    bytes: &[u8],
-) -> Result<(), Failure> {
-    places::refuse_served(to)?;
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(format_args!("cannot write {}: {error}", shown_path(to)))
-    };
-    let durability = save::durability(arguments.sync);
-    let mut file = storage.put(to, durability).map_err(|error| failed(&error))?;
-    file.sink.write_all(bytes).and_then(|()| file.sink.flush()).map_err(|error| failed(&error))?;
-    drop(file.sink);
-    file.commit.commit(durability).map_err(|error| failed(&error))?;
-    Ok(())
 }
 
 /// The releases of jaxlib that read a program.

@@ -14,7 +14,7 @@ use serdes::{
 
 use crate::{
     arguments::InspectArguments,
-    commands::{check::kind, inspect_jax, inspect_message, remedies, streams, unread},
+    commands::{check::named_kind, inspect_jax, inspect_message, remedies, streams, unread},
     failure::Failure,
     status::Status,
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
@@ -25,10 +25,10 @@ pub(crate) fn run(
     arguments: &InspectArguments,
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
-    if let Some(message) = arguments.kind.as_deref().and_then(inspect_message::reader) {
+    let (kind, message) = named_kind(arguments.kind.as_deref())?;
+    if let Some(message) = message {
         return inspect_message::run(&arguments.path, message, terminal);
     }
-    let kind = kind(arguments.kind.as_deref())?;
     if arguments.path == Path::new("-") {
         let artifact = check::reader(streams::standard_input()?, kind).map_err(Failure::of)?;
         print(&inspect(&artifact)?, terminal)?;

@@ -8,6 +8,8 @@ mod compile_worker;
 mod completions;
 mod consumers;
 mod convert;
+mod convert_message;
+mod convert_output;
 mod convert_program;
 mod device;
 mod diff;

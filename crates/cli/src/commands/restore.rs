@@ -68,7 +68,7 @@ pub(crate) fn run(
         open(arguments, input, &storage, &file, &files)?
     };
     // Before any code of the plug-in runs.
-    let versions = save::versions(&arguments.serdes_version, terminal)?;
+    let versions = save::versions("--serdes-version", &arguments.serdes_version, terminal)?;
     let to = arguments.to.as_deref();
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
     let device = device::open(&arguments.device)?;

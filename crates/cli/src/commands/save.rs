@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         places::refuse_served(&arguments.output)?;
         None
     };
-    let versions = versions(&arguments.serdes_version, terminal)?;
+    let versions = versions("--serdes-version", &arguments.serdes_version, terminal)?;
     let options = WriteOptions::new(versions)
         .with_durability(durability(arguments.sync))
         .with_direct(arguments.direct);
@@ -214,9 +214,14 @@ pub(crate) fn durability(mode: SyncMode) -> Durability {
     }
 }
 
-/// The versions that `--serdes-version` names: of the array specs, and of the container. A number is
-/// of the IFRT line, and moves the container to what builds of that number's day read.
-pub(super) fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, Failure> {
+/// The versions that an option names, `--serdes-version` for example: of the array specs, and of the
+/// container. A number is of the IFRT line, and moves the container to what builds of that number's
+/// day read.
+pub(super) fn versions(
+    option: &str,
+    name: &str,
+    terminal: &mut Terminal,
+) -> Result<Versions, Failure> {
     Ok(match name {
         "current" => Versions::current(),
         "week-4-old" | "week_4_old" => {
@@ -227,11 +232,11 @@ pub(super) fn versions(name: &str, terminal: &mut Terminal) -> Result<Versions, 
         number => {
             let number = plain_number(number).ok_or_else(|| {
                 Failure::new(format_args!(
-                    "--serdes-version {number}: expected current, week-4-old, minimum or a number"
+                    "{option} {number}: expected current, week-4-old, minimum or a number"
                 ))
             })?;
             let version = SerDesAnyVersionAccessor::get(number)
-                .map_err(|error| Failure::new(format_args!("--serdes-version: {error}")))?;
+                .map_err(|error| Failure::new(format_args!("{option}: {error}")))?;
             Versions::for_reader_of(version)
         }
     })

@@ -95,7 +95,7 @@ fn server(
     let lasting = |path: &PathBuf| save::lasting(path, &arguments.plugin).map(Cow::into_owned);
     let state = arguments.state.as_ref().map(lasting).transpose()?;
     let transfer_directory = arguments.transfer_directory.as_ref().map(lasting).transpose()?;
-    let versions = save::versions(&arguments.serdes_version, terminal)?;
+    let versions = save::versions("--serdes-version", &arguments.serdes_version, terminal)?;
     let devices = devices(arguments)?;
     #[cfg(unix)]
     let has_programs = matches!(devices, ServedDevices::Client(_));

@@ -1,8 +1,14 @@
 //! Tests of files that JAX writes: `check --jax`, `inspect`, `convert --to-stablehlo`.
 
-use std::{fs, io::Write, path::PathBuf, process::Stdio};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 use serde_json::json;
+use serdes::{codec::ToProto as _, ifrt::DType, version::SerDesVersion};
 
 use crate::testkit::{command, data, objects, objects_of, printed, serdes, status, text};
 
@@ -96,9 +102,14 @@ fn a_program_is_written_for_older_readers_or_refused_by_name() {
     assert_eq!(objects(&written)[0]["read_by"][0], "0.8.0");
     assert_eq!(status(&serdes(&["check", text(&target), "--jax", "all"])), 0);
     fs::remove_file(&target).unwrap();
-    let too_old = convert(&program, "1.9");
+    assert_eq!(status(&convert(&program, "1.9")), 0);
+    fs::remove_file(&target).unwrap();
+    let tangent = convert(&data("programs/tan.mlirbc"), "1.2");
+    assert_eq!(status(&tangent), 1, "{tangent:?}");
+    assert!(String::from_utf8_lossy(&tangent.stderr).contains("vhlo.tan_v2"), "{tangent:?}");
+    let too_old = convert(&program, "0.19");
     assert_eq!(status(&too_old), 1, "{too_old:?}");
-    assert!(String::from_utf8_lossy(&too_old.stderr).contains("1.13.0"), "{too_old:?}");
+    assert!(String::from_utf8_lossy(&too_old.stderr).contains("1.0.0"), "{too_old:?}");
     assert_eq!(status(&convert(&old_export(), "1.16")), 2);
     assert_eq!(status(&convert(&program, "one")), 2);
     assert!(!target.exists());
@@ -113,4 +124,69 @@ fn a_bare_message_of_ifrt_is_shown_as_the_type_that_is_named() {
     assert_eq!(objects(&checked)[0]["reasons"][0]["rule"], "other_kind");
     let shown = &objects_of(&["inspect", text(&message), "--kind", "Shape", "--json"])[0];
     assert_eq!((&shown["type"], &shown["value"]), (&json!("Shape"), &json!([2, 3])));
+}
+
+/// The message of an element type that came with version 4.
+fn six_bit_float(folder: &Path) -> PathBuf {
+    let path = folder.join("dtype.binpb");
+    fs::write(&path, DType::F6E2M3FN.to_bytes(SerDesVersion::current()).unwrap()).unwrap();
+    path
+}
+
+#[test]
+fn a_bare_message_of_ifrt_is_judged_as_the_type_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = six_bit_float(folder.path());
+    let checked = |extra: &[&str]| {
+        let output = serdes(&[&["check", text(&message), "--json"], extra].concat());
+        (status(&output), objects(&output)[0].clone())
+    };
+    let (status_, verdict) = checked(&["--kind", "DType"]);
+    assert_eq!((status_, &verdict["kind"]), (0, &json!("ifrt_message")), "{verdict}");
+    assert_eq!(verdict["consumer"]["line"], "ifrt_serdes");
+    let (status_, verdict) = checked(&["--kind", "DType", "--consumer", "ifrt_serdes=3"]);
+    assert_eq!((status_, &verdict["reasons"][0]["rule"]), (1, &json!("too_new")), "{verdict}");
+    let (status_, verdict) = checked(&["--kind", "RemapPlan"]);
+    assert_eq!((status_, &verdict["reasons"][0]["rule"]), (2, &json!("corrupt")), "{verdict}");
+    let unknown = serdes(&["check", text(&message), "--kind", "Nothing"]);
+    assert_eq!(status(&unknown), 2);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("ArraySpec"), "{unknown:?}");
+}
+
+#[test]
+fn a_message_of_ifrt_is_written_for_readers_of_another_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("message.binpb");
+    let golden = |name: &str| data("ifrt/golden").join(name);
+    let convert = |from: &PathBuf, version: &str, extra: &[&str]| {
+        let arguments = ["convert", text(from), "--to-serdes", version, "-o", text(&target)];
+        serdes(&[&arguments[..], &["--json"], extra].concat())
+    };
+    let shape = golden("serdes3.2x3.xla.ifrt.ShapeProto.binpb");
+    let written = convert(&shape, "6", &["--kind", "Shape"]);
+    assert_eq!(status(&written), 0, "{written:?}");
+    assert_eq!(objects(&written)[0]["type"], "Shape");
+    let newer = fs::read(&target).unwrap();
+    assert_eq!(status(&convert(&target.clone(), "0", &["--kind", "Shape"])), 0);
+    let oldest = fs::read(golden("serdes0.2x3.xla.ifrt.ShapeProto.binpb")).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), oldest);
+    fs::write(&target, newer).unwrap();
+    // A value that names its type needs no word of the caller's.
+    let sharding =
+        golden("serdes3.ConcreteEvenSharding_dev1_0_even_device.xla.ifrt.Serialized.binpb");
+    let written = convert(&sharding, "3", &[]);
+    assert_eq!(status(&written), 0, "{written:?}");
+    assert_eq!(objects(&written)[0]["type"], "xla::ifrt::ConcreteEvenSharding");
+    assert_eq!(fs::read(&target).unwrap(), fs::read(&sharding).unwrap());
+    fs::remove_file(&target).unwrap();
+    let untold = convert(&shape, "3", &[]);
+    assert_eq!(status(&untold), 2);
+    assert!(String::from_utf8_lossy(&untold.stderr).contains("--kind ArraySpec"), "{untold:?}");
+    let dtype = six_bit_float(folder.path());
+    let refused = convert(&dtype, "3", &["--kind", "DType"]);
+    assert_eq!(status(&refused), 1);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("F6E2M3FN") && said.contains("version 4"), "{said}");
+    assert_eq!(status(&convert(&dtype, "99", &["--kind", "DType"])), 2);
+    assert!(!target.exists());
 }
