@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{StableHloVersion, mesh::ReplicaGroups};
+use super::{StableHloVersion, mesh::ReplicaGroups, older::Older};
 
 /// A change by which an older version expresses the same.
 #[derive(Clone, Debug)]
@@ -15,13 +15,12 @@ pub(super) struct Change {
 /// The change in the tables of a file.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// The operation of that number has another name, and one attribute less.
+    /// The operation of that number has another name, and fewer attributes.
     Rename {
         operation: usize,
-        to: &'static str,
-        /// Indices of properties from which the attribute at the place is removed.
+        to: &'static Older,
+        /// Indices of its properties.
         properties: BTreeSet<usize>,
-        left_out: Option<usize>,
     },
     /// The attribute of that number lists its groups of devices.
     List { attribute: usize, groups: ReplicaGroups },

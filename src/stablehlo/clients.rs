@@ -69,7 +69,8 @@ mod tests {
         let [.., before, last] = passages("1.13.3");
         assert_eq!([before, last], [Rewritten; 2]);
         assert_eq!(passages("1.13.0")[2], AsTheyAre);
-        assert_eq!(passages("1.12.0")[..2], [AsTheyAre, Bridged]);
+        assert_eq!(passages("1.12.0")[..2], [AsTheyAre, Rewritten]);
+        assert_eq!(passages("0.20.0")[..2], [Bridged, Bridged]);
         assert!(ProxyClient::KNOWN.is_sorted_by_key(|client| client.writes));
     }
 }

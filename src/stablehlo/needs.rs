@@ -9,7 +9,8 @@ use super::StableHloVersion;
 pub struct Need {
     pub(super) feature: String,
     pub(super) since: Option<StableHloVersion>,
-    pub(super) is_rewritable: bool,
+    /// The oldest version that expresses the same in another way.
+    pub(super) otherwise: Option<StableHloVersion>,
 }
 
 impl Need {
@@ -25,7 +26,13 @@ impl Need {
 
     /// True if an older version expresses the same in another way, which is known here.
     pub fn is_rewritable(&self) -> bool {
-        self.is_rewritable
+        self.otherwise.is_some()
+    }
+
+    /// The oldest version that can say it, in this way or another; `None` if that is not known
+    /// here.
+    pub(super) fn oldest(&self) -> Option<StableHloVersion> {
+        self.otherwise.or(self.since)
     }
 
     /// True if a reader of that version knows it.

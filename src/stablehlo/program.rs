@@ -12,9 +12,11 @@ use super::{
     change::{Change, What},
     custom_calls,
     mesh::MeshSymbols,
-    properties::attributes_of,
-    rewrite,
+    older, rewrite,
 };
+
+/// The version of a custom call that names a function of the typed interface.
+const TYPED: u64 = 4;
 
 /// Limit on the length of a bridge's answer, as a multiple of the bytes that it was given.
 const LONGEST_ANSWER: usize = 16;
@@ -61,7 +63,7 @@ impl<'a> Program<'a> {
             program.needs.push(Need {
                 feature: format!("rules after {}", StableHloVersion::NEWEST_KNOWN),
                 since: None,
-                is_rewritable: false,
+                otherwise: None,
             });
         }
         Ok(program)
@@ -133,12 +135,12 @@ impl<'a> Program<'a> {
     /// The oldest version that knows all that is in it, at least
     /// [`StableHloVersion::OLDEST_TARGET`]; `None` if something is not known here.
     pub fn lowest_as_it_is(&self) -> Option<StableHloVersion> {
-        lowest(self.needs.iter())
+        lowest(self.needs.iter().map(Need::since))
     }
 
     /// The oldest version for which [`written_for`](Self::written_for) writes it.
     pub fn lowest_rewritten(&self) -> Option<StableHloVersion> {
-        lowest(self.needs.iter().filter(|need| !need.is_rewritable))
+        lowest(self.needs.iter().map(Need::oldest))
     }
 
     /// The targets of its custom calls, each once, sorted; `None` stands for those that cannot be
@@ -175,8 +177,8 @@ impl<'a> Program<'a> {
         if target < StableHloVersion::OLDEST_TARGET {
             return Err(StableHloError::TargetTooOld { target });
         }
-        let needs: Vec<Need> =
-            self.unknown_to(target).filter(|need| !need.is_rewritable).cloned().collect();
+        let is_beyond = |need: &&Need| need.oldest().is_none_or(|oldest| oldest > target);
+        let needs: Vec<Need> = self.needs.iter().filter(is_beyond).cloned().collect();
         if !needs.is_empty() {
             let version = self.version();
             return Err(StableHloError::Inexpressible { version, target, needs });
@@ -185,12 +187,19 @@ impl<'a> Program<'a> {
         rewrite::write(&self.file, changes.map(|change| &change.what), target)
     }
 
-    fn need(&mut self, feature: String, since: Option<StableHloVersion>, change: Option<What>) {
-        let is_rewritable = change.is_some();
-        if let (Some(what), Some(since)) = (change, since) {
+    /// Notes a feature; the change, if there is one, says the same from a version on.
+    fn need(
+        &mut self,
+        feature: String,
+        since: Option<StableHloVersion>,
+        change: Option<(What, StableHloVersion)>,
+    ) {
+        let mut otherwise = None;
+        if let (Some((what, from)), Some(since)) = (change, since) {
+            otherwise = Some(from);
             self.changes.push(Change { since, what });
         }
-        self.needs.push(Need { feature, since, is_rewritable });
+        self.needs.push(Need { feature, since, otherwise });
     }
 
     fn judge_operations(&mut self, survey: &Survey) {
@@ -205,34 +214,44 @@ impl<'a> Program<'a> {
                 self.need(format!("operation vhlo.{}", shortened(name)), since, change);
             }
         }
+        let is_other = |dialect: &&str| !matches!(*dialect, VHLO | "builtin" | "sdy");
+        let others: Vec<&str> = self.operation_dialects().filter(is_other).collect();
+        for dialect in others {
+            let feature = format!("operations of the dialect {}", shortened(dialect));
+            self.need(feature, Some(catalogue::OTHER_DIALECTS), None);
+        }
     }
 
-    /// Earlier form of an operation, if all its uses can be expressed in it.
-    fn renamed(&self, operation: usize, name: &str, uses: &Uses, survey: &Survey) -> Option<What> {
-        let (to, left_out) = match name {
-            "composite_v2" if uses.most_regions == 0 => ("composite_v1", None),
-            "custom_call_v2" => ("custom_call_v1", Some(LeftOut::RESULT_TILINGS)),
-            "collective_broadcast_v2" if uses.is_unary => {
-                ("collective_broadcast_v1", Some(LeftOut::DYNAMIC_ROOT))
-            }
-            _ => return None,
+    /// Earlier form of an operation, if all its uses can be expressed in it, with the version that
+    /// brought that form.
+    fn renamed(
+        &self,
+        operation: usize,
+        name: &str,
+        uses: &Uses,
+        survey: &Survey,
+    ) -> Option<(What, StableHloVersion)> {
+        let to = older::of(name)?;
+        let is_used_so = match to.uses {
+            older::Uses::Any => true,
+            older::Uses::OfOneOperand => uses.is_unary,
+            older::Uses::WithoutRegions => uses.most_regions == 0,
         };
+        is_used_so.then_some(())?;
         let mut properties = BTreeSet::new();
-        if let Some(left_out) = &left_out {
+        if !to.left_out.is_empty() {
             for number in &uses.properties {
                 // Properties that another operation shares could not be cut for this one alone.
-                if survey.owners.get(number) != Some(&Some(operation)) {
-                    return None;
-                }
+                let is_own = survey.owners.get(number) == Some(&Some(operation));
+                (is_own || to.has_no_properties()).then_some(())?;
                 let index = usize::try_from(*number).ok()?;
-                left_out.holds_in(&self.file, self.file.properties.get(index)?).then_some(())?;
+                to.holds_in(&self.file, self.file.properties.get(index)?).then_some(())?;
                 properties.insert(index);
             }
             // An operation without properties has its attributes in a dictionary that was not read.
             uses.always_has_properties.then_some(())?;
         }
-        let left_out = left_out.map(|left_out| left_out.place);
-        Some(What::Rename { operation, to, properties, left_out })
+        Some((What::Rename { operation, to, properties }, to.since()?))
     }
 
     fn judge_types(&mut self, survey: &Survey) {
@@ -263,7 +282,8 @@ impl<'a> Program<'a> {
     fn judge_attributes(&mut self, survey: &Survey) {
         let mut symbols = MeshSymbols::new(&self.file, &survey.meshes);
         let mut others: BTreeSet<Option<u64>> = BTreeSet::new();
-        let mut listed: Vec<Option<What>> = Vec::new();
+        let mut listed = Vec::new();
+        let mut has_typed_calls = false;
         for (attribute, entry) in self.file.attributes.iter().enumerate() {
             if self.file.dialect(entry.dialect) != VHLO {
                 continue;
@@ -271,7 +291,11 @@ impl<'a> Program<'a> {
             match self.file.code(entry, VHLO) {
                 Some((attribute_code::REPLICA_GROUP_MESH_AXES, contents)) => {
                     let groups = symbols.replica_groups(contents);
-                    listed.push(groups.map(|groups| What::List { attribute, groups }));
+                    let list = groups.map(|groups| What::List { attribute, groups });
+                    listed.push(list.map(|list| (list, StableHloVersion::OLDEST_TARGET)));
+                }
+                Some((attribute_code::CUSTOM_CALL_VERSION, mut contents)) => {
+                    has_typed_calls |= contents.varint() == Ok(TYPED);
                 }
                 // These say a mesh or its axes, and are of no use but for groups.
                 Some((code, _)) if attribute_code::PARTS_OF_MESHES.contains(&code) => {}
@@ -286,6 +310,10 @@ impl<'a> Program<'a> {
                 self.need(named("attribute", code), since, None);
             }
         }
+        if has_typed_calls {
+            let feature = "custom calls of the typed interface".to_owned();
+            self.need(feature, Some(catalogue::TYPED_CUSTOM_CALLS), None);
+        }
         let since = catalogue::attribute(attribute_code::REPLICA_GROUP_MESH_AXES);
         for change in listed {
             self.need("replica groups by the axes of a mesh".to_owned(), since, change);
@@ -293,8 +321,11 @@ impl<'a> Program<'a> {
     }
 }
 
-fn lowest<'n>(mut needs: impl Iterator<Item = &'n Need>) -> Option<StableHloVersion> {
-    needs.try_fold(StableHloVersion::OLDEST_TARGET, |lowest, need| Some(lowest.max(need.since?)))
+/// The newest of the versions, at least the oldest target; `None` if one is not known.
+fn lowest(
+    mut versions: impl Iterator<Item = Option<StableHloVersion>>,
+) -> Option<StableHloVersion> {
+    versions.try_fold(StableHloVersion::OLDEST_TARGET, |lowest, version| Some(lowest.max(version?)))
 }
 
 fn named(what: &str, code: Option<u64>) -> String {
@@ -362,29 +393,5 @@ impl Survey {
         uses.is_unary &= operation.operands == 1;
         uses.always_has_properties &= operation.properties.is_some();
         uses.properties.extend(operation.properties);
-    }
-}
-
-/// An attribute among the properties of an operation that the older form does not have.
-struct LeftOut {
-    /// Number of attributes in the newer form.
-    count: usize,
-    place: usize,
-    /// Code and rest of the attribute where it says no more than the older form.
-    neutral: (u64, &'static [u8]),
-}
-
-impl LeftOut {
-    const RESULT_TILINGS: Self =
-        Self { count: 9, place: 8, neutral: (attribute_code::ARRAY, &[1]) };
-    const DYNAMIC_ROOT: Self =
-        Self { count: 3, place: 1, neutral: (attribute_code::BOOLEAN, &[1]) };
-
-    /// True if these are the properties of the newer form, and the attribute has its default.
-    fn holds_in(&self, file: &Bytecode<'_>, properties: &[u8]) -> bool {
-        let Some(attributes) = attributes_of(properties) else { return false };
-        let left_out = attributes.get(self.place).and_then(|left| file.attribute(*left, VHLO));
-        let says_nothing = left_out.is_some_and(|(code, rest)| (code, rest.rest()) == self.neutral);
-        attributes.len() == self.count && says_nothing
     }
 }

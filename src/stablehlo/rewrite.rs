@@ -1,9 +1,9 @@
 //! Writing a file again, with changes in its tables.
 //!
 //! The operations keep their numbers and their bytes: all changes are in the tables to which they
-//! refer.
+//! refer. Only those of which the earlier form has no properties lose the number of theirs.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use super::{
     StableHloError, StableHloVersion,
@@ -14,7 +14,11 @@ use super::{
     change::What,
     mesh::ReplicaGroups,
     properties::attributes_of,
+    regions::without_properties,
 };
+
+/// Bytes of a file beside the contents of its sections, as a rule.
+const MOST_BESIDE_SECTIONS: usize = 4096;
 
 /// The file with the changes, as one of `target`.
 pub(super) fn write<'c>(
@@ -24,19 +28,27 @@ pub(super) fn write<'c>(
 ) -> Result<Vec<u8>, StableHloError> {
     let mut tables = Tables::of(file);
     let mut is_changed = false;
+    let mut bare = BTreeSet::new();
     for change in changes {
         is_changed = true;
         match change {
-            What::Rename { operation, to, properties, left_out } => {
-                tables.rename(*operation, to);
+            What::Rename { operation, to, .. } if to.has_no_properties() => {
+                tables.rename(*operation, to.to);
+                bare.insert(*operation);
+            }
+            What::Rename { operation, to, properties } => {
+                tables.rename(*operation, to.to);
                 for index in properties {
-                    tables.leave_out(*index, *left_out);
+                    tables.leave_out(*index, to.left_out);
                 }
             }
             What::List { attribute, groups } => tables.list(*attribute, groups),
         }
     }
-    let mut out = b"ML\xEFR".to_vec();
+    // Most of a large program are constants, which are copied once.
+    let size: usize = file.sections.iter().map(|section| section.contents.rest().len()).sum();
+    let mut out = Vec::with_capacity(size.saturating_add(MOST_BESIDE_SECTIONS));
+    out.extend_from_slice(b"ML\xEFR");
     write_varint(&mut out, 6);
     out.extend_from_slice(format!("StableHLO_v{target}\0").as_bytes());
     for section in &file.sections {
@@ -48,6 +60,9 @@ pub(super) fn write<'c>(
             SectionKind::AttributesAndTypes => tables.entries().into(),
             SectionKind::Offsets => tables.offsets().into(),
             SectionKind::Properties => tables.properties().into(),
+            SectionKind::Operations if !bare.is_empty() => {
+                without_properties(file, section.contents, &bare)?.into()
+            }
             SectionKind::Operations | SectionKind::Other(_) => kept,
         };
         write_section(&mut out, section.kind, section.alignment, &contents);
@@ -137,15 +152,14 @@ impl<'f, 'a> Tables<'f, 'a> {
             && !file.attributes.iter().any(may_name_it)
     }
 
-    fn leave_out(&mut self, properties: usize, place: Option<usize>) {
+    /// Removes the attributes at these places from the properties.
+    fn leave_out(&mut self, properties: usize, places: &[usize]) {
         let Some(bytes) = self.properties.get_mut(properties) else { return };
-        let mut attributes = attributes_of(bytes).unwrap_or_default();
-        if let Some(place) = place.filter(|place| *place < attributes.len()) {
-            attributes.remove(place);
-        }
         let mut out = Vec::with_capacity(bytes.len());
-        for attribute in attributes {
-            write_varint(&mut out, attribute);
+        for (place, attribute) in attributes_of(bytes).unwrap_or_default().iter().enumerate() {
+            if !places.contains(&place) {
+                write_varint(&mut out, *attribute);
+            }
         }
         *bytes = out.into();
     }
@@ -216,7 +230,8 @@ impl<'f, 'a> Tables<'f, 'a> {
 
     fn entries(&self) -> Vec<u8> {
         let entries = self.attributes.iter().chain(&self.types);
-        entries.flat_map(|entry| entry.bytes.iter().copied()).collect()
+        let entries: Vec<&[u8]> = entries.map(|entry| &*entry.bytes).collect();
+        entries.concat()
     }
 
     fn offsets(&self) -> Vec<u8> {

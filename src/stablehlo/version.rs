@@ -18,7 +18,7 @@ pub struct StableHloVersion {
 
 impl StableHloVersion {
     /// The oldest version for which programs are written here.
-    pub const OLDEST_TARGET: Self = Self::new(1, 13, 0);
+    pub const OLDEST_TARGET: Self = Self::new(1, 0, 0);
 
     /// The newest version of which it is known what it brought.
     pub const NEWEST_KNOWN: Self = Self::new(1, 22, 0);

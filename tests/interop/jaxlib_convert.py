@@ -3,7 +3,7 @@
 PYTHON tests/interop/jaxlib_convert.py --serdes PATH_OF_serdes [--write]
 
 The programs of tests/data/programs are portable artifacts of jaxlib 0.12.0.1 at its own version, with arguments and results
-beside them. Each is written for three versions of StableHLO, none newer than that of this jaxlib, read by it, and run on the
+beside them. Each is written for four versions of StableHLO, none newer than that of this jaxlib, read by it, and run on the
 CPU. What an older version cannot say must be refused with the name of the operation. `--write` makes the programs anew, with a
 jaxlib that is as new as they. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
@@ -95,9 +95,11 @@ def called(program, arguments, results):
 
 
 def older(version):
-    """Three versions of StableHLO, of which this jaxlib reads each."""
+    """Versions of StableHLO, of which this jaxlib reads each."""
     major, minor, patch = map(int, version.split("."))
-    return [f"1.13.{patch if minor == 13 else 0}", f"1.{(13 + minor) // 2}.0", version]
+    if minor < 13:
+        return [f"1.{minor - 2}.0", f"1.{minor - 1}.0", version]
+    return ["1.9.0", f"1.13.{patch if minor == 13 else 0}", f"1.{(13 + minor) // 2}.0", version]
 
 
 def main():
@@ -153,7 +155,7 @@ def main():
 def refuse(serdes, to, failures):
     """What an older version cannot say, and versions that are too old, are refused, and nothing is written."""
     asynchronous = pathlib.Path(__file__).parents[2] / "crates/jax-artifacts/tests/data/files/async-1.17.0-0.10.1.mlirbc"
-    for program, target, word in [(asynchronous, "1.14.0", "vhlo.async_start_v1"), (DATA / "exp.mlirbc", "1.9", "1.13.0")]:
+    for program, target, word in [(asynchronous, "1.14.0", "vhlo.async_start_v1"), (DATA / "tan.mlirbc", "1.2", "vhlo.tan_v2"), (DATA / "exp.mlirbc", "0.19", "1.0.0")]:
         ran = subprocess.run([serdes, "convert", program, "--to-stablehlo", target, "-o", to], capture_output=True, text=True)
         if ran.returncode != 1 or word not in ran.stderr or to.exists():
             failures.append(f"{program.name} for {target}: {ran.returncode}, {ran.stderr}")

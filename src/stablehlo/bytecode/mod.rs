@@ -11,5 +11,5 @@ mod tables;
 pub(crate) use cursor::first_number;
 pub(super) use cursor::{Cursor, write_varint, write_zigzag};
 pub(super) use operations::Operation;
-pub(super) use sections::{SectionKind, write_section};
+pub(super) use sections::{Section, SectionKind, write_section};
 pub(super) use tables::{Bytecode, Entry, OperationName};

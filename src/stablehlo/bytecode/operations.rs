@@ -16,6 +16,21 @@ pub(in crate::stablehlo) struct Operation {
     pub(in crate::stablehlo) properties: Option<u64>,
     pub(in crate::stablehlo) operands: u64,
     pub(in crate::stablehlo) regions: u64,
+    /// True if the regions lie in a section of their own.
+    pub(in crate::stablehlo) in_section: bool,
+    /// Position in the file, in bytes.
+    pub(in crate::stablehlo) at: usize,
+    /// Position and value of the byte that says which parts there are.
+    pub(in crate::stablehlo) mask: (usize, u8),
+    /// Position of the number of the properties, if there are any.
+    pub(in crate::stablehlo) properties_at: usize,
+    /// Position behind it, where its regions begin.
+    pub(in crate::stablehlo) end: usize,
+}
+
+impl Operation {
+    /// The bit for properties in the byte that says which parts there are.
+    pub(in crate::stablehlo) const HAS_PROPERTIES: u8 = has::PROPERTIES;
 }
 
 /// Number of entries of each table in the file; an operation refers to no others.
@@ -89,9 +104,9 @@ pub(super) fn walk(
             }
             Open::Operations { left } => {
                 *left -= 1;
-                let (operation, in_section) = read_operation(&mut cursor, limits)?;
+                let operation = read_operation(&mut cursor, limits)?;
                 visit(&operation);
-                if operation.regions > 0 && in_section {
+                if operation.regions > 0 && operation.in_section {
                     let end = section_end(&mut cursor)?;
                     open.push(Open::Section { end });
                 }
@@ -129,15 +144,14 @@ fn read_block_head(cursor: &mut Cursor<'_>) -> Result<u64, StableHloError> {
     Ok(operations)
 }
 
-/// An operation, and whether its regions lie in a section of their own.
-fn read_operation(
-    cursor: &mut Cursor<'_>,
-    limits: Limits,
-) -> Result<(Operation, bool), StableHloError> {
+/// An operation, up to its regions.
+fn read_operation(cursor: &mut Cursor<'_>, limits: Limits) -> Result<Operation, StableHloError> {
+    let at = cursor.at();
     let name = cursor.count()?;
     if name >= limits.names {
         return cursor.error("the number of a name that the file has");
     }
+    let mask_at = cursor.at();
     let mask = cursor.byte()?;
     let counted = |cursor: &mut Cursor<'_>, part: u8| -> Result<u64, StableHloError> {
         let count = if mask & part == 0 { 0 } else { cursor.varint()? };
@@ -156,6 +170,7 @@ fn read_operation(
     // The location.
     cursor.varint()?;
     let attributes = number(cursor, has::ATTRIBUTES, limits.attributes)?;
+    let properties_at = cursor.at();
     let properties = number(cursor, has::PROPERTIES, limits.properties)?;
     let results = counted(cursor, has::RESULTS)?;
     let operands = counted(cursor, has::OPERANDS)?;
@@ -165,7 +180,19 @@ fn read_operation(
     }
     let (regions, in_section) =
         if mask & has::REGIONS == 0 { (0, false) } else { cursor.flagged()? };
-    Ok((Operation { name, attributes, properties, operands, regions }, in_section))
+    let (mask, end) = ((mask_at, mask), cursor.at());
+    Ok(Operation {
+        name,
+        attributes,
+        properties,
+        operands,
+        regions,
+        in_section,
+        at,
+        mask,
+        properties_at,
+        end,
+    })
 }
 
 /// In which order the uses of `values` values are.

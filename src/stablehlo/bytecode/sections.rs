@@ -70,7 +70,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reads up to the contents: kind, alignment and length.
-    pub(super) fn read_head(
+    pub(in crate::stablehlo) fn read_head(
         cursor: &mut Cursor<'a>,
     ) -> Result<(SectionKind, Option<usize>, usize), StableHloError> {
         let number = cursor.byte()?;

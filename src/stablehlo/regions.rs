@@ -1,0 +1,92 @@
+//! Writing the operations again, some without their properties.
+//!
+//! What is inside of an operation may lie in a section of its own, whose length changes with that
+//! of what is in it.
+
+use std::collections::BTreeSet;
+
+use super::{
+    StableHloError,
+    bytecode::{Bytecode, Cursor, Operation, Section, SectionKind, write_section},
+};
+
+/// Limit on sections in one another: each is copied into the one around it.
+const DEEPEST: usize = 64;
+
+/// The section of operations, in which those of these names have no properties.
+pub(super) fn without_properties(
+    file: &Bytecode<'_>,
+    section: Cursor<'_>,
+    names: &BTreeSet<usize>,
+) -> Result<Vec<u8>, StableHloError> {
+    let mut copy = Copy { file: section, open: Vec::new(), out: Vec::new() };
+    let mut copied = Ok(());
+    file.walk(|operation| {
+        if copied.is_ok() {
+            copied = copy.take(operation, names.contains(&operation.name));
+        }
+    })?;
+    copied?;
+    copy.finish()
+}
+
+/// The operations up to a position.
+struct Copy<'a> {
+    /// The rest of the section.
+    file: Cursor<'a>,
+    /// The sections that are open: where each ends, and the copy of what is around it.
+    open: Vec<(usize, Vec<u8>)>,
+    /// The copy of the innermost one.
+    out: Vec<u8>,
+}
+
+impl Copy<'_> {
+    /// Copies up to an operation's end, and the head of the section of its regions.
+    fn take(&mut self, operation: &Operation, is_bare: bool) -> Result<(), StableHloError> {
+        self.close(operation.at)?;
+        if is_bare && operation.properties.is_some() {
+            self.copy_to(operation.mask.0)?;
+            self.file.byte()?;
+            self.out.push(operation.mask.1 & !Operation::HAS_PROPERTIES);
+            self.copy_to(operation.properties_at)?;
+            self.file.varint()?;
+        }
+        if operation.regions > 0 && operation.in_section {
+            self.copy_to(operation.end)?;
+            let (kind, alignment, length) = Section::read_head(&mut self.file)?;
+            if kind != SectionKind::Operations || alignment.is_some() {
+                return self.file.error("a section of operations that is not aligned");
+            }
+            if self.open.len() >= DEEPEST {
+                return self.file.error("at most 64 sections of operations in one another");
+            }
+            let end = self.file.at().saturating_add(length);
+            self.open.push((end, std::mem::take(&mut self.out)));
+        }
+        Ok(())
+    }
+
+    /// Closes the sections that end before a position.
+    fn close(&mut self, at: usize) -> Result<(), StableHloError> {
+        while let Some((end, _)) = self.open.last().filter(|(end, _)| *end <= at) {
+            self.copy_to(*end)?;
+            if let Some((_, around)) = self.open.pop() {
+                let inside = std::mem::replace(&mut self.out, around);
+                write_section(&mut self.out, SectionKind::Operations, None, &inside);
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_to(&mut self, at: usize) -> Result<(), StableHloError> {
+        let bytes = self.file.bytes(at.saturating_sub(self.file.at()))?;
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>, StableHloError> {
+        self.close(usize::MAX)?;
+        self.out.extend_from_slice(self.file.rest());
+        Ok(self.out)
+    }
+}
