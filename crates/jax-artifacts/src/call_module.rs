@@ -108,11 +108,48 @@ pub fn xla_call_module(
 fn add_module(module: &[u8], reasons: &mut Vec<Reason>) {
     let Some(reader) = Release::find("0.8.0") else { return };
     debug_assert_eq!(reader.stablehlo, STABLEHLO_OF_TENSORFLOW);
-    for need in needs(&Module::read(module), reader, true) {
+    let module = Module::read(module);
+    for need in needs(&module, reader, true) {
         let remedy = "convert the model with jax 0.11.1 or older".to_owned();
         let message = need.message.replace(&reader.to_string(), "TensorFlow 2.21");
         let place = "module".to_owned();
         let (rule, found, expected) = (need.rule, need.found, need.expected);
         reasons.push(Reason { rule, found, expected, message, remedy, place });
+    }
+    // Measured for a Cholesky factorization: jaxlib has these functions, and TensorFlow does not.
+    let is_lapack = |target: &&String| target.starts_with("lapack_");
+    for target in module.custom_calls.keys().filter(is_lapack).take(MOST_TARGETS) {
+        reasons.push(Reason {
+            rule: Rule::NotCallable,
+            found: target.clone(),
+            expected: "functions of TensorFlow".to_owned(),
+            message: format!("it calls {target}, which jaxlib has, and TensorFlow 2.21 does not"),
+            remedy: "compute that part with TensorFlow, or run the function with jax".to_owned(),
+            place: "module".to_owned(),
+        });
+    }
+}
+
+/// Functions of LAPACK that are named of one module.
+const MOST_TARGETS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytecode::MAGIC;
+
+    #[test]
+    fn functions_of_lapack_are_not_those_of_tensorflow() {
+        let path =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/files/cholesky-0.11.0.jaxexport");
+        let export = std::fs::read(path).unwrap();
+        // The module is a vector of the flatbuffer, which begins with its length.
+        let at = export.windows(4).position(|bytes| bytes == MAGIC).unwrap();
+        let length = u32::from_le_bytes(*export[at - 4..].first_chunk().unwrap()) as usize;
+        let module = &export[at..at + length];
+        let (verdict, reasons) = xla_call_module(10, module, "2.21").unwrap();
+        assert_eq!(verdict, Verdict::Unacceptable);
+        assert!(reasons.iter().any(|reason| reason.rule == Rule::NotCallable), "{reasons:?}");
+        assert_eq!(xla_call_module(10, module, "2.20").unwrap().1, []);
     }
 }

@@ -328,8 +328,8 @@ rules! {
     /// An exported function that loads, and whose every call is refused. Only ever a warning.
     NotCallable = "not_callable", Unacceptable {
         meaning: "The release reads the exported function, and refuses every call of it: it was exported for another platform, or the release \
-                  takes it for one of 0 devices. So does TensorFlow with a module of jax2tf (`XlaCallModule`) whose version it does not run: it loads \
-                  the model, and fails once the function runs.",
+                  takes it for one of 0 devices. So does TensorFlow with a module of jax2tf (`XlaCallModule`) whose version it does not run, or \
+                  that calls what only jaxlib has: it loads the model, and fails once the function runs.",
         example: "A file of `jax.export` that jax 0.9.1 wrote, and jaxlib 0.8.0, which does not know the field with the number of devices.",
         remedy: "Load it with a newer release, or export it with `platforms=` of the consumer's.",
         messages {
