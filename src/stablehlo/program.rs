@@ -129,7 +129,7 @@ impl<'a> Program<'a> {
     /// The names of the dialects in it: others than `vhlo` and `builtin` have versions of their
     /// own.
     pub fn dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
-        (0..self.file.dialects.len()).map(|dialect| self.file.dialect(dialect))
+        (0..self.file.tables.dialects.len()).map(|dialect| self.file.dialect(dialect))
     }
 
     /// The oldest version that knows all that is in it, at least
@@ -372,7 +372,8 @@ impl Survey {
                 *owner = None;
             }
         }
-        self.dialects.extend(file.operation_names.get(operation.name).map(|entry| entry.dialect));
+        self.dialects
+            .extend(file.tables.operation_names.get(operation.name).map(|entry| entry.dialect));
         let (dialect, name) = file.operation_name(operation.name);
         if dialect != VHLO {
             if name == "mesh" {

@@ -55,10 +55,10 @@ impl Copy<'_> {
             self.copy_to(operation.end)?;
             let (kind, alignment, length) = Section::read_head(&mut self.file)?;
             if kind != SectionKind::Operations || alignment.is_some() {
-                return self.file.error("a section of operations that is not aligned");
+                return Ok(self.file.damage("a section of operations that is not aligned")?);
             }
             if self.open.len() >= DEEPEST {
-                return self.file.error("at most 64 sections of operations in one another");
+                return Ok(self.file.damage("at most 64 sections of operations in one another")?);
             }
             let end = self.file.at().saturating_add(length);
             self.open.push((end, std::mem::take(&mut self.out)));

@@ -63,7 +63,7 @@ pub(super) fn write<'c>(
             SectionKind::Operations if !bare.is_empty() => {
                 without_properties(file, section.contents, &bare)?.into()
             }
-            SectionKind::Operations | SectionKind::Other(_) => kept,
+            _ => kept,
         };
         write_section(&mut out, section.kind, section.alignment, &contents);
     }
@@ -98,7 +98,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         Self {
             file,
             strings: file.strings.clone(),
-            operation_names: file.operation_names.clone(),
+            operation_names: file.tables.operation_names.clone(),
             attributes: file.attributes.iter().map(written).collect(),
             types: file.types.iter().map(written).collect(),
             properties: file.properties.iter().map(|bytes| Cow::Borrowed(*bytes)).collect(),
@@ -133,7 +133,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         let has_resources = file
             .sections
             .iter()
-            .any(|section| section.kind == SectionKind::RESOURCES && !section.contents.is_empty());
+            .any(|section| section.kind == SectionKind::Resources && !section.contents.is_empty());
         let may_name_it = |entry: &Entry<'_>| {
             match (file.code(entry, VHLO), file.code(entry, "builtin")) {
                 (Some((attribute_code::STRING, contents)), _)
@@ -148,7 +148,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         };
         names == 1
             && !has_resources
-            && !file.dialects.contains(&string)
+            && !file.tables.dialects.contains(&string)
             && !file.attributes.iter().any(may_name_it)
     }
 
@@ -215,14 +215,17 @@ impl<'f, 'a> Tables<'f, 'a> {
     }
 
     fn dialects(&self) -> Vec<u8> {
-        let mut out = self.file.dialect_names.to_vec();
+        let mut out = self.file.tables.dialect_names.to_vec();
         write_varint(&mut out, self.operation_names.len() as u64);
         for group in self.operation_names.chunk_by(|one, other| one.dialect == other.dialect) {
             let dialect = group.first().map_or(0, |entry| entry.dialect);
             write_varint(&mut out, dialect as u64);
             write_varint(&mut out, group.len() as u64);
             for entry in group {
-                write_varint(&mut out, (entry.name as u64) << 1 | u64::from(entry.is_registered));
+                write_varint(
+                    &mut out,
+                    (entry.name as u64) << 1 | u64::from(entry.was_registered == Some(true)),
+                );
             }
         }
         out

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{
     cursor::{Cursor, Result},
-    entries::Stop,
+    references::Stop,
     tables::Tables,
     texts,
     walk::Operation,

@@ -2,45 +2,57 @@
 
 /// Bytes that mean nothing to any reader: where, and what should be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damage {
-    pub(crate) at: usize,
-    pub(crate) expected: &'static str,
+pub struct Damage {
+    /// Offset in the file, in bytes.
+    pub at: usize,
+    /// What should be there.
+    pub expected: &'static str,
 }
 
 pub(crate) type Result<T, E = Damage> = std::result::Result<T, E>;
 
 /// A stretch of a file that is read from the front.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     rest: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// The bytes, the first of which is byte `at` of the file.
-    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { rest: bytes, at }
     }
 
     /// The offset of the next byte in the file.
-    pub(crate) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.at
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    /// The bytes that are left.
+    pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True if no bytes are left.
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
+    /// An error at the next byte.
+    ///
+    /// # Errors
+    /// Always.
     #[cold]
-    pub(crate) fn damage<T>(&self, expected: &'static str) -> Result<T> {
+    pub fn damage<T>(&self, expected: &'static str) -> Result<T> {
         Err(Damage { at: self.at, expected })
     }
 
-    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
+    /// Reads as many bytes.
+    ///
+    /// # Errors
+    /// [`Damage`] if there are fewer; so of all that reads.
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let Some((bytes, rest)) = self.rest.split_at_checked(count) else {
             return self.damage("as many bytes as were announced");
         };
@@ -49,7 +61,11 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8> {
+    /// Reads a byte.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn byte(&mut self) -> Result<u8> {
         match self.rest {
             [byte, rest @ ..] => {
                 self.rest = rest;
@@ -62,7 +78,10 @@ impl<'a> Cursor<'a> {
 
     /// A number of 1 to 9 bytes: zeros at the low end of the first byte count the bytes that
     /// follow.
-    pub(crate) fn varint(&mut self) -> Result<u64> {
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn varint(&mut self) -> Result<u64> {
         let first = self.byte()?;
         if first & 1 == 1 {
             return Ok(u64::from(first >> 1));
@@ -90,24 +109,77 @@ impl<'a> Cursor<'a> {
     }
 
     /// A number, and the flag in its lowest bit.
-    pub(crate) fn flagged(&mut self) -> Result<(u64, bool)> {
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn flagged(&mut self) -> Result<(u64, bool)> {
         let value = self.varint()?;
         Ok((value >> 1, value & 1 != 0))
     }
 
     /// A number of things each of which takes at least one byte, or an index.
-    pub(crate) fn count(&mut self) -> Result<usize> {
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn count(&mut self) -> Result<usize> {
         let value = self.varint()?;
         usize::try_from(value).or_else(|_| self.damage("a number that fits memory"))
     }
 
+    /// A number with a sign, the sign in its lowest bit.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn zigzag(&mut self) -> Result<i64> {
+        let value = self.varint()?;
+        let magnitude = (value >> 1).cast_signed();
+        Ok(if value & 1 == 0 { magnitude } else { !magnitude })
+    }
+
+    /// The length of a stretch, and the stretch.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn stretch(&mut self) -> Result<&'a [u8]> {
+        let length = self.count()?;
+        self.bytes(length)
+    }
+
     /// Reads over `count` numbers.
-    pub(crate) fn skip_varints(&mut self, count: u64) -> Result<()> {
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn skip_varints(&mut self, count: u64) -> Result<()> {
         for _ in 0..count {
             self.varint()?;
         }
         Ok(())
     }
+}
+
+/// The number that bytecode begins with, and what comes after it; `None` if it is not whole.
+pub fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut cursor = Cursor::new(bytes, 0);
+    let number = cursor.varint().ok()?;
+    Some((number, cursor.rest))
+}
+
+/// Writes a number in as few bytes as it needs.
+pub fn write_varint(out: &mut Vec<u8>, value: u64) {
+    let bits = (64 - value.leading_zeros()).max(1) as usize;
+    let length = bits.div_ceil(7);
+    if length > 8 {
+        out.push(0);
+        out.extend_from_slice(&value.to_le_bytes());
+        return;
+    }
+    let shifted = ((value << 1) | 1) << (length - 1);
+    out.extend(shifted.to_le_bytes().into_iter().take(length));
+}
+
+/// Writes a number with its sign in the lowest bit.
+pub fn write_zigzag(out: &mut Vec<u8>, value: i64) {
+    write_varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
 #[cfg(test)]
@@ -123,6 +195,27 @@ mod tests {
         assert_eq!(read(&[0x80, 1, 0, 0, 0, 0, 0, 0]), Ok(1));
         for short in [&[][..], &[0b10], &[0, 1, 2], &[0x80, 1]] {
             assert!(read(short).is_err(), "{short:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_are_written() {
+        let edges = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]);
+        for value in edges {
+            let mut bytes = Vec::new();
+            write_varint(&mut bytes, value);
+            let mut cursor = Cursor::new(&bytes, 0);
+            assert_eq!(cursor.varint(), Ok(value), "{bytes:?}");
+            assert!(cursor.is_empty());
+            let signed = value.cast_signed();
+            let mut bytes = Vec::new();
+            write_zigzag(&mut bytes, signed);
+            assert_eq!(Cursor::new(&bytes, 0).zigzag(), Ok(signed), "{bytes:?}");
+        }
+        for (value, bytes) in [(0, &[1][..]), (127, &[255]), (128, &[2, 2]), (6, &[13])] {
+            let mut out = Vec::new();
+            write_varint(&mut out, value);
+            assert_eq!(out, bytes);
         }
     }
 }

@@ -4,8 +4,9 @@
 //! refers to itself would never end in a real reader.
 
 use super::{
-    cursor::{Cursor, Damage, Result},
+    cursor::{Cursor, Result},
     layouts::{self, BUILTIN, Layouts, NEVER, Number, SDY, VHLO},
+    references::{References, Stop, UnknownCode, Wanted},
     tables::{Entry, Tables},
 };
 
@@ -27,37 +28,6 @@ impl Reference {
 
     fn is_type(self) -> bool {
         self.0 & IS_TYPE != 0
-    }
-}
-
-/// The kind of attribute that a reference requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    Anything,
-    Location,
-    Text,
-    Dictionary,
-}
-
-/// A code that no reader knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnknownCode {
-    pub(crate) dialect: String,
-    pub(crate) is_type: bool,
-    pub(crate) code: u64,
-    pub(crate) at: usize,
-}
-
-/// Why reading stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    Damaged(Damage),
-    UnknownCode(UnknownCode),
-}
-
-impl From<Damage> for Stop {
-    fn from(damage: Damage) -> Self {
-        Self::Damaged(damage)
     }
 }
 
@@ -125,6 +95,26 @@ impl Dialect {
     }
 }
 
+/// Reads what is referred to, with all that it refers to.
+impl<'a> References<'a> for Entries<'_, 'a> {
+    fn attribute(&mut self, cursor: &mut Cursor<'a>, wanted: Wanted) -> Result<usize, Stop> {
+        let reference = self.attribute_reference(cursor, wanted)?;
+        self.resolve(reference)?;
+        if wanted == Wanted::Location
+            && let Some(state) = self.state(reference)
+        {
+            *state = State::Location;
+        }
+        Ok(reference.index())
+    }
+
+    fn type_of(&mut self, index: u64, cursor: &Cursor<'a>) -> Result<usize, Stop> {
+        let index = self.tables.index(index, self.types.len(), cursor)?;
+        self.resolve(Reference::new(index, true))?;
+        Ok(index)
+    }
+}
+
 impl<'t, 'a> Entries<'t, 'a> {
     pub(super) fn new(tables: &'t Tables<'a>) -> Self {
         Self {
@@ -143,22 +133,6 @@ impl<'t, 'a> Entries<'t, 'a> {
         }
     }
 
-    /// Reads the number of an attribute, and the attribute with all that it refers to.
-    pub(super) fn attribute(
-        &mut self,
-        cursor: &mut Cursor<'a>,
-        wanted: Wanted,
-    ) -> Result<usize, Stop> {
-        let reference = self.attribute_reference(cursor, wanted)?;
-        self.resolve(reference)?;
-        if wanted == Wanted::Location
-            && let Some(state) = self.state(reference)
-        {
-            *state = State::Location;
-        }
-        Ok(reference.index())
-    }
-
     /// Reads an attribute of that number, and all that it refers to.
     pub(super) fn attribute_of(
         &mut self,
@@ -169,13 +143,6 @@ impl<'t, 'a> Entries<'t, 'a> {
         let reference = self.reference_to(index, cursor, wanted)?;
         self.resolve(reference)?;
         Ok(reference.index())
-    }
-
-    /// Reads a type of that number, and all that it refers to.
-    pub(super) fn type_of(&mut self, index: u64, cursor: &Cursor<'a>) -> Result<usize, Stop> {
-        let index = self.tables.index(index, self.types.len(), cursor)?;
-        self.resolve(Reference::new(index, true))?;
-        Ok(index)
     }
 
     fn attribute_reference(

@@ -7,6 +7,7 @@ mod attribute_names;
 mod cursor;
 mod entries;
 mod layouts;
+mod references;
 mod sections;
 mod tables;
 mod texts;
@@ -17,22 +18,36 @@ use std::collections::BTreeMap;
 use self::{
     attribute_names::AttributeNames,
     cursor::{Cursor, Result},
-    entries::{Entries, Wanted},
+    entries::Entries,
+    references::{References as _, Wanted},
     sections::Sections,
     tables::{OperationName, Tables},
     walk::{Operation, Walk},
 };
 pub(crate) use self::{
-    entries::{Stop, UnknownCode},
     layouts::{
         SDY_REDUCTION_SINCE, SDY_SHARDING_WITH_REDUCTION, vhlo_attribute_name,
         vhlo_attribute_since, vhlo_type_since,
     },
+    references::{Stop, UnknownCode},
 };
 use crate::{
     release::StableHlo,
     vocabulary::{self, VhloOperation},
 };
+
+/// The container, for other readers of this workspace.
+#[doc(hidden)]
+pub mod container {
+    pub use super::{
+        cursor::{Cursor, Damage, first_number, write_varint, write_zigzag},
+        references::{References, Stop, UnknownCode, Wanted},
+        sections::{Section, SectionKind, Sections, write_section},
+        tables::{Entries, Entry, OperationName, Tables},
+        walk::{Operation, Walk},
+    };
+    pub use crate::vocabulary::since_minor;
+}
 
 /// The first bytes of MLIR bytecode.
 pub(crate) const MAGIC: &[u8] = b"ML\xEFR";

@@ -1,19 +1,28 @@
 //! The sections of a file.
 
-use super::cursor::{Cursor, Result};
+use super::cursor::{Cursor, Result, write_varint};
 
 /// The kinds of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum SectionKind {
+pub enum SectionKind {
+    /// Texts that others refer to.
     Strings,
+    /// Dialects, and the names of their operations.
     Dialects,
+    /// Attributes, and then types.
     AttributesAndTypes,
+    /// The length of each attribute and type.
     Offsets,
+    /// Operations in one another.
     Operations,
+    /// Large constants.
     Resources,
+    /// The length of each of these.
     ResourceOffsets,
+    /// The version of a dialect.
     DialectVersion,
+    /// The properties of operations.
     Properties,
 }
 
@@ -35,15 +44,40 @@ impl SectionKind {
 const PADDING: u8 = 0xCB;
 const IS_ALIGNED: u8 = 0x80;
 
-/// Reads one section: its kind and its contents.
-pub(super) fn read_section<'a>(cursor: &mut Cursor<'a>) -> Result<(SectionKind, Cursor<'a>)> {
-    let at_kind = *cursor;
-    let number = cursor.byte()?;
-    let length = cursor.count()?;
-    let Some(kind) = SectionKind::ALL.get(usize::from(number & !IS_ALIGNED)) else {
-        return at_kind.damage("a kind of section, 0 to 8");
-    };
-    if number & IS_ALIGNED != 0 {
+/// A section: its kind, how it lies, and its contents.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'a> {
+    /// Its kind.
+    pub kind: SectionKind,
+    /// Its contents begin at a multiple of this number of bytes.
+    pub alignment: Option<usize>,
+    /// Its contents.
+    pub contents: Cursor<'a>,
+}
+
+impl<'a> Section<'a> {
+    /// Reads one section, whole.
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
+        let (kind, alignment, length) = Self::read_head(cursor)?;
+        let at = cursor.at();
+        let contents = Cursor::new(cursor.bytes(length)?, at);
+        Ok(Self { kind, alignment, contents })
+    }
+
+    /// Reads up to the contents: kind, alignment and length.
+    ///
+    /// # Errors
+    /// [`Damage`](super::Damage) if the bytes are no section.
+    pub fn read_head(cursor: &mut Cursor<'a>) -> Result<(SectionKind, Option<usize>, usize)> {
+        let at_kind = *cursor;
+        let number = cursor.byte()?;
+        let length = cursor.count()?;
+        let Some(kind) = SectionKind::ALL.get(usize::from(number & !IS_ALIGNED)) else {
+            return at_kind.damage("a kind of section, 0 to 8");
+        };
+        if number & IS_ALIGNED == 0 {
+            return Ok((*kind, None, length));
+        }
         let alignment = cursor.count()?;
         if !alignment.is_power_of_two() {
             return cursor.damage("an alignment that is a power of two");
@@ -53,27 +87,51 @@ pub(super) fn read_section<'a>(cursor: &mut Cursor<'a>) -> Result<(SectionKind, 
                 return cursor.damage("padding up to the alignment of the section");
             }
         }
+        Ok((*kind, Some(alignment), length))
     }
-    let at = cursor.at();
-    Ok((*kind, Cursor::new(cursor.bytes(length)?, at)))
+}
+
+/// Writes a section with these contents at the end of the file.
+pub fn write_section(
+    file: &mut Vec<u8>,
+    kind: SectionKind,
+    alignment: Option<usize>,
+    contents: &[u8],
+) {
+    let is_aligned = if alignment.is_some() { IS_ALIGNED } else { 0 };
+    file.push(kind as u8 | is_aligned);
+    write_varint(file, contents.len() as u64);
+    if let Some(alignment) = alignment {
+        write_varint(file, alignment as u64);
+        file.resize(file.len().next_multiple_of(alignment.max(1)), PADDING);
+    }
+    file.extend_from_slice(contents);
 }
 
 /// The sections of a file, each of a kind.
-#[derive(Debug, Default)]
-pub(super) struct Sections<'a>([Option<Cursor<'a>>; 9]);
+#[derive(Clone, Debug, Default)]
+pub struct Sections<'a> {
+    by_kind: [Option<Section<'a>>; 9],
+    /// In the order of the file.
+    order: Vec<SectionKind>,
+}
 
 impl<'a> Sections<'a> {
     /// Reads all sections up to the end of the file.
-    pub(super) fn read(mut cursor: Cursor<'a>, version: u64) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Damage`](super::Damage) if one is damaged, is there twice, or is missing.
+    pub fn read(mut cursor: Cursor<'a>, version: u64) -> Result<Self> {
         let mut sections = Self::default();
         while !cursor.is_empty() {
             let at = cursor;
-            let (kind, contents) = read_section(&mut cursor)?;
-            if let Some(place) = sections.0.get_mut(kind as usize)
-                && place.replace(contents).is_some()
+            let section = Section::read(&mut cursor)?;
+            if let Some(place) = sections.by_kind.get_mut(section.kind as usize)
+                && place.replace(section).is_some()
             {
                 return at.damage("one section of each kind");
             }
+            sections.order.push(section.kind);
         }
         let needed = [
             SectionKind::Strings,
@@ -95,8 +153,13 @@ impl<'a> Sections<'a> {
         Ok(sections)
     }
 
+    /// The sections in the order of the file.
+    pub fn in_order(&self) -> impl Iterator<Item = Section<'a>> + '_ {
+        self.order.iter().filter_map(|kind| self.by_kind.get(*kind as usize).copied().flatten())
+    }
+
     pub(super) fn get(&self, kind: SectionKind) -> Option<Cursor<'a>> {
-        self.0.get(kind as usize).copied().flatten()
+        self.by_kind.get(kind as usize).copied().flatten().map(|section| section.contents)
     }
 
     /// The contents of a section that is there.

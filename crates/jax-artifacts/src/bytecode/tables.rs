@@ -4,7 +4,7 @@
 
 use super::{
     cursor::{Cursor, Damage, Result},
-    sections::{SectionKind, Sections, read_section},
+    sections::{Section, SectionKind, Sections},
 };
 
 /// No dialects and names of operations beyond these numbers are kept: MLIR has fewer.
@@ -12,18 +12,19 @@ const MOST_DIALECTS: usize = 1 << 10;
 const MOST_OPERATION_NAMES: usize = 1 << 16;
 
 /// The name of an operation of a dialect.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OperationName {
-    pub(super) dialect: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationName {
+    /// The number of the dialect.
+    pub dialect: usize,
     /// The index of the string.
-    pub(super) name: usize,
+    pub name: usize,
     /// Nothing where the encoding does not say it.
-    pub(super) was_registered: Option<bool>,
+    pub was_registered: Option<bool>,
 }
 
 /// Attributes or types: where each begins, and of which dialects they are.
-#[derive(Debug, Default)]
-pub(super) struct Entries {
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
     /// The start of each in the section, and the end. The highest bit is set if the dialect wrote
     /// it in an encoding of its own.
     starts: Vec<u32>,
@@ -35,16 +36,18 @@ const IS_ENCODED: u32 = 1 << 31;
 
 /// An attribute or a type, as its dialect wrote it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) dialect: usize,
+pub struct Entry<'a> {
+    /// The number of the dialect.
+    pub dialect: usize,
     /// True if the dialect wrote it in an encoding of its own; else it is text.
-    pub(super) is_encoded: bool,
-    pub(super) contents: Cursor<'a>,
+    pub is_encoded: bool,
+    /// Its bytes.
+    pub contents: Cursor<'a>,
 }
 
 /// A file, its tables read.
-#[derive(Debug)]
-pub(super) struct Tables<'a> {
+#[derive(Clone, Debug)]
+pub struct Tables<'a> {
     pub(super) version: u64,
     data: Cursor<'a>,
     strings_section: Cursor<'a>,
@@ -52,19 +55,28 @@ pub(super) struct Tables<'a> {
     /// The start of each string in its section, and the end.
     strings: Vec<u32>,
     /// The index of the string that names each dialect.
-    pub(super) dialects: Vec<usize>,
+    pub dialects: Vec<usize>,
+    /// The bytes of the section of dialects before the names of operations.
+    pub dialect_names: &'a [u8],
     /// The dialects whose entry has a version.
     pub(super) versioned: Vec<usize>,
-    pub(super) operation_names: Vec<OperationName>,
-    pub(super) attributes: Entries,
-    pub(super) types: Entries,
+    /// The names of the operations.
+    pub operation_names: Vec<OperationName>,
+    /// The attributes.
+    pub attributes: Entries,
+    /// The types.
+    pub types: Entries,
     /// The start of each in its section.
     properties: Vec<u32>,
     pub(super) operations: Cursor<'a>,
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn read(sections: &Sections<'a>, version: u64) -> Result<Self> {
+    /// Reads the tables of a file in this version of the encoding.
+    ///
+    /// # Errors
+    /// [`Damage`] if they contradict themselves.
+    pub fn read(sections: &Sections<'a>, version: u64) -> Result<Self> {
         let mut tables = Self {
             version,
             data: sections.contents(SectionKind::AttributesAndTypes),
@@ -72,6 +84,7 @@ impl<'a> Tables<'a> {
             properties_section: sections.contents(SectionKind::Properties),
             strings: Vec::new(),
             dialects: Vec::new(),
+            dialect_names: &[],
             versioned: Vec::new(),
             operation_names: Vec::new(),
             attributes: Entries::default(),
@@ -133,6 +146,7 @@ impl<'a> Tables<'a> {
     }
 
     fn read_dialects(&mut self, mut cursor: Cursor<'a>) -> Result<()> {
+        let section = cursor;
         let count = cursor.count()?;
         if count > MOST_DIALECTS {
             return cursor.damage("at most 1024 dialects");
@@ -142,7 +156,7 @@ impl<'a> Tables<'a> {
                 if self.version < 1 { (cursor.varint()?, false) } else { cursor.flagged()? };
             if is_versioned {
                 let at = cursor;
-                if read_section(&mut cursor)?.0 != SectionKind::DialectVersion {
+                if Section::read(&mut cursor)?.kind != SectionKind::DialectVersion {
                     return at.damage("the version of a dialect");
                 }
                 self.versioned.push(dialect);
@@ -150,6 +164,8 @@ impl<'a> Tables<'a> {
             let name = self.index(name, self.string_count(), &cursor)?;
             self.dialects.push(name);
         }
+        let names = cursor.at().saturating_sub(section.at());
+        self.dialect_names = section.rest().get(..names).unwrap_or_default();
         if self.version >= 4 {
             // How many names follow; what is there counts.
             cursor.varint()?;
@@ -226,7 +242,8 @@ impl<'a> Tables<'a> {
         Ok(entries)
     }
 
-    fn string_count(&self) -> usize {
+    /// Number of strings.
+    pub fn string_count(&self) -> usize {
         self.strings.len().saturating_sub(1)
     }
 
@@ -244,7 +261,7 @@ impl<'a> Tables<'a> {
     }
 
     /// A string, without its last byte; empty if there is none.
-    pub(super) fn string(&self, index: usize) -> &'a [u8] {
+    pub fn string(&self, index: usize) -> &'a [u8] {
         let start = self.strings.get(index).map(|start| *start as usize);
         let end = self.strings.get(index.saturating_add(1)).map(|end| *end as usize);
         match (start, end) {
@@ -256,12 +273,20 @@ impl<'a> Tables<'a> {
     }
 
     /// The name of a dialect.
-    pub(super) fn dialect(&self, dialect: usize) -> &'a [u8] {
+    pub fn dialect(&self, dialect: usize) -> &'a [u8] {
         self.dialects.get(dialect).map(|name| self.string(*name)).unwrap_or_default()
     }
 
+    /// Number of sets of properties.
+    pub fn property_count(&self) -> usize {
+        self.properties.len()
+    }
+
     /// The bytes of properties.
-    pub(super) fn properties(&self, index: u64, cursor: &Cursor<'_>) -> Result<Cursor<'a>> {
+    ///
+    /// # Errors
+    /// [`Damage`] at the cursor if there are none of that number.
+    pub fn properties(&self, index: u64, cursor: &Cursor<'_>) -> Result<Cursor<'a>> {
         let index = self.index(index, self.properties.len(), cursor)?;
         let start = self.properties.get(index).map_or(0, |start| *start as usize);
         let section = self.properties_section;
@@ -273,7 +298,7 @@ impl<'a> Tables<'a> {
     }
 
     /// An attribute or a type of which the number is one of the table's.
-    pub(super) fn entry(&self, entries: &Entries, index: usize) -> Option<Entry<'a>> {
+    pub fn entry(&self, entries: &Entries, index: usize) -> Option<Entry<'a>> {
         let start = *entries.starts.get(index)?;
         let end = *entries.starts.get(index.checked_add(1)?)? & !IS_ENCODED;
         let is_encoded = start & IS_ENCODED != 0;
@@ -287,7 +312,8 @@ impl<'a> Tables<'a> {
 }
 
 impl Entries {
-    pub(super) fn count(&self) -> usize {
+    /// Number of them.
+    pub fn count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 }

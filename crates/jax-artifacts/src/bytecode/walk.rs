@@ -5,8 +5,8 @@
 
 use super::{
     cursor::{Cursor, Result},
-    entries::{Entries, Stop, Wanted},
-    sections::{SectionKind, read_section},
+    references::{References, Stop, Wanted},
+    sections::{Section, SectionKind},
     tables::{OperationName, Tables},
 };
 
@@ -26,19 +26,42 @@ mod has {
 
 /// An operation, without its operands and regions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operation<'a> {
+pub struct Operation<'a> {
     /// The index of the name.
-    pub(super) name: usize,
-    pub(super) operation: OperationName,
+    pub name: usize,
+    /// The name.
+    pub operation: OperationName,
     /// The number of the dictionary of its other attributes.
-    pub(super) attributes: Option<usize>,
+    pub attributes: Option<usize>,
     /// The bytes of its properties.
-    pub(super) properties: Option<Cursor<'a>>,
+    pub properties: Option<Cursor<'a>>,
+    /// The number of its properties.
+    pub properties_number: Option<u64>,
     /// True if it has properties, or an attribute in place of them.
-    pub(super) has_properties: bool,
+    pub has_properties: bool,
     /// The numbers of the types of its results.
-    pub(super) results: Cursor<'a>,
-    pub(super) result_count: u64,
+    pub results: Cursor<'a>,
+    /// Number of its results.
+    pub result_count: u64,
+    /// Number of its operands.
+    pub operands: u64,
+    /// Number of its regions.
+    pub regions: u64,
+    /// True if its regions lie in a section of their own.
+    pub is_isolated: bool,
+    /// Position in the file, in bytes.
+    pub at: usize,
+    /// Position and value of the byte that says which parts there are.
+    pub mask: (usize, u8),
+    /// Position of the number of its properties, if there are any.
+    pub properties_at: usize,
+    /// Position behind it, where its regions begin.
+    pub end: usize,
+}
+
+impl Operation<'_> {
+    /// The bit for properties in the byte that says which parts there are.
+    pub const HAS_PROPERTIES: u8 = has::PROPERTIES;
 }
 
 /// Regions of an operation that are being read.
@@ -68,9 +91,10 @@ struct Scope {
 }
 
 /// Reads the operations.
-pub(super) struct Walk<'w, 't, 'a> {
+#[derive(Debug)]
+pub struct Walk<'w, 't, 'a, R> {
     tables: &'t Tables<'a>,
-    entries: &'w mut Entries<'t, 'a>,
+    entries: &'w mut R,
     cursor: Cursor<'a>,
     levels: Vec<Level<'a>>,
     scopes: Vec<Scope>,
@@ -80,17 +104,21 @@ pub(super) struct Walk<'w, 't, 'a> {
     room: usize,
 }
 
-impl<'w, 't, 'a> Walk<'w, 't, 'a> {
-    pub(super) fn new(tables: &'t Tables<'a>, entries: &'w mut Entries<'t, 'a>) -> Self {
+impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
+    /// A walk over the operations of a file.
+    pub fn new(tables: &'t Tables<'a>, entries: &'w mut R) -> Self {
         let cursor = tables.operations;
         let room = cursor.rest().len();
         Self { tables, entries, cursor, levels: Vec::new(), scopes: Vec::new(), forward: 0, room }
     }
 
     /// Calls `visit` with every operation.
-    pub(super) fn run(
+    ///
+    /// # Errors
+    /// [`Stop`] where reading ends, and what `visit` answers.
+    pub fn run(
         mut self,
-        mut visit: impl FnMut(&Operation<'a>, &mut Entries<'t, 'a>) -> Result<(), Stop>,
+        mut visit: impl FnMut(&Operation<'a>, &mut R) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         self.begin()?;
         while let Some(level) = self.levels.last_mut() {
@@ -208,26 +236,30 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
 
     fn read_operation(
         &mut self,
-        visit: &mut impl FnMut(&Operation<'a>, &mut Entries<'t, 'a>) -> Result<(), Stop>,
+        visit: &mut impl FnMut(&Operation<'a>, &mut R) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let tables = self.tables;
         let at = self.cursor;
         let name = self.cursor.varint()?;
         let name = tables.index(name, tables.operation_names.len(), &at)?;
         let Some(operation) = tables.operation_names.get(name).copied() else { return Ok(()) };
+        let mask_at = self.cursor.at();
         let mask = self.cursor.byte()?;
         self.entries.attribute(&mut self.cursor, Wanted::Location)?;
         let mut attributes = None;
         if mask & has::ATTRIBUTES != 0 {
             attributes = Some(self.entries.attribute(&mut self.cursor, Wanted::Dictionary)?);
         }
-        let mut properties = None;
+        let (mut properties, mut properties_number) = (None, None);
+        let properties_at = self.cursor.at();
         if mask & has::PROPERTIES != 0 {
             match operation.was_registered {
                 None => return Ok(self.cursor.damage("no properties in this encoding")?),
                 Some(true) => {
                     let at = self.cursor;
-                    properties = Some(tables.properties(self.cursor.varint()?, &at)?);
+                    let number = self.cursor.varint()?;
+                    properties = Some(tables.properties(number, &at)?);
+                    properties_number = Some(number);
                 }
                 Some(false) => {
                     self.entries.attribute(&mut self.cursor, Wanted::Anything)?;
@@ -241,7 +273,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             let of = self.cursor.varint()?;
             self.entries.type_of(of, &at)?;
         }
-        for _ in 0..self.count(mask, has::OPERANDS)? {
+        let operands = self.count(mask, has::OPERANDS)?;
+        for _ in 0..operands {
             let at = self.cursor;
             let value = self.cursor.varint()?;
             self.use_value(value, &at)?;
@@ -264,9 +297,17 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
                 operation,
                 attributes,
                 properties,
+                properties_number,
                 has_properties: mask & has::PROPERTIES != 0,
                 results,
                 result_count,
+                operands,
+                regions,
+                is_isolated,
+                at: at.at(),
+                mask: (mask_at, mask),
+                properties_at,
+                end: self.cursor.at(),
             },
             &mut *self.entries,
         )?;
@@ -285,11 +326,11 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             self.scopes.push(Scope::default());
             if self.tables.version >= 2 {
                 let at = self.cursor;
-                let (kind, contents) = read_section(&mut self.cursor)?;
-                if kind != SectionKind::Operations {
+                let section = Section::read(&mut self.cursor)?;
+                if section.kind != SectionKind::Operations {
                     return Ok(at.damage("a section of operations")?);
                 }
-                outside = Some(std::mem::replace(&mut self.cursor, contents));
+                outside = Some(std::mem::replace(&mut self.cursor, section.contents));
             }
         }
         self.levels.push(Level {
