@@ -1,7 +1,7 @@
 //! Writing the operations again, some without their properties.
 //!
-//! What is inside of an operation may lie in a section of its own, whose length changes with that
-//! of what is in it.
+//! The regions of an operation may lie in a section of their own, whose length changes with that of
+//! the operations in it.
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@
 pub struct Damage {
     /// Offset in the file, in bytes.
     pub at: usize,
-    /// What should be there.
+    /// The contents that should be there.
     pub expected: &'static str,
 }
 

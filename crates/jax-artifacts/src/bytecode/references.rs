@@ -1,4 +1,4 @@
-//! What operations refer to, and why reading stops.
+//! References of operations to attributes and types, and the reasons why reading stops.
 
 use super::cursor::{Cursor, Damage, Result};
 
@@ -24,7 +24,7 @@ pub struct UnknownCode {
     pub(crate) at: usize,
 }
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Bytes that mean nothing.
