@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -171,6 +172,19 @@ def _problem(found: dict[str, Any]) -> Problem:
 # The worst first: of a lock with forks, and of a root with several Pythons, it is the answer.
 _WORST = ("does_not_fit", "unknown", "fits")
 _TENSORFLOW = ("tensorflow", "tf-nightly")
+# The kinds of artifacts that a framework alone loads; the others are judged without one.
+_LOADED = {
+    "tensorflow": {
+        "saved_model",
+        "meta_graph",
+        "graph_def",
+        "graph_def_text",
+        "tensor_bundle",
+        "checkpoint_v1",
+        "checkpoint_state",
+    },
+    "jax": {"jax_export", "stablehlo"},
+}
 
 
 def doctor(
@@ -186,9 +200,10 @@ def doctor(
 
     Without an argument it is the running environment. ``path`` is a virtual environment, a conda
     prefix, a folder of packages or the root of an image, ``lock`` a lock file, ``python`` an
-    interpreter, which is not run. ``artifacts`` are judged for the TensorFlow that is found, those
-    of safetensors for the safetensors. ``strict`` makes problems of warnings, and ``verify_files``
-    compares the contents of files with the records of their packages.
+    interpreter, which is not run. ``artifacts`` are judged for the TensorFlow and the jaxlib that
+    are found, those of safetensors for the safetensors; what a framework loads that is not there is
+    left out. ``strict`` makes problems of warnings, and ``verify_files`` compares the contents of
+    files with the records of their packages.
 
     Of a lock with forks, and of a root with several Pythons, the worst answer is given.
 
@@ -214,16 +229,42 @@ def doctor(
         answers = [one for one in answers if one["object"]["python"] == own] or answers
     answer = min(answers, key=lambda one: _WORST.index(one["object"]["verdict"]))
     found = answer["object"]
-    return Diagnosis._of(found, answer["text"], _judged(found, files))
+    judged = _judged(found, files)
+    return Diagnosis._of(found, answer["text"], judged)
 
 
 def _judged(found: dict[str, Any], files: list[str]) -> tuple[Verdict, ...]:
-    """The verdicts on artifacts for the TensorFlow that was found."""
-    versions = [
-        one["version"]
-        for one in found["components"]
-        if one["name"] in _TENSORFLOW or one["name"].startswith("tensorflow-cpu")
-    ]
-    if not files or not versions:
+    """The verdicts on artifacts for the TensorFlow and the jaxlib that were found.
+
+    A release whose verdicts are not known is added to what is unknown in ``found``.
+    """
+    if not files:
         return ()
-    return tuple(check_all(files, tensorflow=versions[0]))
+    asked: dict[str, str] = {}
+    for one in found["components"]:
+        name, release = one["name"], _release(one["version"])
+        if name in _TENSORFLOW or name.startswith("tensorflow-cpu"):
+            asked.setdefault("tensorflow", release)
+        elif name == "jaxlib":
+            asked["jax"] = release
+    for framework, release in list(asked.items()):
+        try:
+            if framework == "jax":
+                check_all([], jax=release)
+            else:
+                check_all([], tensorflow=release)
+        except ValueError as error:
+            del asked[framework]
+            name = "jaxlib" if framework == "jax" else framework
+            why = f"artifacts are not judged for it: {error}"
+            found["unknown"].append({"name": name, "version": release, "why": why})
+            if found["verdict"] == "fits":
+                found["verdict"] = "unknown"
+    verdicts = check_all(files, tensorflow=asked.get("tensorflow"), jax=asked.get("jax"))
+    absent = {kind for name, kinds in _LOADED.items() if name not in asked for kind in kinds}
+    return tuple(one for one in verdicts if one.kind not in absent)
+
+
+def _release(version: str) -> str:
+    """The numbers of a version: ``2.9.0`` of ``2.9.0+cpu``."""
+    return re.match(r"[0-9.]*", version)[0].rstrip(".")  # type: ignore[index]

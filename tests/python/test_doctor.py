@@ -11,6 +11,8 @@ import time
 import pytest
 import serdes_ml as sd
 
+KINDS = pathlib.Path(__file__).parent.parent / "data" / "kinds"
+
 
 @pytest.fixture
 def venv(tmp_path: pathlib.Path) -> pathlib.Path:
@@ -70,6 +72,21 @@ def test_locks_and_interpreters_are_read(venv: pathlib.Path, tmp_path: pathlib.P
     lock.write_text("[[package]]\nname = 1\n")
     with pytest.raises(ValueError, match=r"requirements\.txt"):
         sd.doctor(lock=lock)
+
+
+def test_artifacts_are_judged_for_the_frameworks_that_are_found(tmp_path: pathlib.Path) -> None:
+    file = str(KINDS / "f-0.8.0.jaxexport")
+    lock = tmp_path / "requirements.txt"
+    lock.write_text("jax==0.12.0.1\njaxlib==0.12.0.1\n")
+    [verdict] = sd.doctor(lock=lock, artifacts=file).artifacts
+    assert verdict.kind == "jax_export"
+    assert verdict.release == "0.12.0.1"
+    lock.write_text("numpy==2.2.0\n")
+    assert sd.doctor(lock=lock, artifacts=file).artifacts == ()
+    lock.write_text("jax==0.7.2\njaxlib==0.7.2\n")
+    diagnosis = sd.doctor(lock=lock, artifacts=file)
+    assert diagnosis.verdict == "unknown"
+    assert "jaxlib" in diagnosis.unknown[-1].name
 
 
 def test_the_running_environment_is_judged_without_importing_it() -> None:

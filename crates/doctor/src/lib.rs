@@ -62,7 +62,7 @@ pub use data::Releases;
 pub use diagnose::diagnose;
 pub use diagnosis::{Change, Component, Diagnosis, Problem, Remedy, Target, Verdict};
 pub use environment::{Environment, Kind, PluginFramework, PluginModule, SystemNeed, Tool};
-pub use libraries::{Libraries, Misfit, TablesOnly};
+pub use libraries::{Comparison, Libraries, Misfit, TablesOnly};
 pub use package::{Package, RecordedFile};
 pub use read::ReadError;
 pub use rule::{Rule, WarningRule};

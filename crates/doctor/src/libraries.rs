@@ -20,14 +20,22 @@ pub struct Misfit {
     pub message: String,
 }
 
+/// Result of the comparison of a PJRT plug-in with a release of jaxlib.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// The reasons for which they do not go together.
+    pub misfits: Vec<Misfit>,
+    /// The sentence for people if a version of PJRT is newer than the table of layouts.
+    pub beyond_the_table: Option<String>,
+}
+
 /// Readers of plug-in libraries.
 pub trait Libraries {
     /// The minor of the PJRT version that a library has; `None` where it cannot be read.
     fn pjrt_minor(&self, library: &Path) -> Option<u32>;
 
-    /// The reasons for which a library and a release of jaxlib do not go together; `None` where
-    /// either is not known.
-    fn misfits(&self, library: &Path, jaxlib: &Version) -> Option<Vec<Misfit>>;
+    /// Compares a library with a release of jaxlib; `None` where either is not known.
+    fn compare(&self, library: &Path, jaxlib: &Version) -> Option<Comparison>;
 
     /// The functions that a library needs and a release of TensorFlow does not export; `None` where
     /// either is not known.
@@ -43,7 +51,7 @@ impl Libraries for TablesOnly {
         None
     }
 
-    fn misfits(&self, _: &Path, _: &Version) -> Option<Vec<Misfit>> {
+    fn compare(&self, _: &Path, _: &Version) -> Option<Comparison> {
         None
     }
 

@@ -27,6 +27,24 @@ use crate::{
 
 /// Checks every path; the worst verdict decides the status.
 pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+    run_for(arguments, Loaders::All, terminal)
+}
+
+/// The frameworks that load artifacts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Loaders {
+    /// Every one: the newest release of those that are not asked about.
+    All,
+    /// Those for which there is an option alone; what another one loads is not judged.
+    Named,
+}
+
+/// Checks every path for these frameworks.
+pub(crate) fn run_for(
+    arguments: &CheckArguments,
+    loaders: Loaders,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
     let consumers = consumers(arguments)?;
     let mut options = options(arguments)?;
     let (kind, message) = named_kind(arguments.kind.as_deref())?;
@@ -35,6 +53,12 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
     }
     let excluded = excluded(&arguments.exclude)?;
     let mut summary = Summary::new(consumers.several);
+    if matches!(loaders, Loaders::Named) {
+        summary.missing = Missing {
+            tensorflow: arguments.tensorflow.is_empty(),
+            jaxlib: arguments.jax.is_empty(),
+        };
+    }
     streams::once(arguments.paths.iter().map(PathBuf::as_path))?;
     // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input
     // is ended by it.
@@ -173,9 +197,34 @@ pub(crate) fn named_kind(
     Ok((Some(kind), message))
 }
 
+/// Frameworks that are not there to load an artifact.
+#[derive(Clone, Copy, Debug, Default)]
+struct Missing {
+    tensorflow: bool,
+    jaxlib: bool,
+}
+
+impl Missing {
+    /// The framework that would load artifacts of a kind, if it is not there.
+    fn loader_of(self, kind: Option<Kind>) -> Option<&'static str> {
+        match kind? {
+            Kind::JaxExport | Kind::StableHlo => self.jaxlib.then_some("jaxlib"),
+            Kind::SavedModel
+            | Kind::MetaGraph
+            | Kind::GraphDef
+            | Kind::GraphDefText
+            | Kind::TensorBundle
+            | Kind::CheckpointV1
+            | Kind::CheckpointState => self.tensorflow.then_some("TensorFlow"),
+            _ => None,
+        }
+    }
+}
+
 /// Summary of all artifacts.
 struct Summary {
     status: Status,
+    missing: Missing,
     /// Number of artifacts of each kind with each verdict; of several releases the worst.
     kinds: BTreeMap<(String, &'static str), u64>,
     counts: Counts,
@@ -188,6 +237,7 @@ impl Summary {
     fn new(several: Several) -> Self {
         Self {
             status: Status::Yes,
+            missing: Missing::default(),
             kinds: BTreeMap::new(),
             counts: Counts::default(),
             several,
@@ -197,9 +247,17 @@ impl Summary {
 
     /// Shows the verdicts on an artifact, and counts them.
     fn show(&mut self, found: &Verdicts, terminal: &mut Terminal) -> Result<(), Failure> {
+        let kind = found.iter().find_map(|verdict| verdict.kind);
+        if let Some(loader) = self.missing.loader_of(kind) {
+            let path = found.iter().next().map(|verdict| verdict.path.as_str());
+            terminal.warning(format_args!(
+                "{} is not judged: no {loader} was found that is to load it",
+                shown(&path.unwrap_or_default())
+            ));
+            return Ok(());
+        }
         let outcome = found.outcome();
         self.status = self.status.worst(Status::of(outcome));
-        let kind = found.iter().find_map(|verdict| verdict.kind);
         let are_several = self.several.of(kind);
         let kind = kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
         *self.kinds.entry((kind, outcome.id())).or_default() += 1;

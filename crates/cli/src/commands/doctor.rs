@@ -2,21 +2,23 @@
 
 use std::{
     env,
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
 use clap::Parser as _;
+use serdes::check::Consumer;
 use serdes_doctor::{Diagnosis, Environment, ReadError, Verdict};
 
 #[cfg(unix)]
 use crate::unfinished::Unfinished;
 use crate::{
     arguments::{Cli, Command, DoctorArguments, DoctorFormat},
-    commands::check,
+    commands::check::{self, Loaders},
     environments::EnvironmentQuestion,
     failure::Failure,
     status::Status,
-    terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless, shown_path},
+    terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless},
 };
 
 /// Judges environments, and the artifacts that they are to load.
@@ -139,37 +141,50 @@ fn coloured(line: &str) -> String {
     format!("  {style}{word}{style:#} {rest}")
 }
 
-/// The verdicts of `check` on artifacts, for the TensorFlow that was found.
+/// The verdicts of `check` on artifacts, for the TensorFlow and the jaxlib that were found.
 fn judge_artifacts(
     environment: &Environment,
     artifacts: &[PathBuf],
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
-    let tensorflow = environment.provider("tensorflow");
-    let Some(tensorflow) = tensorflow.filter(|_| !artifacts.is_empty()) else {
-        let others = artifacts.iter().filter(|path| !is_safetensors(path));
-        for path in others {
-            terminal.warning(format_args!(
-                "{} is not judged: no TensorFlow was found in {}",
-                shown_path(path),
-                environment.label
-            ));
-        }
+    if artifacts.is_empty() {
         return Ok(Status::Yes);
-    };
-    let mut words = vec!["serdes".into(), "check".into(), "--tensorflow".into()];
-    words.push(tensorflow.version.only_release().to_string().into());
+    }
+    let mut status = Status::Yes;
+    let mut words: Vec<OsString> = vec!["serdes".into(), "check".into()];
+    for (package, option, releases) in [
+        ("tensorflow", "--tensorflow", releases_of_tensorflow as fn(&str) -> Result<(), String>),
+        ("jaxlib", "--jax", releases_of_jaxlib),
+    ] {
+        let Some(found) = environment.provider(package) else { continue };
+        let release = found.version.only_release().to_string();
+        if let Err(error) = releases(&release) {
+            let failure = Failure::new(format_args!(
+                "artifacts are not judged for {} {}: {error}",
+                found.name, found.version
+            ));
+            status = status.worst(terminal.fail(&failure));
+            continue;
+        }
+        words.extend([option.into(), release.into()]);
+    }
     words.push("--".into());
     words.extend(artifacts.iter().map(|path| path.clone().into_os_string()));
     let cli = Cli::try_parse_from(words).map_err(Failure::new)?;
     match &cli.command {
-        Command::Check(arguments) => check::run(arguments, terminal),
+        Command::Check(arguments) => {
+            check::run_for(arguments, Loaders::Named, terminal).map(|found| status.worst(found))
+        }
         _ => Err(Failure::new("the command `check` was not understood")),
     }
 }
 
-fn is_safetensors(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == "safetensors")
+fn releases_of_tensorflow(release: &str) -> Result<(), String> {
+    Consumer::releases(release).map(drop).map_err(|error| error.to_string())
+}
+
+fn releases_of_jaxlib(release: &str) -> Result<(), String> {
+    Consumer::jax_releases(release).map(drop).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use pep440_rs::Version;
 use serdes::{
-    pjrt::{self, Framework},
+    pjrt::{self, Framework, SkewRule},
     stream_executor::{TensorFlowRelease, elf},
 };
-use serdes_doctor::{Libraries, Misfit, Rule};
+use serdes_doctor::{Comparison, Libraries, Misfit, Rule};
 
 use crate::terminal::harmless;
 
@@ -19,9 +19,10 @@ impl Libraries for PluginFiles {
         Some(pjrt::inspect(library).ok()?.version?.minor.number())
     }
 
-    fn misfits(&self, library: &Path, jaxlib: &Version) -> Option<Vec<Misfit>> {
+    fn compare(&self, library: &Path, jaxlib: &Version) -> Option<Comparison> {
         let framework = Framework::named(&format!("jaxlib-{}", jaxlib.only_release()))?;
         let plugin = pjrt::inspect(library).ok()?.plugin_version()?;
+        let fit = framework.fit(&plugin);
         let misfit = |found: &pjrt::Mismatch| {
             Some(Misfit {
                 rule: Rule::named(found.rule().as_str())?,
@@ -30,7 +31,11 @@ impl Libraries for PluginFiles {
                 message: harmless(found.message()),
             })
         };
-        Some(framework.fit(&plugin).reasons().iter().filter_map(misfit).collect())
+        let newer = fit.warnings().iter().find(|found| found.rule() == SkewRule::BeyondTheTable);
+        Some(Comparison {
+            misfits: fit.reasons().iter().filter_map(misfit).collect(),
+            beyond_the_table: newer.map(|found| harmless(found.message())),
+        })
     }
 
     fn missing_symbols(&self, library: &Path, tensorflow: &Version) -> Option<Vec<String>> {

@@ -97,6 +97,27 @@ fn doctor_judges_the_others_where_one_cannot_be_read() {
 }
 
 #[test]
+fn doctor_judges_artifacts_of_jax_for_the_jaxlib_that_is_found() {
+    let exported = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/data/kinds/f-0.8.0.jaxexport");
+    let exported = exported.to_str().unwrap();
+    let run = |packages: &[(&str, &str)]| {
+        let folder = environment(packages);
+        let environment = folder.path().to_str().unwrap().to_owned();
+        serdes(&["doctor", "--env", &environment, "--artifacts", exported, "--json"])
+    };
+    let output = run(&[("jax", "0.9.1"), ("jaxlib", "0.9.1")]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let found = objects(&output);
+    assert_eq!((&found[1]["kind"], &found[1]["release"]), (&"jax_export".into(), &"0.9.1".into()));
+    // A release whose verdicts are not known, and none at all.
+    assert_eq!(run(&[("jax", "0.7.2"), ("jaxlib", "0.7.2")]).status.code(), Some(2));
+    let output = run(&[("numpy", "2.2.0")]);
+    assert_eq!((output.status.code(), objects(&output).len()), (Some(0), 1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no jaxlib was found"));
+}
+
+#[test]
 fn explain_knows_the_rules_of_environments() {
     let output = serdes(&["explain", "plugin_jaxlib_differ", "--json"]);
     assert_eq!(output.status.code(), Some(0));

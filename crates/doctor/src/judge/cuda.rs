@@ -1,12 +1,14 @@
 //! CUDA's libraries from packages, and NVIDIA's driver, for the CUDA plug-ins of jax.
 
 use pep440_rs::{Version, VersionSpecifiers};
+use pep508_rs::Requirement;
 
 use super::{
     declared,
     findings::{Findings, View, problem, removal, to_specifiers, to_version, told},
 };
 use crate::{
+    diagnosis::{Change, Target},
     environment::Kind,
     package::{Package, minor},
     rule::{Rule, WarningRule},
@@ -59,23 +61,29 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
     if !missing.is_empty() {
         return missing_libraries(view, package, cuda, &missing, findings);
     }
+    let mut old: Vec<Old<'_>> = Vec::new();
     let built = view.known.cudnn_of(plugin, &package.version);
     if let (Some(cudnn), Some(built)) = (present("cudnn"), built) {
-        old_cudnn(view, package, cudnn, built, findings);
+        old.extend(old_cudnn(cudnn, built));
     }
     let requires = declared::requires(view.known, package);
     for library in NEEDED.into_iter().filter(|library| *library != "cudnn") {
         let Some(found) = present(library) else { continue };
-        let Some(wanted) = requires.iter().find(|one| one.name.as_ref() == found.name) else {
-            continue;
-        };
-        let Some(wanted) =
-            declared::specifiers(wanted).filter(|wanted| !wanted.contains(&found.public()))
-        else {
-            continue;
-        };
-        too_old(view, package, found, wanted.clone(), findings);
+        let of_library = requires.iter().find(|one| one.name.as_ref() == found.name);
+        let wanted = of_library.and_then(declared::specifiers);
+        if let Some(wanted) = wanted.filter(|wanted| !wanted.contains(&found.public())) {
+            old.push(Old { library: found, wanted: wanted.clone(), built: None });
+        }
     }
+    too_old(view, package, &old, findings);
+}
+
+/// A library that is older than a plug-in takes.
+struct Old<'a> {
+    library: &'a Package,
+    wanted: VersionSpecifiers,
+    /// Of cuDNN: the version with which the plug-in was built.
+    built: Option<&'a Version>,
 }
 
 fn missing_libraries(
@@ -118,94 +126,82 @@ fn missing_libraries(
 
 /// cuDNN has to be of the same major as the one that the plug-in was built with, and of its minor or
 /// a newer one; patches are free.
-fn old_cudnn(
-    view: &View<'_>,
-    package: &Package,
-    cudnn: &Package,
-    built: &Version,
-    findings: &mut Findings,
-) {
+fn old_cudnn<'a>(cudnn: &'a Package, built: &'a Version) -> Option<Old<'a>> {
     let ((has_major, has_minor), (major, least)) = (cudnn.minor(), minor(built));
     if has_major == major && has_minor >= least {
-        return;
+        return None;
     }
-    let Ok(wanted) = format!(">={major}.{least},<{}", major.saturating_add(1)).parse() else {
-        return;
+    let wanted = format!(">={major}.{least},<{}", major.saturating_add(1)).parse().ok()?;
+    Some(Old { library: cudnn, wanted, built: Some(built) })
+}
+
+/// The libraries come from one installation, so that all that are too old are one problem.
+fn too_old(view: &View<'_>, package: &Package, old: &[Old<'_>], findings: &mut Findings) {
+    let Some(first) = old.first() else { return };
+    let mut packages: Vec<&str> = old.iter().map(|one| one.library.name.as_str()).collect();
+    packages.push(&package.name);
+    let wanted = |one: &Old<'_>| Target::Specifiers(one.wanted.clone()).to_string();
+    let parts = |of: &dyn Fn(&Old<'_>) -> String| match old {
+        [one] => of(one),
+        _ => {
+            let parts = old.iter().map(|one| format!("{} {}", one.library.name, of(one)));
+            parts.collect::<Vec<_>>().join(", ")
+        }
     };
-    let mut found = too_old_problem(view, package, cudnn, &wanted);
-    found.message = format!(
-        "{} is older than cuDNN {built}, with which {} was built",
-        told(cudnn),
-        told(package)
-    );
-    if has_major != major {
-        found.message = format!(
-            "{} is of another major than cuDNN {built}, with which {} was built",
-            told(cudnn),
-            told(package)
-        );
-    }
-    found.symptom = Some(format!(
-        "Loaded runtime CuDNN library: {} but source was compiled with: {built}; FAILED_PRECONDITION: DNN library initialization failed",
-        cudnn.version
-    ));
-    older_plugins(view, package, cudnn, &mut found.candidates);
-    findings.problem(found);
-}
-
-fn too_old(
-    view: &View<'_>,
-    package: &Package,
-    library: &Package,
-    wanted: VersionSpecifiers,
-    findings: &mut Findings,
-) {
-    let mut found = too_old_problem(view, package, library, &wanted);
-    found.symptom = Some("Outdated CUDA installation found.".to_owned());
-    findings.problem(found);
-}
-
-fn too_old_problem(
-    view: &View<'_>,
-    package: &Package,
-    library: &Package,
-    wanted: &VersionSpecifiers,
-) -> crate::diagnosis::Problem {
-    let expected = crate::diagnosis::Target::Specifiers(wanted.clone()).to_string();
+    let sentences: Vec<String> = old.iter().map(|one| sentence(package, one)).collect();
     let mut found = problem(
         Rule::CudaLibraryTooOld,
-        &[&library.name, &package.name],
-        library.version.to_string(),
-        expected.clone(),
-        format!(
-            "{} wants {} {expected}, and it is {}",
-            told(package),
-            library.name,
-            library.version
-        ),
+        &packages,
+        parts(&|one| one.library.version.to_string()),
+        parts(&wanted),
+        sentences.join("; "),
     );
-    found.candidates.push(vec![to_specifiers(view.environment, &library.name, wanted.clone())]);
-    found.candidates.extend(movers(view, library, wanted));
-    found
+    found.symptom = Some(first.built.map_or_else(
+        || "Outdated CUDA installation found.".to_owned(),
+        |built| {
+            format!(
+                "Loaded runtime CuDNN library: {} but source was compiled with: {built}; FAILED_PRECONDITION: DNN library initialization failed",
+                first.library.version
+            )
+        },
+    ));
+    let change =
+        |one: &Old<'_>| to_specifiers(view.environment, &one.library.name, one.wanted.clone());
+    found.candidates.push(old.iter().map(change).collect());
+    found.candidates.extend(movers(view, old));
+    if first.built.is_some() {
+        older_plugins(view, package, first.library, &mut found.candidates);
+    }
+    findings.problem(found);
 }
 
-/// Packages that pin the library, moved to the oldest known release that pins a fitting one.
-fn movers(
-    view: &View<'_>,
-    library: &Package,
-    wanted: &VersionSpecifiers,
-) -> Vec<Vec<crate::diagnosis::Change>> {
+fn sentence(package: &Package, old: &Old<'_>) -> String {
+    let (package, library) = (told(package), old.library);
+    let Some(built) = old.built else {
+        let wanted = Target::Specifiers(old.wanted.clone());
+        return format!("{package} wants {} {wanted}, and it is {}", library.name, library.version);
+    };
+    let age = if library.minor().0 == minor(built).0 { "older" } else { "of another major" };
+    format!("{} is {age} than cuDNN {built}, with which {package} was built", told(library))
+}
+
+/// Packages that pin the libraries, moved to the oldest known release that pins fitting ones.
+fn movers(view: &View<'_>, old: &[Old<'_>]) -> Vec<Vec<Change>> {
     let mut candidates = Vec::new();
     for package in view.environment.packages.values() {
-        let pins = |requires: &[pep508_rs::Requirement]| {
+        let pins = |requires: &[Requirement], library: &Package| {
             requires.iter().find(|one| one.name.as_ref() == library.name).and_then(declared::pinned)
         };
-        if pins(&declared::requires(view.known, package)).is_none() {
+        let requires = declared::requires(view.known, package);
+        if old.iter().all(|one| pins(&requires, one.library).is_none()) {
             continue;
         }
         let fits = |release: &&crate::data::Release| {
             release.version > package.public()
-                && pins(&release.requires).is_some_and(|version| wanted.contains(&version))
+                && old.iter().all(|one| {
+                    pins(&release.requires, one.library)
+                        .is_some_and(|version| one.wanted.contains(&version))
+                })
         };
         if let Some(release) = view.known.of(&package.name).iter().find(fits) {
             candidates.push(vec![to_version(view.environment, &package.name, &release.version)]);
@@ -219,7 +215,7 @@ fn older_plugins(
     view: &View<'_>,
     package: &Package,
     cudnn: &Package,
-    candidates: &mut Vec<Vec<crate::diagnosis::Change>>,
+    candidates: &mut Vec<Vec<Change>>,
 ) {
     let (major, minor_of_cudnn) = cudnn.minor();
     let name = package.name.replace("-pjrt", "-plugin");

@@ -5,8 +5,11 @@ use std::borrow::Cow;
 use pep440_rs::{Operator, Version, VersionSpecifiers};
 use pep508_rs::{ExtraName, MarkerExpression, MarkerValueExtra, Requirement, VersionOrUrl};
 
-use super::findings::{Findings, View, problem, to_specifiers, told};
-use crate::{data::Releases, diagnosis::Target, names::is_judged, package::Package, rule::Rule};
+use super::{
+    findings::{Findings, View},
+    unmet::Unmet,
+};
+use crate::{data::Releases, names::is_judged, package::Package, rule::Rule};
 
 /// The requirements of a package: by its metadata, else by the table.
 pub(crate) fn requires<'a>(
@@ -47,8 +50,10 @@ pub(super) fn rule_of(required: &str) -> Rule {
     }
 }
 
-pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
-    let Some(markers) = view.environment.markers() else { return };
+/// The declared requirements that are not met, but for those of pairs of which a rule has spoken.
+pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> {
+    let mut unmet = Vec::new();
+    let Some(markers) = view.environment.markers() else { return unmet };
     for package in view.environment.packages.values() {
         let requires = requires(view.known, package);
         let extras = extras(package, &requires);
@@ -67,9 +72,16 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
             if !other.version.is_stable() && wanted.contains(&other.version.only_release()) {
                 continue;
             }
-            report(view, package, other, wanted, findings);
+            let rule = match rule_of(&other.name) {
+                Rule::UndeclaredNeed => Rule::Requirement,
+                // Bounds within one major are only declared.
+                Rule::Numpy | Rule::Keras if takes_major(wanted, other) => Rule::Requirement,
+                rule => rule,
+            };
+            unmet.push(Unmet { package, other, wanted: wanted.clone(), rule, need: None });
         }
     }
+    unmet
 }
 
 /// Every extra of a package: one counts if the package that it brings is there.
@@ -82,54 +94,6 @@ pub(crate) fn extras(package: &Package, requires: &[Requirement]) -> Vec<ExtraNa
         _ => None,
     });
     named.collect()
-}
-
-fn report(
-    view: &View<'_>,
-    package: &Package,
-    other: &Package,
-    wanted: &VersionSpecifiers,
-    findings: &mut Findings,
-) {
-    let rule = match rule_of(&other.name) {
-        Rule::UndeclaredNeed => Rule::Requirement,
-        // Bounds within one major are only declared.
-        Rule::Numpy | Rule::Keras if takes_major(wanted, other) => Rule::Requirement,
-        rule => rule,
-    };
-    let expected = Target::Specifiers(wanted.clone()).to_string();
-    let mut found = problem(
-        rule,
-        &[&package.name, &other.name],
-        other.version.to_string(),
-        expected.clone(),
-        format!(
-            "{} requires {} {expected}, and it is {}",
-            told(package),
-            other.name,
-            other.version
-        ),
-    );
-    found.location = package.path.as_ref().map(|path| path.join("METADATA").display().to_string());
-    found.candidates.push(vec![to_specifiers(view.environment, &other.name, wanted.clone())]);
-    let newer = view
-        .known
-        .of(&package.name)
-        .iter()
-        .rev()
-        .filter(|release| release.version.is_stable())
-        .find(|release| {
-            let mut of_other =
-                release.requires.iter().filter(|one| one.name.as_ref() == other.name);
-            of_other
-                .all(|one| specifiers(one).is_none_or(|wanted| wanted.contains(&other.public())))
-        });
-    if let Some(release) = newer
-        && let Ok(exact) = format!("=={}", release.version).parse()
-    {
-        found.candidates.push(vec![to_specifiers(view.environment, &package.name, exact)]);
-    }
-    findings.problem(found);
 }
 
 /// Tells whether a specifier takes some version of the major that is installed.

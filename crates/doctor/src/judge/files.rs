@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::findings::{Findings, View, problem, removal, to_version, told};
 use crate::{
+    diagnosis::Problem,
     package::Package,
     rule::{Rule, WarningRule},
 };
@@ -57,22 +58,52 @@ fn owners(view: &View<'_>, findings: &mut Findings) {
     {
         pairs.push((one, other, "libtpu"));
     }
-    for (one, other, name) in pairs {
-        let mut found = problem(
-            Rule::SameFiles,
-            &[&one.name, &other.name],
-            format!("{}, {}", told(one), told(other)),
-            "one of them".to_owned(),
-            format!("{} and {} own the same files, such as {name}", told(one), told(other)),
-        );
-        for package in [other, one] {
-            found.candidates.push(vec![removal(view.environment, &package.name)]);
-        }
-        // Two builds of TensorFlow are said by their own rule.
-        if !findings.problems.iter().any(|known| known.key() == found.key()) {
+    // Libraries of two majors of CUDA share folders, and there are a dozen of them.
+    let is_nvidia = |package: &Package| package.name.starts_with("nvidia-");
+    let (nvidia, others): (Vec<_>, Vec<_>) =
+        pairs.into_iter().partition(|(one, other, _)| is_nvidia(one) && is_nvidia(other));
+    let groups = others.into_iter().map(|pair| vec![pair]).chain(Some(nvidia));
+    for group in groups.filter(|group| !group.is_empty()) {
+        let found = owned_twice(view, &group);
+        // Builds of TensorFlow are said by their own rule.
+        let is_said = findings.problems.iter().any(|known| {
+            known.rule == Rule::SameFiles
+                && found.packages.iter().all(|package| known.packages.contains(package))
+        });
+        if !is_said {
             findings.problem(found);
         }
     }
+}
+
+/// Pairs of packages of which the first and the second own the same file.
+fn owned_twice(view: &View<'_>, pairs: &[(&Package, &Package, &str)]) -> Problem {
+    let side = |of: fn(&(&'_ Package, &'_ Package, &str)) -> String| -> Vec<String> {
+        let mut names: Vec<String> = pairs.iter().map(of).collect();
+        names.dedup();
+        names
+    };
+    let first = side(|(one, _, _)| one.name.clone());
+    let second = side(|(_, other, _)| other.name.clone());
+    let packages: Vec<&str> = first.iter().chain(&second).map(String::as_str).collect();
+    let told: Vec<String> = pairs
+        .iter()
+        .map(|(one, other, name)| {
+            format!("{} and {} own the same files, such as {name}", told(one), told(other))
+        })
+        .collect();
+    let mut found = problem(
+        Rule::SameFiles,
+        &packages,
+        packages.join(", "),
+        "one of them".to_owned(),
+        told.join("; "),
+    );
+    for side in [second, first] {
+        let changes = side.iter().map(|name| removal(view.environment, name));
+        found.candidates.push(changes.collect());
+    }
+    found
 }
 
 fn lost(view: &View<'_>, package: &Package, findings: &mut Findings) {

@@ -112,3 +112,14 @@ pub(super) fn of_minor((major, minor): (u64, u64)) -> Option<VersionSpecifiers> 
 pub(super) fn told(package: &Package) -> String {
     format!("{} {}", package.name, package.version)
 }
+
+/// Packages that a sentence names; the list of the problem has all of them.
+const NAMED: usize = 4;
+
+/// Several packages with their versions: `jax 0.10.2, jaxlib 0.10.2 and 3 more`.
+pub(super) fn listed<'a>(packages: impl ExactSizeIterator<Item = &'a Package>) -> String {
+    let more = packages.len().saturating_sub(NAMED);
+    let names: Vec<String> = packages.take(NAMED).map(told).collect();
+    let names = names.join(", ");
+    if more == 0 { names } else { format!("{names} and {more} more") }
+}

@@ -2,7 +2,7 @@
 
 use pep440_rs::Version;
 
-use super::findings::{Findings, View, problem, to_version, told};
+use super::findings::{Findings, View, listed, problem, to_version, told};
 use crate::{
     package::Package,
     rule::{Rule, WarningRule},
@@ -122,30 +122,34 @@ fn both_ways(
     }
 }
 
-/// A jax or jaxlib that the tables do not know yet: its files are judged, and a lock has none.
+/// Frameworks that the tables do not know yet: their files are judged, and a lock has none.
 fn newer_than_known(view: &View<'_>, findings: &mut Findings) {
+    let as_of = view.known.as_of();
+    let mut newer: Vec<&Package> = Vec::new();
     for name in ["jax", "jaxlib", "tensorflow"] {
         let Some(package) = view.environment.provider(name) else { continue };
         let newest = view.known.of(name).last();
-        if newest.is_none_or(|newest| package.public() <= newest.version) {
-            continue;
-        }
-        if view.environment.has_files() {
-            let message = format!(
-                "{} is newer than the tables of this build ({})",
-                told(package),
-                view.known.as_of()
-            );
-            findings.warn(WarningRule::NewerThanKnown, &[&package.name], message);
-        } else {
-            findings.unknown.push(Unknown {
-                name: package.name.clone(),
-                version: package.version.to_string(),
-                why: format!(
-                    "newer than the tables of this build ({}), and a lock has no files to judge",
-                    view.known.as_of()
-                ),
-            });
+        if newest.is_some_and(|newest| package.public() > newest.version) {
+            newer.push(package);
         }
     }
+    if newer.is_empty() {
+        return;
+    }
+    if view.environment.has_files() {
+        let names: Vec<&str> = newer.iter().map(|package| package.name.as_str()).collect();
+        let message = format!(
+            "{} {} newer than the tables of this build ({as_of})",
+            listed(newer.iter().copied()),
+            if newer.len() == 1 { "is" } else { "are" }
+        );
+        return findings.warn(WarningRule::NewerThanKnown, &names, message);
+    }
+    findings.unknown.extend(newer.into_iter().map(|package| Unknown {
+        name: package.name.clone(),
+        version: package.version.to_string(),
+        why: format!(
+            "newer than the tables of this build ({as_of}), and a lock has no files to judge"
+        ),
+    }));
 }

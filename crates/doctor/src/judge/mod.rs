@@ -13,6 +13,7 @@ mod plugins;
 mod system;
 mod tensorflow;
 mod torch_xla;
+mod unmet;
 
 use self::findings::View;
 pub(crate) use self::{
@@ -34,9 +35,10 @@ pub(crate) fn judge(environment: &Environment, libraries: &dyn Libraries) -> Fin
     cuda::judge(&view, &mut findings);
     torch_xla::judge(&view, &mut findings);
     tensorflow::judge(&view, &mut findings);
-    needs::judge(&view, &mut findings);
+    let mut unmet = needs::unmet(&view, &mut findings);
+    unmet.extend(declared::unmet(&view, &findings));
+    unmet::report(&view, unmet, &mut findings);
     system::judge(&view, &mut findings);
     files::judge(&view, &mut findings);
-    declared::judge(&view, &mut findings);
     findings
 }

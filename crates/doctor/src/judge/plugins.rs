@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use pep440_rs::Version;
+use pep440_rs::{Operator, Version};
 
-use super::findings::{Findings, View, problem, removal, to_version, told};
+use super::{
+    declared,
+    findings::{Findings, View, problem, removal, to_version, told},
+};
 use crate::{
     beside,
     diagnosis::Change,
     environment::{Environment, PluginFramework, PluginModule},
+    libraries::Comparison,
     package::Package,
-    rule::Rule,
+    rule::{Rule, WarningRule},
 };
 
 /// The last release that takes plug-ins of its own PJRT minor alone.
@@ -197,26 +201,81 @@ fn module(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
 fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
     let Some(jaxlib) = view.package("jaxlib").filter(|_| plugin.exists) else { return };
     let owner = plugin.owner.as_deref().unwrap_or(&plugin.module);
-    let misfits = plugin
+    let package = view.package(owner);
+    let minor = || {
+        let read = plugin.library.as_deref().and_then(|library| view.libraries.pjrt_minor(library));
+        read.or_else(|| view.known.pjrt_minor(owner, &package?.version))
+    };
+    let compared = plugin
         .library
         .as_deref()
-        .and_then(|library| view.libraries.misfits(library, &jaxlib.version));
-    let Some(misfits) = misfits else {
-        let package = view.package(owner);
-        let read = plugin.library.as_deref().and_then(|library| view.libraries.pjrt_minor(library));
-        let minor = read
-            .or_else(|| package.and_then(|package| view.known.pjrt_minor(owner, &package.version)));
-        if let Some(minor) = minor {
-            minors(view, owner, minor, jaxlib, findings);
+        .and_then(|library| view.libraries.compare(library, &jaxlib.version));
+    if let Some(Comparison { misfits, beyond_the_table }) = compared {
+        for misfit in misfits {
+            let mut found = problem(
+                misfit.rule,
+                &[owner, "jaxlib"],
+                misfit.found,
+                misfit.expected,
+                misfit.message,
+            );
+            found.location = plugin.library.as_ref().map(|library| library.display().to_string());
+            found.candidates = candidates_of_table(view, owner, jaxlib);
+            findings.problem(found);
         }
-        return;
+        if let Some(message) = beyond_the_table {
+            findings.warn(WarningRule::BeyondTheTable, &[owner, "jaxlib"], message);
+        }
+    } else if let Some(minor) = minor() {
+        minors(view, owner, minor, jaxlib, findings);
+    }
+    if let Some(package) = package
+        && bounds_nothing(view, package)
+        && let Some(minor) = minor()
+    {
+        old(view, package, minor, jaxlib, findings);
+    }
+}
+
+/// Tells whether nothing bounds the jax of a plug-in from above: neither its metadata nor the table.
+/// The halves of a plug-in have the numbers of jaxlib, which say as much.
+fn bounds_nothing(view: &View<'_>, package: &Package) -> bool {
+    let is_jax = |name: &str| matches!(name, "jax" | "jaxlib");
+    let is_listed =
+        package.requires.is_some() || view.known.release(&package.name, &package.version).is_some();
+    let requires = declared::requires(view.known, package);
+    let mut bounds = requires
+        .iter()
+        .filter(|one| is_jax(one.name.as_ref()))
+        .filter_map(declared::specifiers)
+        .flat_map(|specifiers| specifiers.iter());
+    let is_upper = |operator: &Operator| {
+        !matches!(
+            operator,
+            Operator::GreaterThan
+                | Operator::GreaterThanEqual
+                | Operator::NotEqual
+                | Operator::NotEqualStar
+        )
     };
-    for misfit in misfits {
-        let mut found =
-            problem(misfit.rule, &[owner, "jaxlib"], misfit.found, misfit.expected, misfit.message);
-        found.location = plugin.library.as_ref().map(|library| library.display().to_string());
-        found.candidates = candidates_of_table(view, owner, jaxlib);
-        findings.problem(found);
+    let mut needs = view.known.needs_of(&package.name, &package.version);
+    is_listed
+        && names(view.environment).iter().all(|name| package.name != format!("jax-{name}-pjrt"))
+        && !bounds.any(|one| is_upper(one.operator()))
+        && !needs.any(|need| is_jax(need.needs.name.as_ref()))
+}
+
+/// A plug-in without an upper bound, built before jaxlib: only what it was built with was tested.
+fn old(view: &View<'_>, package: &Package, minor: u32, jaxlib: &Package, findings: &mut Findings) {
+    let has_problem = findings.problems.iter().any(|known| known.packages.contains(&package.name));
+    let own = view.known.pjrt_minor("jaxlib", &jaxlib.version).filter(|own| *own > minor);
+    if let Some(own) = own.filter(|_| !has_problem) {
+        let message = format!(
+            "{} was built with PJRT 0.{minor} and declares no newest jax; {} has PJRT 0.{own}, and nothing is known of the two together",
+            told(package),
+            told(jaxlib)
+        );
+        findings.warn(WarningRule::OldPlugin, &[&package.name, "jaxlib"], message);
     }
 }
 
@@ -301,22 +360,27 @@ fn same_platform(view: &View<'_>, findings: &mut Findings) {
         }
     }
     for (platform, owners) in by_platform {
-        let [first, second, ..] = &owners[..] else { continue };
+        if owners.len() < 2 {
+            continue;
+        }
+        let names: Vec<&str> = owners.iter().map(String::as_str).collect();
+        let every = if names.len() == 2 { "both" } else { "all" };
         let mut found = problem(
             Rule::PluginsSamePlatform,
-            &[first, second],
-            format!("{first}, {second}"),
+            &names,
+            names.join(", "),
             "one of them".to_owned(),
-            format!("{first} and {second} both register the platform `{platform}`"),
+            format!("{} {every} register the platform `{platform}`", names.join(" and ")),
         );
         found.symptom = Some(format!(
-            "ALREADY_EXISTS: PJRT_Api already exists for device type {platform} (which of the two is taken changes from run to run)"
+            "ALREADY_EXISTS: PJRT_Api already exists for device type {platform} (which of them is taken changes from run to run)"
         ));
-        for owner in [first, second] {
-            let kernels = owner.replace("-pjrt", "-plugin");
-            let installed = [kernels, owner.clone()];
-            let changes = installed.iter().filter(|name| environment.package(name).is_some());
-            found.candidates.push(changes.map(|name| removal(environment, name)).collect());
+        for kept in names.iter().rev() {
+            let others = owners.iter().filter(|owner| owner != kept);
+            let packages =
+                others.flat_map(|owner| [owner.replace("-pjrt", "-plugin"), owner.clone()]);
+            let installed = packages.filter(|name| environment.package(name).is_some());
+            found.candidates.push(installed.map(|name| removal(environment, &name)).collect());
         }
         findings.problem(found);
     }

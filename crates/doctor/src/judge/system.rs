@@ -1,22 +1,27 @@
 //! Python, the machine and the C library below the packages.
 
+use std::collections::BTreeMap;
+
 use pep440_rs::Version;
 
-use super::findings::{Findings, View, problem, to_version, told};
+use super::{
+    findings::{Findings, View, listed, problem, to_version},
+    unmet::joint,
+};
 use crate::{
+    diagnosis::{Change, Target},
     package::{Package, minor},
     rule::{Rule, WarningRule},
 };
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
-    for package in view.environment.packages.values() {
-        if let Some(python) = &view.environment.python {
-            requires_python(view, package, python, findings);
-            abi(view, package, python, findings);
-        }
-        machine(view, package, findings);
-        glibc(view, package, findings);
+    // One system is below all packages: what it is wrong for is one problem.
+    if let Some(python) = &view.environment.python {
+        requires_python(view, python, findings);
+        abi(view, python, findings);
     }
+    machine(view, findings);
+    glibc(view, findings);
     for (name, versions) in &view.environment.duplicates {
         let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
         let message = format!("{name} has metadata of several versions: {}", versions.join(", "));
@@ -24,15 +29,21 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-fn requires_python(view: &View<'_>, package: &Package, python: &Version, findings: &mut Findings) {
-    let from_table = || view.known.release(&package.name, &package.version)?.python.as_ref();
-    let wanted = match &package.requires_python {
-        Some(wanted) => Some(wanted),
-        // Metadata without the field takes every Python.
-        None if package.requires.is_some() => None,
-        None => from_table(),
-    };
-    let Some(wanted) = wanted else { return };
+fn names<'a>(packages: &[&'a Package]) -> Vec<&'a str> {
+    packages.iter().map(|package| package.name.as_str()).collect()
+}
+
+fn is_or_are(packages: &[&Package], one: &'static str, several: &'static str) -> &'static str {
+    if packages.len() == 1 { one } else { several }
+}
+
+/// The changes that install packages again, each in its version.
+fn again(view: &View<'_>, packages: &[&Package]) -> Vec<Change> {
+    let change = |package: &&Package| to_version(view.environment, &package.name, &package.version);
+    packages.iter().map(change).collect()
+}
+
+fn requires_python(view: &View<'_>, python: &Version, findings: &mut Findings) {
     // A bound with a patch is not held against a Python of which only MAJOR.MINOR is known.
     let python = if python.release().len() < 3 {
         let (major, minor) = minor(python);
@@ -40,26 +51,49 @@ fn requires_python(view: &View<'_>, package: &Package, python: &Version, finding
     } else {
         python.clone()
     };
-    if wanted.contains(&python) {
+    let mut bounds = Vec::new();
+    let mut packages: Vec<&Package> = Vec::new();
+    for package in view.environment.packages.values() {
+        let from_table = || view.known.release(&package.name, &package.version)?.python.as_ref();
+        let wanted = match &package.requires_python {
+            Some(wanted) => Some(wanted),
+            // Metadata without the field takes every Python.
+            None if package.requires.is_some() => None,
+            None => from_table(),
+        };
+        if let Some(wanted) = wanted.filter(|wanted| !wanted.contains(&python)) {
+            bounds.extend(wanted.iter().cloned());
+            packages.push(package);
+        }
+    }
+    if packages.is_empty() {
         return;
     }
-    let expected = crate::diagnosis::Target::Specifiers(wanted.clone()).to_string();
+    let expected = Target::Specifiers(joint(bounds.into_iter())).to_string();
     let (major, minor) = minor(&python);
     let mut found = problem(
         Rule::PythonVersion,
-        &[&package.name],
+        &names(&packages),
         format!("{major}.{minor}"),
         expected.clone(),
-        format!("{} is for Python {expected}, and this is Python {major}.{minor}", told(package)),
+        format!(
+            "{} {} for Python {expected}, and this is Python {major}.{minor}",
+            listed(packages.iter().copied()),
+            is_or_are(&packages, "is", "are")
+        ),
     );
-    let release = view.known.of(&package.name).iter().rev().find(|release| {
-        release.version.is_stable()
-            && release.python.as_ref().is_some_and(|wanted| wanted.contains(&python))
-    });
-    if let Some(release) = release {
-        found.candidates.push(vec![to_version(view.environment, &package.name, &release.version)]);
-    }
-    found.words = Some(format!("use a Python {expected}, or another release of {}", package.name));
+    let release = |package: &&Package| {
+        let newest = view.known.of(&package.name).iter().rev().find(|release| {
+            release.version.is_stable()
+                && release.python.as_ref().is_some_and(|wanted| wanted.contains(&python))
+        });
+        Some(to_version(view.environment, &package.name, &newest?.version))
+    };
+    found.candidates.extend(packages.iter().map(release).collect::<Option<Vec<Change>>>());
+    found.words = Some(format!(
+        "use a Python {expected}, or another release of {}",
+        names(&packages).join(", ")
+    ));
     findings.problem(found);
 }
 
@@ -69,7 +103,9 @@ fn parts(tag: &str) -> Option<(&str, &str, &str)> {
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
-fn abi(view: &View<'_>, package: &Package, python: &Version, findings: &mut Findings) {
+/// The interpreter that a package was installed for, if it is not this one: a tag of its wheel, or
+/// the name of an extension module.
+fn other_python(package: &Package, python: &Version) -> Option<String> {
     let (major, minor) = minor(python);
     let own = format!("cp{major}{minor}");
     let fits = |tag: &String| {
@@ -84,30 +120,36 @@ fn abi(view: &View<'_>, package: &Package, python: &Version, findings: &mut Find
             stable && major == 3 && number.is_some_and(|number| number <= minor)
         })
     };
-    let wrong_tag = !package.tags.is_empty() && !package.tags.iter().any(fits);
-    let wrong_file = || {
-        let other = package.files.iter().filter_map(|file| cpython_of(&file.path));
-        let mut modules = other.peekable();
-        let first = modules.peek().cloned();
-        let own = format!("{major}{minor}");
-        (!modules.any(|version| version == own)).then_some(first).flatten()
-    };
-    let found = if wrong_tag {
-        package.tags.first().cloned()
-    } else {
-        wrong_file().map(|version| format!("cpython-{version}"))
-    };
-    let Some(found) = found else { return };
+    if !package.tags.is_empty() && !package.tags.iter().any(fits) {
+        return package.tags.first().cloned();
+    }
+    let own = format!("{major}{minor}");
+    let mut modules = package.files.iter().filter_map(|file| cpython_of(&file.path)).peekable();
+    let first = modules.peek().cloned()?;
+    (!modules.any(|version| version == own)).then(|| format!("cpython-{first}"))
+}
+
+fn abi(view: &View<'_>, python: &Version, findings: &mut Findings) {
+    let installed = view.environment.packages.values();
+    let wrong: Vec<(&Package, String)> =
+        installed.filter_map(|package| Some((package, other_python(package, python)?))).collect();
+    let Some((first, tag)) = wrong.first() else { return };
+    let packages: Vec<&Package> = wrong.iter().map(|(package, _)| *package).collect();
+    let (major, minor) = minor(python);
     let mut found = problem(
         Rule::PythonAbi,
-        &[&package.name],
-        found.clone(),
-        own,
-        format!("{} was installed for {found}, and this is Python {major}.{minor}", told(package)),
+        &names(&packages),
+        tag.clone(),
+        format!("cp{major}{minor}"),
+        format!(
+            "{} {} installed for {tag}, and this is Python {major}.{minor}",
+            listed(packages.iter().copied()),
+            is_or_are(&packages, "was", "were")
+        ),
     );
-    found.symptom = Some(format!("ImportError at import {}", package.name.replace('-', "_")));
-    found.location = package.path.as_ref().map(|path| path.join("WHEEL").display().to_string());
-    found.candidates.push(vec![to_version(view.environment, &package.name, &package.version)]);
+    found.symptom = Some(format!("ImportError at import {}", first.name.replace('-', "_")));
+    found.location = first.path.as_ref().map(|path| path.join("WHEEL").display().to_string());
+    found.candidates.push(again(view, &packages));
     findings.problem(found);
 }
 
@@ -135,8 +177,9 @@ fn system_of(platform: &str) -> Option<&'static str> {
     }
 }
 
-/// The system and the machine of a package: those of its wheel's tags, then those of its libraries.
-fn machine(view: &View<'_>, package: &Package, findings: &mut Findings) {
+/// The system or the machine that a package is for, if it is not this one: that of its wheel's
+/// tags, then that of its libraries.
+fn other_machine(view: &View<'_>, package: &Package) -> Option<String> {
     let environment = view.environment;
     let system = environment.system;
     let machine = environment.machine.as_deref();
@@ -170,17 +213,33 @@ fn machine(view: &View<'_>, package: &Package, findings: &mut Findings) {
         let machines = need.machines.join(", ");
         Some(if need.system == system { machines } else { format!("{} {machines}", need.system) })
     };
-    let Some(other) = of_tag.or_else(of_library) else { return };
-    let own = machine.unwrap_or(system).to_owned();
-    let mut found = problem(
-        Rule::Architecture,
-        &[&package.name],
-        other.clone(),
-        own.clone(),
-        format!("{} is for {other}, and this machine is {own}", told(package)),
-    );
-    found.candidates.push(vec![to_version(environment, &package.name, &package.version)]);
-    findings.problem(found);
+    of_tag.or_else(of_library)
+}
+
+fn machine(view: &View<'_>, findings: &mut Findings) {
+    let mut foreign: BTreeMap<String, Vec<&Package>> = BTreeMap::new();
+    for package in view.environment.packages.values() {
+        if let Some(other) = other_machine(view, package) {
+            foreign.entry(other).or_default().push(package);
+        }
+    }
+    let environment = view.environment;
+    let own = environment.machine.as_deref().unwrap_or(environment.system);
+    for (other, packages) in foreign {
+        let mut found = problem(
+            Rule::Architecture,
+            &names(&packages),
+            other.clone(),
+            own.to_owned(),
+            format!(
+                "{} {} for {other}, and this machine is {own}",
+                listed(packages.iter().copied()),
+                is_or_are(&packages, "is", "are")
+            ),
+        );
+        found.candidates.push(again(view, &packages));
+        findings.problem(found);
+    }
 }
 
 /// The C library that a tag promises to be enough.
@@ -198,8 +257,9 @@ fn glibc_of(platform: &str) -> Option<(u64, u64)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-fn glibc(view: &View<'_>, package: &Package, findings: &mut Findings) {
-    let Some(own) = view.environment.glibc else { return };
+/// The C library that a package needs: that of its tag, or that of its libraries, with the one that
+/// needs it.
+fn glibc_needed(view: &View<'_>, package: &Package) -> Option<((u64, u64), Option<String>)> {
     // A tag of several platforms is good where one of them is.
     let platforms = package
         .tags
@@ -208,25 +268,42 @@ fn glibc(view: &View<'_>, package: &Package, findings: &mut Findings) {
         .flat_map(|(_, _, platform)| platform.split('.'));
     let of_tag = platforms.filter_map(glibc_of).min();
     let libraries = view.environment.needs.iter().filter(|need| need.package == package.name);
-    let library = libraries
-        .filter(|need| need.glibc.is_some_and(|glibc| glibc > own))
-        .max_by_key(|need| need.glibc);
-    let needed = of_tag.into_iter().chain(library.and_then(|need| need.glibc)).max();
-    let Some(needed) = needed.filter(|needed| *needed > own) else { return };
+    let library = libraries.max_by_key(|need| need.glibc).filter(|need| need.glibc.is_some());
+    let needed = of_tag.max(library.and_then(|need| need.glibc))?;
+    let library = library.filter(|need| need.glibc == Some(needed));
+    Some((needed, library.map(|need| need.path.display().to_string())))
+}
+
+fn glibc(view: &View<'_>, findings: &mut Findings) {
+    let Some(own) = view.environment.glibc else { return };
+    let installed = view.environment.packages.values();
+    let too_new: Vec<_> = installed
+        .filter_map(|package| Some((package, glibc_needed(view, package)?)))
+        .filter(|(_, (needed, _))| *needed > own)
+        .collect();
+    let Some((_, (needed, location))) = too_new.iter().max_by_key(|(_, (needed, _))| *needed)
+    else {
+        return;
+    };
+    let packages: Vec<&Package> = too_new.iter().map(|(package, _)| *package).collect();
     let (told_own, told_needed) =
         (format!("{}.{}", own.0, own.1), format!("{}.{}", needed.0, needed.1));
     let mut found = problem(
         Rule::Glibc,
-        &[&package.name],
+        &names(&packages),
         told_own.clone(),
         format!(">={told_needed}"),
-        format!("{} needs glibc {told_needed}, and the system has {told_own}", told(package)),
+        format!(
+            "{} {} glibc {told_needed}, and the system has {told_own}",
+            listed(packages.iter().copied()),
+            is_or_are(&packages, "needs", "need")
+        ),
     );
     found.symptom = Some(format!("version `GLIBC_{told_needed}' not found"));
-    found.location = library.map(|need| need.path.display().to_string());
+    found.location.clone_from(location);
     found.words = Some(format!(
         "take a system with glibc {told_needed} or newer, or an older release of {}",
-        package.name
+        names(&packages).join(", ")
     ));
     findings.problem(found);
 }

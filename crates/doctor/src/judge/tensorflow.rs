@@ -16,10 +16,13 @@ const SAME_NUMBERS: [&str; 3] = ["tensorflow-text", "tf-keras", "intel-extension
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     let builds: Vec<&Package> = TENSORFLOW.iter().filter_map(|name| view.package(name)).collect();
-    if let Some(first) = builds.first()
-        && let Some(second) = builds.iter().skip(1).find(|second| !is_part(first, second))
-    {
-        two_builds(view, first, second, findings);
+    if let Some(first) = builds.first() {
+        let others = builds.iter().copied().filter(|other| other.name != first.name);
+        let mut all: Vec<&Package> = others.filter(|other| !is_part(first, other)).collect();
+        if !all.is_empty() {
+            all.insert(0, first);
+            several_builds(view, &all, findings);
+        }
     }
     let Some(tensorflow) = builds.first() else { return };
     for name in SAME_NUMBERS.into_iter().chain(["tensorflow-io"]) {
@@ -41,17 +44,21 @@ fn is_part(first: &Package, second: &Package) -> bool {
         && first.public() == second.public()
 }
 
-fn two_builds(view: &View<'_>, first: &Package, second: &Package, findings: &mut Findings) {
+fn several_builds(view: &View<'_>, builds: &[&Package], findings: &mut Findings) {
+    let names: Vec<&str> = builds.iter().map(|build| build.name.as_str()).collect();
+    let versions: Vec<String> = builds.iter().map(|build| told(build)).collect();
     let mut found = problem(
         Rule::SameFiles,
-        &[&first.name, &second.name],
-        format!("{}, {}", told(first), told(second)),
+        &names,
+        versions.join(", "),
         "one of them".to_owned(),
-        format!("{} and {} own the same folder, tensorflow", told(first), told(second)),
+        format!("{} own the same folder, tensorflow", versions.join(" and ")),
     );
     found.symptom = Some("no GPU is found, or files of two releases are mixed".to_owned());
-    for package in [second, first] {
-        found.candidates.push(vec![removal(view.environment, &package.name)]);
+    // The one that is kept; the first is the last choice.
+    for kept in builds {
+        let others = names.iter().filter(|name| **name != kept.name);
+        found.candidates.push(others.map(|name| removal(view.environment, name)).collect());
     }
     findings.problem(found);
 }

@@ -3,35 +3,10 @@
 use std::{fs, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use serdes_doctor::{Diagnosis, Environment, TablesOnly, Tool, Verdict, diagnose};
+use serdes_doctor::{Environment, TablesOnly, Tool, Verdict, diagnose};
 use sha2::{Digest as _, Sha256};
 
-const SITE: &str = "lib/python3.12/site-packages";
-
-fn write(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-/// A virtual environment with packages of which only name and version are written.
-fn venv(packages: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "pyvenv.cfg", "home = /usr/bin\nversion = 3.12.4\n");
-    for (name, version) in packages {
-        let metadata = format!("Name: {name}\nVersion: {version}\n");
-        write(folder.path(), &format!("{SITE}/{name}-{version}.dist-info/METADATA"), &metadata);
-    }
-    folder
-}
-
-fn judged(path: &Path) -> Diagnosis {
-    diagnose(&Environment::read(path).unwrap()[0], &TablesOnly)
-}
-
-fn rules(diagnosis: &Diagnosis) -> Vec<&'static str> {
-    diagnosis.problems.iter().map(|problem| problem.rule.id()).collect()
-}
+use crate::site::{SITE, judged, rules, venv, write};
 
 #[test]
 fn contents_are_compared_where_that_is_asked_for() {

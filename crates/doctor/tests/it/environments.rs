@@ -15,6 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serdes_doctor::{Diagnosis, Environment, TablesOnly, Verdict, diagnose, judge_safetensors};
 
+use crate::site::write;
+
 #[derive(Deserialize)]
 struct Expected {
     id: String,
@@ -63,6 +65,13 @@ fn run(expected: &Expected, folder: &Path) -> Vec<Diagnosis> {
     environments.iter().map(judge).collect()
 }
 
+/// In these environments each rule has one cause, which is to be one problem.
+fn says_each_rule_once(diagnosis: &Diagnosis) -> bool {
+    let rules: BTreeSet<&str> =
+        diagnosis.problems.iter().map(|problem| problem.rule.id()).collect();
+    rules.len() == diagnosis.problems.len()
+}
+
 /// Tells whether a change is one of those that are wanted, as version or as specifier.
 fn is_wanted(changes: &[serdes_doctor::Change], wanted: &serde_json::Map<String, Value>) -> bool {
     let names: BTreeSet<&str> = changes.iter().map(|change| change.package.as_str()).collect();
@@ -107,6 +116,7 @@ fn environments_are_judged_as_expected() {
         let fits = verdicts.contains(&expected.verdict.as_str())
             && !missing
             && rules.iter().all(allowed)
+            && diagnoses.iter().all(says_each_rule_once)
             && expected.packages.iter().all(|package| named.contains(package))
             && healed;
         if !fits {
@@ -165,12 +175,6 @@ fn remedies_are_for_the_tool_of_the_environment() {
         command("e11"),
         "pip install --force-reinstall --no-deps 'jax-cuda13-pjrt==0.12.0.1'"
     );
-}
-
-fn write(folder: &Path, name: &str, text: &str) {
-    let path = folder.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 fn site(folder: &Path) -> PathBuf {

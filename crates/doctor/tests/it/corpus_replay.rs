@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Instant};
 
 #[allow(unreachable_pub, reason = "a file of the crate in fuzz/")]
-#[path = "../../../fuzz/src/environments.rs"]
+#[path = "../../../../fuzz/src/environments.rs"]
 mod target;
 
 #[test]

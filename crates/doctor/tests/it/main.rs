@@ -1,0 +1,9 @@
+//! Tests of environments as a whole: read from disk, judged, and healed.
+
+mod causes;
+mod corpus_replay;
+mod environments;
+mod kinds;
+mod page;
+mod reading;
+mod site;
