@@ -13,18 +13,7 @@ pub struct ProxyClient {
 }
 
 impl ProxyClient {
-    /// Measured clients, oldest first. The version of their programs depends on the client's
-    /// release alone, not on the server.
-    pub const KNOWN: [Self; 6] = [
-        Self::new("jaxlib-0.8.0", StableHloVersion::new(1, 10, 9)),
-        Self::new("jaxlib-0.9.1", StableHloVersion::new(1, 13, 1)),
-        Self::new("jaxlib-0.10.0", StableHloVersion::new(1, 13, 7)),
-        Self::new("jaxlib-0.10.2", StableHloVersion::new(1, 13, 7)),
-        Self::new("jaxlib-0.11.1", StableHloVersion::new(1, 15, 0)),
-        Self::new("jaxlib-0.12.0.1", StableHloVersion::new(1, 16, 3)),
-    ];
-
-    const fn new(release: &'static str, writes: StableHloVersion) -> Self {
+    pub(super) const fn new(release: &'static str, writes: StableHloVersion) -> Self {
         Self { release, writes }
     }
 

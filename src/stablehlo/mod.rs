@@ -20,6 +20,7 @@ mod change;
 mod clients;
 mod custom_calls;
 mod error;
+mod generated;
 mod mesh;
 mod needs;
 mod older;

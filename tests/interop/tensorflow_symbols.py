@@ -2,8 +2,8 @@
 
     PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY    compares, name for name
     PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY --add RELEASE
-                                                                  writes the installed release behind RELEASE, the newest of the table;
-                                                                  then `RELEASES` of tensorflow_release.rs needs it, too
+                                                                  writes the installed release behind RELEASE, the newest of the table
+    PYTHON tests/interop/tensorflow_symbols.py --remove RELEASE   takes RELEASE, the newest of the table, out
 
 TensorFlow itself is not imported: the command reads its libraries as files.
 """
@@ -19,6 +19,7 @@ import sys
 
 TABLE = pathlib.Path(__file__).parents[2] / "crates/stream-executor/src/load/tensorflow_symbols.txt"
 LIBRARIES = ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2", "python/_pywrap_tensorflow_internal.so"]
+RELEASES = "# releases: "
 OURS = re.compile(r"(TF|TFE|TSL|SE|TFNPD)_")
 
 
@@ -77,17 +78,43 @@ def add(release, found, newest):
         lines[name] = (release, release)
     body = [name if ends == (oldest, release) else f"{name} {ends[0]} {ends[1]}" for name, ends in sorted(lines.items())]
     head = [line.replace(f"to {newest}", f"to {release}") for line in head]
+    head = [f"{line} {release}" if line.startswith(RELEASES) else line for line in head]
     TABLE.write_text("\n".join(head + body) + "\n")
     print(f"{release}: {len(found)} names")
     return 0
 
 
+def remove(release):
+    text = TABLE.read_text()
+    head = [line for line in text.splitlines() if line.startswith("#")]
+    releases = next(line for line in head if line.startswith(RELEASES)).removeprefix(RELEASES).split()
+    if releases[-1] != release:
+        print(f"the newest release of the table is {releases[-1]}, and not {release}", file=sys.stderr)
+        return 1
+    oldest, newest = releases[0], releases[-2]
+    body = []
+    for name, (first, last) in sorted(table().items()):
+        first, last = first or oldest, last or release
+        if first != release:
+            last = newest if last == release else last
+            body.append(name if (first, last) == (oldest, newest) else f"{name} {first} {last}")
+    head = [line.removesuffix(f" {release}").replace(f"to {release}", f"to {newest}") for line in head]
+    TABLE.write_text("\n".join(head + body) + "\n")
+    print(f"{release}: taken out")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--serdes", required=True)
+    parser.add_argument("--serdes")
     parser.add_argument("--host-plugin")
     parser.add_argument("--add", metavar="RELEASE", help="the newest release of the table")
+    parser.add_argument("--remove", metavar="RELEASE", help="the newest release of the table")
     arguments = parser.parse_args()
+    if arguments.remove:
+        return remove(arguments.remove)
+    if not arguments.serdes:
+        parser.error("--serdes or --remove is needed")
     release, folder = installed()
     found = exports(arguments.serdes, folder)
     if arguments.add:

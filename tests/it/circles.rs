@@ -14,7 +14,7 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "abi",
     "cli",
     "doctor",
@@ -27,6 +27,7 @@ const CRATES: [&str; 16] = [
     "pjrt",
     "plugin",
     "python",
+    "releases",
     "testkit",
     "version-registry",
     "wire",

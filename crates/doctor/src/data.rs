@@ -1,62 +1,13 @@
-//! The tables of releases, embedded as `data/releases.json`.
+//! The tables of releases, with their texts parsed.
 //!
-//! One loader for all of it; the file is checked by a test, so that reading it cannot fail for a
-//! user.
+//! The crate `serdes-releases` has them; a test parses what is in them, so that reading them cannot
+//! fail for a user.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    str::FromStr as _,
-    sync::OnceLock,
-};
+use std::{collections::HashMap, str::FromStr as _, sync::OnceLock};
 
 use pep440_rs::{Version, VersionSpecifiers};
 use pep508_rs::Requirement;
-use serde::Deserialize;
-
-const TEXT: &str = include_str!("../data/releases.json");
-
-/// A release of a package, as the file has it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    python: Option<String>,
-    tag: Option<String>,
-    #[serde(default)]
-    requires: Vec<String>,
-    pjrt: Option<u32>,
-    minimum_jaxlib: Option<String>,
-    libtpu: Option<String>,
-}
-
-/// The libraries that a CUDA plug-in was built with, for a range of its releases.
-#[derive(Debug, Deserialize)]
-struct BuiltRow {
-    from: String,
-    to: String,
-    cudnn: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NeedRow {
-    package: String,
-    versions: String,
-    needs: String,
-    measured: bool,
-    symptom: Option<String>,
-    source: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    as_of: String,
-    driver: BTreeMap<String, String>,
-    packages: HashMap<String, BTreeMap<String, Row>>,
-    pjrt: HashMap<String, HashMap<String, u32>>,
-    built_with: HashMap<String, Vec<BuiltRow>>,
-    needs: Vec<NeedRow>,
-}
+use serdes_releases::{Jaxlib, PackageRelease, Packages, Plugins};
 
 /// A release of a package.
 #[derive(Debug)]
@@ -114,56 +65,57 @@ impl Releases {
         reason = "the text is part of the program and a test parses it; without tables everything would fit"
     )]
     fn embedded() -> Self {
-        Self::parse(TEXT).expect("the embedded tables parse")
+        let (jaxlib, packages, plugins) =
+            (serdes_releases::jaxlib(), serdes_releases::packages(), serdes_releases::plugins());
+        Self::from_tables(jaxlib, packages, plugins).expect("the embedded tables parse")
     }
 
-    fn nothing() -> Self {
-        Self {
-            as_of: String::new(),
+    fn from_tables(
+        jaxlib: &Jaxlib,
+        packages: &Packages,
+        plugins: &Plugins,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut known = Self {
+            as_of: packages.as_of.clone(),
             packages: HashMap::new(),
             pjrt: HashMap::new(),
             built_with: HashMap::new(),
             drivers: Vec::new(),
             needs: Vec::new(),
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        let file: File = serde_json::from_str(text)?;
-        let mut known = Self { as_of: file.as_of, ..Self::nothing() };
-        for (name, rows) in file.packages {
-            let mut releases = Vec::with_capacity(rows.len());
-            for (version, row) in rows {
-                releases.push(release(&version, &row)?);
-            }
+        };
+        for package in &packages.packages {
+            let mut releases =
+                package.releases.iter().map(release).collect::<Result<Vec<_>, _>>()?;
             releases.sort_by(|one, other| one.version.cmp(&other.version));
-            known.packages.insert(name, releases);
+            known.packages.insert(package.name.clone(), releases);
         }
-        for (name, minors) in file.pjrt {
-            let minors = minors
-                .into_iter()
-                .map(|(version, minor)| Ok((Version::from_str(&version)?, minor)));
-            known.pjrt.insert(name, minors.collect::<Result<_, pep440_rs::VersionParseError>>()?);
-        }
-        for (name, rows) in file.built_with {
-            let mut ranges = Vec::new();
-            for row in rows {
-                ranges.push((row.from.parse()?, row.to.parse()?, row.cudnn.parse()?));
+        for row in &jaxlib.releases {
+            let version: Version = row.version.parse()?;
+            let releases = known.packages.entry("jaxlib".to_owned()).or_default();
+            if let Some(release) = releases.iter_mut().find(|one| one.version == version) {
+                release.pjrt = Some(row.pjrt);
             }
-            known.built_with.insert(name, ranges);
         }
-        for (major, version) in file.driver {
-            let _: Version = version.parse()?;
-            known.drivers.push((major.parse()?, version));
+        for row in &plugins.pjrt {
+            let minors = known.pjrt.entry(row.package.clone()).or_default();
+            minors.push((row.version.parse()?, row.minor));
         }
-        for row in file.needs {
+        for row in &plugins.built_with {
+            let ranges = known.built_with.entry(row.package.clone()).or_default();
+            ranges.push((row.from.parse()?, row.to.parse()?, row.cudnn.parse()?));
+        }
+        for row in &plugins.driver {
+            let _: Version = row.driver.parse()?;
+            known.drivers.push((row.cuda, row.driver.clone()));
+        }
+        for row in &plugins.needs {
             known.needs.push(Need {
-                package: row.package,
+                package: row.package.clone(),
                 versions: row.versions.parse()?,
                 needs: Requirement::from_str(&row.needs).map_err(|_| "no requirement")?,
                 measured: row.measured,
-                symptom: row.symptom,
-                source: row.source,
+                symptom: row.symptom.clone(),
+                source: row.source.clone(),
             });
         }
         Ok(known)
@@ -244,15 +196,15 @@ impl Releases {
     }
 }
 
-fn release(version: &str, row: &Row) -> Result<Release, Box<dyn std::error::Error>> {
+fn release(row: &PackageRelease) -> Result<Release, Box<dyn std::error::Error>> {
     let requirement =
         |text: &String| Requirement::from_str(text).map_err(|_| format!("no requirement: {text}"));
     Ok(Release {
-        version: version.parse()?,
+        version: row.version.parse()?,
         python: row.python.as_deref().map(str::parse).transpose()?,
         tag: row.tag.clone(),
         requires: row.requires.iter().map(requirement).collect::<Result<_, _>>()?,
-        pjrt: row.pjrt,
+        pjrt: None,
         minimum_jaxlib: row.minimum_jaxlib.as_deref().map(str::parse).transpose()?,
         libtpu: row.libtpu.as_ref().map(requirement).transpose()?,
     })
@@ -264,7 +216,7 @@ mod tests {
 
     #[test]
     fn tables_parse_and_have_the_newest_jaxlib() {
-        let known = Releases::parse(TEXT).unwrap();
+        let known = Releases::embedded();
         let newest = known.of("jaxlib").last().unwrap();
         assert_eq!(newest.version, "0.12.0.1".parse().unwrap());
         assert_eq!(newest.pjrt, Some(116));

@@ -4,9 +4,11 @@
 //! what `.ci/run` does not check.
 
 mod lint_words;
+mod releases;
 
 use std::{
     env,
+    error::Error,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -95,34 +97,48 @@ const TASKS: [Task; 10] = [
     },
 ];
 
-/// The task that is done in this process.
+/// The tasks that are done in this process.
 const LINT_WORDS: (&str, &str) =
     ("lint-words", "find doc comments without a subject, and words that are not the field's");
+const RELEASES: (&str, &str) =
+    ("releases", "make the Rust tables of jaxlib's releases from crates/releases/data");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn lint_words(arguments: &[String]) -> ExitCode {
-    match lint_words::run(&root(), arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{}: {error}", LINT_WORDS.0);
-            ExitCode::from(2)
-        }
+/// A task of this process: true if there is nothing to complain of.
+fn here(name: &str, arguments: &[String]) -> Option<Result<bool, Box<dyn Error>>> {
+    if name == LINT_WORDS.0 {
+        return Some(lint_words::run(&root(), arguments).map_err(Into::into));
     }
+    if name == RELEASES.0 {
+        let check = arguments.iter().any(|argument| argument == "--check");
+        return Some(releases::run(&root(), check).map(|moved| {
+            moved.iter().for_each(|name| println!("{name}"));
+            !check || moved.is_empty()
+        }));
+    }
+    None
 }
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
-    if name == LINT_WORDS.0 {
-        return lint_words(&arguments.collect::<Vec<_>>());
+    let arguments: Vec<String> = arguments.collect();
+    match here(&name, &arguments) {
+        Some(Ok(true)) => return ExitCode::SUCCESS,
+        Some(Ok(false)) => return ExitCode::FAILURE,
+        Some(Err(error)) => {
+            eprintln!("{name}: {error}");
+            return ExitCode::from(2);
+        }
+        None => {}
     }
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("usage: cargo xtask TASK [ARGUMENT ...]\n");
-        for (name, does) in TASKS.iter().map(|task| (task.name, task.does)).chain([LINT_WORDS]) {
+        let others = [LINT_WORDS, RELEASES];
+        for (name, does) in TASKS.iter().map(|task| (task.name, task.does)).chain(others) {
             eprintln!("  {name:10} {does}");
         }
         return ExitCode::from(2);

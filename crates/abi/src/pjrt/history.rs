@@ -1,9 +1,9 @@
 //! Queries of the history: structs, functions and numbers by their names, without allocation.
 
 use super::{
+    generated::{ENUMERATIONS, FUNCTIONS, MINORS, STRUCTS},
     layout::{Enumeration, Function, MinorRecord, Struct, StructSize, same},
     minor::Minor,
-    tables::{ENUMERATIONS, FUNCTIONS, MINORS, STRUCTS},
 };
 
 /// The history of every minor, oldest first.

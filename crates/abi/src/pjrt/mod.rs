@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The history was measured from every revision of the C header (`pjrt.json` beside this crate);
-//! `cargo xtask pjrt` makes `tables.rs` of it. Rules that follow from it:
+//! `cargo xtask pjrt` makes `generated` of it. Rules that follow from it:
 //!
 //! * Below [`Minor::OLDEST_SUPPORTED`] slots moved: no table can be read by its minor alone.
 //! * From [`Minor::APPEND_ONLY`] on, no slot and no field has moved.
@@ -39,10 +39,10 @@ pub const OLDEST_FRAMEWORK_SYMBOL: &str = "serdes_oldest_framework_minor_";
 
 pub mod args;
 mod element_type;
+mod generated;
 mod history;
 mod layout;
 mod minor;
-mod tables;
 
 pub use element_type::ElementType;
 pub use history::{

@@ -54,7 +54,7 @@ fn list(text: &mut String, entries: impl Iterator<Item = String>) {
     }
 }
 
-/// The source of `tables.rs`.
+/// The source of the module `generated`.
 fn generated(measured: &Value) -> String {
     let mut text = "//! Generated from `pjrt.json` by `cargo xtask pjrt`; never edit it.\n\nuse super::layout::{Enumeration, Function, MinorRecord, Struct, at, field, long, value};\n\n".to_owned();
     text.push_str("pub(super) const MINORS: &[MinorRecord] = &[\n");
@@ -108,7 +108,7 @@ fn generated(measured: &Value) -> String {
 
 #[test]
 fn the_tables_are_generated_from_what_was_measured() {
-    let (path, text) = (path("src/pjrt/tables.rs"), generated(&measured()));
+    let (path, text) = (path("src/pjrt/generated/mod.rs"), generated(&measured()));
     if std::env::var_os(REGENERATE).is_some() {
         fs::write(path, text).unwrap();
         return;

@@ -1,9 +1,6 @@
 //! Releases, by their versions.
 
-use super::{
-    Deserializer, Release,
-    table::{OLDEST_JUDGED, RELEASES},
-};
+use super::{Deserializer, Release, generated::RELEASES, table::OLDEST_JUDGED};
 
 impl Release {
     /// The release of that version; `latest` is the newest one.

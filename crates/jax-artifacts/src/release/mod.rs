@@ -2,6 +2,7 @@
 
 mod day;
 mod find;
+mod generated;
 mod row;
 mod stablehlo;
 mod table;

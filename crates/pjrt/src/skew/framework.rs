@@ -4,7 +4,7 @@ use serdes_abi::pjrt::Minor;
 
 use super::{
     gate::{Gate, StableHlo},
-    releases::RELEASES,
+    generated::RELEASES,
 };
 
 /// A framework that loads PJRT plug-ins.

@@ -6,6 +6,7 @@
 mod fit;
 mod framework;
 mod gate;
+mod generated;
 mod plugin_version;
 mod releases;
 mod steps;

@@ -5,9 +5,11 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use super::elf::{Api, Inspection, is_of_tensorflow};
 
-/// The releases of which the exported functions are known, oldest first.
-const RELEASES: [&str; 10] =
-    ["2.12", "2.13", "2.14", "2.15", "2.16", "2.17", "2.18", "2.19", "2.20", "2.21"];
+/// The releases of which the exported functions are known, oldest first: a line of the table.
+static RELEASES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut lines = TABLE.lines().filter_map(|line| line.strip_prefix("# releases: "));
+    lines.next().unwrap_or_default().split(' ').collect()
+});
 
 /// The header of all of them: `force_memory_growth` came before the first.
 const LAYOUT: &str = "tensorflow-2.14";
@@ -26,7 +28,7 @@ static EXPORTS: LazyLock<HashMap<&str, (usize, usize)>> = LazyLock::new(|| {
             RELEASES.iter().position(|release| *release == name)
         };
         let first = release().unwrap_or(0);
-        Some((name, (first, release().unwrap_or(RELEASES.len() - 1))))
+        Some((name, (first, release().unwrap_or(RELEASES.len().saturating_sub(1)))))
     };
     lines.filter_map(entry).collect()
 });
@@ -81,7 +83,7 @@ impl TensorFlowRelease {
     /// [`UnknownTensorFlowRelease`] for a release before 2.12, after 2.21, or none at all.
     pub fn named(release: &str) -> Result<Self, UnknownTensorFlowRelease> {
         if release == "latest" {
-            return Ok(Self { index: RELEASES.len() - 1 });
+            return Ok(Self { index: RELEASES.len().saturating_sub(1) });
         }
         let is_patch =
             |rest: &str| rest.strip_prefix('.').is_some_and(|patch| patch.parse::<u16>().is_ok());

@@ -1,0 +1,105 @@
+//! Releases of jaxlib, of its plug-ins, of TensorFlow, PyTorch and what hangs on them, as data.
+//!
+//! One table for all that judges by releases: `data/jaxlib.json` has what each jaxlib was built with
+//! and reads, `data/packages.json` what packages declare, `data/plugins.json` what was measured of
+//! plug-ins and what nothing declares. `data/schema.json` describes all three. The crate reads and
+//! writes them; what follows from them it must never know.
+//!
+//! ```
+//! let newest = serdes_releases::jaxlib().releases.last().unwrap();
+//! assert!(newest.pjrt >= 116);
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod jaxlib;
+mod packages;
+mod plugins;
+mod rows;
+
+use std::sync::OnceLock;
+
+pub use self::{
+    jaxlib::{Exports, Jaxlib, JaxlibRelease, Proxy, Takes},
+    packages::{Package, PackageRelease, Packages},
+    plugins::{BuiltWith, Driver, Need, PjrtVersion, Plugins},
+    rows::TableError,
+};
+
+/// The releases of jaxlib of this build.
+#[must_use]
+pub fn jaxlib() -> &'static Jaxlib {
+    static KNOWN: OnceLock<Jaxlib> = OnceLock::new();
+    KNOWN.get_or_init(|| embedded(Jaxlib::parse(include_str!("../data/jaxlib.json"))))
+}
+
+/// The releases of packages of this build.
+#[must_use]
+pub fn packages() -> &'static Packages {
+    static KNOWN: OnceLock<Packages> = OnceLock::new();
+    KNOWN.get_or_init(|| embedded(Packages::parse(include_str!("../data/packages.json"))))
+}
+
+/// The facts about plug-ins of this build.
+#[must_use]
+pub fn plugins() -> &'static Plugins {
+    static KNOWN: OnceLock<Plugins> = OnceLock::new();
+    KNOWN.get_or_init(|| embedded(Plugins::parse(include_str!("../data/plugins.json"))))
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the text is part of the program and a test parses it; without tables everything would fit"
+)]
+fn embedded<T>(table: Result<T, TableError>) -> T {
+    table.expect("the embedded table parses")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    const SCHEMA: &str = include_str!("../data/schema.json");
+    const FILES: [(&str, &str); 3] = [
+        ("jaxlib", include_str!("../data/jaxlib.json")),
+        ("packages", include_str!("../data/packages.json")),
+        ("plugins", include_str!("../data/plugins.json")),
+    ];
+
+    /// The fields of a schema, with those of what it holds: `releases.version`.
+    fn described(schema: &Value, at: &str, names: &mut BTreeSet<String>) {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        for (name, field) in properties {
+            let name = format!("{at}{name}");
+            described(field, &format!("{name}."), names);
+            names.insert(name);
+        }
+        if !schema["items"].is_null() {
+            described(&schema["items"], at, names);
+        }
+    }
+
+    fn found(value: &Value, at: &str, names: &mut BTreeSet<String>) {
+        for (name, field) in value.as_object().into_iter().flatten() {
+            let name = format!("{at}{name}");
+            found(field, &format!("{name}."), names);
+            names.insert(name);
+        }
+        for item in value.as_array().into_iter().flatten() {
+            found(item, at, names);
+        }
+    }
+
+    #[test]
+    fn schema_describes_the_fields_of_the_tables() {
+        let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        for (name, text) in FILES {
+            let (mut expected, mut there) = (BTreeSet::new(), BTreeSet::new());
+            described(&schema["$defs"][name], "", &mut expected);
+            found(&serde_json::from_str(text).unwrap(), "", &mut there);
+            assert_eq!(there, expected, "data/{name}.json and data/schema.json");
+        }
+    }
+}

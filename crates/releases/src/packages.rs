@@ -1,0 +1,89 @@
+//! Releases of packages: what each declares.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rows::{TableError, list, row};
+
+/// The releases of packages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packages {
+    /// The day of the table, `YYYY-MM-DD`.
+    pub as_of: String,
+    /// The packages, by their normal names.
+    pub packages: Vec<Package>,
+}
+
+/// A package.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// The name in the normal form of PEP 503.
+    pub name: String,
+    /// The known releases, the oldest first.
+    pub releases: Vec<PackageRelease>,
+}
+
+/// A release of a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageRelease {
+    /// The version.
+    pub version: String,
+    /// The Pythons that it declares: `>=3.12`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    /// The tag of a wheel of it for Linux on x86-64, if it has binaries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The requirements that it declares on packages that are judged, by PEP 508.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+    /// Of jax: the oldest jaxlib that it takes, by its version file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum_jaxlib: Option<String>,
+    /// Of jax: the libtpu that its extra pins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libtpu: Option<String>,
+}
+
+impl Packages {
+    /// The table in a text.
+    ///
+    /// # Errors
+    /// [`TableError`] for a text that is not in the form of `data/schema.json`.
+    pub fn parse(text: &str) -> Result<Self, TableError> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// The text of the table, a release a line.
+    ///
+    /// # Errors
+    /// [`TableError`] if a row has no form in JSON.
+    pub fn text(&self) -> Result<String, TableError> {
+        let package = |package: &Package| -> Result<String, TableError> {
+            let releases = list(&package.releases)?;
+            Ok(format!("{{\"name\": {}, \"releases\": {releases}}}", row(&package.name)?))
+        };
+        let packages = self.packages.iter().map(package).collect::<Result<Vec<_>, _>>()?;
+        let as_of = row(&self.as_of)?;
+        Ok(format!("{{\n\"as_of\": {as_of},\n\"packages\": [\n{}\n]\n}}\n", packages.join(",\n")))
+    }
+
+    /// The package of that name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Package> {
+        self.packages.iter().find(|package| package.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_of_packages_is_written_as_it_is_read() {
+        let text = include_str!("../data/packages.json");
+        assert_eq!(Packages::parse(text).unwrap().text().unwrap(), text);
+    }
+}

@@ -1,0 +1,155 @@
+//! Makes the Rust tables of jaxlib's releases from `crates/releases/data/jaxlib.json`:
+//! `cargo xtask releases [--check]`.
+//!
+//! Crates without dependencies have their rows as constants; each lies in a folder `generated`.
+
+use std::{collections::BTreeSet, error::Error, fmt::Write as _, fs, path::Path};
+
+use serdes_releases::{Exports, Jaxlib, JaxlibRelease, Takes};
+
+/// The table, from the root of the workspace.
+pub(crate) const JAXLIB: &str = "crates/releases/data/jaxlib.json";
+
+const HEAD: &str = "//! Generated from `crates/releases/data/jaxlib.json` by `cargo xtask releases`; never edit it.\n\n";
+
+/// Writes what is generated, or with `check` compares it. Gives the files that differ.
+pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<&'static str>, Box<dyn Error>> {
+    let table = Jaxlib::parse(&fs::read_to_string(root.join(JAXLIB))?)?;
+    let mut moved = Vec::new();
+    for (name, text) in files(&table)? {
+        let path = root.join(name);
+        if fs::read_to_string(&path).is_ok_and(|found| found == text) {
+            continue;
+        }
+        moved.push(name);
+        if !check {
+            fs::write(path, text)?;
+        }
+    }
+    Ok(moved)
+}
+
+/// The generated files, from the root of the workspace.
+fn files(table: &Jaxlib) -> Result<[(&'static str, String); 3], Box<dyn Error>> {
+    Ok([
+        ("crates/jax-artifacts/src/release/generated/mod.rs", exports(table)?),
+        ("crates/pjrt/src/skew/generated/mod.rs", frameworks(table)?),
+        ("src/stablehlo/generated/mod.rs", clients(table)?),
+    ])
+}
+
+/// The numbers of a version as Rust has them: `1, 22, 0`.
+fn numbers(version: &str) -> Result<String, Box<dyn Error>> {
+    let numbers: Vec<u32> = version.split('.').map(str::parse).collect::<Result<_, _>>()?;
+    match numbers[..] {
+        [major, minor, patch] => Ok(format!("{major}, {minor}, {patch}")),
+        _ => Err(format!("{version} has not three numbers").into()),
+    }
+}
+
+/// The name of a variant: `NamedWithDevice` of `named_with_device`.
+fn variant(name: &str) -> String {
+    let part = |part: &str| {
+        let mut letters = part.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+    };
+    name.split('_').map(part).collect()
+}
+
+fn measured(table: &Jaxlib) -> impl Iterator<Item = (&JaxlibRelease, &Exports)> {
+    table.releases.iter().filter_map(|release| Some((release, release.exports.as_ref()?)))
+}
+
+fn exports(table: &Jaxlib) -> Result<String, Box<dyn Error>> {
+    let names = |of: fn(&Exports) -> &str| {
+        let names: BTreeSet<String> = measured(table).map(|(_, one)| variant(of(one))).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let mut text = HEAD.to_owned();
+    let (deserializers, devices) =
+        (names(|one| &one.deserializer), names(|one| &one.writes_devices));
+    write!(
+        text,
+        "#[rustfmt::skip]\nuse super::{{\n    Deserializer::{{{deserializers}}},\n    DeviceField::{{{devices}}},\n    Release,\n    table::row,\n}};\n\n\
+         /// Every release that is known, the oldest first.\n#[rustfmt::skip]\npub(super) const RELEASES: &[Release] = &[\n"
+    )?;
+    for (release, one) in measured(table) {
+        let day: Vec<u32> = one.day.split('-').map(str::parse).collect::<Result<_, _>>()?;
+        let [year, month, day] = day[..] else {
+            return Err(format!("{} is no day", one.day).into());
+        };
+        writeln!(
+            text,
+            "    row(\"{}\", ({year}, {month}, {day}), ({}), ({}), ({}), {}, {}, {}, {}, {}, {}),",
+            release.version,
+            numbers(&release.stablehlo)?,
+            numbers(&one.week_4)?,
+            numbers(&one.week_12)?,
+            one.serialization,
+            one.writes_serialization,
+            variant(&one.writes_devices),
+            one.calling_convention,
+            variant(&one.deserializer),
+            one.last_dtype
+        )?;
+    }
+    text.push_str("];\n");
+    Ok(text)
+}
+
+fn frameworks(table: &Jaxlib) -> Result<String, Box<dyn Error>> {
+    let mut text = format!(
+        "{HEAD}use super::{{\n    gate::Gate,\n    releases::{{Release, SINCE_29, release}},\n}};\n\n\
+         /// Oldest first.\n#[rustfmt::skip]\npub(super) const RELEASES: &[Release] = &[\n"
+    );
+    for one in &table.releases {
+        let gate = match one.takes {
+            Takes::Equal => "Gate::Equal",
+            Takes::From29 => "SINCE_29",
+        };
+        let stablehlo = numbers(&one.stablehlo)?;
+        writeln!(text, "    release(\"{}\", {}, {gate}, [{stablehlo}]),", one.version, one.pjrt)?;
+    }
+    text.push_str("];\n");
+    Ok(text)
+}
+
+fn clients(table: &Jaxlib) -> Result<String, Box<dyn Error>> {
+    let programs = |one: &JaxlibRelease| {
+        let version = one.proxy.as_ref()?.programs.clone()?;
+        Some((one.version.clone(), version))
+    };
+    let clients: Vec<(String, String)> = table.releases.iter().filter_map(programs).collect();
+    let mut text = format!(
+        "{HEAD}use super::{{StableHloVersion, clients::ProxyClient}};\n\nimpl ProxyClient {{\n    \
+         /// Measured clients, oldest first. The version of their programs depends on the client's\n    \
+         /// release alone, not on the server.\n    #[rustfmt::skip]\n    pub const KNOWN: [Self; {}] = [\n",
+        clients.len()
+    );
+    for (release, version) in clients {
+        let version = numbers(&version)?;
+        writeln!(
+            text,
+            "        Self::new(\"jaxlib-{release}\", StableHloVersion::new({version})),"
+        )?;
+    }
+    text.push_str("    ];\n}\n");
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_tables_are_those_of_the_data() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        assert_eq!(run(&root, true).unwrap(), [""; 0], "run `cargo xtask releases`");
+    }
+
+    #[test]
+    fn variants_are_named_as_rust_names_them() {
+        assert_eq!(variant("named_with_device"), "NamedWithDevice");
+        assert!(numbers("1.2").is_err());
+    }
+}
