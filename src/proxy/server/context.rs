@@ -195,10 +195,15 @@ impl Context {
         given_up: Promised<()>,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
+        let lane = tokio::select! {
+            biased;
+            lane = self.launchers.take(turn) => lane,
+            Ok(()) = given_up.wait() => return Err(given_up_status()),
+        };
         let held = Arc::new(Launching::default());
+        held.lock().lane = Some(lane);
+        let mut awaited = Awaited { held: Arc::clone(&held), given_up: Some(given_up.clone()) };
         let launched = async {
-            let lane = self.launchers.take(turn).await;
-            held.lock().lane = Some(lane);
             let own = Arc::clone(&held);
             let work = move || {
                 // Held until this is done, or given up.
@@ -209,17 +214,17 @@ impl Context {
             };
             spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
         };
-        tokio::select! {
+        let launched = tokio::select! {
             biased;
             launched = launched => launched,
             // A promise that goes without being kept is of a run that has ended.
             Ok(()) = given_up.wait() => {
-                let Launcher { lane, thread } = std::mem::take(&mut *held.lock());
-                drop(lane);
-                thread.into_iter().for_each(Thread::lower);
-                Err(status!(Cancelled, "the program was given up"))
+                held.give_up();
+                Err(given_up_status())
             }
-        }
+        };
+        awaited.given_up = None;
+        launched
     }
 
     /// A place for a program among those that run, once none of another session that may be endless
@@ -298,6 +303,39 @@ impl Launching {
     fn lock(&self) -> MutexGuard<'_, Launcher> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Gives the lane to others, and lets the thread have what they leave.
+    fn give_up(&self) {
+        let Launcher { lane, thread } = std::mem::take(&mut *self.lock());
+        drop(lane);
+        thread.into_iter().for_each(Thread::lower);
+    }
+}
+
+/// The wait for a launch. Where it is broken off, the launch keeps its lane until it is done, or
+/// given up.
+struct Awaited {
+    held: Arc<Launching>,
+    /// `None` once nothing is waited for any more.
+    given_up: Option<Promised<()>>,
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let runtime = Handle::try_current();
+        if let (Some(given_up), Ok(runtime)) = (self.given_up.take(), runtime) {
+            let held = Arc::clone(&self.held);
+            runtime.spawn(async move {
+                if given_up.wait().await.is_ok() {
+                    held.give_up();
+                }
+            });
+        }
+    }
+}
+
+fn given_up_status() -> Status {
+    status!(Cancelled, "the program was given up")
 }
 
 /// Takes other devices in place of those of a generation, and says so in the log.

@@ -170,7 +170,7 @@ impl Work for Executing {
                 return Err(error);
             }
         };
-        if watch.is_needed() {
+        if watch.is_needed() && launched.done.iter().any(|done| done.outcome.now().is_none()) {
             tokio::spawn(watch.until_done(launched.done.clone()));
         }
         for (promises, memories) in promises.into_iter().zip(launched.outputs) {
@@ -229,13 +229,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
         match calls_back {
             true => session.calling(run).await,
             // A call that may not come back runs where the waiting request can abandon it.
-            false if watch.is_needed() => {
-                let (own, given_up) = (Arc::clone(session), watch.given_up.clone());
-                // It goes on without this request, too: its lane is given back when it is given up.
-                let launching = async move { own.launching(given_up, run).await };
-                let launched = tokio::spawn(launching).await;
-                launched.unwrap_or_else(|error| Err(status!(Internal, "a launch failed: {error}")))
-            }
+            false if watch.is_needed() => session.launching(watch.given_up.clone(), run).await,
             false => session.at_pace(&pace, run).await,
         }
     };
