@@ -37,6 +37,7 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
             findings.refuse(with_remedy(reason(&error)).at(&*file.name));
         }
         tensors::warn_of_refused(source, &mut findings);
+        tensors::warn_of_passed_over(source, &mut findings);
     }
     if !set.besides.is_empty() {
         let (tensors, names) = (count_of_tensors(set.besides.len()), listed_names(&set.besides));

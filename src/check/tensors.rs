@@ -105,7 +105,26 @@ fn of_listing(tensors: &dyn Source) -> Findings {
         findings.refuse(reason.at(&**name).with_remedy(Remedy::SaveWithoutObjects));
     }
     warn_of_refused(tensors, &mut findings);
+    warn_of_passed_over(tensors, &mut findings);
     findings
+}
+
+/// Warns of bytes and entries that the file's own reader takes no notice of.
+pub(super) fn warn_of_passed_over(tensors: &dyn Source, findings: &mut Findings) {
+    let all = tensors.passed_over();
+    for found in all.iter().take(LISTED) {
+        let warning = match found.name.as_str() {
+            "" => Warning::from(messages::header_is_odd(&found.reason)),
+            name => {
+                let message = messages::entry_is_odd(format_args!("{name:?}"), &found.reason);
+                Warning::from(message).at(name)
+            }
+        };
+        findings.warn(warning);
+    }
+    if let Some(more) = all.len().checked_sub(LISTED).filter(|more| *more > 0) {
+        findings.warn(messages::more_entries_odd(more));
+    }
 }
 
 /// Warns of tensors that are there and cannot be read.

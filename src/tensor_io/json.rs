@@ -21,7 +21,9 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let (mut entries, mut seen) = (Vec::new(), HashSet::new());
                 while let Some(key) = map.next_key::<String>()? {
-                    check_new(&mut seen, &key)?;
+                    if !seen.insert(key.clone()) {
+                        return Err(A::Error::custom(format!("{key:?} twice")));
+                    }
                     entries.push((key, map.next_value()?));
                 }
                 Ok(Ordered(entries))
@@ -30,9 +32,4 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
 
         deserializer.deserialize_map(Entries(PhantomData))
     }
-}
-
-/// Notes a key; an error if it was there already.
-pub(super) fn check_new<E: Error>(seen: &mut HashSet<String>, key: &str) -> Result<(), E> {
-    if seen.insert(key.to_owned()) { Ok(()) } else { Err(E::custom(format!("{key:?} twice"))) }
 }

@@ -18,6 +18,9 @@ pub struct Listing {
     /// Properties of a tensor, a value or a name that are not kept with it: the attributes of a
     /// tensor, a key that is no text.
     pub left_out: Vec<Refused>,
+    /// Bytes and entries of the file that its own reader takes no notice of, by the name of the
+    /// tensor that they come with; without a name where nothing is lost with them.
+    pub passed_over: Vec<Refused>,
     /// Words of the file about itself.
     pub metadata: Metadata,
 }
@@ -58,6 +61,11 @@ pub trait Source: Send {
     /// Properties of a tensor, a value or a name that are not kept with it.
     fn left_out(&self) -> &[Refused] {
         &self.listing().left_out
+    }
+
+    /// Bytes and entries of the file that its own reader takes no notice of.
+    fn passed_over(&self) -> &[Refused] {
+        &self.listing().passed_over
     }
 
     /// Words of the file about itself.

@@ -98,7 +98,9 @@ pub(super) fn plan<'a>(
         let Refused { name, reason } = skipped.remove(0);
         return Err(Error::CannotSave { name, reason, others: skipped });
     }
-    let left_out = sources.iter().flat_map(|source| source.left_out());
+    let passed_over = sources.iter().flat_map(|source| source.passed_over());
+    let passed_over = passed_over.filter(|one| !one.name.is_empty());
+    let left_out = sources.iter().flat_map(|source| source.left_out()).chain(passed_over);
     let mut left_out: Vec<Refused> = left_out.filter(|one| is_chosen(&one.name)).cloned().collect();
     let (mut tensors, mut other_names) = (Vec::new(), Vec::new());
     for source in sources {

@@ -208,6 +208,9 @@ rules! {
             no_meta_graph_in_zero_bytes(): "the file has zero bytes, and there is no meta graph in it";
             tensors_beside_index(tensors, names):
                 "the files have {tensors} that the index does not name ({names}); loaders take them as well";
+            header_is_odd(reason): "{reason}";
+            entry_is_odd(name, reason): "{name} {reason}";
+            more_entries_odd(count): "{count} more entries that the file's own reader takes no notice of";
             total_size_differs(said, found):
                 "the index says that its tensors have {said} bytes, and they have {found}; loaders do not compare";
         }

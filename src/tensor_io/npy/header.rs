@@ -99,14 +99,14 @@ impl NpyHeader {
         })
     }
 
-    /// Compares the length of a file with what its elements take, where that is known.
+    /// Checks that a file has as many bytes as its elements take, where that is known.
     pub(super) fn compare_size(&self, file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
         let elements = self.shape.element_count().ok().and_then(|count| u64::try_from(count).ok());
         let bytes = elements.zip(self.item_bytes).and_then(|(count, item)| count.checked_mul(item));
         let size = file.size().map_err(|error| Error::io("read", path, error))?;
         let found = size.saturating_sub(self.data_offset);
         match bytes {
-            Some(bytes) if bytes != found => Err(Error::corrupt(
+            Some(bytes) if bytes > found => Err(Error::corrupt(
                 path,
                 KIND,
                 format!("{found} bytes of elements"),

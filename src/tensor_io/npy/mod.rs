@@ -10,7 +10,10 @@ mod tests;
 mod write;
 
 #[cfg(feature = "npz")]
-pub(super) use self::{read::elements, write::encode_header};
+pub(super) use self::{
+    read::{bytes_behind, elements},
+    write::encode_header,
+};
 pub(super) use header::NpyHeader;
 pub(super) use read::NpySource;
 pub(super) use write::NpyTarget;

@@ -40,14 +40,15 @@ impl NpySource {
                 let info = TensorInfo::new(name, *dtype, header.shape.clone())?;
                 let size = file.size().map_err(|error| Error::io("read", path, error))?;
                 let found = size.saturating_sub(header.data_offset);
-                if found != info.bytes {
+                let Some(behind) = found.checked_sub(info.bytes) else {
                     return Err(Error::corrupt(
                         path,
                         KIND,
                         format!("{found} bytes of elements"),
                         format!("{} bytes", info.bytes),
                     ));
-                }
+                };
+                listing.passed_over.extend(bytes_behind(name, behind));
                 listing.tensors.push(info);
             }
             Err(reason) => {
@@ -57,6 +58,13 @@ impl NpySource {
         }
         Ok(Self { file, path: path.to_path_buf(), header, listing })
     }
+}
+
+/// Bytes behind the elements of an array, which NumPy never comes to: of another array that was
+/// saved into the same file, or of none.
+pub(in super::super) fn bytes_behind(name: &str, count: u64) -> Option<Refused> {
+    let reason = || format!("has {count} bytes behind its elements, which numpy.load passes over");
+    (count > 0).then(|| Refused::new(name, reason()))
 }
 
 /// The elements behind a header as a device state holds them.

@@ -99,7 +99,6 @@ fn damaged_files_are_refused() {
     let good = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }";
     for (header, data) in [
         (good, &b"x"[..]),
-        (good, b"xyz"),
         ("{'descr': '|u1', 'fortran_order': False, 'shape': (-2,), }", b"xy"),
         ("{'descr': '|u1', 'fortran_order': False, }", b"xy"),
         ("{'descr': '|u1', 'fortran_order': 0, 'shape': (2,), }", b"xy"),
@@ -121,6 +120,20 @@ fn damaged_files_are_refused() {
     for length in 0..bytes.len() {
         assert!(open(bytes[..length].to_vec()).is_err(), "{length}");
     }
+}
+
+#[test]
+fn bytes_behind_the_elements_are_passed_over_as_numpy_does() {
+    let source =
+        open(file("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", b"xyz")).unwrap();
+    assert_eq!(read(&source), b"xy");
+    let [found] = source.passed_over() else { panic!("{:?}", source.passed_over()) };
+    assert!(found.reason.contains("1 bytes behind its elements"), "{}", found.reason);
+    // The length is known of what cannot be moved, too.
+    let dates = file("{'descr': '<M8[s]', 'fortran_order': False, 'shape': (1,), }", b"12345678z");
+    open(dates).unwrap().compare_size().unwrap();
+    let dates = file("{'descr': '<M8[s]', 'fortran_order': False, 'shape': (1,), }", b"1234567");
+    assert!(open(dates).unwrap().compare_size().is_err());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::{
     super::{
         Error, Listing, Refused, Source, TensorInfo,
         archive::{self, Content, Member, read_error},
-        npy::{NpyHeader, elements},
+        npy::{NpyHeader, bytes_behind, elements},
     },
     KIND,
 };
@@ -94,16 +94,17 @@ impl NpzSource {
             }
         };
         let info = TensorInfo::new(name, dtype, header.shape.clone())?;
-        if header.data_offset.checked_add(info.bytes) != Some(bytes)
-            || (!compressed && stored_bytes != bytes)
-        {
+        let end = header.data_offset.checked_add(info.bytes);
+        let behind = end.and_then(|end| bytes.checked_sub(end));
+        let Some(behind) = behind.filter(|_| compressed || stored_bytes == bytes) else {
             return Err(Error::corrupt(
                 &path,
                 KIND,
                 format!("{bytes} bytes for {name:?}"),
                 format!("{} bytes of elements behind the header", info.bytes),
             ));
-        }
+        };
+        self.listing.passed_over.extend(bytes_behind(name, behind));
         self.listing.tensors.push(info);
         self.entries.push(Entry { content, header });
         Ok(())
@@ -139,6 +140,15 @@ impl Source for NpzSource {
         let mut checked = content.checked(&self.file);
         let io = |error| read_error(&self.path, KIND, error);
         let turned = entry.header.fortran_order && info.shape.rank() > 1;
+        let end = entry.header.data_offset.saturating_add(info.bytes);
+        if content.bytes > end && !turned && !entry.header.big_endian {
+            // Read twice: once for the checksum, which is of what stands behind as well.
+            io::copy(&mut checked, &mut io::sink()).map_err(io)?;
+            let mut elements = content.raw(&self.file).take(end);
+            io::copy(&mut elements.by_ref().take(entry.header.data_offset), &mut io::sink())
+                .map_err(io)?;
+            return Ok(Box::new(elements));
+        }
         if !turned && !entry.header.big_endian {
             io::copy(&mut checked.by_ref().take(entry.header.data_offset), &mut io::sink())
                 .map_err(io)?;

@@ -88,6 +88,24 @@ fn damage_is_found() {
 }
 
 #[test]
+fn bytes_behind_the_elements_are_passed_over_as_numpy_does() {
+    let [good, turned] =
+        ["<i2", ">i2"].map(|descr| npy(descr, "False", "(2,)", b"\x01\x02\x03\x04zz"));
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let bytes = archive(&[("a.npy", &good), ("b.npy", &turned)], method);
+        let source = open(bytes.clone()).unwrap();
+        assert_eq!(source.passed_over().len(), 2);
+        assert_eq!([read(&source, 0), read(&source, 1)], [[1, 2, 3, 4], [2, 1, 4, 3]]);
+        if method == CompressionMethod::Stored {
+            let at = bytes.windows(2).position(|two| two == b"zz").unwrap();
+            let mut flipped = bytes;
+            flipped[at] ^= 1;
+            assert!(open(flipped).unwrap().read(0).is_err());
+        }
+    }
+}
+
+#[test]
 fn what_is_no_array_is_refused_by_name() {
     let a = npy("|O", "False", "()", b"");
     let source =

@@ -1,16 +1,13 @@
 //! The header of a safetensors file: JSON that lists its tensors.
 
-use std::{collections::HashSet, fmt};
+use std::{collections::HashMap, fmt};
 
 use serde::de::{
     Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
     value::SeqAccessDeserializer,
 };
 
-use super::super::{
-    Metadata,
-    json::{Ordered, check_new},
-};
+use super::super::Metadata;
 
 /// The key under which the file keeps words about itself.
 const METADATA: &str = "__metadata__";
@@ -80,9 +77,64 @@ fn read_once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
 }
 
 /// The header, in its own order.
+#[derive(Default)]
 pub(super) struct Header {
     pub(super) metadata: Metadata,
     pub(super) tensors: Vec<(String, Entry)>,
+    /// Entries whose name comes again; the last entry counts, as in the map of the reference
+    /// implementation.
+    pub(super) replaced: Vec<(String, Entry)>,
+}
+
+/// Entries by their keys, in the order of the first of each key; of a key that comes again the last
+/// value counts.
+struct Latest<V> {
+    entries: Vec<(String, V)>,
+    places: HashMap<String, usize>,
+}
+
+impl<V> Latest<V> {
+    fn new() -> Self {
+        Self { entries: Vec::new(), places: HashMap::new() }
+    }
+
+    /// Adds an entry, and gives the value that it replaces.
+    fn insert(&mut self, key: &str, value: V) -> Option<V> {
+        let known = self.places.get(key).and_then(|place| self.entries.get_mut(*place));
+        if let Some((_, known)) = known {
+            return Some(std::mem::replace(known, value));
+        }
+        self.places.insert(key.to_owned(), self.entries.len());
+        self.entries.push((key.to_owned(), value));
+        None
+    }
+}
+
+/// The words of a file about itself.
+struct Words(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Words, A::Error> {
+                let mut words = Latest::new();
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    words.insert(&key, value);
+                }
+                Ok(Words(words.entries))
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
 }
 
 impl<'de> Deserialize<'de> for Header {
@@ -97,18 +149,21 @@ impl<'de> Deserialize<'de> for Header {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
-                let mut header = Header { metadata: None, tensors: Vec::new() };
-                let mut seen = HashSet::new();
+                let (mut header, mut tensors) = (Header::default(), Latest::new());
+                let mut has_metadata = false;
                 while let Some(key) = map.next_key::<String>()? {
-                    check_new(&mut seen, &key)?;
-                    if key == METADATA {
-                        header.metadata = map
-                            .next_value::<Option<Ordered<String>>>()?
-                            .map(|Ordered(entries)| entries);
-                    } else {
-                        header.tensors.push((key, map.next_value()?));
+                    if key != METADATA {
+                        let replaced = tensors.insert(&key, map.next_value()?);
+                        header.replaced.extend(replaced.map(|entry| (key, entry)));
+                        continue;
                     }
+                    if std::mem::replace(&mut has_metadata, true) {
+                        return Err(A::Error::custom(format!("{METADATA:?} twice")));
+                    }
+                    let words = map.next_value::<Option<Words>>()?;
+                    header.metadata = words.map(|Words(entries)| entries);
                 }
+                header.tensors = tensors.entries;
                 Ok(header)
             }
         }

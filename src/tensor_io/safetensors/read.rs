@@ -32,15 +32,24 @@ impl SafetensorsSource {
     /// Reads the header of a file; `path` is for messages.
     pub(in super::super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         let size = file.size().map_err(|error| Error::io("read", path, error))?;
-        let (header, data) = read_header(&*file, path, size)?;
+        let (header, data, spaces) = read_header(&*file, path, size)?;
         let mut entries = header.tensors;
         entries.sort_by_key(|(_, entry)| entry.data_offsets);
         let mut source = Self {
             file,
             path: path.to_path_buf(),
-            listing: Listing { metadata: header.metadata, ..Listing::default() },
+            listing: Listing {
+                metadata: header.metadata,
+                passed_over: passed_over(spaces, &header.replaced),
+                ..Listing::default()
+            },
             places: Vec::with_capacity(entries.len()),
         };
+        // The type of an entry is read before another one replaces it.
+        let is_unknown = |(_, entry): &&(String, Entry)| from_name(&entry.dtype).is_none();
+        for (name, entry) in header.replaced.iter().filter(is_unknown) {
+            source.listing.refused.push(Refused::new(name, no_counterpart(entry)));
+        }
         let mut position = 0;
         for (name, entry) in entries {
             let (begin, end) = entry.data_offsets;
@@ -60,9 +69,7 @@ impl SafetensorsSource {
     fn add(&mut self, name: String, entry: &Entry, data: u64) -> Result<(), Error> {
         let (begin, end) = entry.data_offsets;
         let Some(dtype) = from_name(&entry.dtype) else {
-            let reason =
-                format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype));
-            self.listing.refused.push(Refused { name, reason });
+            self.listing.refused.push(Refused { name, reason: no_counterpart(entry) });
             return Ok(());
         };
         let dims: Option<Vec<i64>> =
@@ -83,6 +90,19 @@ impl SafetensorsSource {
     }
 }
 
+fn no_counterpart(entry: &Entry) -> String {
+    format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype))
+}
+
+/// Faults of a header that the reference implementation takes, and the format forbids.
+fn passed_over(spaces: usize, replaced: &[(String, Entry)]) -> Vec<Refused> {
+    let before =
+        || format!("the header has {spaces} spaces before its object, which the format forbids");
+    let twice = "comes again in the header, which the format forbids; the last entry counts";
+    let spaces = (spaces > 0).then(|| Refused::new("", before()));
+    spaces.into_iter().chain(replaced.iter().map(|(name, _)| Refused::new(name, twice))).collect()
+}
+
 /// Compares the bytes of data in a file with those that its tensors take.
 fn compare_length(path: &Path, found: u64, expected: u64) -> Result<(), Error> {
     let how = match (found.checked_sub(expected), expected.checked_sub(found)) {
@@ -96,8 +116,9 @@ fn compare_length(path: &Path, found: u64, expected: u64) -> Result<(), Error> {
     Err(Error::corrupt(path, KIND, found, format!("{expected} bytes")))
 }
 
-/// The header of a file of `size` bytes, and where the data behind it begins.
-fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64), Error> {
+/// The header of a file of `size` bytes, where the data behind it begins, and the number of spaces
+/// before the header's object.
+fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64, usize), Error> {
     let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
     let io = |error| Error::io("read", path, error);
     let mut length = [0; 8];
@@ -126,12 +147,15 @@ fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64
         ));
     }
     let text = read_arriving(file, 8, length).map_err(io)?;
-    if text.first() != Some(&b'{') {
+    // The format wants an object at once; the reference implementation takes any JSON.
+    let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t' | b'\n' | b'\r');
+    let spaces = text.iter().take_while(is_space).count();
+    if text.get(spaces) != Some(&b'{') {
         return Err(otherwise("a header that is no object".to_owned(), "a header in JSON"));
     }
     let header = serde_json::from_slice(&text)
         .map_err(|error| corrupt(format!("a header with {error}"), "tensors in JSON"))?;
-    Ok((header, 8 + length))
+    Ok((header, 8 + length, spaces))
 }
 
 impl Source for SafetensorsSource {

@@ -124,6 +124,39 @@ fn a_tensor_is_described_in_any_order_beside_other_keys_or_by_a_list_as_the_refe
 }
 
 #[test]
+fn spaces_before_the_object_are_taken_as_the_reference_takes_them() {
+    let source =
+        open(file(" \n{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", b"xy"));
+    let source = source.unwrap();
+    assert_eq!(read(&source, 0), b"xy");
+    let [found] = source.passed_over() else { panic!("{:?}", source.passed_over()) };
+    assert!(found.name.is_empty() && found.reason.contains("2 spaces"), "{}", found.reason);
+    for header in ["\u{feff}{}", "\u{a0}{}", "  [] ", "   "] {
+        assert!(matches!(open(file(header, b"")), Err(Error::Corrupt { .. })), "{header:?}");
+    }
+}
+
+#[test]
+fn of_a_name_that_comes_twice_the_last_entry_counts_as_for_the_reference() {
+    let twice = |first: &str| {
+        let last = r#"{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
+        open(file(
+            &format!(r#"{{"__metadata__":{{"k":"1","k":"2"}},"a":{first},"a":{last}}}"#),
+            b"xy",
+        ))
+    };
+    let source = twice(r#"{"dtype":"I8","shape":[7],"data_offsets":[0,1]}"#).unwrap();
+    assert_eq!((source.tensors().len(), read(&source, 0)), (1, b"xy".to_vec()));
+    assert_eq!(source.passed_over()[0].name, "a");
+    assert_eq!(source.metadata(), &Some(vec![("k".to_owned(), "2".to_owned())]));
+    let source = twice(r#"{"dtype":"Q3","shape":[1],"data_offsets":[0,1]}"#).unwrap();
+    assert_eq!(source.refused().len(), 1);
+    assert!(matches!(twice("null"), Err(Error::Corrupt { .. })));
+    let metadata = r#"{"__metadata__":{},"__metadata__":{}}"#;
+    assert!(matches!(open(file(metadata, b"")), Err(Error::Corrupt { .. })));
+}
+
+#[test]
 fn hostile_headers_are_refused() {
     let one = |entry: &str| format!(r#"{{"a":{entry}}}"#);
     let cases = [

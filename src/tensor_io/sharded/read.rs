@@ -81,6 +81,7 @@ impl ShardedSource {
         let refused = shard.refused().iter().filter(|refused| set.is_taken(&refused.name, number));
         listing.refused.extend(refused.cloned());
         listing.left_out.extend_from_slice(shard.left_out());
+        listing.passed_over.extend_from_slice(shard.passed_over());
         listing.metadata = listing.metadata.take().or_else(|| shard.metadata().clone());
         self.positions.push(positions);
         self.shards.push(shard);
