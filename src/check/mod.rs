@@ -62,6 +62,7 @@ mod saved_model;
 mod shards;
 mod spool;
 mod state_summary;
+mod table_file;
 mod tensor_bundle;
 mod tensors;
 mod verdict;

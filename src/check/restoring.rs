@@ -14,10 +14,10 @@ use super::{
     Loader, Reason, Remedy, Rule, Warning, checkpoint_v1,
     opened::{Bytes, Located, ModelFiles, with_suffix},
     rule::messages,
-    tensor_bundle,
+    table_file, tensor_bundle,
 };
 use crate::artifact::{
-    graph::{Form, Graphs, MetaGraph, Restored, restored},
+    graph::{Form, Graphs, MetaGraph, Restored, RestoredAsset, restored},
     restore::{Checkpoint, RestoreError, by_graph_names, by_objects, by_saver},
     tensor_bundle::Bundle,
 };
@@ -73,7 +73,9 @@ pub(super) struct Beside<'m> {
     variables: OnceCell<Variables>,
     by_saver: OnceCell<Vec<Reason>>,
     by_objects: OnceCell<Vec<Reason>>,
-    assets: OnceCell<(Vec<Reason>, Vec<Warning>)>,
+    /// For loaders that take the last of several assets for one tensor, and for one that takes the
+    /// first.
+    assets: [OnceCell<(Vec<Reason>, Vec<Warning>)>; 2],
 }
 
 impl<'m> Beside<'m> {
@@ -96,7 +98,7 @@ impl<'m> Beside<'m> {
             variables: OnceCell::new(),
             by_saver: OnceCell::new(),
             by_objects: OnceCell::new(),
-            assets: OnceCell::new(),
+            assets: [OnceCell::new(), OnceCell::new()],
         }
     }
 
@@ -121,13 +123,21 @@ impl<'m> Beside<'m> {
             Loader::LoadV1 => self.named_reasons(),
             _ => self.saver_reasons(),
         };
-        reasons.extend_from_slice(&self.assets().0);
+        let runs = meta_graph.has_saver || self.restored().assets.iter().any(|one| one.is_read);
+        if loader == Loader::Cpp && runs {
+            let repeated = self.restored().assets.iter().filter(|asset| asset.is_repeated);
+            let reason = |asset: &RestoredAsset| {
+                Reason::from(messages::asset_is_fed_twice()).at(format!("assets/{}", asset.file))
+            };
+            reasons.extend(repeated.take(LISTED).map(reason));
+        }
+        reasons.extend_from_slice(&self.assets(by_objects).0);
         reasons
     }
 
     /// The warnings about the files.
-    pub(super) fn warnings(&self, loader: Loader) -> Vec<Warning> {
-        let mut warnings = self.assets().1.clone();
+    pub(super) fn warnings(&self, loader: Loader, by_objects: bool) -> Vec<Warning> {
+        let mut warnings = self.assets(by_objects).1.clone();
         let has_saver = self.meta_graph().is_some_and(|meta_graph| meta_graph.has_saver);
         if loader == Loader::Cpp && has_saver && matches!(self.variables(), Variables::Missing) {
             let warning = Warning::from(messages::index_of_variables_missing());
@@ -224,9 +234,16 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// The reasons and warnings about the assets.
-    fn assets(&self) -> &(Vec<Reason>, Vec<Warning>) {
-        self.assets.get_or_init(|| {
+    /// The reasons and warnings about the assets. Of several for one tensor, an object has the first
+    /// and the others take the last.
+    fn assets(&self, by_objects: bool) -> &(Vec<Reason>, Vec<Warning>) {
+        let [last, first] = &self.assets;
+        let is_other = |asset: &RestoredAsset| match by_objects {
+            true => asset.is_repeated,
+            false => asset.is_replaced,
+        };
+        let known = if by_objects { first } else { last };
+        known.get_or_init(|| {
             let (mut reasons, mut warnings) = (Vec::new(), Vec::new());
             let Some(Located { tree, path }) = directory_of(self.model) else {
                 return (reasons, warnings);
@@ -236,7 +253,16 @@ impl<'m> Beside<'m> {
                 .extend(elsewhere.map(|path| {
                     Warning::from(messages::table_file_is_no_asset()).at(path.clone())
                 }));
-            for asset in &self.restored().assets {
+            for variable in self.restored().path_variables.iter().take(LISTED) {
+                if variable.is_unset {
+                    let reason = Reason::from(messages::table_path_is_unset());
+                    reasons.push(reason.at(variable.name.clone()));
+                } else {
+                    let warning = Warning::from(messages::table_path_may_be_unset());
+                    warnings.push(warning.at(variable.name.clone()));
+                }
+            }
+            for asset in self.restored().assets.iter().filter(|asset| !is_other(asset)) {
                 let file = Path::new(&asset.file);
                 if !file.components().all(|part| matches!(part, Component::Normal(_))) {
                     continue;
@@ -255,6 +281,12 @@ impl<'m> Beside<'m> {
                     (Some(Ok(0)), true) => {
                         let reason = Reason::from(messages::asset_is_empty());
                         reasons.push(reason.with_remedy(Remedy::CopyWholeModel).at(place));
+                    }
+                    (Some(Ok(_)), true) => {
+                        let found = tree.open(&file).ok().and_then(|file| {
+                            asset.lines.iter().find_map(|lines| table_file::fault(&*file, lines))
+                        });
+                        reasons.extend(found.map(|reason| reason.at(place)));
                     }
                     _ => {}
                 }

@@ -228,7 +228,8 @@ fn judge_chosen(
         if findings.reasons().is_empty() {
             let reasons = beside.reasons(loader, is_object_graph);
             reasons.into_iter().for_each(|reason| findings.refuse(reason));
-            beside.warnings(loader).into_iter().for_each(|warning| findings.warn(warning));
+            let warnings = beside.warnings(loader, is_object_graph);
+            warnings.into_iter().for_each(|warning| findings.warn(warning));
         }
         findings
     };

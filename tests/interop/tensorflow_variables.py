@@ -33,16 +33,17 @@ DESCRIPTION = "_CHECKPOINTABLE_OBJECT_GRAPH"
 PREFIX = pathlib.PurePath("variables", "variables")
 
 
-def graph_model(folder, build, saver=None, has_asset=False):
+def graph_model(folder, build, saver=None, has_asset=False, main=lambda: v1.tables_initializer(name="main")):
     """A model of `tf.compat.v1`."""
     with tf.Graph().as_default(), v1.Session() as session:
         outputs, unused = build(), v1.placeholder(tf.float32, [], name="unused")
-        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+        session.run(v1.tables_initializer())
         builder = v1.saved_model.Builder(str(folder))
         signature = v1.saved_model.signature_def_utils.predict_signature_def({"x": unused}, {"y": outputs})
         more = {"saver": saver()} if saver else {}
         if has_asset:
-            more |= {"assets_collection": v1.get_collection("asset_filepaths"), "main_op": v1.tables_initializer(name="main")}
+            more |= {"assets_collection": v1.get_collection("asset_filepaths"), "main_op": main()}
         builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature}, **more)
         builder.save()
 
@@ -109,6 +110,16 @@ def export(folder):
         found = tf.lookup.StaticVocabularyTable(words_initializer(file), 1).lookup(tf.constant(["one"]))
         return tf.cast(found, tf.float32) + v1.get_variable("kernel", [1], use_resource=True)
 
+    def path_in_variable():
+        """tensorflow/serving#1437: the table may be filled before its file's path is assigned."""
+        file = v1.constant(str(words), name="file")
+        path = v1.get_variable("path", initializer=file, trainable=False, use_resource=False, collections=["local_variables"])
+        path.assign(file, name="set_path")
+        return v1.get_variable("kernel", [1]) + tf.cast(tf.lookup.StaticHashTable(words_initializer(path.value()), -1).size(), tf.float32)
+
+    def set_path_and_fill():
+        return tf.group(v1.get_default_graph().get_operation_by_name("set_path"), v1.tables_initializer(), name="main")
+
     halves = v1.fixed_size_partitioner(2)
     graph_model(folder / "references", variables(False))
     graph_model(folder / "resources", variables(True))
@@ -116,6 +127,7 @@ def export(folder):
     graph_model(folder / "reshaped", variables(False), lambda: v1.train.Saver(reshape=True))
     graph_model(folder / "old_format", variables(False), lambda: v1.train.Saver(write_version=v1.train.SaverDef.V1))
     graph_model(folder / "table", table, has_asset=True)
+    graph_model(folder / "path_in_variable", path_in_variable, has_asset=True, main=set_path_and_fill)
     graph_model(folder / "constant", lambda: tf.constant([1.0]))
     tf.saved_model.save(Objects(), str(folder / "objects"))
     tf.saved_model.save(Tables(str(words)), str(folder / "tables"))
@@ -144,7 +156,7 @@ def damage_files(rng, model, others):
     """Changes files; what was changed, in words."""
     folder = model / rng.choice(["variables"] * 3 + (["assets"] if (model / "assets").exists() else []))
     files = sorted(folder.iterdir()) if folder.exists() else []
-    way = rng.choice(["gone", "other"] if not files else ["gone", "delete", "cut", "empty", "longer", "index byte", "other"])
+    way = rng.choice(["gone", "other"] if not files else ["gone", "delete", "cut", "empty", "longer", "index byte", "other", "twice", "empty line"])
     if way == "gone":
         shutil.rmtree(folder, ignore_errors=True)
         return f"{folder.name} gone"
@@ -164,6 +176,9 @@ def damage_files(rng, model, others):
         file.write_bytes(b"" if folder.name == "assets" else data[: -rng.choice([1, 10, 40])])
     elif way == "empty":
         file.write_bytes(b"")
+    elif way in ("twice", "empty line") and folder.name == "assets":
+        # A table has each key once, and no empty one.
+        file.write_bytes(data + (data if way == "twice" else b"\nthree\n"))
     elif way == "longer":
         file.write_bytes(data + b"x")
     elif file.suffix == ".index":

@@ -13,6 +13,7 @@ use serdes::{
     },
     check::{self, Consumer, Loader, Options, Outcome, Rule, Verdict},
 };
+use serdes_testkit::fields::field;
 use tempfile::TempDir;
 
 use Outcome::{Acceptable, Unacceptable, Unreadable};
@@ -301,6 +302,70 @@ fn saved_model_without_an_asset() {
     fs::remove_dir_all(model.path("assets")).unwrap();
     assert_eq!(model.loaders(), [Acceptable; 3]);
     assert_eq!(model.verdict().warnings()[0].rule, Rule::NotFound);
+}
+
+#[test]
+fn saved_model_whose_table_has_lines_that_no_table_takes() {
+    for name in ["table", "tables"] {
+        let model = Model::new(name);
+        for (text, said) in [
+            ("one\ntwo\none\n", "line 3 has the key \"one\""),
+            ("one\r\ntwo\nbut\none", "line 4 has the key"),
+            ("one\n\ntwo\n", "line 2 is empty"),
+        ] {
+            fs::write(model.path("assets/words.txt"), text).unwrap();
+            assert_eq!(model.loaders(), [Unreadable; 3], "{name}: {text:?}");
+            let verdict = model.verdict();
+            assert_eq!(first_rule(&verdict), Rule::Corrupt, "{verdict}");
+            assert!(verdict.to_string().contains(said), "{verdict}");
+        }
+        fs::write(model.path("assets/words.txt"), "one\ntwo\nthree").unwrap();
+        assert_eq!(model.loaders(), [Acceptable; 3], "{name}");
+    }
+    // Nothing reads this one before a function is called.
+    let model = Model::new("unread");
+    fs::write(model.path("assets/words.txt"), "one\none\n").unwrap();
+    assert_eq!(model.loaders(), [Acceptable; 3]);
+}
+
+#[test]
+fn saved_model_with_two_assets_for_one_tensor() {
+    let asset = |file: &str| {
+        let info = field(1, b"asset_path_initializer:0");
+        field(6, &[field(1, &info), field(2, file.as_bytes())].concat())
+    };
+    // Python takes the last one of a name, an object its own, and a session neither.
+    for (files, load_v1, load) in [
+        (["words.txt", "words.txt"], Acceptable, Acceptable),
+        (["words.txt", "other.txt"], Unreadable, Acceptable),
+        (["other.txt", "words.txt"], Acceptable, Unreadable),
+    ] {
+        let model = Model::new("tables");
+        let path = model.path("saved_model.pb");
+        let bytes = fs::read(&path).unwrap();
+        // The version of the model, then its meta graph with three bytes of length.
+        let (version, meta_graph) = (&bytes[..2], &bytes[6..]);
+        let one = asset("words.txt");
+        let at = meta_graph.windows(one.len()).position(|window| window == one).unwrap();
+        let (before, behind) = (&meta_graph[..at], &meta_graph[at + one.len()..]);
+        let meta_graph = [before, &files.map(asset).concat(), behind].concat();
+        fs::write(&path, [version, &field(2, &meta_graph)].concat()).unwrap();
+        assert_eq!(model.loaders(), [load_v1, load, Unreadable], "{files:?}");
+    }
+}
+
+#[test]
+fn saved_model_whose_table_has_its_path_in_a_variable() {
+    // tensorflow/serving#1437.
+    let verdict = Model::new("path_unset").verdict();
+    let loaders = verdict.loaders.unwrap();
+    assert_eq!([loaders.load_v1, loaders.load, loaders.cpp], [Unreadable; 3], "{verdict}");
+    assert_eq!(verdict.reasons()[0].place.as_deref(), Some("index_asset_path"), "{verdict}");
+    // The variable is restored as well: its value may be used or the one that is assigned.
+    let verdict = Model::new("path_restored").verdict();
+    assert_eq!(verdict.outcome(), Acceptable, "{verdict}");
+    let [warning] = verdict.warnings() else { panic!("one warning: {verdict}") };
+    assert_eq!(warning.place.as_deref(), Some("index_asset_path"), "{verdict}");
 }
 
 #[test]

@@ -55,8 +55,8 @@ mod whole_text;
 pub(crate) use self::call_modules::call_modules;
 #[cfg(feature = "device")]
 pub(crate) use self::restored::{
-    Fit, Name, ObjectValue, Restored, RestoredObjects, RestoredTable, RestoredTensor,
-    RestoredTensors, TableShape, restored,
+    Fit, Name, ObjectValue, Restored, RestoredAsset, RestoredObjects, RestoredTable,
+    RestoredTensor, RestoredTensors, TableLines, TableShape, restored,
 };
 pub use self::{
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},

@@ -203,6 +203,18 @@ rules! {
             objects_do_not_fit(found): "the object graph of the model does not fit together: there is {found}";
             names_do_not_fit(found): "the model names a node or tensor that is not as it says: {found}";
             asset_is_empty(): "an asset is empty, and a table is made of its lines while the model is loaded";
+            asset_is_fed_twice(): "two assets of the model are fed to one tensor, which a session of the C++ loader refuses";
+            table_has_key_twice(line, key):
+                "a table is made of this asset while the model is loaded, and line {line} has the key {key}, which came before with another value";
+            table_has_empty_line(line): "a table is made of this asset while the model is loaded, and line {line} is empty";
+            table_has_few_columns(line, found, expected):
+                "a table is made of this asset while the model is loaded, and line {line} has {found} columns, where the model takes {expected}";
+            table_has_few_lines(found, expected):
+                "a table is made of this asset while the model is loaded, and it has {found} lines, where the model takes {expected}";
+            table_path_is_unset():
+                "the path of a table's file is read from this variable before it has a value: the order of the two operations is left open, and a session comes to the reading first";
+            table_path_may_be_unset():
+                "the path of a table's file is read from this variable, and nothing has it set before: it may have no value yet, or the path on the machine that the model was exported on";
             more_tensors_lost(count): "{count} more tensors cannot be restored";
             more_defects(count): "{count} more defects";
             no_meta_graph_in_zero_bytes(): "the file has zero bytes, and there is no meta graph in it";

@@ -16,13 +16,18 @@ mod node;
 mod objects;
 mod program;
 mod saver;
+mod table_paths;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use prost::Message as _;
 
-pub(crate) use self::objects::{Name, ObjectValue, RestoredObjects};
-use self::{input::node_name, program::Program};
+use self::{find::Names, input::node_name, program::Program, table_paths::TablePaths};
+pub(crate) use self::{
+    node::TableLines,
+    objects::{Name, ObjectValue, RestoredObjects},
+    table_paths::PathVariable,
+};
 use super::{
     Form, GraphError, Message, MetaGraph,
     references::{ASSETS, Referring, TensorReference, init_name},
@@ -94,6 +99,8 @@ pub(crate) struct Restored {
     pub(crate) assets: Vec<RestoredAsset>,
     /// The paths of files that tables are filled from and that are no assets.
     pub(crate) elsewhere: Vec<String>,
+    /// The variables that such paths are read from before anything is sure to have set them.
+    pub(crate) path_variables: Vec<PathVariable>,
 }
 
 /// A file of a model that its graph names.
@@ -103,6 +110,12 @@ pub(crate) struct RestoredAsset {
     pub(crate) file: String,
     /// True if it is read while the model is loaded.
     pub(crate) is_read: bool,
+    /// The lines that tables take of it then.
+    pub(crate) lines: Vec<TableLines>,
+    /// True if an earlier asset is fed to the same tensor.
+    pub(crate) is_repeated: bool,
+    /// True if a later one is.
+    pub(crate) is_replaced: bool,
 }
 
 /// Reads what loaders restore of the meta graph with this number, which has no fault.
@@ -119,47 +132,75 @@ pub(crate) fn restored(
     let source = Source::new(bytes, Message::SavedModel, form);
     let referring = meta_graph.references.read(source, release)?;
     let mut program = Program::new(source, number, release)?;
-    let by_saver = match &referring.saver {
+    let run = match &referring.saver {
         Some(saver) => {
             let fed = node_name(saver.filename.as_bytes());
             let run = program.gather(node_name(saver.restore.as_bytes()), fed)?;
-            let known = !program.is_unclear;
-            known.then(|| saver::restored(&program, &run)).flatten()
+            Some(run).filter(|_| !program.is_unclear)
         }
-        None => None,
+        None => Some(Names::default()),
     };
-    let (assets, elsewhere) = assets_of(&mut program, &referring)?;
+    let saver = run.as_ref().filter(|_| referring.saver.is_some());
+    let by_saver = saver.and_then(|run| saver::restored(&program, run));
+    let Assets { assets, elsewhere, path_variables } =
+        assets_of(&mut program, &referring, run.as_ref())?;
     let objects = match meta_graph.objects.parts() {
         Some(parts) => objects::read(source, parts, release)?,
         None => None,
     };
     let variables = referring.collections.get("variables");
     let collects_variables = variables.is_some_and(|variables| !variables.values.is_empty());
-    Ok(Restored { by_saver, objects, collects_variables, assets, elsewhere })
+    Ok(Restored { by_saver, objects, collects_variables, assets, elsewhere, path_variables })
+}
+
+/// The files that tables of a model are filled from.
+struct Assets {
+    assets: Vec<RestoredAsset>,
+    elsewhere: Vec<String>,
+    path_variables: Vec<PathVariable>,
 }
 
 /// The assets of a model, and whether what is run once variables are restored reads them; and the
-/// paths of other files that tables are filled from.
+/// paths of other files that tables are filled from. `restored` are the nodes that restore.
 fn assets_of(
     program: &mut Program<'_>,
     referring: &Referring,
-) -> Result<(Vec<RestoredAsset>, Vec<String>), GraphError> {
+    restored: Option<&Names>,
+) -> Result<Assets, GraphError> {
     let named = named_assets(referring);
     let names: HashSet<&[u8]> = named.iter().map(|(name, _)| name.as_slice()).collect();
-    let read = match init_name(referring).filter(|_| !names.is_empty()) {
-        Some(init) => {
-            let run = program.gather(node_name(init.as_bytes()), b"")?;
-            assets::read_while_loaded(program, &run, &names)
-        }
-        None => HashSet::new(),
-    };
-    let asset = |(name, file): &(Vec<u8>, String)| RestoredAsset {
+    let init = init_name(referring);
+    let mut run = None;
+    if let Some(init) = init.as_ref().filter(|_| !names.is_empty()) {
+        run = Some(program.gather(node_name(init.as_bytes()), b"")?);
+    }
+    let read = run.as_ref().map(|run| assets::read_while_loaded(program, run, &names));
+    let read = read.unwrap_or_default();
+    let mut last: HashMap<&[u8], usize> = HashMap::new();
+    for (position, (name, _)) in named.iter().enumerate() {
+        last.insert(name, position);
+    }
+    let mut seen = HashSet::new();
+    let assets = named.iter().enumerate().map(|(position, (name, file))| RestoredAsset {
         file: file.clone(),
-        is_read: read.contains(name),
-    };
-    let elsewhere = assets::read_from_elsewhere(program, &names)?;
-    let elsewhere = elsewhere.iter().map(|path| String::from_utf8_lossy(path).into_owned());
-    Ok((named.iter().map(asset).collect(), elsewhere.collect()))
+        is_read: read.contains_key(name),
+        lines: read.get(name).cloned().unwrap_or_default(),
+        is_repeated: !seen.insert(name),
+        is_replaced: last.get(name.as_slice()).is_some_and(|last| *last > position),
+    });
+    let assets = assets.collect();
+    let paths = TablePaths::read(program, &names)?;
+    let mut path_variables = Vec::new();
+    if let Some(init) = init.filter(|_| paths.has_variables()) {
+        let run = match run {
+            Some(run) => run,
+            None => program.gather(node_name(init.as_bytes()), b"")?,
+        };
+        path_variables = paths.variables(program, &run, restored);
+    }
+    let elsewhere = paths.elsewhere.iter().map(|path| String::from_utf8_lossy(path).into_owned());
+    let elsewhere = elsewhere.collect();
+    Ok(Assets { assets, elsewhere, path_variables })
 }
 
 /// The nodes that take the paths of assets, each with the file in the folder of assets. They are

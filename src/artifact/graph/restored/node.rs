@@ -84,6 +84,33 @@ impl Constant {
     }
 }
 
+/// The parts of a file's lines that a table is filled with, as the attributes of the operation say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableLines {
+    /// The column of the keys, from 0 on, or [`WHOLE_LINE`](Self::WHOLE_LINE), or
+    /// [`LINE_NUMBER`](Self::LINE_NUMBER).
+    pub(crate) key: i64,
+    /// The same of the values.
+    pub(crate) value: i64,
+    /// The number of lines that are read; -1 for all.
+    pub(crate) count: i64,
+    /// The byte between columns; others than one make the operation fail.
+    pub(crate) delimiter: Vec<u8>,
+}
+
+impl TableLines {
+    /// All of the line.
+    pub(crate) const WHOLE_LINE: i64 = -2;
+    /// The number of the line, from 0 on.
+    pub(crate) const LINE_NUMBER: i64 = -1;
+}
+
+impl Default for TableLines {
+    fn default() -> Self {
+        Self { key: 0, value: 0, count: -1, delimiter: b"\t".to_vec() }
+    }
+}
+
 /// A node with what counts of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
@@ -100,6 +127,8 @@ pub(super) struct Node {
     pub(super) constant: Option<Constant>,
     /// The name in the attribute `f`.
     pub(super) function: Vec<u8>,
+    /// The attributes of an operation that fills a table from a file.
+    pub(super) lines: Option<Box<TableLines>>,
 }
 
 impl Node {
@@ -123,6 +152,10 @@ enum Attribute {
     Shape,
     Value,
     Function,
+    KeyIndex,
+    ValueIndex,
+    VocabularySize,
+    Delimiter,
 }
 
 /// A walk over one node after the other.
@@ -196,6 +229,16 @@ impl Visitor for NodeReader {
             (ATTR_VALUE, attr_value::B) if self.attribute == Attribute::ValidatesShape => {
                 self.node.validates_shape = Some(value != 0);
             }
+            (ATTR_VALUE, attr_value::I) => {
+                let lines = &mut self.node.lines;
+                let value = value as i64;
+                match self.attribute {
+                    Attribute::KeyIndex => lines.get_or_insert_default().key = value,
+                    Attribute::ValueIndex => lines.get_or_insert_default().value = value,
+                    Attribute::VocabularySize => lines.get_or_insert_default().count = value,
+                    _ => {}
+                }
+            }
             (ATTR_VALUE_LIST_VALUE, attr_value_list_value::TYPE) => {
                 self.node.types.push(value as u32 as i32);
             }
@@ -231,8 +274,15 @@ impl Visitor for NodeReader {
                     b"shape" | b"value_shape" => Attribute::Shape,
                     b"value" => Attribute::Value,
                     b"f" => Attribute::Function,
+                    b"key_index" => Attribute::KeyIndex,
+                    b"value_index" => Attribute::ValueIndex,
+                    b"vocab_size" => Attribute::VocabularySize,
+                    b"delimiter" => Attribute::Delimiter,
                     _ => Attribute::Other,
                 };
+            }
+            (ATTR_VALUE, attr_value::S) if self.attribute == Attribute::Delimiter => {
+                self.node.lines.get_or_insert_default().delimiter = text.to_vec();
             }
             (NAME_ATTR_LIST, _) => self.node.function = text.to_vec(),
             (TENSOR_PROTO, tensor_proto::STRING_VAL) => {
@@ -255,8 +305,11 @@ impl Visitor for NodeReader {
     }
 
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        message == TENSOR_PROTO
-            && matches!(field.number, tensor_proto::STRING_VAL | tensor_proto::TENSOR_CONTENT)
+        let is_delimiter = (message, field.number) == (ATTR_VALUE, attr_value::S)
+            && self.attribute == Attribute::Delimiter;
+        let is_of_tensor = message == TENSOR_PROTO
+            && matches!(field.number, tensor_proto::STRING_VAL | tensor_proto::TENSOR_CONTENT);
+        is_delimiter || is_of_tensor
     }
 
     fn long_bytes(&mut self, message: MessageId, _field: &'static Field, _length: u64) {

@@ -179,7 +179,12 @@ impl<'s> Program<'s> {
         inputs.filter(is_new).map(<[u8]>::to_vec).collect()
     }
 
-    fn read_nodes(&mut self, names: &Names) -> Result<(), GraphError> {
+    /// True if no node outside of functions has this name.
+    pub(super) fn is_absent(&self, name: &[u8]) -> bool {
+        self.absent.contains(name)
+    }
+
+    pub(super) fn read_nodes(&mut self, names: &Names) -> Result<(), GraphError> {
         let wanted = Wanted {
             meta_graph: self.meta_graph,
             release: self.release,
