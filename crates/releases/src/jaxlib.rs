@@ -61,7 +61,7 @@ pub struct Exports {
     pub writes_devices: String,
     /// The calling convention that it writes.
     pub calling_convention: u16,
-    /// The newest habit of its deserializer, such as `expiring`.
+    /// The newest behaviour of its deserializer, such as `expiring`.
     pub deserializer: String,
     /// The highest number of an element type that it knows.
     pub last_dtype: i8,

@@ -181,7 +181,7 @@ impl Access {
             (None, _) if self.late => Ok(Shown::Later),
             _ => Err(status!(
                 Unauthenticated,
-                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, which clients of JAX cannot: for those, ask whoever runs the server to take tokens of sessions as well (serdes_ml.jax.connect sends such a one)"
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, which clients of JAX cannot: for those, ask the server's operator to take tokens of sessions as well (serdes_ml.jax.connect sends such a one)"
             )),
         }
     }

@@ -362,7 +362,7 @@ async fn renew(devices: Arc<Devices>, generation: usize) -> Result<(), Status> {
 fn unending(error: &Status) -> Status {
     status!(
         Unavailable,
-        "a program of another client keeps the devices of this one and does not end, and no others can be had: {}; ask whoever runs the server to start it again",
+        "a program of another client keeps the devices of this one and does not end, and no others can be had: {}; ask the server's operator to start it again",
         error.message()
     )
 }

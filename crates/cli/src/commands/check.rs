@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result
 pub(crate) enum Loaders {
     /// Every one: the newest release of those that are not asked about.
     All,
-    /// Those for which there is an option alone; what another one loads is not judged.
+    /// Only frameworks that have an option; what another one loads is not judged.
     Named,
 }
 

@@ -98,8 +98,8 @@ fn doctor_judges_the_others_where_one_cannot_be_read() {
 
 #[test]
 fn doctor_judges_artifacts_of_jax_for_the_jaxlib_that_is_found() {
-    let exported = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/data/kinds/f-0.8.0.jaxexport");
+    let exported =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kinds/f-0.8.0.jaxexport");
     let exported = exported.to_str().unwrap();
     let run = |packages: &[(&str, &str)]| {
         let folder = environment(packages);

@@ -82,7 +82,7 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
 struct Old<'a> {
     library: &'a Package,
     wanted: VersionSpecifiers,
-    /// Of cuDNN: the version with which the plug-in was built.
+    /// The version of cuDNN with which the plug-in was built; `None` for other libraries.
     built: Option<&'a Version>,
 }
 

@@ -208,7 +208,7 @@ fn symptom(rule: Rule, other: &Package) -> Option<String> {
     }
 }
 
-/// What a package declares of another one.
+/// The versions of another package that a package declares to accept.
 fn declared_bounds(view: &View<'_>, package: &Package, other: &Package) -> Vec<VersionSpecifier> {
     let markers = view.environment.markers();
     let mut bounds = Vec::new();

@@ -29,6 +29,11 @@ pub(super) const SINCE_29: Gate = Gate::AtLeast(Minor::OLDEST_SUPPORTED);
 /// The oldest StableHLO that every release of the table can write.
 const OLDEST_STABLEHLO: StableHlo = [0, 9, 0];
 
-pub(super) const fn release(number: &'static str, minor: u32, gate: Gate, stablehlo: StableHlo) -> Release {
+pub(super) const fn release(
+    number: &'static str,
+    minor: u32,
+    gate: Gate,
+    stablehlo: StableHlo,
+) -> Release {
     Release { number, minor, gate, stablehlo: [OLDEST_STABLEHLO, stablehlo] }
 }

@@ -114,7 +114,7 @@ impl CallRules {
             if !self.allows(name) {
                 return Err(status!(
                     InvalidArgument,
-                    "the program calls the function `{}` by its name, in a custom call; this server takes {} from its clients, for others may end it: write the program without it, run that part on the client's own CPU, or ask whoever runs the server to allow it, if its plug-in has it",
+                    "the program calls the function `{}` by its name, in a custom call; this server takes {} from its clients, for others may end it: write the program without it, run that part on the client's own CPU, or ask the server's operator to allow it, if its plug-in has it",
                     shortened(name),
                     KNOWN.join(", ")
                 ));

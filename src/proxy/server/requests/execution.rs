@@ -334,7 +334,7 @@ impl Watch {
         };
         status!(
             DeadlineExceeded,
-            "programs of other clients waited for the devices, and the program, or one of this client before it, did not end{others}: they have the devices now; make the program shorter, run it where nobody waits, or ask whoever runs the server to set the limit"
+            "programs of other clients waited for the devices, and the program, or one of this client before it, did not end{others}: they have the devices now; make the program shorter, run it where nobody waits, or ask the server's operator to set the limit"
         )
     }
 

@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn unserved(what: &str) -> Status {
     status!(
         Unimplemented,
-        "this server moves arrays; it does not {what}, for its plug-in has no programs: ask whoever runs the server to serve a plug-in of PJRT that compiles, or use nothing but jax.device_put and np.asarray here"
+        "this server moves arrays; it does not {what}, for its plug-in has no programs: ask the server's operator to serve a plug-in of PJRT that compiles, or use nothing but jax.device_put and np.asarray here"
     )
 }
 

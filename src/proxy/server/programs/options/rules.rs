@@ -70,7 +70,7 @@ impl OptionRules {
 pub(super) fn refused(name: &str, found: &str, expected: &str) -> Status {
     status!(
         InvalidArgument,
-        "the compile option {} is {found}; this server takes {expected} for it from its clients: take it out of XLA_FLAGS or `compiler_options`, or ask whoever runs the server to allow it",
+        "the compile option {} is {found}; this server takes {expected} for it from its clients: take it out of XLA_FLAGS or `compiler_options`, or ask the server's operator to allow it",
         name.escape_debug()
     )
 }
