@@ -37,12 +37,12 @@ fn nodes() -> Vec<Vec<u8>> {
     (0..NODES).map(node).collect()
 }
 
-fn saved_model(graph: &[u8]) -> Vec<u8> {
+pub(crate) fn saved_model(graph: &[u8]) -> Vec<u8> {
     field(2, &field(2, graph))
 }
 
 /// Peak memory in bytes of a check for the last `releases` releases.
-fn peak(bytes: &[u8], message: Message, releases: usize) -> f64 {
+pub(crate) fn peak(bytes: &[u8], message: Message, releases: usize) -> f64 {
     let names = Registry::releases().take(releases);
     let registries: Vec<_> = names.map(|name| Registry::tensorflow(name).unwrap()).collect();
     let options = ReadOptions::default().with_registries(&registries);

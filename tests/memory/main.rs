@@ -1,6 +1,8 @@
 //! Limits on the memory that readers take, counted by the allocator of this program.
 
 #[cfg(feature = "artifact")]
+mod families;
+#[cfg(feature = "artifact")]
 mod graph;
 #[cfg(feature = "torch")]
 mod torch;

@@ -31,6 +31,7 @@ mod fault;
 mod function_attributes;
 mod function_names;
 mod graphs;
+mod growing;
 mod importer;
 mod index;
 mod judgement;

@@ -47,6 +47,12 @@ pub(super) struct CalledShapes<'c> {
     nodes: usize,
 }
 
+/// Functions that are kept whatever their size. Behind that, small ones are read for each call.
+const KEPT: usize = 1 << 10;
+
+/// Bytes of a small function in the file.
+const SMALL: u64 = 1 << 9;
+
 /// A function that is called.
 struct CalledFunction<'c> {
     place: Extent,
@@ -71,7 +77,13 @@ impl<'c> CalledShapes<'c> {
             let shaped = self.reader.read(index, self.library)?;
             found = shaped.map(|shaped| Rc::new(CalledFunction { place, shaped }));
         }
-        self.functions.insert(name, found.clone());
+        // A function that is read takes more than a small one has in the file.
+        let is_small = found
+            .as_ref()
+            .is_some_and(|found| found.place.end.saturating_sub(found.place.start) < SMALL);
+        if !is_small || self.functions.len() < KEPT {
+            self.functions.insert(name, found.clone());
+        }
         Ok(found)
     }
 

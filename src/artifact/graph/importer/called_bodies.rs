@@ -34,6 +34,7 @@ use crate::artifact::{
         GraphError,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
+        growing,
         index::{BodyCall, Call, CallingNode, FunctionIndex},
         source::{Extent, Source},
     },
@@ -164,12 +165,13 @@ impl<'l> CalledBodies<'l> {
     fn in_order<'c>(
         library: Library<'l>,
         signatures: &mut Signatures,
-        calls: impl Iterator<Item = &'c CallingNode>,
+        calls: impl Iterator<Item = &'c CallingNode> + Clone,
         order: CallOrder,
     ) -> Result<Self, GraphError> {
+        let most = calls.clone().count().min(library.names.places());
         let mut bodies = Self {
             names: library.names,
-            bodies: Vec::new(),
+            bodies: Vec::with_capacity(most),
             numbers: vec![0; library.names.places()],
             findings: Findings::default(),
             lenient: None,
@@ -216,6 +218,7 @@ impl<'l> CalledBodies<'l> {
             return Ok(());
         }
         let function = memo.index(library, place)?;
+        signatures.forget();
         let signature = signatures.read(library, call.function)?;
         for kind in &function.kinds {
             if let Some(called) = names.find(kind.operation.as_bytes()) {
@@ -234,7 +237,8 @@ impl<'l> CalledBodies<'l> {
             binding.complete(signature);
         }
         let around = Rc::new(Around { binding, signature, name });
-        let built = around.judge(library, signatures, &function, (place, &digest));
+        let built = around.judge(library, signatures, &function, (place, &digest)).into_iter();
+        let built = built.map(|built| built.map(|built| self.shared(built))).collect();
         let built = ByRelease::of(built, |_| true, are_one);
         let mut known = HashSet::new();
         let inside = self.calls_inside(library, (&function, place))?;
@@ -258,7 +262,7 @@ impl<'l> CalledBodies<'l> {
     }
 
     fn push(&mut self, function: u64, body: CalledBody) {
-        self.bodies.push(body);
+        growing::push(&mut self.bodies, body);
         let position = self.names.position(function);
         if let Some(number) = position.and_then(|position| self.numbers.get_mut(position)) {
             *number = count(self.bodies.len());
@@ -334,6 +338,16 @@ impl<'l> CalledBodies<'l> {
         let built = Rc::new(Ok(Built { inputs, outputs, ..Built::default() }));
         self.clear = Some(Rc::clone(&built));
         built
+    }
+
+    /// The result of building a function in a release, shared as well.
+    fn shared(&mut self, built: Rc<BuiltBody>) -> Rc<BuiltBody> {
+        match built.as_ref() {
+            Ok(Built { inputs, outputs, no_shape_function: None }) => {
+                self.built_of((*inputs, *outputs))
+            }
+            _ => built,
+        }
     }
 
     /// Finds out what keeps each function from being built: its own fault, or that of one that it

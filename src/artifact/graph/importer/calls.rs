@@ -99,7 +99,8 @@ impl<'l> CalledFunctions<'l> {
                 waiting.extend(digest.calls.iter().map(|call| call.function));
             }
         }
-        let mut functions = Vec::new();
+        let called = numbers.iter().filter(|number| **number > 0).count();
+        let mut functions = Vec::with_capacity(called);
         for (position, number) in numbers.iter_mut().enumerate().filter(|(_, one)| **one > 0) {
             if let Some((_, function)) = names.at(position) {
                 let place = function.place;

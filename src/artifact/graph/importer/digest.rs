@@ -57,8 +57,8 @@ pub(super) struct Judged {
     pub(super) named: Option<Box<Named>>,
     /// The fault that the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BodyFinding>,
-    /// Why it is not found equal to itself.
-    pub(super) unequal: Unequal,
+    /// Why it is not found equal to itself, if it is not.
+    pub(super) unequal: Option<Box<Unequal>>,
     /// The types that its calls take and give once it is loaded; `None` if every release needs the
     /// slow path.
     pub(super) types: Option<Rc<NodeType>>,
@@ -174,8 +174,10 @@ impl Judged {
         Self {
             named: named_by(function, functions),
             unsaved: unsaved(function),
-            unequal: Unequal::of(function, plain.is_some()),
-            types: is_clear.then(|| Rc::new(loaded_types(function))),
+            unequal: Some(Unequal::of(function, plain.is_some()))
+                .filter(|unequal| !unequal.is_none())
+                .map(Box::new),
+            types: is_clear.then(|| kinds.shared(loaded_types(function))),
             clear,
         }
     }

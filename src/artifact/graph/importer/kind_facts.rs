@@ -105,11 +105,21 @@ fn is_plain(kind: &BodyKind, functions: &FunctionNames) -> bool {
 pub(super) struct KnownKinds {
     /// By the number of the kind, once it was asked for, and by release.
     kinds: Vec<Option<ByRelease>>,
+    /// The types of the last function, which many have.
+    types: Option<Rc<NodeType>>,
 }
 
 type ByRelease = Rc<[Option<Rc<KindFacts>>]>;
 
 impl KnownKinds {
+    /// The types of a function, shared with the function before if it has the same.
+    pub(super) fn shared(&mut self, types: NodeType) -> Rc<NodeType> {
+        match &self.types {
+            Some(known) if **known == types => Rc::clone(known),
+            _ => Rc::clone(self.types.insert(Rc::new(types))),
+        }
+    }
+
     /// The facts of the releases about each kind of a function, in the order of its kinds.
     pub(super) fn of_function(
         &mut self,

@@ -275,10 +275,13 @@ fn note_unequal(
     form: FunctionForm,
     found: &mut [Option<ImportFault>],
 ) -> Result<(), GraphError> {
-    let Some(judged) = digest.judged.as_deref() else { return Ok(()) };
+    let judged = digest.judged.as_deref();
+    let Some(unequal) = judged.and_then(|judged| judged.unequal.as_deref()) else {
+        return Ok(());
+    };
     for (known, registry) in found.iter_mut().zip(library.registries) {
         if known.is_none()
-            && let Some(finding) = judged.unequal.in_release(registry, form)
+            && let Some(finding) = unequal.in_release(registry, form)
         {
             let finding = FunctionFinding { function: place, finding };
             *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));

@@ -10,14 +10,35 @@ use crate::artifact::{
     ops::OperationList,
 };
 
+/// Signatures of small functions that are kept from one function to the next.
+const KEPT: usize = 1 << 10;
+
+/// Bytes of a small function in the file: its signature takes about as much.
+const SMALL: u64 = 1 << 10;
+
 /// The signatures so far, by the hashes of the functions' names: each a list with one operation.
 #[derive(Debug, Default)]
-pub(in super::super) struct Signatures(HashMap<u64, Rc<OperationList>>);
+pub(in super::super) struct Signatures {
+    of_large: HashMap<u64, Rc<OperationList>>,
+    of_small: HashMap<u64, Rc<OperationList>>,
+}
 
 impl Signatures {
+    /// Forgets signatures that are read again at little cost, if there are many. No function may be
+    /// looked at meanwhile.
+    pub(super) fn forget(&mut self) {
+        if self.of_small.len() > KEPT {
+            self.of_small = HashMap::new();
+        }
+    }
+
     /// The signature of a function that was [`read`](Self::read).
     pub(in super::super) fn get(&self, function: u64) -> Option<&OperationList> {
-        self.0.get(&function).map(Rc::as_ref)
+        self.known(function).map(Rc::as_ref)
+    }
+
+    fn known(&self, function: u64) -> Option<&Rc<OperationList>> {
+        self.of_small.get(&function).or_else(|| self.of_large.get(&function))
     }
 
     /// Reads the signature of a function; `None` if the library has none of that name.
@@ -26,7 +47,7 @@ impl Signatures {
         library: Library<'_>,
         function: u64,
     ) -> Result<Option<Rc<OperationList>>, GraphError> {
-        if let Some(known) = self.0.get(&function) {
+        if let Some(known) = self.known(function) {
             return Ok(Some(Rc::clone(known)));
         }
         let Some(place) = library.names.get(function).map(|function| function.place) else {
@@ -34,7 +55,11 @@ impl Signatures {
         };
         let signature = read_signature(library.source, place, library.release)?;
         let list = Rc::new(OperationList::new([signature]));
-        self.0.insert(function, Rc::clone(&list));
+        let kept = match place.end.saturating_sub(place.start) < SMALL {
+            true => &mut self.of_small,
+            false => &mut self.of_large,
+        };
+        kept.insert(function, Rc::clone(&list));
         Ok(Some(list))
     }
 }

@@ -20,6 +20,7 @@ use crate::{
             GraphError,
             deprecated_uses::DeprecatedUses,
             function_names::{LONGEST_NAME, LibraryFunction},
+            growing,
             kinds::{DroppedUses, KindNumber, Kinds},
             node_bytes::{KnownNodes, Reference, short_field},
             node_rules::PythonColocation,
@@ -271,7 +272,7 @@ impl<'a> IndexVisitor<'a> {
         self.nodes = self.nodes.saturating_add(1);
         if let Some(call) = facts.call {
             let inputs = self.node.data_inputs;
-            self.index.calls.push(CallingNode { number, place, call, inputs });
+            growing::push(&mut self.index.calls, CallingNode { number, place, call, inputs });
         }
         if !self.wanted.edges {
             return;

@@ -7,7 +7,7 @@ use crate::artifact::ops::{Operation, OperationDefinition, OperationList, Regist
 /// An operation that a registry has, or a function of the library.
 #[derive(Debug)]
 pub(in super::super) struct KnownOperation<'a> {
-    /// By registry; all `None` for a function.
+    /// By registry; empty for a function.
     by_registry: Box<[Option<Operation<'a>>]>,
     /// The definition, if the operation is a function of the library, which hides an operation of
     /// the same name.
@@ -60,7 +60,13 @@ impl<'a> KnownOperation<'a> {
 pub(super) struct Operations<'a> {
     numbers: HashMap<Box<[u8]>, u32, foldhash::quality::RandomState>,
     known: Vec<KnownOperation<'a>>,
+    /// The functions that were found last, without their names, which those share that differ in
+    /// nothing else.
+    functions: Vec<(OperationDefinition, u32)>,
 }
+
+/// Functions that others are compared with.
+const COMPARED: usize = 8;
 
 /// The number of every operation that is in no registry and no function.
 pub(super) const UNKNOWN: u32 = 0;
@@ -69,7 +75,7 @@ impl<'a> Operations<'a> {
     pub(super) fn new() -> Self {
         let by_registry = Box::default();
         let unknown = KnownOperation { by_registry, function: None, name: Box::default() };
-        Self { numbers: HashMap::default(), known: vec![unknown] }
+        Self { numbers: HashMap::default(), known: vec![unknown], functions: Vec::new() }
     }
 
     /// The number of an operation that was found before.
@@ -86,17 +92,50 @@ impl<'a> Operations<'a> {
     ) -> u32 {
         // What is no UTF-8 is in no registry, and neither is the empty name.
         let text = std::str::from_utf8(name).unwrap_or_default();
-        let is_function = signature.is_some();
-        let operations = Registry::operation_in_each(registries, text);
-        let by_registry: Box<[_]> = operations.map(|one| one.filter(|_| !is_function)).collect();
-        if !is_function && by_registry.iter().all(Option::is_none) {
+        let mut by_registry = Registry::operation_in_each(registries, text);
+        if let Some(signature) = signature {
+            let is_hidden = by_registry.any(|operation| operation.is_some());
+            return self.add_function(name, text, signature, is_hidden);
+        }
+        let by_registry: Box<[_]> = by_registry.collect();
+        if by_registry.iter().all(Option::is_none) {
             return UNKNOWN;
         }
+        let known = KnownOperation { by_registry, function: None, name: text.into() };
+        self.push(name, known)
+    }
+
+    fn push(&mut self, name: &[u8], known: KnownOperation<'a>) -> u32 {
         let number = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        let named = |definition| OperationDefinition { name: text.to_owned(), ..definition };
-        let function = signature.map(|definition| OperationList::new([named(definition)]));
-        self.known.push(KnownOperation { by_registry, function, name: text.into() });
+        self.known.push(known);
         self.numbers.insert(name.into(), number);
+        number
+    }
+
+    /// Adds a function; one that has the name of an operation is kept apart from others.
+    fn add_function(
+        &mut self,
+        name: &[u8],
+        text: &str,
+        mut signature: OperationDefinition,
+        is_hidden: bool,
+    ) -> u32 {
+        signature.name.clear();
+        let known = self.functions.iter().find(|(known, _)| *known == signature && !is_hidden);
+        if let Some((_, number)) = known {
+            self.numbers.insert(name.into(), *number);
+            return *number;
+        }
+        let named = OperationDefinition { name: text.to_owned(), ..signature.clone() };
+        let function = Some(OperationList::new([named]));
+        let by_registry = Box::default();
+        let number = self.push(name, KnownOperation { by_registry, function, name: text.into() });
+        if !is_hidden {
+            if self.functions.len() >= COMPARED {
+                self.functions.remove(0);
+            }
+            self.functions.push((signature, number));
+        }
         number
     }
 
