@@ -111,9 +111,9 @@ fn show_walk(
     let mut here = Counts::default();
     while let Some(verdicts) = walk.next_artifact() {
         let verdicts = verdicts.map_err(Failure::of)?;
-        summary.show(&verdicts, terminal)?;
+        let is_judged = summary.show(&verdicts, terminal)?;
         // That there is nothing at all is said of the directory, and not of a file in it.
-        if walk.found_any() {
+        if is_judged && walk.found_any() {
             here.add(verdicts.outcome());
         }
     }
@@ -245,16 +245,16 @@ impl Summary {
         }
     }
 
-    /// Shows the verdicts on an artifact, and counts them.
-    fn show(&mut self, found: &Verdicts, terminal: &mut Terminal) -> Result<(), Failure> {
+    /// Shows the verdicts on an artifact, and counts them; false where what loads it is not there.
+    fn show(&mut self, found: &Verdicts, terminal: &mut Terminal) -> Result<bool, Failure> {
         let kind = found.iter().find_map(|verdict| verdict.kind);
         if let Some(loader) = self.missing.loader_of(kind) {
             let path = found.iter().next().map(|verdict| verdict.path.as_str());
             terminal.warning(format_args!(
                 "{} is not judged: no {loader} was found that is to load it",
-                shown(&path.unwrap_or_default())
+                shown(path.unwrap_or_default())
             ));
-            return Ok(());
+            return Ok(false);
         }
         let outcome = found.outcome();
         self.status = self.status.worst(Status::of(outcome));
@@ -263,13 +263,14 @@ impl Summary {
         *self.kinds.entry((kind, outcome.id())).or_default() += 1;
         self.counts.add(outcome);
         if !are_several {
-            return found.iter().try_for_each(|verdict| verdicts::show(verdict, terminal));
+            found.iter().try_for_each(|verdict| verdicts::show(verdict, terminal))?;
+            return Ok(true);
         }
         verdicts::show_releases(found, terminal)?;
         if !terminal.json() {
             self.releases.push(found.clone());
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A table for people: models by releases, or where there was more than one artifact, how many
