@@ -3,6 +3,7 @@
     PYTHON tests/interop/tensorflow_ops.py --serdes BINARY       compares, operation for operation
     PYTHON tests/interop/tensorflow_ops.py --delta FILE          adds the installed release to tests/data/tensorflow/ops/deltas.json
                                                                  (FILE), against the newest release in it; then `cargo xtask ops`
+    PYTHON tests/interop/tensorflow_ops.py --delta FILE --remove takes it out again
 
 A delta takes the operations as they are registered once `tensorflow` is imported. Which of them are there through Python alone is found
 by asking a process that loads the C library and nothing else; which have no shape function or no kernel for the CPU stays as it was in the
@@ -179,18 +180,40 @@ def only_in_python(names):
     return sorted(set(names) - {one.name for one in there.op})
 
 
+def lines(value, depth=3):
+    """An entry a line: of the releases, of each of them, and of its operations."""
+    if not isinstance(value, dict) or not value or depth == 0:
+        return json.dumps(value, separators=(",", ":"))
+    rows = (f"{json.dumps(name)}:{lines(one, depth - 1)}" for name, one in value.items())
+    return "{\n" + ",\n".join(rows) + "\n}"
+
+
+def remove(path):
+    releases = json.loads(path.read_text())
+    release = ".".join(tf.__version__.split(".")[:2])
+    if release not in releases:
+        print(f"{path} has no {release}", file=sys.stderr)
+        return 1
+    del releases[release]
+    path.write_text(lines(releases) + "\n")
+    print(f"{release}: taken out")
+    return 0
+
+
 def delta(path):
     folder = path.parent
     releases = json.loads(path.read_text())
-    known = json.loads((folder / "base.json").read_text())["ops"]
-    types = dict(json.loads((folder / "base.json").read_text())["datatypes"])
+    base = json.loads((folder / "base.json").read_text())
+    known, types, in_python = base["ops"], dict(base["datatypes"]), base["python_only"]
     for before in releases.values():
+        in_python = in_python if before["python_only"] is None else before["python_only"]
         for name in before["remove"]:
             del known[name]
         known.update(before["change"])
         known.update(before["add"])
         types.update(before["datatypes"])
     now = {name: operation(message) for name, message in registered().items()}
+    found = only_in_python(now)
     release = ".".join(tf.__version__.split(".")[:2])
     releases[release] = {
         "release": release,
@@ -200,14 +223,14 @@ def delta(path):
         "datatypes": {
             name: one for name, one in types_pb2.DataType.items() if one < 100 and name not in types
         },
-        "python_only": only_in_python(now),
+        "python_only": None if set(found) == set(in_python) else found,
         "no_shape_fn": None,
         "no_cpu_kernel": None,
         "remove": sorted(known.keys() - now.keys()),
-        "change": {name: one for name, one in sorted(now.items()) if name in known and shortened(known[name]) != shortened(one)},
         "add": {name: one for name, one in sorted(now.items()) if name not in known},
+        "change": {name: one for name, one in sorted(now.items()) if name in known and shortened(known[name]) != shortened(one)},
     }
-    path.write_text(json.dumps(releases, indent=0) + "\n")
+    path.write_text(lines(releases) + "\n")
     added = releases[release]
     print(f"{release}: {len(added['add'])} added, {len(added['change'])} changed, {len(added['remove'])} removed")
     return 0
@@ -218,9 +241,10 @@ def main():
     parser.add_argument("--serdes")
     parser.add_argument("--host-plugin")
     parser.add_argument("--delta", type=pathlib.Path)
+    parser.add_argument("--remove", action="store_true")
     arguments = parser.parse_args()
     if arguments.delta:
-        return delta(arguments.delta)
+        return (remove if arguments.remove else delta)(arguments.delta)
     if not arguments.serdes:
         parser.error("--serdes or --delta is needed")
     return compare(arguments.serdes)

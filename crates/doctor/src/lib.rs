@@ -63,6 +63,7 @@ pub use diagnose::diagnose;
 pub use diagnosis::{Change, Component, Diagnosis, Problem, Remedy, Target, Verdict};
 pub use environment::{Environment, Kind, PluginFramework, PluginModule, SystemNeed, Tool};
 pub use libraries::{Comparison, Libraries, Misfit, TablesOnly};
+pub use names::is_judged;
 pub use package::{Package, RecordedFile};
 pub use read::ReadError;
 pub use rule::{Rule, WarningRule};

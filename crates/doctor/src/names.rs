@@ -52,7 +52,8 @@ const JUDGED: [&str; 27] = [
 ];
 
 /// Tells whether a package, by its normal name, is one of those that are judged.
-pub(crate) fn is_judged(name: &str) -> bool {
+#[must_use]
+pub fn is_judged(name: &str) -> bool {
     JUDGED.contains(&name)
         || TENSORFLOW.contains(&name)
         || name.starts_with("nvidia-")

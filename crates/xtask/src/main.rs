@@ -5,6 +5,7 @@
 
 mod lint_words;
 mod releases;
+mod upstream;
 
 use std::{
     env,
@@ -102,6 +103,10 @@ const LINT_WORDS: (&str, &str) =
     ("lint-words", "find doc comments without a subject, and words that are not the field's");
 const RELEASES: (&str, &str) =
     ("releases", "make the Rust tables of jaxlib's releases from crates/releases/data");
+const UPSTREAM: (&str, &str) = (
+    "upstream",
+    "read a release's wheels and write the tables: PACKAGE==VERSION; without one, say what is new",
+);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -119,7 +124,7 @@ fn here(name: &str, arguments: &[String]) -> Option<Result<bool, Box<dyn Error>>
             !check || moved.is_empty()
         }));
     }
-    None
+    (name == UPSTREAM.0).then(|| upstream::run(&root(), arguments))
 }
 
 fn main() -> ExitCode {
@@ -137,7 +142,7 @@ fn main() -> ExitCode {
     }
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("usage: cargo xtask TASK [ARGUMENT ...]\n");
-        let others = [LINT_WORDS, RELEASES];
+        let others = [LINT_WORDS, RELEASES, UPSTREAM];
         for (name, does) in TASKS.iter().map(|task| (task.name, task.does)).chain(others) {
             eprintln!("  {name:10} {does}");
         }

