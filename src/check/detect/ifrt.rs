@@ -14,7 +14,6 @@ use crate::{
         serdes::ifrt as specs,
         xla::ifrt::{self, proto, proxy},
     },
-    version::VersionDef,
     wire::{Dialect, FieldValue, WireReader},
 };
 
@@ -52,24 +51,34 @@ fn has_graph(bytes: &Vec<u8>) -> bool {
     let Ok(graphs) = graph::read(bytes, Message::GraphDef, Form::Binary, &options) else {
         return false;
     };
-    let is_graph = graphs.meta_graphs.iter().any(|meta_graph| {
+    let has_operations = graphs.meta_graphs.iter().any(|meta_graph| {
         let graph = &meta_graph.graph;
         let nodes = graph.nodes + graph.function_nodes;
-        graph.versions != VersionDef::default()
-            || (nodes > 0
-                && graph.operations.values().sum::<u64>() == nodes
-                && graph.operations.keys().all(|name| is_name(name.as_bytes())))
+        nodes > 0
+            && graph.operations.values().sum::<u64>() == nodes
+            && graph.operations.keys().all(|name| is_name(name.as_bytes()))
     });
-    is_graph || has_empty_versions(bytes) || has_function(bytes)
+    has_operations || contents(VERSIONS, bytes).any(is_versions) || has_function(bytes)
 }
 
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
 }
 
-/// True if the versions of a graph are there, and all of them are 0.
-fn has_empty_versions(bytes: &[u8]) -> bool {
-    contents(VERSIONS, bytes).any(<[u8]>::is_empty)
+/// True if a message has no other fields than the versions of a graph: a producer, the oldest
+/// consumer, and consumers that must not read it, one by one or packed. It may be empty.
+fn is_versions(message: &[u8]) -> bool {
+    let mut fields = WireReader::new(Dialect::Prost, message);
+    loop {
+        match fields.next_field() {
+            Ok(None) => return true,
+            Ok(Some(field)) => match (field.number, field.value) {
+                (1..=3, FieldValue::Varint(_)) | (3, FieldValue::Bytes(_)) => {}
+                _ => return false,
+            },
+            Err(_) => return false,
+        }
+    }
 }
 
 /// True if a library of a graph has a function whose signature has a name.
@@ -126,6 +135,7 @@ const MESSAGES: [&[IsMessage]; 4] = [
             ConcreteShardingProto, ConcreteEvenShardingProto, ShardingParamShardingProto,
             DeviceListProto, RemapPlanProto, AttributeMapProto, ExecuteOptionsProto, IndexProto,
             IndexDomainProto, LayoutProto, CompactLayoutProto, PjRtLayoutProto, Serialized,
+            XlaCompileOptionsProto,
     ),
     messages!(proto: ByteStrides, StringArrayContents),
     messages!(specs: SingleDeviceShardingSpecProto, ConcreteEvenShardingSpecProto),
