@@ -5,12 +5,14 @@
 use crc_fast::{CrcAlgorithm, Digest};
 
 /// The CRC-32C of `bytes`.
+#[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
 
 /// The CRC-32C of two parts in a row: the first has the checksum `first`, and the second, which is
 /// `second_len` bytes long, has the checksum `second`.
+#[inline]
 pub fn combine(first: u32, second: u32, second_len: u64) -> u32 {
     let algorithm = CrcAlgorithm::Crc32Iscsi;
     low_32(crc_fast::checksum_combine(algorithm, first.into(), second.into(), second_len))
@@ -28,21 +30,25 @@ impl Default for Crc32c {
 
 impl Crc32c {
     /// The checksum of no bytes yet.
+    #[inline]
     pub fn new() -> Self {
         Self(Digest::new(CrcAlgorithm::Crc32Iscsi))
     }
 
     /// Continues over `bytes`.
+    #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     /// The checksum of all bytes so far.
+    #[inline]
     pub fn value(&self) -> u32 {
         low_32(self.0.finalize())
     }
 
     /// The checksum of all bytes so far; begins again with none.
+    #[inline]
     pub fn take(&mut self) -> u32 {
         low_32(self.0.finalize_reset())
     }
