@@ -23,15 +23,14 @@ use std::{
 
 #[cfg(feature = "device")]
 pub(crate) use self::search::{Found, begins_like_state, find, is_matched, location, state_in};
+use serdes_graphs::scan::{Field, MessageId, Piece, Visitor};
+
 use super::{
     schema::{CHECKPOINT_STATE, fields::checkpoint_state as fields},
     tensor_bundle::prefix_of_data,
     text::{self, ScanError, TextError},
 };
-use crate::{
-    files::{ReadAt, Tree},
-    wire::scan::{Field, MessageId, Piece, Visitor},
-};
+use crate::files::{ReadAt, Tree};
 
 /// The name that TensorFlow gives the file, unless a program asks for another one.
 pub const FILE_NAME: &str = "checkpoint";

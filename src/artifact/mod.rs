@@ -3,27 +3,24 @@
 //! Knows the formats and how TensorFlow judges them; what a verdict means for a person or a command
 //! it must never know.
 
+mod bans;
 pub mod checkpoint_state;
 pub mod checkpoint_v1;
 mod checksum;
-pub mod data_type;
-pub mod graph;
-pub mod ops;
+#[cfg(feature = "device")]
+pub(crate) mod ifrt_types;
 #[cfg(feature = "device")]
 pub(crate) mod patterns;
 #[cfg(feature = "device")]
 pub(crate) mod restore;
-mod schema;
 pub mod slice;
 pub mod table;
 pub mod tensor_bundle;
-mod text;
 
-pub use crate::wire::{
-    Malformed,
-    scan::{WireError, WireFault},
-};
-#[cfg(feature = "device")]
-pub(crate) use schema::ReleaseDialect;
 pub use serdes_abi::StatusCode;
-pub use text::{TextError, TextFault};
+#[cfg(feature = "device")]
+pub(crate) use serdes_graphs::schema::ReleaseDialect;
+pub use serdes_graphs::{
+    Malformed, TextError, TextFault, WireError, WireFault, data_type, graph, ops,
+};
+pub(crate) use serdes_graphs::{schema, text};

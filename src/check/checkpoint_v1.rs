@@ -16,6 +16,7 @@ use super::{
 use crate::{
     artifact::{
         checkpoint_v1::{CheckpointV1, CheckpointV1Error},
+        ifrt_types,
         table::TableError,
         tensor_bundle::Files,
     },
@@ -139,7 +140,7 @@ pub(super) fn inspect(
             .iter()
             .map(|tensor| {
                 let dtype = match tensor.data_type() {
-                    Some(data_type) => data_type.ifrt_name().to_owned(),
+                    Some(data_type) => ifrt_types::ifrt_name(data_type).to_owned(),
                     None => format!("type {}", tensor.data_type_number()),
                 };
                 let shape = Some(tensor.shape().to_vec());

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     artifact::{
+        ifrt_types,
         table::{TableDefect, TableError},
         tensor_bundle::{Bundle, BundleError, BundleReport, Files, TensorEntry},
     },
@@ -193,7 +194,7 @@ fn judge(bundle: &Bundle, options: &Options, place: Option<&str>) -> Findings {
 
 fn summary(entry: &TensorEntry) -> TensorSummary {
     let dtype = match entry.data_type() {
-        Some(data_type) => data_type.ifrt_name().to_owned(),
+        Some(data_type) => ifrt_types::ifrt_name(data_type).to_owned(),
         None => format!("type {}", entry.data_type_number()),
     };
     TensorSummary::new(entry.name(), dtype, Some(entry.shape().to_vec()), entry.byte_len())

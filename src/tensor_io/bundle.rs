@@ -12,6 +12,7 @@ use super::{
 use crate::{
     artifact::{
         data_type::DataType,
+        ifrt_types,
         tensor_bundle::{Bundle, BundleOptions, BundleWriter, TensorEntry, default_consumer},
     },
     files::Durability,
@@ -75,7 +76,7 @@ fn info(entry: &TensorEntry) -> Result<TensorInfo, String> {
     let Ok(name) = std::str::from_utf8(entry.key()) else {
         return Err("its name is not UTF-8".to_owned());
     };
-    let Some(dtype) = entry.data_type().and_then(DataType::to_ifrt) else {
+    let Some(dtype) = entry.data_type().and_then(ifrt_types::to_ifrt) else {
         let number = entry.data_type_number();
         let name = entry.data_type().map_or_else(|| number.to_string(), |t| t.name().to_owned());
         return Err(format!("the element type {name} has no counterpart in IFRT"));
@@ -120,7 +121,7 @@ impl BundleTarget {
 
 /// TensorFlow's type of a tensor's elements.
 fn data_type(info: &TensorInfo) -> Result<DataType, Error> {
-    DataType::from_ifrt(info.dtype).ok_or_else(|| {
+    ifrt_types::from_ifrt(info.dtype).ok_or_else(|| {
         Error::refused(&info.name, format!("TensorFlow has no element type {}", info.dtype))
     })
 }

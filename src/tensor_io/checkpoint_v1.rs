@@ -13,7 +13,8 @@ use super::{Error, Listing, Refused, Source, TensorInfo};
 use crate::{
     artifact::{
         checkpoint_v1::{CheckpointV1, CheckpointV1Error, TensorV1, default_consumer},
-        data_type::{DataType, describe},
+        data_type::describe,
+        ifrt_types,
         tensor_bundle::Files,
     },
     files::{ReadAt, Tree as _},
@@ -80,7 +81,7 @@ impl V1Source {
 }
 
 fn info(tensor: &TensorV1) -> Result<TensorInfo, String> {
-    let Some(dtype) = tensor.data_type().and_then(DataType::to_ifrt) else {
+    let Some(dtype) = tensor.data_type().and_then(ifrt_types::to_ifrt) else {
         let name = describe(tensor.data_type_number());
         return Err(format!("the element type {name} has no counterpart in IFRT"));
     };

@@ -63,9 +63,9 @@ pub use range::{EmptyRange, NegotiationError, NumberRange, Side, UnknownVersion,
 pub use selection::Selection;
 pub use serdes_version_registry::{
     Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
-    Registry, Release, ReleaseNumber, StaleRegistry, TypeFormats,
+    Registry, Release, ReleaseNumber, StaleRegistry, TypeFormats, VersionDef,
 };
-pub use version_def::{Consumer, Producer, Rejection, VersionDef, VersionRule};
+pub use version_def::{Consumer, Producer, Rejection, VersionRule};
 
 /// A version of the IFRT line.
 pub type SerDesVersion = Version<Ifrt>;

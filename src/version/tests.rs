@@ -130,13 +130,11 @@ fn the_window_of_a_line_is_what_is_selected_for_older_builds() {
 #[test]
 fn consumers_that_are_bad_with_a_content_are_listed_where_it_may_be_there() {
     let version = AnyVersionAccessor::<Quarterly>::get(2).unwrap();
-    let bad = |contents: &[&str]| {
-        VersionDef::stamped_with(version, contents.iter().copied()).bad_consumers
-    };
+    let bad = |contents: &[&str]| version.stamp_with(contents.iter().copied()).bad_consumers;
     assert_eq!(bad(&["MatMul"]), [1]);
     assert_eq!(bad(&["MatMul", "TopK", "TopK"]), [0, 1]);
-    assert_eq!(VersionDef::stamped(version).bad_consumers, [0, 1]);
-    let stamped = VersionDef::stamped_with(version, []);
+    assert_eq!(version.stamp().bad_consumers, [0, 1]);
+    let stamped = version.stamp_with([]);
     assert_eq!((stamped.producer, stamped.min_consumer), (2, 1));
     assert_eq!(stamped.to_string(), "producer 2, min_consumer 1, bad_consumers [1]");
 }
@@ -459,7 +457,7 @@ mod version_rule {
 
     #[test]
     fn data_of_a_line_is_stamped_with_the_build_and_read_by_it() {
-        let stamped = VersionDef::stamped(AnyVersionAccessor::<DeviceState>::minimum());
+        let stamped = AnyVersionAccessor::<DeviceState>::minimum().stamp();
         assert_eq!(stamped.producer, Version::<DeviceState>::current().number());
         assert!(Consumer::this_build::<DeviceState>().check(&stamped).is_ok());
     }

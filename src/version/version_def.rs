@@ -7,74 +7,23 @@
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
+use serdes_version_registry::VersionDef;
+
 use super::{Line, Version, registry};
 
-/// The versions that a piece of data carries.
-///
-/// ```
-/// use serdes::version::{Consumer, VersionDef, VersionRule};
-///
-/// let versions = VersionDef { producer: 2475, min_consumer: 2475, bad_consumers: vec![] };
-/// let rejection = Consumer::new("graph_def", 2474, 0).check(&versions).unwrap_err();
-/// assert_eq!(rejection.rule, VersionRule::MinConsumer);
-/// assert_eq!((rejection.found(), rejection.expected()), ("2475".into(), "<= 2474".into()));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
-pub struct VersionDef {
-    /// The version of the producer that made the data.
-    pub producer: i32,
-    /// The oldest consumer that may take it.
-    pub min_consumer: i32,
-    /// Consumers that must not take it, in any order, of any number.
-    pub bad_consumers: Vec<i32>,
-}
-
-impl VersionDef {
-    /// The `VersionDef` to record in data of the line `L` that is written at `version`: the line's
+impl<L: Line> Version<L> {
+    /// The `VersionDef` to record in data of the line that is written at this version: the line's
     /// current number as the producer, the oldest consumer that the version's entry names, the
     /// line's bad consumers. Consumers that are bad with a certain content only are among them:
-    /// what the data contains is not known here. [`stamped_with`](Self::stamped_with) looks.
-    pub fn stamped<L: Line>(version: Version<L>) -> Self {
-        Producer::of_line(version).stamp()
+    /// what the data contains is not known here. [`stamp_with`](Self::stamp_with) looks.
+    pub fn stamp(self) -> VersionDef {
+        Producer::of_line(self).stamp()
     }
 
     /// The same for data that contains `contents` (for a graph, its operations) and nothing else:
     /// consumers that are bad with other contents are left alone.
-    pub fn stamped_with<'c, L: Line>(
-        version: Version<L>,
-        contents: impl IntoIterator<Item = &'c str>,
-    ) -> Self {
-        Producer::of_line(version).stamp_with(contents)
-    }
-
-    /// Merges the versions of data that is imported into this: the older producer, the newer
-    /// min_consumer, the sorted union of the bad consumers.
-    ///
-    /// ```
-    /// use serdes::version::VersionDef;
-    ///
-    /// let mut graph = VersionDef { producer: 2474, min_consumer: 0, bad_consumers: vec![7] };
-    /// graph.merge(&VersionDef { producer: 1395, min_consumer: 12, bad_consumers: vec![3, 7] });
-    /// assert_eq!(graph, VersionDef { producer: 1395, min_consumer: 12, bad_consumers: vec![3, 7] });
-    /// ```
-    pub fn merge(&mut self, imported: &VersionDef) {
-        self.producer = self.producer.min(imported.producer);
-        self.min_consumer = self.min_consumer.max(imported.min_consumer);
-        self.bad_consumers.extend_from_slice(&imported.bad_consumers);
-        self.bad_consumers.sort_unstable();
-        self.bad_consumers.dedup();
-    }
-}
-
-/// `producer 2474, min_consumer 0`, and the bad consumers where there are any.
-impl fmt::Display for VersionDef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "producer {}, min_consumer {}", self.producer, self.min_consumer)?;
-        if !self.bad_consumers.is_empty() {
-            write!(f, ", bad_consumers {:?}", self.bad_consumers)?;
-        }
-        Ok(())
+    pub fn stamp_with<'c>(self, contents: impl IntoIterator<Item = &'c str>) -> VersionDef {
+        Producer::of_line(self).stamp_with(contents)
     }
 }
 
@@ -174,6 +123,15 @@ impl Producer {
 }
 
 /// A build that takes data.
+///
+/// ```
+/// use serdes::version::{Consumer, VersionDef, VersionRule};
+///
+/// let versions = VersionDef { producer: 2475, min_consumer: 2475, bad_consumers: vec![] };
+/// let rejection = Consumer::new("graph_def", 2474, 0).check(&versions).unwrap_err();
+/// assert_eq!(rejection.rule, VersionRule::MinConsumer);
+/// assert_eq!((rejection.found(), rejection.expected()), ("2475".into(), "<= 2474".into()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Consumer {

@@ -1,7 +1,7 @@
 """Measures which ranks and lengths of inputs the shape functions of the installed TensorFlow take, and which shapes they give.
 
     PYTHON tests/interop/operation_shapes.py OUT.json [OPERATION…]
-    python3 tests/interop/operation_shapes.py --merge src/artifact/graph/shapes/tensorflow.shapes MEASURED.json…
+    python3 tests/interop/operation_shapes.py --merge crates/graphs/src/graph/shapes/tensorflow.shapes MEASURED.json…
 
 Every operation is made many times through the C API, with attributes at random. Where it is taken with inputs of unknown shapes, each input
 alone gets each rank, each length of a vector, and constants; what is refused in every sample, whatever the attributes, is a rule of the

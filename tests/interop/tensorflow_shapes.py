@@ -4,7 +4,7 @@
 
 An operation gets attributes at random, placeholders with shapes that are known in part, and constants where it takes integers. Behind it,
 another node says which shape the output may have, so that a shape which is inferred too narrowly shows as well. Half of the graphs are of
-operations whose function is written by hand (src/artifact/graph/shapes), the others of any operation. A third of them has the operation in a
+operations whose function is written by hand (crates/graphs/src/graph/shapes), the others of any operation. A third of them has the operation in a
 function, which gets its inputs from the node that calls it or from constants of its own. serdes may not refuse one graph that
 TensorFlow takes; how many of those that TensorFlow refuses it finds is printed, and must not fall. With SERDES_FULL=1 it makes 20,000 graphs.
 """
@@ -23,7 +23,7 @@ import operation_graphs
 import tensorflow_operations
 from operation_graphs import FLOAT, INT32, INT64, Node, field, shape_bytes, varint
 
-FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "src/artifact/graph/shapes/functions.rs"
+FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "crates/graphs/src/graph/shapes/functions.rs"
 # Of what TensorFlow refuses of the operations whose functions are written by hand, at least this share is found.
 LEAST = 0.5
 # They end the process, or hang on functions.

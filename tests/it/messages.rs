@@ -16,6 +16,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "src",
         "crates/abi/src",
         "crates/files/src",
+        "crates/graphs/src",
         "crates/library-file/src",
         "crates/pjrt/src",
         "crates/plugin/src",

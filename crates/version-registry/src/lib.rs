@@ -136,6 +136,7 @@ mod parse;
 mod record;
 mod release;
 mod select;
+mod version_def;
 
 pub use date::{Date, ParseDateError};
 pub use freshness::StaleRegistry;
@@ -151,3 +152,4 @@ pub use record::{
 };
 pub use release::{ReleaseError, ReleaseKind, ReleaseNumber};
 pub use select::{Dated, Selected, Standing, newest_of_age, select};
+pub use version_def::VersionDef;

@@ -3,7 +3,7 @@
 use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto, testing},
     version::{
-        AnyVersionAccessor, Consumer, Version, VersionDef, VersionRange, Week4OldVersionAccessor,
+        AnyVersionAccessor, Consumer, Version, VersionRange, Week4OldVersionAccessor,
         WeeksOldVersionAccessor, evolution::BuildVersions,
     },
 };
@@ -85,7 +85,7 @@ fn our_type_joins_a_registry_of_our_line() {
 
 #[test]
 fn data_carries_who_may_read_it() {
-    let stamped = VersionDef::stamped(version(2));
+    let stamped = version(2).stamp();
     assert_eq!((stamped.producer, stamped.min_consumer), (3, 2));
     assert!(Consumer::this_build::<Snapshots>().check(&stamped).is_ok());
     let old = Consumer::new("snapshots", 0, 0);

@@ -27,7 +27,6 @@ use crate::{
     },
     files::{Durability, sync_watched},
     ifrt::ArraySpec,
-    version::VersionDef,
 };
 
 /// Summary of a finished save.
@@ -116,7 +115,7 @@ impl Writer {
         commit: Option<Box<dyn Commit>>,
     ) -> Result<Self, Error> {
         let container = options.versions.container();
-        let versions = VersionDef::stamped(container);
+        let versions = container.stamp();
         let header = Header {
             format: container.number(),
             producer: versions.producer,

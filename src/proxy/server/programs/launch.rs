@@ -168,10 +168,13 @@ pub(crate) struct Completion {
     pub(crate) promise: Promise<()>,
 }
 
+/// A shard that a program is given and does not take, with its bytes where they lie at the launch.
+type KeptShard = (Arc<Memory>, Arc<Bytes>);
+
 /// The arguments of one device at most, of those that are counted by argument and then by device.
 struct Lists {
     taken: Vec<Vec<Option<pjrt::Buffer>>>,
-    kept: Vec<Vec<Option<(Arc<Memory>, Arc<Bytes>)>>>,
+    kept: Vec<Vec<Option<KeptShard>>>,
 }
 
 impl Launch {

@@ -1,0 +1,65 @@
+//! Detects nodes of functions with attributes that a release ignores, during the fast walk.
+//!
+//! Mostly there are none, and the functions need no second walk for that. Which attributes they
+//! are, and how many nodes have them, is found by the second step.
+
+use super::kinds::NodeBytes;
+use crate::{
+    graph::{
+        attributes::AttributeReader,
+        kinds::Kinds,
+        node_bytes::{KnownNodes, PlainNode},
+    },
+    ops::Registry,
+    schema::{NODE_DEF, TENSORFLOW},
+    wire::scan::{Progress, Scanner},
+};
+
+/// The kinds of the nodes in the functions of one graph, as long as none of them drops anything.
+#[derive(Debug)]
+pub(super) struct FastBodies<'a> {
+    kinds: Kinds<'a>,
+    /// The nodes that drop nothing.
+    known: KnownNodes<()>,
+    reader: AttributeReader,
+    scanner: Scanner,
+}
+
+impl<'a> FastBodies<'a> {
+    pub(super) fn new(registries: &'a [Registry]) -> Self {
+        Self {
+            kinds: Kinds::new(registries),
+            known: KnownNodes::new(),
+            reader: AttributeReader::default(),
+            scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
+        }
+    }
+
+    /// Reads a node of the common form.
+    #[inline]
+    pub(super) fn read<'b>(&mut self, bytes: &'b [u8], depth: usize) -> Option<PlainNode<'b>> {
+        self.known.read(bytes, depth, |_| true)
+    }
+
+    /// Returns true if no release ignores an attribute of the last node, which has this operation.
+    #[inline]
+    pub(super) fn drops_nothing(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
+        self.known.find(operation).is_some() || self.judge(operation, node)
+    }
+
+    /// Reads the attributes of a node, and asks the registries.
+    #[cold]
+    fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
+        self.reader.clear();
+        self.scanner.restart(NODE_DEF, node.bytes.len() as u64, node.depth);
+        let run = self.scanner.run(node.bytes, 0, &mut self.reader);
+        let is_read = matches!(run, Ok(Progress::Done));
+        // A function of this name, which hides the operation, drops nothing either.
+        let drops_nothing =
+            is_read && self.kinds.of_body_node(operation, self.reader.attributes()) == 0;
+        if drops_nothing {
+            self.known.learn(());
+        }
+        drops_nothing
+    }
+}

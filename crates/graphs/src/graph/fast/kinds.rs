@@ -1,0 +1,149 @@
+//! Finds the kinds of canonically encoded nodes for the given registries, during the fast walk.
+//!
+//! A node that has the operation and the attributes of an earlier one, byte for byte, is of its
+//! kind. If all kinds of nodes and of edges are valid in every registry, each of them accepts the
+//! graph without the slow path. Anything else ends the fast walk.
+
+use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
+use crate::{
+    graph::{
+        attributes::AttributeReader,
+        function_names::FunctionNames,
+        index::{FirstNode, MainNodes, OutputShapes},
+        kinds::Kinds,
+        node_bytes::KnownNodes,
+        node_rules::{NodeType, PythonColocation},
+        source::Extent,
+    },
+    ops::Registry,
+    schema::{NODE_DEF, TENSORFLOW},
+    wire::scan::{Progress, Scanner},
+};
+
+/// The bytes of a node, their end in the file, and the number of enclosing messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeBytes<'b> {
+    pub(super) bytes: &'b [u8],
+    pub(super) end: u64,
+    pub(super) depth: usize,
+}
+
+/// The kinds of the nodes of one graph, as long as all of them are good.
+#[derive(Debug)]
+pub(super) struct FastKinds<'a> {
+    kinds: Kinds<'a>,
+    /// By the number that a kind has here, its types.
+    types: Vec<NodeType>,
+    reader: AttributeReader,
+    scanner: Scanner,
+    edges: EdgeKinds,
+    /// The node facts that loaders check besides.
+    main: MainNodes,
+    /// True if something was found that needs the slow path.
+    has_given_up: bool,
+}
+
+impl<'a> FastKinds<'a> {
+    pub(super) fn new(registries: &'a [Registry]) -> Self {
+        Self {
+            kinds: Kinds::new(registries),
+            types: Vec::new(),
+            reader: AttributeReader::default(),
+            scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
+            edges: EdgeKinds::default(),
+            main: MainNodes::default(),
+            has_given_up: false,
+        }
+    }
+
+    /// Returns the kind of a canonically encoded node that was read by `known`, with this number of
+    /// data inputs; `None` if it may be invalid for some registry.
+    #[inline]
+    pub(super) fn kind(
+        &mut self,
+        known: &mut KnownNodes<FastKind>,
+        operation: &[u8],
+        inputs: u64,
+        node: NodeBytes<'_>,
+    ) -> Option<FastKind> {
+        let kind = match known.find(operation) {
+            Some(kind) => kind,
+            None => {
+                let kind = self.judge(operation, node)?;
+                known.learn(kind);
+                kind
+            }
+        };
+        self.types.get(usize::from(kind))?.inputs.may_be(inputs).then_some(kind)
+    }
+
+    /// Reads the attributes of a node, and asks the registries.
+    #[cold]
+    fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> Option<FastKind> {
+        let NodeBytes { bytes, end, depth } = node;
+        self.reader.clear();
+        self.scanner.restart(NODE_DEF, bytes.len() as u64, depth);
+        let run = self.scanner.run(bytes, 0, &mut self.reader);
+        if !matches!(run, Ok(Progress::Done)) {
+            return None;
+        }
+        let attributes = self.reader.attributes();
+        let place = Extent { start: end.saturating_sub(bytes.len() as u64), end };
+        self.main.add(operation, attributes, place);
+        // A placeholder may have no value from a caller, or be a function without a name.
+        let is_unreadable =
+            PythonColocation::of(attributes, |_| false) == PythonColocation::Unreadable;
+        if self.main.has_placeholder || self.main.saved_tensor.is_some() || is_unreadable {
+            return None;
+        }
+        let no_function = || Ok::<_, ()>(None);
+        let (number, dropped) = self.kinds.of_node(operation, attributes, no_function).ok()?;
+        let kind = self.kinds.get(number)?;
+        let has_kernels = self.kinds.operation(kind)?.has_cpu_kernels();
+        if dropped != 0 || !kind.is_plain || !has_kernels {
+            return None;
+        }
+        let types = self.kinds.types(kind.common_types()?)?;
+        let said = OutputShapes::of(0, attributes);
+        if said.is_some_and(|said| said.valid < types.outputs.len()) {
+            return None;
+        }
+        let known = self.types.iter().position(|other| other == types);
+        let kind = known.unwrap_or(self.types.len());
+        if known.is_none() {
+            self.types.push(types.clone());
+        }
+        FastKind::try_from(kind).ok().filter(|kind| *kind < 1 << KIND_BITS)
+    }
+
+    /// There is an edge that is not looked at here; what stands for it.
+    #[cold]
+    pub(super) fn give_up(&mut self) -> EdgeKind {
+        self.has_given_up = true;
+        EdgeKind::CONTROL
+    }
+
+    /// An edge between nodes of two kinds.
+    #[inline]
+    pub(super) fn edge(&mut self, edge: EdgeKind) {
+        self.edges.add(edge);
+    }
+
+    /// Returns the node facts that loaders check, if each registry accepts all nodes and edges,
+    /// including the edges `others` that the name table collected; the library has `functions`.
+    pub(super) fn finish(self, others: &EdgeKinds, functions: &FunctionNames) -> Option<MainNodes> {
+        let all = |edges: &EdgeKinds| Some(edges.all()?.all(|edge| self.is_good(edge)));
+        let are_edges_good = all(&self.edges) == Some(true) && all(others) == Some(true);
+        // A function hides the operation of its name.
+        let is_hidden = |first: &FirstNode| functions.find(first.operation.as_bytes()).is_some();
+        let is_taken = !self.has_given_up && are_edges_good;
+        Some(self.main).filter(|main| is_taken && !main.operations.iter().any(is_hidden))
+    }
+
+    fn is_good(&self, edge: EdgeKind) -> bool {
+        let types = |kind: FastKind| self.types.get(usize::from(kind));
+        let given = types(edge.from()).and_then(|from| from.outputs.get(edge.output()));
+        let expected = types(edge.to()).and_then(|to| to.inputs.get(edge.input()));
+        matches!((given, expected), (Some(given), Some(expected)) if expected.takes(given))
+    }
+}

@@ -1,0 +1,313 @@
+//! Checks names and inputs of nodes during the fast walk.
+//!
+//! The [`NodeTable`] keeps a hash of every name. Where an input is not the name of an earlier node,
+//! or two names have one hash, it cannot tell, and says so.
+
+use std::hash::{BuildHasher, Hasher};
+
+use super::{
+    edges::{EdgeKind, EdgeKinds, FastKind},
+    kinds::FastKinds,
+    names::{Findings, Names, is_same_name, kind_of, with_kind},
+};
+use crate::{
+    graph::{
+        DeprecatedOperations, StructureFaultKind,
+        characters::Seen,
+        rules::{LoopRole, Output, input_node, input_node_seen, is_control_input, is_node_name},
+    },
+    wire::scan::Piece,
+};
+
+/// The facts about the current node.
+#[derive(Debug, Default)]
+pub(super) struct NodeInProgress {
+    /// The name, cut for messages.
+    pub(super) name: Vec<u8>,
+    pub(super) deprecated: Option<u32>,
+    name_hash: Option<u64>,
+    bad_name: bool,
+    has_operation: bool,
+    inputs: Vec<u64>,
+    /// The number of its inputs.
+    count: u64,
+    /// The output that each of `inputs` names; empty unless kinds are kept.
+    outputs: Vec<Output>,
+    /// The nodes that it may have to be beside.
+    colocated: Vec<u64>,
+    loop_role: LoopRole,
+    control_inputs: bool,
+    bad_input_order: bool,
+    /// A name or input that is too long to be looked at whole.
+    oversized: bool,
+}
+
+impl NodeInProgress {
+    pub(super) fn clear(&mut self) {
+        self.name.clear();
+        self.inputs.clear();
+        self.outputs.clear();
+        self.colocated.clear();
+        let (name, inputs) = (std::mem::take(&mut self.name), std::mem::take(&mut self.inputs));
+        let colocated = std::mem::take(&mut self.colocated);
+        let outputs = std::mem::take(&mut self.outputs);
+        *self = Self { name, inputs, outputs, colocated, ..Self::default() };
+    }
+
+    /// Makes ready for a node that is read in one go.
+    pub(super) fn begin_plain(&mut self) {
+        self.colocated.clear();
+        self.inputs.clear();
+        self.outputs.clear();
+        self.count = 0;
+        self.control_inputs = false;
+    }
+
+    /// Returns the number of data inputs of a canonically encoded node, where kinds are kept.
+    pub(super) fn data_inputs(&self) -> u64 {
+        self.outputs.iter().filter(|output| **output != Output::CONTROL).count() as u64
+    }
+
+    pub(super) fn operation(&mut self, piece: &[u8], is: Piece, operations: &DeprecatedOperations) {
+        self.has_operation = !is.first || !is.last || !piece.is_empty();
+        self.deprecated = None;
+        self.loop_role = LoopRole::None;
+        if is.first && is.last {
+            self.loop_role = LoopRole::of(piece);
+            self.deprecated =
+                operations.position(piece).and_then(|position| u32::try_from(position).ok());
+        }
+    }
+}
+
+/// The names of the nodes so far.
+#[derive(Debug)]
+pub(super) struct NodeTable {
+    hasher: foldhash::fast::RandomState,
+    names: Names,
+    /// True if nodes are added with their kinds.
+    keeps_kinds: bool,
+    /// The last names, each where its hash belongs: most inputs name a node that came shortly
+    /// before.
+    recent: Box<[u64]>,
+    /// The number of inputs of all nodes.
+    inputs: u64,
+    /// True if there was a `NextIteration`, the back edge of a loop.
+    next_iteration: bool,
+    /// True if a name was too long to be checked, or a loop begins with its own back edge.
+    unknown: bool,
+}
+
+/// Names that are kept at hand; 16 KiB of hashes, which the innermost cache holds.
+const RECENT: usize = 2048;
+
+/// Returns the place of a hash among the recent names.
+fn recent(hash: u64) -> usize {
+    (hash >> 16) as usize % RECENT
+}
+
+impl NodeTable {
+    /// A table for a graph in a file of `size` bytes; `keeps_kinds` if nodes come with their kinds.
+    pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
+        Self {
+            hasher: foldhash::fast::RandomState::default(),
+            names: Names::new(size, keeps_kinds),
+            keeps_kinds,
+            recent: vec![0; RECENT].into(),
+            inputs: 0,
+            next_iteration: false,
+            unknown: false,
+        }
+    }
+
+    /// Returns the number of inputs of all nodes.
+    pub(super) fn inputs(&self) -> u64 {
+        self.inputs
+    }
+
+    /// Returns true if the nodes need the slow path, because an input names no earlier node or two
+    /// names may be equal, and the kinds of the resolved edges.
+    pub(super) fn needs_order(self) -> (bool, EdgeKinds) {
+        let (findings, edges) = self.names.finish();
+        let Findings { forward_references, suspected_duplicates } = findings;
+        (self.unknown || forward_references || suspected_duplicates, edges)
+    }
+
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(bytes);
+        // The lowest bit tells what is queued, and as it is set in the table, zero marks a free
+        // slot.
+        hasher.finish() | 1
+    }
+
+    /// Looks up an input of a node that is read in one go; false if the node must be looked at more
+    /// closely, which then begins anew.
+    #[inline]
+    pub(super) fn plain_input(
+        &mut self,
+        node: &mut NodeInProgress,
+        input: &[u8],
+        seen: Seen,
+    ) -> bool {
+        let name = input_node_seen(input, seen);
+        if is_control_input(input) {
+            node.control_inputs = true;
+        } else if node.control_inputs {
+            return false;
+        }
+        node.count += 1;
+        let hash = self.hash(name);
+        if self.keeps_kinds {
+            // What takes it is known at the end of the node.
+            node.inputs.push(hash);
+            node.outputs.push(Output::of(input, name));
+        } else {
+            self.look_up(hash);
+        }
+        true
+    }
+
+    /// Takes in a node that was read in one go, whose name is good.
+    #[inline]
+    pub(super) fn add_plain(
+        &mut self,
+        node: &NodeInProgress,
+        name: &[u8],
+        role: LoopRole,
+        at: u64,
+        kind: Option<(FastKind, &mut FastKinds<'_>)>,
+    ) {
+        self.names.pass(at);
+        self.inputs += node.count;
+        let hash = self.hash(name);
+        match kind {
+            Some((kind, kinds)) => {
+                self.look_up_edges(node, kind, kinds);
+                self.insert(with_kind(hash, kind));
+            }
+            None => {
+                self.look_up_all(&node.inputs);
+                self.insert(hash);
+            }
+        }
+        self.look_up_all(&node.colocated);
+        self.note_loop(role);
+    }
+
+    /// Notes a node that this one has to be beside.
+    pub(super) fn colocated(&self, node: &mut NodeInProgress, name: &[u8]) {
+        node.colocated.push(self.hash(name));
+    }
+
+    /// A Merge waits for nothing that comes back, and then for ever if nothing else comes: that is
+    /// for the second step to see.
+    #[inline]
+    fn note_loop(&mut self, role: LoopRole) {
+        match role {
+            LoopRole::None => {}
+            LoopRole::NextIteration => self.next_iteration = true,
+            LoopRole::Merge => self.unknown |= self.next_iteration,
+        }
+    }
+
+    pub(super) fn name(&self, node: &mut NodeInProgress, piece: &[u8], is: Piece) {
+        if is.first && is.last {
+            node.bad_name = !is_node_name(piece);
+            node.name_hash = Some(self.hash(piece));
+        } else {
+            node.oversized = true;
+        }
+    }
+
+    pub(super) fn input(&self, node: &mut NodeInProgress, piece: &[u8], is: Piece) {
+        if !(is.first && is.last) {
+            node.oversized = true;
+            return;
+        }
+        node.count += 1;
+        let name = input_node(piece);
+        // What counts for the order is the first character alone.
+        if is_control_input(piece) {
+            node.control_inputs = true;
+        } else if node.control_inputs {
+            node.bad_input_order = true;
+        }
+        node.inputs.push(self.hash(name));
+    }
+
+    /// Takes the node in.
+    ///
+    /// `at` is where its bytes end.
+    pub(super) fn add(
+        &mut self,
+        node: &mut NodeInProgress,
+        at: u64,
+    ) -> Result<(), StructureFaultKind> {
+        self.names.pass(at);
+        self.inputs += node.count;
+        if node.oversized {
+            // Longer than any name that TensorFlow makes; the second step looks at it whole or
+            // gives up.
+            self.unknown = true;
+            return Ok(());
+        }
+        self.look_up_all(&node.inputs);
+        let Some(hash) = node.name_hash else { return Err(StructureFaultKind::Name) };
+        if node.bad_name {
+            return Err(StructureFaultKind::Name);
+        }
+        self.insert(hash);
+        self.look_up_all(&node.colocated);
+        self.note_loop(node.loop_role);
+        if !node.has_operation {
+            return Err(StructureFaultKind::NoOperation);
+        }
+        if node.bad_input_order {
+            return Err(StructureFaultKind::InputOrder);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn look_up(&mut self, hash: u64) {
+        if self.recent.get(recent(hash)) != Some(&hash) {
+            self.names.look_up(hash, EdgeKind::CONTROL);
+        }
+    }
+
+    /// Looks up the inputs of a node of this kind, and notes the kinds of the edges.
+    #[inline]
+    fn look_up_edges(&mut self, node: &NodeInProgress, kind: FastKind, kinds: &mut FastKinds<'_>) {
+        let mut position = 0;
+        for (hash, output) in node.inputs.iter().zip(&node.outputs) {
+            let mut edge = Some(EdgeKind::CONTROL);
+            if *output != Output::CONTROL {
+                edge =
+                    output.number().and_then(|output| EdgeKind::into_node(kind, position, output));
+                position += 1;
+            }
+            let edge = edge.unwrap_or_else(|| kinds.give_up());
+            match self.recent.get(recent(*hash)) {
+                Some(known) if is_same_name(*known, *hash) => {
+                    kinds.edge(edge.out_of(kind_of(*known)))
+                }
+                _ => self.names.look_up(*hash, edge),
+            }
+        }
+    }
+
+    fn look_up_all(&mut self, hashes: &[u64]) {
+        for hash in hashes {
+            self.look_up(*hash);
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, hash: u64) {
+        self.names.insert(hash);
+        if let Some(slot) = self.recent.get_mut(recent(hash)) {
+            *slot = hash;
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The results of reading the graphs of a file.
+//!
+//! Knows the results. It must never know how they were found.
+
+use std::collections::BTreeMap;
+
+use super::{
+    DeprecatedOperation, Judgement, StructureFault, StructureFaultKind, objects::ObjectGraph,
+    references::References,
+};
+use serdes_version_registry::VersionDef;
+
+use crate::{schema::fields::saver_def, wire::scan::Piece};
+
+/// The contents of a file: one meta graph for a GraphDef or MetaGraphDef, any number for a
+/// SavedModel.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Graphs {
+    /// The meta graphs, in the order of the file.
+    pub meta_graphs: Vec<MetaGraph>,
+    /// True if a limit was exceeded (1024 meta graphs, 1 MiB of tags, 65536 operation types), so
+    /// that the contents are incomplete.
+    pub overflow: bool,
+}
+
+/// A graph with what is written around it. For a bare GraphDef everything but the graph is empty.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MetaGraph {
+    /// Its purposes: `serve`, `train`, `gpu`.
+    pub tags: Vec<String>,
+    /// The release that wrote it, as it calls itself.
+    pub tensorflow_version: String,
+    /// True if the writer omitted attributes with default values, so that a consumer which does not
+    /// know them yet can still read it.
+    pub stripped_default_attrs: bool,
+    /// The number of operations that the writer lists as used (`stripped_op_list`); 0 unless the
+    /// whole graph is [read](super::read()).
+    pub listed_operations: u64,
+    /// True if it has a saver, so that variables belong to it.
+    pub has_saver: bool,
+    /// True if it has the object graph of the TF2 format.
+    pub has_object_graph: bool,
+    /// The graph itself.
+    pub graph: Graph,
+    pub(super) saver: SaverNames,
+    /// The parts of it that name nodes of the graph.
+    pub(super) references: References,
+    /// The extents of its object graph.
+    pub(super) objects: ObjectGraph,
+}
+
+/// The names that the saver of a meta graph has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SaverNames {
+    /// True if it names the tensor that saves variables.
+    pub(super) save: bool,
+    /// True if it names the operation that restores them.
+    pub(super) restore: bool,
+}
+
+impl SaverNames {
+    /// Records a string of the saver, or a piece of one; the last string of a field counts.
+    pub(super) fn take(&mut self, field: u32, piece: &[u8], is: Piece) {
+        let has_name = match field {
+            saver_def::SAVE_TENSOR_NAME => &mut self.save,
+            saver_def::RESTORE_OP_NAME => &mut self.restore,
+            _ => return,
+        };
+        *has_name = !piece.is_empty() || (*has_name && !is.first);
+    }
+}
+
+/// The facts that decide whether a consumer can import a graph.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Graph {
+    /// The versions; zeros if there are none.
+    pub versions: VersionDef,
+    /// True if the graph has versions at all.
+    pub has_versions: bool,
+    /// Nodes outside of functions.
+    pub nodes: u64,
+    /// Functions of the library.
+    pub functions: u64,
+    /// Nodes inside of functions.
+    pub function_nodes: u64,
+    /// The number of nodes of each operation type, inside and outside of functions; empty unless
+    /// counting was requested.
+    pub operations: BTreeMap<String, u64>,
+    /// Operations on the list of deprecated ones, each with its first node, in the order in which
+    /// the importer visits them.
+    pub deprecated_nodes: Vec<DeprecatedUse>,
+    /// Deprecated operations inside of functions, once a function, in the order of the file.
+    pub deprecated_in_functions: Vec<DeprecatedUse>,
+    /// Why the nodes or functions do not fit together, if they do not.
+    pub structure: Option<StructureFault>,
+    /// The judgement of each registry that was given
+    /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order;
+    /// empty without any.
+    pub judgements: Vec<Judgement>,
+    /// The number of `deprecated_nodes` that the importer visits before the first fault that it
+    /// finds while visiting.
+    pub(super) visited_before_fault: usize,
+}
+
+impl Graph {
+    /// The operations on the list that the importer comes to before it comes to
+    /// [`structure`](Self::structure): none where the fault is one that it looks for before it
+    /// visits nodes, all where there is no fault.
+    #[must_use]
+    pub fn deprecated_before_fault(&self) -> &[DeprecatedUse] {
+        let count = match self.structure.as_ref().map(|fault| fault.kind) {
+            None | Some(StructureFaultKind::Cycle) => self.deprecated_nodes.len(),
+            Some(kind) if kind.is_found_on_the_way() => self.visited_before_fault,
+            Some(_) => 0,
+        };
+        self.deprecated_nodes.get(..count).unwrap_or(&self.deprecated_nodes)
+    }
+}
+
+/// Nodes whose operation is on the list of deprecated ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeprecatedUse {
+    /// The entry of the list.
+    pub operation: DeprecatedOperation,
+    /// The first of the nodes.
+    pub node: String,
+    /// The function that they are in.
+    pub function: Option<String>,
+    /// The number of its nodes.
+    pub count: u64,
+}

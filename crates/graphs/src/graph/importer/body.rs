@@ -1,0 +1,298 @@
+//! Finds faults of one function that do not depend on its callers.
+//!
+//! Knows what a function is made of, as far as names go; not how it is written, nor which loader
+//! reads it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::order::{Edge, Visits, visit};
+use crate::graph::{
+    fault::{BodyFaultKind, Part, PartFault},
+    index::{Argument, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target},
+    rules::LoopRole,
+};
+
+/// The item that a name in a body belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Owner {
+    Argument(u32),
+    Node(u32),
+}
+
+pub(super) type Owners = NameMap<Owner>;
+
+/// The owners of the names of a function; a name of both a node and an argument belongs to the
+/// node.
+pub(super) fn owners(function: &FunctionIndex) -> Owners {
+    let arguments = numbered(&function.arguments);
+    let mut owners: Owners = arguments.map(|(n, one)| (one.name, Owner::Argument(n))).collect();
+    owners.extend(numbered(&function.nodes).map(|(n, node)| (node.name, Owner::Node(n))));
+    owners
+}
+
+impl Argument {
+    /// True if the argument may stand for a list of tensors.
+    fn is_list(self) -> bool {
+        self.number_attribute || self.list_attribute
+    }
+
+    /// True if no attribute or type says which type the argument has.
+    fn is_untyped(self) -> bool {
+        self.data_type == 0
+            && !self.type_attribute
+            && (self.number_attribute || !self.list_attribute)
+    }
+
+    /// Its type, if that does not depend on the call; 0 for none.
+    fn fixed_type(self) -> Option<i32> {
+        let fixed = !self.is_list() && (self.data_type != 0 || !self.type_attribute);
+        fixed.then_some(self.data_type)
+    }
+}
+
+/// The members of a list with their numbers.
+fn numbered<T: Copy>(list: &[T]) -> impl Iterator<Item = (u32, T)> + '_ {
+    (0_u32..).zip(list.iter().copied())
+}
+
+/// The first argument or result without a type.
+pub(super) fn untyped(function: &FunctionIndex) -> Option<Part> {
+    let untyped = |list: &[Argument]| {
+        numbered(list).find(|(_, argument)| argument.is_untyped()).map(|(number, _)| number)
+    };
+    untyped(&function.arguments)
+        .map(Part::Argument)
+        .or_else(|| untyped(&function.results).map(Part::Result))
+}
+
+/// The first fault of the function, if any.
+pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
+    if function.oversized {
+        return None;
+    }
+    let mut body = Body { function, owners: Owners::default() };
+    match body.own_names() {
+        Names::Faulty(fault) => return Some(fault),
+        Names::Unknown => return None,
+        Names::Known => {}
+    }
+    body.unknown_input()
+        .or_else(|| body.bad_result())
+        .or_else(|| body.bad_name())
+        .or_else(|| body.cycle(is_one_tensor))
+}
+
+/// True if an input names one tensor by its number. An input that names a list of tensors may name
+/// none, which only types can tell.
+fn is_one_tensor(target: &Target) -> bool {
+    target.element != Element::All
+}
+
+/// A function whose names are being looked at.
+pub(super) struct Body<'f> {
+    pub(super) function: &'f FunctionIndex,
+    pub(super) owners: Owners,
+}
+
+/// Whose the names of a body are.
+enum Names {
+    Known,
+    /// The nodes of a list of arguments may have other names.
+    Unknown,
+    Faulty(PartFault),
+}
+
+impl Body<'_> {
+    /// Finds out whose each name is, and what the nodes have that no node can have.
+    fn own_names(&mut self) -> Names {
+        let function = self.function;
+        for (number, argument) in numbered(&function.arguments) {
+            if self.owners.insert(argument.name, Owner::Argument(number)).is_some() {
+                let (part, kind) = (Part::Argument(number), BodyFaultKind::Duplicate);
+                return Names::Faulty(PartFault { part, kind });
+            }
+        }
+        for (number, node) in numbered(&function.nodes) {
+            let kind = match self.owners.insert(node.name, Owner::Node(number)) {
+                Some(Owner::Node(_)) => BodyFaultKind::Duplicate,
+                Some(Owner::Argument(argument)) if self.is_list(argument) => {
+                    return Names::Unknown;
+                }
+                Some(Owner::Argument(_)) => BodyFaultKind::Duplicate,
+                None if node.no_operation => BodyFaultKind::NoOperation,
+                None if node.input_order => BodyFaultKind::InputOrder,
+                None => continue,
+            };
+            return Names::Faulty(PartFault { part: Part::Node(number), kind });
+        }
+        Names::Known
+    }
+
+    /// True if an argument may stand for a list of tensors.
+    fn is_list(&self, argument: u32) -> bool {
+        self.function.arguments.get(argument as usize).is_some_and(|argument| argument.is_list())
+    }
+
+    fn unknown_input(&self) -> Option<PartFault> {
+        let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
+        Some(PartFault { part: Part::Node(input.node), kind: BodyFaultKind::UnknownInput })
+    }
+
+    fn bad_result(&self) -> Option<PartFault> {
+        numbered(&self.function.results).find_map(|(number, result)| {
+            let kind = match self.function.returns.get(&result.name) {
+                None => Some(BodyFaultKind::NoResult),
+                Some(target) => self.returned(result, *target),
+            };
+            Some(PartFault { part: Part::Result(number), kind: kind? })
+        })
+    }
+
+    /// True if an input names an argument or an output that may exist.
+    fn is_there(&self, target: &Target) -> bool {
+        match self.owners.get(&target.name) {
+            None => false,
+            Some(Owner::Argument(number)) => match target.suffix {
+                Suffix::None | Suffix::Zero => true,
+                Suffix::Number => self.is_list(*number),
+                Suffix::Output | Suffix::Other => false,
+            },
+            Some(Owner::Node(number)) => match target.suffix {
+                // An operation without outputs is named by its node alone.
+                Suffix::None | Suffix::Output => true,
+                Suffix::Zero | Suffix::Number | Suffix::Other => {
+                    let node = self.function.nodes.get(*number as usize);
+                    node.is_some_and(|node| node.is_function)
+                }
+            },
+        }
+    }
+
+    /// The fault of the tensor that is returned as a result.
+    fn returned(&self, result: Argument, target: Option<Target>) -> Option<BodyFaultKind> {
+        let unknown = Some(BodyFaultKind::UnknownResult);
+        let Some(target) = target else { return unknown };
+        if target.control || !self.is_there(&target) {
+            return unknown;
+        }
+        match self.owners.get(&target.name)? {
+            Owner::Node(_) if target.suffix == Suffix::None => unknown,
+            Owner::Node(_) => None,
+            Owner::Argument(number) => {
+                let argument = self.function.arguments.get(*number as usize)?;
+                (argument.fixed_type()? != result.fixed_type()?)
+                    .then_some(BodyFaultKind::ResultType)
+            }
+        }
+    }
+
+    /// Names that no node can have, and results whose nodes have the names of others.
+    fn bad_name(&self) -> Option<PartFault> {
+        let fault = |part, kind| Some(PartFault { part, kind });
+        for (number, argument) in numbered(&self.function.arguments) {
+            if argument.bad_name && !argument.is_list() {
+                return fault(Part::Argument(number), BodyFaultKind::Name);
+            }
+        }
+        if let Some((number, _)) = numbered(&self.function.nodes).find(|(_, node)| node.bad_name) {
+            return fault(Part::Node(number), BodyFaultKind::Name);
+        }
+        let is_node = |name: &Name| match self.owners.get(name) {
+            None => false,
+            Some(Owner::Node(_)) => true,
+            Some(Owner::Argument(number)) => !self.is_list(*number),
+        };
+        let mut results = HashSet::new();
+        for (number, result) in numbered(&self.function.results) {
+            if result.is_list() {
+                continue;
+            }
+            if result.bad_name {
+                return fault(Part::Result(number), BodyFaultKind::Name);
+            }
+            if is_node(&result.result) || !results.insert(result.result) {
+                return fault(Part::Result(number), BodyFaultKind::Duplicate);
+            }
+        }
+        None
+    }
+
+    /// When each node is visited, where `is_waited_for` says of what an input of data names
+    /// whether it is a tensor at all.
+    pub(super) fn visits(&self, is_waited_for: impl Fn(&Target) -> bool) -> Visits {
+        let (edges, pending) = self.edges(is_waited_for);
+        visit(edges.iter().copied(), pending, |node| self.loop_role(node))
+    }
+
+    /// A node that is never visited.
+    pub(super) fn cycle(&self, is_waited_for: impl Fn(&Target) -> bool) -> Option<PartFault> {
+        let unvisited = self.visits(is_waited_for).unvisited()?;
+        Some(PartFault { part: Part::Node(unvisited), kind: BodyFaultKind::Cycle })
+    }
+
+    fn loop_role(&self, node: u32) -> LoopRole {
+        let node: Option<&BodyNode> = self.function.nodes.get(node as usize);
+        node.map_or(LoopRole::None, |node| node.loop_role)
+    }
+
+    /// The edges between nodes, and how many inputs each node waits for.
+    fn edges(&self, is_waited_for: impl Fn(&Target) -> bool) -> (Vec<Edge>, Vec<u32>) {
+        let mut edges = Vec::new();
+        let mut pending = vec![0_u32; self.function.nodes.len()];
+        let mut heads: HashMap<u32, LoopHead> = HashMap::new();
+        for input in &self.function.inputs {
+            let target = &input.target;
+            let Some(owner) = self.owners.get(&target.name) else { continue };
+            if let Owner::Node(from) = owner {
+                // What an operation without outputs gives is nothing to wait for.
+                if target.suffix == Suffix::None && !target.control {
+                    continue;
+                }
+                if !target.control && !is_waited_for(target) {
+                    if self.loop_role(input.node) == LoopRole::Merge {
+                        heads.entry(input.node).or_default().not_waited_for += 1;
+                    }
+                    continue;
+                }
+                edges.push(Edge { from: *from, to: input.node });
+                if let Some(pending) = pending.get_mut(input.node as usize) {
+                    *pending += 1;
+                }
+            }
+            if self.loop_role(input.node) == LoopRole::Merge {
+                let head = heads.entry(input.node).or_default();
+                head.controls += u32::from(target.control);
+                match owner {
+                    Owner::Argument(_) => head.arguments += 1,
+                    Owner::Node(from) => {
+                        head.is_loop |=
+                            !target.control && self.loop_role(*from) == LoopRole::NextIteration;
+                    }
+                }
+            }
+        }
+        for (node, head) in heads {
+            if head.is_loop
+                && let Some(pending) = pending.get_mut(node as usize)
+            {
+                // The head of a loop starts with one data input; the other one comes back from the
+                // loop.
+                let there = head.arguments.saturating_add(head.not_waited_for);
+                *pending = (head.controls + 1).saturating_sub(there);
+            }
+        }
+        (edges, pending)
+    }
+}
+
+/// A node at which a loop may begin.
+#[derive(Clone, Copy, Debug, Default)]
+struct LoopHead {
+    controls: u32,
+    /// Number of inputs that are arguments, which are available from the start.
+    arguments: u32,
+    /// Number of inputs that may be no tensor at all.
+    not_waited_for: u32,
+    /// True if a `NextIteration` feeds the node, which makes it the head of a loop.
+    is_loop: bool,
+}

@@ -1,0 +1,556 @@
+//! Checks that the functions that nodes call can be built, for several releases at once.
+//!
+//! A function is built once a name, with the attributes of the call that comes first; what it calls
+//! is built with it. Each body is read once, judged for every release, and forgotten; what is kept
+//! is whom it calls and what is wrong with it.
+//!
+//! Knows which function calls which. It must never know what else is in a function.
+
+mod around;
+mod findings;
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use self::{
+    around::{Around, FirstCall, is_generic},
+    findings::Findings,
+};
+use super::{
+    binding::Binding,
+    by_release::{ByRelease, are_one},
+    call_order,
+    callers::Callers,
+    count,
+    digest::{ClearCall, Digest},
+    function_memo::FunctionMemo,
+    instantiate::{BodyFinding, Built, Definitions, Finding},
+    signatures::Signatures,
+};
+use crate::{
+    graph::{
+        GraphError,
+        fault::{BodyFaultKind, Part},
+        function_names::FunctionNames,
+        growing,
+        index::{BodyCall, Call, CallingNode, FunctionIndex},
+        source::{Extent, Source},
+    },
+    ops::{Operation, Registry},
+};
+
+/// A finding in a function of the library.
+#[derive(Clone, Debug, PartialEq)]
+pub(in super::super) struct FunctionFinding {
+    /// The extent of the function in the file.
+    pub(super) function: Extent,
+    pub(super) finding: BodyFinding,
+}
+
+type Found = Option<Rc<FunctionFinding>>;
+
+/// A call in a body.
+#[derive(Clone, Copy, Debug)]
+struct InnerCall {
+    call: Call,
+    inputs: u64,
+    outputs: u64,
+}
+
+/// A function that is called.
+struct CalledBody {
+    place: Extent,
+    built: Option<ByRelease<BuiltBody>>,
+    calls: Box<[InnerCall]>,
+}
+
+/// The result of building a function in a release.
+type BuiltBody = Result<Built, Rc<FunctionFinding>>;
+
+/// The functions that nodes of a graph call, at once or through others.
+pub(in super::super) struct CalledBodies<'c> {
+    names: &'c FunctionNames,
+    bodies: Vec<CalledBody>,
+    /// By its position in the library, the number of a function in `bodies`, from 1 on; 0 for one
+    /// without a call.
+    numbers: Vec<u32>,
+    /// By function, what keeps it from being built.
+    findings: Findings,
+    /// The same for loaders that want no shape function of a node, where it differs.
+    lenient: Option<Findings>,
+    /// The result of the last function in which no release finds anything, shared with equal ones.
+    clear: Option<Rc<BuiltBody>>,
+    order: CallOrder,
+    /// True if one of the functions leaves an attribute to its callers.
+    has_open: bool,
+    /// True if the calls of a function were recorded in the order in which they are written.
+    has_unordered: bool,
+    /// True if the order of calls in one of the functions is undetermined.
+    is_uncertain: bool,
+    /// The same calls judged in another order; set only if the order is undetermined.
+    other: Option<Box<CalledBodies<'c>>>,
+}
+
+/// In which order the calls in a function are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallOrder {
+    /// In the written order for functions that are good in every release: the first call matters
+    /// only if the called function leaves an attribute to its callers.
+    AsWritten,
+    /// As the importer comes to them.
+    AsVisited,
+    /// The reverse order where the order is undetermined.
+    Turned,
+}
+
+/// The file, the library and the releases.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Library<'a> {
+    pub(in super::super) source: Source<'a>,
+    pub(in super::super) names: &'a FunctionNames,
+    /// The functions that were read before.
+    pub(in super::super) memo: &'a FunctionMemo,
+    pub(in super::super) registries: &'a [Registry],
+    /// The GraphDef version of the release that reads the text form.
+    pub(in super::super) release: i32,
+    /// True if the shapes of tensors are inferred.
+    pub(in super::super) follows_shapes: bool,
+}
+
+/// The definitions of one release.
+pub(super) struct ReleaseDefinitions<'a> {
+    pub(super) names: &'a FunctionNames,
+    pub(super) signatures: &'a Signatures,
+    pub(super) registry: &'a Registry,
+}
+
+impl Definitions for ReleaseDefinitions<'_> {
+    fn find(&self, name: &str) -> Option<Operation<'_>> {
+        match self.names.find(name.as_bytes()) {
+            Some(function) => self.signatures.get(function)?.operation(name),
+            None => self.registry.operation(name),
+        }
+    }
+
+    fn registry(&self) -> &Registry {
+        self.registry
+    }
+}
+
+impl<'l> CalledBodies<'l> {
+    /// Reads and judges what `calls` call, which are in the order in which the importer visits
+    /// them.
+    pub(in super::super) fn read<'c>(
+        library: Library<'l>,
+        signatures: &mut Signatures,
+        calls: impl Iterator<Item = &'c CallingNode> + Clone,
+    ) -> Result<Self, GraphError> {
+        let mut bodies = Self::in_order(library, signatures, calls.clone(), CallOrder::AsWritten)?;
+        if bodies.has_open && bodies.has_unordered {
+            let calls = calls.clone();
+            bodies = Self::in_order(library, signatures, calls, CallOrder::AsVisited)?;
+        }
+        bodies.settle(library.registries.len());
+        if bodies.has_open && bodies.is_uncertain {
+            // What is refused in one of the orders is not to be relied on.
+            let mut other = Self::in_order(library, signatures, calls, CallOrder::Turned)?;
+            other.settle(library.registries.len());
+            bodies.other = Some(Box::new(other));
+        }
+        Ok(bodies)
+    }
+
+    fn in_order<'c>(
+        library: Library<'l>,
+        signatures: &mut Signatures,
+        calls: impl Iterator<Item = &'c CallingNode> + Clone,
+        order: CallOrder,
+    ) -> Result<Self, GraphError> {
+        let most = calls.clone().count().min(library.names.places());
+        let mut bodies = Self {
+            names: library.names,
+            bodies: Vec::with_capacity(most),
+            numbers: vec![0; library.names.places()],
+            findings: Findings::default(),
+            lenient: None,
+            clear: None,
+            order,
+            has_open: false,
+            has_unordered: false,
+            is_uncertain: false,
+            other: None,
+        };
+        for node in calls.filter(|node| node.call.inside) {
+            let first = FirstCall {
+                function: node.call.function,
+                place: node.place,
+                direct: node.call.direct,
+                around: None,
+            };
+            let mut waiting = vec![first];
+            while let Some(call) = waiting.pop() {
+                if bodies.position(call.function).is_none() {
+                    bodies.add(library, signatures, &call, &mut waiting)?;
+                }
+            }
+        }
+        Ok(bodies)
+    }
+
+    /// Reads one function, judges it, and says what it calls.
+    fn add(
+        &mut self,
+        library: Library<'_>,
+        signatures: &mut Signatures,
+        call: &FirstCall,
+        waiting: &mut Vec<FirstCall>,
+    ) -> Result<(), GraphError> {
+        let Some(place) = library.names.get(call.function).map(|function| function.place) else {
+            return Ok(());
+        };
+        let Library { names, memo, .. } = library;
+        let digest = memo.digest(library, place)?;
+        let known = ClearBody::of(&digest);
+        if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
+            self.add_clear(place, call, &known, waiting);
+            return Ok(());
+        }
+        let function = memo.index(library, place)?;
+        signatures.forget();
+        let signature = signatures.read(library, call.function)?;
+        for kind in &function.kinds {
+            if let Some(called) = names.find(kind.operation.as_bytes()) {
+                signatures.read(library, called)?;
+            }
+        }
+        let name = function.signature.name.clone();
+        let is_open = is_generic(&function);
+        self.has_open |= is_open;
+        let mut binding = if is_open { call.binding(library)? } else { Binding::default() };
+        let Some(signature) = signature else { return Ok(()) };
+        if call.direct
+            && let Some(signature) = signature.operation(&name)
+        {
+            // The node of the call has the defaults of its operation, as any node has.
+            binding.complete(signature);
+        }
+        let around = Rc::new(Around { binding, signature, name });
+        let built = around.judge(library, signatures, &function, (place, &digest)).into_iter();
+        let built = built.map(|built| built.map(|built| self.shared(built))).collect();
+        let built = ByRelease::of(built, |_| true, are_one);
+        let mut known = HashSet::new();
+        let inside = self.calls_inside(library, (&function, place))?;
+        let calls = inside.iter().map(|inner| around.inner(&function, inner, signatures));
+        let calls: Box<[InnerCall]> = calls.collect();
+        // The first call has to come off the stack first.
+        let firsts = inside.into_iter().filter(|inner| {
+            self.position(inner.call.function).is_none() && known.insert(inner.call.function)
+        });
+        let firsts: Vec<FirstCall> = firsts
+            .map(|inner| FirstCall {
+                function: inner.call.function,
+                place: inner.place,
+                direct: inner.call.direct,
+                around: Some(Rc::clone(&around)),
+            })
+            .collect();
+        waiting.extend(firsts.into_iter().rev());
+        self.push(call.function, CalledBody { place, built, calls });
+        Ok(())
+    }
+
+    fn push(&mut self, function: u64, body: CalledBody) {
+        growing::push(&mut self.bodies, body);
+        let position = self.names.position(function);
+        if let Some(number) = position.and_then(|position| self.numbers.get_mut(position)) {
+            *number = count(self.bodies.len());
+        }
+    }
+
+    /// The number of a function in `bodies`, by the hash of its name.
+    fn position(&self, function: u64) -> Option<usize> {
+        let number = *self.numbers.get(self.names.position(function)?)?;
+        Some(number.checked_sub(1)? as usize)
+    }
+
+    /// The calls in a function that the importer looks into, in the order in which they come.
+    fn calls_inside<'f>(
+        &mut self,
+        library: Library<'_>,
+        (function, place): (&'f FunctionIndex, Extent),
+    ) -> Result<Vec<&'f BodyCall>, GraphError> {
+        let inside = function.calls.iter().filter(|inner| inner.call.inside).collect();
+        let (mut inside, is_certain) = in_order(library, (function, place), inside)?;
+        self.is_uncertain |= !is_certain;
+        if !is_certain && self.order == CallOrder::Turned {
+            inside.reverse();
+        }
+        Ok(inside)
+    }
+
+    /// Takes in a function in which no release finds anything, and says what it calls.
+    fn add_clear(
+        &mut self,
+        place: Extent,
+        call: &FirstCall,
+        known: &ClearBody<'_>,
+        waiting: &mut Vec<FirstCall>,
+    ) {
+        let calls = known.calls.iter().map(|inner| InnerCall {
+            call: inner.body.call,
+            inputs: inner.tensors.0,
+            outputs: inner.tensors.1,
+        });
+        self.has_unordered |= known.calls.iter().any(|inner| inner.body.call.inside);
+        let mut seen = HashSet::new();
+        let firsts = known.calls.iter().map(|inner| &inner.body).filter(|inner| {
+            inner.call.inside
+                && self.position(inner.call.function).is_none()
+                && seen.insert(inner.call.function)
+        });
+        // The attributes that it gives to others do not depend on its caller.
+        let firsts = firsts.map(|inner| FirstCall {
+            function: inner.call.function,
+            place: inner.place,
+            direct: inner.call.direct,
+            around: None,
+        });
+        let firsts: Vec<FirstCall> = firsts.collect();
+        waiting.extend(firsts.into_iter().rev());
+        let calls = calls.collect();
+        let built = self.built_of(known.built);
+        self.push(call.function, CalledBody { place, built: Some(ByRelease::Same(built)), calls });
+    }
+
+    /// The result of building a function in all releases, for the number of tensors that it takes
+    /// and gives; shared with the function before if it is equal.
+    fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<BuiltBody> {
+        if let Some(known) = &self.clear
+            && known
+                .as_ref()
+                .as_ref()
+                .is_ok_and(|one| (one.inputs, one.outputs) == (inputs, outputs))
+        {
+            return Rc::clone(known);
+        }
+        let built = Rc::new(Ok(Built { inputs, outputs, ..Built::default() }));
+        self.clear = Some(Rc::clone(&built));
+        built
+    }
+
+    /// The result of building a function in a release, shared as well.
+    fn shared(&mut self, built: Rc<BuiltBody>) -> Rc<BuiltBody> {
+        match built.as_ref() {
+            Ok(Built { inputs, outputs, no_shape_function: None }) => {
+                self.built_of((*inputs, *outputs))
+            }
+            _ => built,
+        }
+    }
+
+    /// Finds out what keeps each function from being built: its own fault, or that of one that it
+    /// calls.
+    fn settle(&mut self, releases: usize) {
+        let this = &*self;
+        let edges = (0_u32..).zip(&this.bodies).flat_map(|(caller, body)| {
+            let inside = body.calls.iter().filter(|inner| inner.call.inside);
+            let called = inside.filter_map(|inner| this.position(inner.call.function));
+            called.map(move |called| (count(called), caller))
+        });
+        let edges: Vec<_> = edges.collect();
+        let (order, circular) = Callers::of(self.bodies.len(), edges).callees_first();
+        let lacks = |built: &Rc<BuiltBody>| {
+            built.as_ref().as_ref().is_ok_and(|built| built.no_shape_function.is_some())
+        };
+        let some_lack = self
+            .bodies
+            .iter()
+            .any(|body| (0..releases).filter_map(|release| body.built(release)).any(lacks));
+        self.findings = self.findings_of(releases, (&order, &circular), true);
+        if some_lack {
+            self.lenient = Some(self.findings_of(releases, (&order, &circular), false));
+        }
+    }
+
+    fn findings_of(
+        &self,
+        releases: usize,
+        (order, circular): (&[u32], &[u32]),
+        wants_shape_functions: bool,
+    ) -> Findings {
+        let mut findings = Findings::of(self.bodies.len(), releases);
+        for function in order {
+            self.find_in(*function as usize, &mut findings, wants_shape_functions);
+        }
+        // Of functions that call each other, what is wrong with one is found by all that come to
+        // it, before they come to themselves again.
+        let mut waiting: Vec<u32> = circular.iter().rev().copied().collect();
+        let callers = self.callers_in(circular);
+        while let Some(function) = waiting.pop() {
+            if self.find_in(function as usize, &mut findings, wants_shape_functions) {
+                waiting.extend(callers.get(&function).into_iter().flatten());
+            }
+        }
+        for function in circular {
+            if let Some(body) = self.bodies.get(*function as usize) {
+                findings.complete(*function as usize, || body.recursion());
+            }
+        }
+        findings
+    }
+
+    /// Among these functions, which ones call each.
+    fn callers_in(&self, functions: &[u32]) -> HashMap<u32, Vec<u32>> {
+        let mut callers: HashMap<u32, Vec<u32>> = HashMap::new();
+        for caller in functions {
+            let calls = self.bodies.get(*caller as usize).map(|body| &*body.calls);
+            for inner in calls.unwrap_or_default().iter().filter(|inner| inner.call.inside) {
+                if let Some(called) = self.position(inner.call.function) {
+                    callers.entry(count(called)).or_default().push(*caller);
+                }
+            }
+        }
+        callers
+    }
+
+    /// Finds what keeps a function from being built, by release, as far as it is known of those
+    /// that it calls; whether that is more than was known before.
+    fn find_in(
+        &self,
+        function: usize,
+        findings: &mut Findings,
+        wants_shape_functions: bool,
+    ) -> bool {
+        let Some(body) = self.bodies.get(function) else { return false };
+        let find = |findings: &Findings, release| {
+            let called = |inner: &InnerCall| {
+                let tensors = (inner.inputs, inner.outputs);
+                self.call_finding(inner.call, tensors, release).or_else(|| {
+                    let called = self.position(inner.call.function)?;
+                    findings.get(called, release).filter(|_| inner.call.inside)
+                })
+            };
+            let own = body.own(release, wants_shape_functions);
+            own.or_else(|| body.calls.iter().find_map(called))
+        };
+        findings.add(function, find)
+    }
+
+    /// The fault of a call with this number of inputs and outputs, whatever the function contains.
+    fn call_finding(&self, call: Call, (inputs, outputs): (u64, u64), release: usize) -> Found {
+        if !call.inside {
+            return None;
+        }
+        let body = self.bodies.get(self.position(call.function)?)?;
+        let built = body.built(release)?.as_ref().as_ref().ok()?;
+        let kind = if inputs < built.inputs {
+            BodyFaultKind::FewInputs
+        } else if outputs < built.outputs {
+            BodyFaultKind::FewOutputs
+        } else {
+            return None;
+        };
+        Some(body.with(Finding::names(Part::Function, kind)))
+    }
+
+    /// The finding that keeps the importer of a release from building the function that a node of
+    /// the graph calls with this number of tensors.
+    pub(in super::super) fn finding(
+        &self,
+        node: &CallingNode,
+        tensors: (u64, u64),
+        release: usize,
+        wants_shape_functions: bool,
+    ) -> Found {
+        if !node.call.inside {
+            return None;
+        }
+        let lenient = self.lenient.as_ref().filter(|_| !wants_shape_functions);
+        let findings = lenient.unwrap_or(&self.findings);
+        let own = || findings.get(self.position(node.call.function)?, release);
+        // Its attributes may be others than those that the body was built for.
+        let found = own().or_else(|| self.call_finding(node.call, tensors, release));
+        let other = || self.other.as_ref()?.finding(node, tensors, release, wants_shape_functions);
+        found.or_else(other)
+    }
+}
+
+impl CallOrder {
+    /// True if the calls can be recorded without their visiting order.
+    fn takes(self, calls: &[ClearCall]) -> bool {
+        self == Self::AsWritten || !calls.iter().any(|inner| inner.body.call.inside)
+    }
+}
+
+/// The calls in a function in the order in which the importer comes to them, and whether that is
+/// the same each time.
+fn in_order<'f>(
+    library: Library<'_>,
+    function: (&FunctionIndex, Extent),
+    mut calls: Vec<&'f BodyCall>,
+) -> Result<(Vec<&'f BodyCall>, bool), GraphError> {
+    if calls.len() < 2 {
+        return Ok((calls, true));
+    }
+    let (order, is_certain) = call_order::in_order(library, function)?;
+    let mut places = vec![usize::MAX; order.len()];
+    for (place, node) in order.into_iter().enumerate() {
+        if let Some(known) = places.get_mut(node as usize) {
+            *known = place;
+        }
+    }
+    calls.sort_by_key(|inner| places.get(inner.node as usize).copied());
+    Ok((calls, is_certain))
+}
+
+/// A function in which no release finds anything, and what it calls.
+struct ClearBody<'d> {
+    /// Number of tensors that a call must take and give.
+    built: (u64, u64),
+    calls: &'d [ClearCall],
+}
+
+impl<'d> ClearBody<'d> {
+    /// `None` if it has to be looked at more closely for one of the releases, or is not the same in
+    /// all of them.
+    fn of(digest: &'d Digest) -> Option<Self> {
+        let clear = digest.judged.as_deref()?.clear_in_all()?;
+        let built = (digest.arguments.into(), digest.results.into());
+        Some(Self { built, calls: &clear.calls })
+    }
+}
+
+impl Built {
+    /// A function in which a release finds nothing.
+    fn of(digest: &Digest) -> Self {
+        let (inputs, outputs) = (digest.arguments.into(), digest.results.into());
+        Self { inputs, outputs, ..Self::default() }
+    }
+}
+
+impl CalledBody {
+    fn with(&self, finding: BodyFinding) -> Rc<FunctionFinding> {
+        Rc::new(FunctionFinding { function: self.place, finding })
+    }
+
+    fn built(&self, release: usize) -> Option<&Rc<BuiltBody>> {
+        self.built.as_ref()?.get(release)
+    }
+
+    /// The finding in the function itself, without those in functions that it calls.
+    fn own(&self, release: usize, wants_shape_functions: bool) -> Found {
+        match self.built(release)?.as_ref() {
+            Err(finding) => Some(Rc::clone(finding)),
+            Ok(built) => {
+                let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);
+                lacking.map(|finding| self.with(finding))
+            }
+        }
+    }
+
+    fn recursion(&self) -> Rc<FunctionFinding> {
+        self.with(Finding::names(Part::Function, BodyFaultKind::Recursion))
+    }
+}

@@ -1,0 +1,151 @@
+//! One function as it is called: what the call makes of its attributes, and what each release makes
+//! of the function then.
+//!
+//! Knows one function and its call. It must never know which functions there are besides.
+
+use std::rc::Rc;
+
+use super::{
+    super::{
+        binding::{Binding, BoundValue, Scope},
+        digest::Digest,
+        instantiate::{Built, Definitions, argument_types, instantiate},
+        signatures::Signatures,
+    },
+    BuiltBody, FunctionFinding, InnerCall, Library, ReleaseDefinitions,
+};
+use crate::{
+    graph::{
+        GraphError,
+        attributes::AttributeValue,
+        index::{BodyCall, BodyKind, FunctionIndex, call_attributes},
+        source::Extent,
+    },
+    ops::{DefinitionId, OperationList},
+};
+
+/// Who calls a function first.
+pub(super) struct FirstCall {
+    pub(super) function: u64,
+    /// The extent of the calling node in the file.
+    pub(super) place: Extent,
+    pub(super) direct: bool,
+    /// The function around it, if it is in one.
+    pub(super) around: Option<Rc<Around>>,
+}
+
+/// A function as it is called.
+pub(super) struct Around {
+    pub(super) binding: Binding,
+    pub(super) signature: Rc<OperationList>,
+    pub(super) name: String,
+}
+
+/// True if the function leaves an attribute to its callers.
+pub(super) fn is_generic(function: &FunctionIndex) -> bool {
+    let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
+    !function.signature.attributes.is_empty()
+        || function.kinds.iter().any(|kind| {
+            let attributes = &kind.attributes;
+            attributes.iter().any(is_placeholder) || attributes.nested().next().is_some()
+        })
+}
+
+impl FirstCall {
+    pub(super) fn binding(&self, library: Library<'_>) -> Result<Binding, GraphError> {
+        let Library { source, release, .. } = library;
+        let attributes = call_attributes(source, self.place, self.direct, release)?;
+        Ok(match self.around.as_ref().and_then(|around| around.scope()) {
+            Some(around) => Binding::of_body(&attributes, around),
+            None => Binding::of_graph(&attributes),
+        })
+    }
+}
+
+impl Around {
+    fn scope(&self) -> Option<Scope<'_>> {
+        let signature = self.signature.operation(&self.name)?;
+        Some(Scope { binding: &self.binding, signature })
+    }
+
+    /// The result of judging the function, for each release.
+    pub(super) fn judge(
+        &self,
+        library: Library<'_>,
+        signatures: &Signatures,
+        function: &FunctionIndex,
+        (place, digest): (Extent, &Digest),
+    ) -> Vec<Option<Rc<BuiltBody>>> {
+        let Some(scope) = self.scope() else {
+            let built = Rc::new(Ok(Built::default()));
+            return vec![Some(built); library.registries.len()];
+        };
+        let is_generic = is_generic(function);
+        type Key = Vec<Option<(DefinitionId, bool)>>;
+        let mut judged: Vec<(Key, Rc<_>)> = Vec::new();
+        let judge = |(release, registry)| {
+            let names = library.names;
+            let definitions = ReleaseDefinitions { names, signatures, registry };
+            let key = function.kinds.iter().map(|kind| {
+                let definition = definitions.find(&kind.operation)?;
+                Some((definition.definition_id(), definition.has_shape_function()))
+            });
+            let key: Key = key.collect();
+            // Which types a release knows is asked only of what a call gives.
+            if !is_generic && let Some((_, known)) = judged.iter().find(|(known, _)| *known == key)
+            {
+                return Rc::clone(known);
+            }
+            let is_clear = digest.is_clear(release);
+            let built = match is_clear {
+                true => Ok(Built::of(digest)),
+                false => instantiate(function, scope, &definitions),
+            };
+            let built = Rc::new(
+                built.map_err(|finding| Rc::new(FunctionFinding { function: place, finding })),
+            );
+            judged.push((key, Rc::clone(&built)));
+            built
+        };
+        library.registries.iter().enumerate().map(judge).map(Some).collect()
+    }
+
+    /// Number of tensors that a call in the function takes and gives.
+    pub(super) fn inner(
+        &self,
+        function: &FunctionIndex,
+        inner: &BodyCall,
+        signatures: &Signatures,
+    ) -> InnerCall {
+        let call = inner.call;
+        let kind = function.nodes.get(inner.node as usize);
+        let kind = kind.and_then(|node| function.kinds.get(node.kind as usize));
+        if call.direct {
+            let tensors = kind.and_then(|kind| self.direct(kind, signatures.get(call.function)?));
+            let (inputs, outputs) = tensors.unwrap_or((u64::MAX, u64::MAX));
+            return InnerCall { call, inputs, outputs };
+        }
+        let length = |name: &str| {
+            let value = kind?.attributes.get(name)?;
+            Some(self.scope()?.bind(value)?.types().len())
+        };
+        InnerCall {
+            call,
+            inputs: length("Tin").unwrap_or(u64::MAX),
+            outputs: length("Tout").unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Number of tensors that a node takes and gives whose operation is the function of a
+    /// signature.
+    fn direct(&self, kind: &BodyKind, signature: &OperationList) -> Option<(u64, u64)> {
+        let (scope, callee) = (self.scope()?, signature.operation(&kind.operation)?);
+        let value = |name: &str| match kind.attributes.get(name) {
+            Some(value) => scope.bind(value),
+            None => callee.attribute(name)?.default().map(BoundValue::of_default),
+        };
+        let count = |argument| Some(argument_types(&argument, value).ok()?.types.len());
+        let inputs = callee.inputs().map(count).sum::<Option<u64>>()?;
+        Some((inputs, callee.outputs().map(count).sum::<Option<u64>>()?))
+    }
+}

@@ -1,0 +1,59 @@
+//! The inputs of the importer's steps, shared by all registries.
+
+use std::cmp::Ordering;
+
+use super::{called_bodies::Library, function_memo::FunctionMemo};
+use crate::{
+    graph::{
+        DeprecatedOperations,
+        function_names::FunctionNames,
+        index::GraphIndex,
+        kinds::Kinds,
+        source::{Extent, Source},
+    },
+    ops::Registry,
+};
+
+/// A graph that was walked over, and the registries to judge it for.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Context<'c> {
+    pub(in super::super) source: Source<'c>,
+    pub(in super::super) index: &'c GraphIndex,
+    /// The functions of the library.
+    pub(in super::super) functions: &'c FunctionNames,
+    /// The functions that were read before.
+    pub(in super::super) memo: &'c FunctionMemo,
+    pub(in super::super) kinds: &'c Kinds<'c>,
+    pub(in super::super) registries: &'c [Registry],
+    /// The GraphDef version of the release that parses the graph.
+    pub(in super::super) release: i32,
+    pub(in super::super) deprecated: &'c DeprecatedOperations,
+    /// The GraphDef version that the graph says it was written with.
+    pub(in super::super) producer: i32,
+    /// True if the shapes of tensors are inferred.
+    pub(in super::super) follows_shapes: bool,
+}
+
+impl<'c> Context<'c> {
+    /// The number of the node at a place.
+    pub(super) fn node_at(&self, place: Extent) -> Option<u32> {
+        let (mut low, mut high) = (0, u32::try_from(self.index.nodes().len()).ok()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let found = self.index.place_of(self.source, middle).ok().flatten()?;
+            match found.start.cmp(&place.start) {
+                Ordering::Equal => return Some(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// The functions of the graph, and the registries to judge them for.
+    pub(super) fn library(&self) -> Library<'c> {
+        let Self { source, functions: names, memo, registries, release, follows_shapes, .. } =
+            *self;
+        Library { source, names, memo, registries, release, follows_shapes }
+    }
+}

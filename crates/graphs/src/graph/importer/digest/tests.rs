@@ -1,0 +1,177 @@
+use super::*;
+use crate::graph::{
+    Form, Message,
+    importer::{
+        FunctionMemo, Library,
+        binding::{Binding, Scope},
+        called_bodies::ReleaseDefinitions,
+        function_graph::{kinds_in_graph, reload},
+        instantiate::instantiate,
+        reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
+        signatures::Signatures,
+    },
+    source::{Extent, Source},
+    tests::field,
+};
+
+const RELEASES: [&str; 3] = ["2.12", "2.16", "2.21"];
+
+fn text(number: u8, text: &str) -> Vec<u8> {
+    field(number, text.as_bytes())
+}
+
+fn attribute(name: &str, value: &[u8]) -> Vec<u8> {
+    field(5, &[text(1, name), field(2, value)].concat())
+}
+
+fn data_type(name: &str, data_type: u8) -> Vec<u8> {
+    attribute(name, &[0x30, data_type])
+}
+
+fn node(name: &str, operation: &str, inputs: &[&str], attributes: &[Vec<u8>]) -> Vec<u8> {
+    let inputs: Vec<u8> = inputs.iter().flat_map(|input| text(3, input)).collect();
+    field(3, &[text(1, name), text(2, operation), inputs, attributes.concat()].concat())
+}
+
+fn identity(name: &str, input: &str) -> Vec<u8> {
+    node(name, "Identity", &[input], &[data_type("T", 1)])
+}
+
+/// `f(x: float) -> y: float` with these nodes, and what it returns.
+fn function(nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
+    unary(1, nodes, returned)
+}
+
+/// The same of another type.
+fn unary(data_type: u8, nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
+    let argument = |name: &str| [text(1, name), vec![0x18, data_type]].concat();
+    let signature = [text(1, "f"), field(2, &argument("x")), field(3, &argument("y"))].concat();
+    let returned = field(4, &[text(1, "y"), text(2, returned)].concat());
+    [field(1, &signature), nodes.concat(), returned].concat()
+}
+
+/// By release, whether a function is clear. What is clear is built and loaded as the importer does
+/// it node by node, and comes to the same.
+fn is_clear(bytes: &[u8]) -> [bool; 3] {
+    let registries = RELEASES.map(|release| Registry::tensorflow(release).unwrap());
+    let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
+    let place = Extent { start: 0, end: bytes.len() as u64 };
+    let mut names = FunctionNames::default();
+    names.function(b"f", place);
+    let (names, memo) = (&names, &FunctionMemo::default());
+    let (registries, release, follows_shapes) = (&registries[..], i32::MAX, false);
+    let library = Library { source, names, memo, registries, release, follows_shapes };
+    let digest = memo.digest(library, place).unwrap();
+    let index = memo.index(library, place).unwrap();
+    assert!(digest.fault.is_none() || body::first_fault(&index).is_some());
+    let hash = names.find(b"f").unwrap();
+    let mut signatures = Signatures::default();
+    let signature = signatures.read(library, hash).unwrap().unwrap();
+    [0, 1, 2].map(|release| {
+        let judged = digest.judged.as_ref().unwrap();
+        let Some(clear) = judged.clear(release) else { return false };
+        assert_eq!(body::first_fault(&index), None);
+        let registry = &registries[release];
+        let definitions = ReleaseDefinitions { names, signatures: &signatures, registry };
+        let (binding, signature) = (&Binding::default(), signature.operation("f").unwrap());
+        let built = instantiate(&index, Scope { binding, signature }, &definitions).unwrap();
+        assert_eq!((built.inputs, built.outputs), (1, 1));
+        assert!(built.no_shape_function.is_none());
+        let functions = ReloadedFunctions::of(library);
+        let loaded = functions.of_release(release);
+        let given = std::collections::HashMap::new();
+        let definitions = LoadDefinitions { names, registry, loaded, given: &given };
+        let kinds = kinds_in_graph(&index, &definitions);
+        let deprecated = crate::graph::DeprecatedOperations::tensorflow();
+        let reloaded =
+            reload((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
+        let expected = Reloaded::clear(place, judged.types.as_ref().unwrap(), clear, &definitions);
+        assert_eq!((&reloaded.types, reloaded.needs), (&expected.types, expected.needs));
+        assert!(reloaded.unset.is_none() && !reloaded.is_open());
+        assert_eq!(reloaded.operation().unwrap().inputs().count(), 1);
+        true
+    })
+}
+
+#[test]
+fn a_function_whose_nodes_and_edges_are_good_is_clear_in_every_release() {
+    let sum = |inputs: &[&str], n| {
+        node("s", "AddN", inputs, &[attribute("N", &[0x18, n]), data_type("T", 1)])
+    };
+    let constant = node(
+        "k",
+        "Const",
+        &["^a"],
+        &[data_type("dtype", 1), attribute("value", &field(8, &[0x08, 1]))],
+    );
+    let list = |name: &str, types: &[u8]| attribute(name, &field(1, &field(6, types)));
+    let many = node("m", "IdentityN", &["x", "a:output:0"], &[list("T", &[1, 1])]);
+    for (nodes, returned) in [
+        (vec![], "x"),
+        (vec![identity("a", "x")], "a:output:0"),
+        (vec![identity("a", "x"), identity("b", "a:output:0")], "b:output:0"),
+        // Written in another order than they are visited in.
+        (vec![identity("b", "a:output:0"), identity("a", "x")], "b:output:0"),
+        (vec![identity("a", "x"), sum(&["x", "a:output:0"], 2)], "s:sum:0"),
+        (vec![identity("a", "x"), constant], "k:output:0"),
+        (vec![identity("a", "x"), many], "m:output:1"),
+    ] {
+        assert_eq!(is_clear(&function(&nodes, returned)), [true; 3], "{returned}");
+    }
+}
+
+#[test]
+fn a_function_is_looked_at_more_closely_where_a_release_may_find_something() {
+    let a = || identity("a", "x");
+    let of = |nodes: &[Vec<u8>], returned: &str| is_clear(&function(nodes, returned));
+    let other = |inputs: &[&str], attributes: &[Vec<u8>]| {
+        let nodes = [a(), node("b", "AddV2", inputs, attributes)];
+        of(&nodes, "b:z:0")
+    };
+    let float = data_type("T", 1);
+    assert_eq!(other(&["x", "a:output:0"], std::slice::from_ref(&float)), [true; 3]);
+    // Too few inputs, too many, of another type, of a type that the operation does not have.
+    for (inputs, attribute) in [
+        (&["x"][..], float.clone()),
+        (&["x", "x", "x"], float.clone()),
+        (&["x", "a:output:0"], data_type("T", 3)),
+        (&["x", "x"], data_type("T", 10)),
+        (&["x", "x"], data_type("T", 99)),
+        // Outputs that are not there, inputs that are not written in full, or in disorder.
+        (&["x", "a:output:1"], float.clone()),
+        (&["x", "a:other:0"], float.clone()),
+        (&["x", "a:output"], float.clone()),
+        (&["x", "a"], float.clone()),
+        (&["x:0", "x"], float.clone()),
+        (&["x", "nobody:output:0"], float.clone()),
+        (&["x", "b:z:0"], float.clone()),
+        (&["^a", "x", "x"], float.clone()),
+        (&["x", "x", "^nobody"], float.clone()),
+        // What a call has to say, what has no value, what is not there.
+        (&["x", "x"], attribute("T", &text(9, "T"))),
+        (&["x", "x"], attribute("T", b"")),
+        (&["x", "x"], Vec::new()),
+    ] {
+        assert_eq!(other(inputs, std::slice::from_ref(&attribute)), [false; 3], "{inputs:?}");
+    }
+    assert_eq!(of(&[a(), a()], "a:output:0"), [false; 3]);
+    assert_eq!(of(&[identity("x", "x")], "x:output:0"), [false; 3]);
+    assert_eq!(of(&[a()], "a:output:1"), [false; 3]);
+    assert_eq!(of(&[identity("not a name", "x")], "x"), [false; 3]);
+    for operation in ["f", "NoSuchOperation", "", "_Arg", "PartitionedCall"] {
+        assert_eq!(of(&[node("n", operation, &[], &[])], "x"), [false; 3], "{operation}");
+    }
+    let device = [text(1, "a"), text(2, "NoOp"), text(4, "/no device")].concat();
+    assert_eq!(of(&[field(3, &device)], "x"), [false; 3]);
+    let boolean = node("b", "Less", &["x", "x"], &[data_type("T", 1)]);
+    assert_eq!(of(&[boolean], "b:z:0"), [false; 3], "the result is no float");
+}
+
+#[test]
+fn a_function_may_be_clear_in_newer_releases_alone() {
+    let [old, _, new] = RELEASES.map(|release| Registry::tensorflow(release).unwrap());
+    let mut types = 1..64;
+    let new_type = types.find(|number| new.has_type(*number) && !old.has_type(*number)).unwrap();
+    let [in_old, _, in_new] = is_clear(&unary(new_type as u8, &[], "x"));
+    assert!(in_new && !in_old, "{new_type}");
+}

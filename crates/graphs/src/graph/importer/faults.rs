@@ -1,0 +1,504 @@
+//! Finds the faults that the importer reports while it visits the nodes, for several releases in
+//! one pass.
+//!
+//! Nodes are visited one after the other, each looked at in TensorFlow's order, and the first fault
+//! ends it for a release. Most nodes are the same in every release, and are looked at once for all
+//! of them.
+//!
+//! Knows what hangs together. It must never know how a node comes by its types.
+
+use std::{collections::HashSet, rc::Rc};
+
+use super::{
+    bodies::Bodies,
+    context::Context,
+    order::Visits,
+    reloaded::{Reloaded, ReloadedFunctions},
+    words::{Cause, Found, Words},
+};
+use crate::graph::{
+    GraphError, ImportFault, ImportFaultKind,
+    index::{CallingNode, Input, OutputShapes},
+    kinds::{Judged, Kind},
+    node_at,
+    node_rules::{NodeRules, NodeType, Strictness},
+    rules::{Output, shown},
+    shapes::{FunctionNode, ShapeFault},
+};
+
+/// Whose faults are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Reader {
+    /// The number of the view in [`Kinds`](crate::graph::kinds::Kinds).
+    pub(in super::super) view: usize,
+    /// True if each operation must have a shape function.
+    pub(in super::super) needs_shape_functions: bool,
+}
+
+/// The first fault that each reader finds, if any.
+pub(super) fn faults(
+    context: &Context<'_>,
+    visits: &Visits,
+    readers: &[Reader],
+    functions: Functions<'_>,
+    shapes: Option<&ShapeFault>,
+) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
+    let mut special = special(context);
+    special.extend(shapes.map(|fault| fault.node));
+    let mut walk =
+        Walk { context, visits, shapes, special, readers: open, back_edges: Vec::new(), functions };
+    // Where all nodes are known to be good but for what they call, only those that call are there.
+    let calling = context.index.calls().iter().map(|call| call.number);
+    let calling = calling.filter(|_| context.index.nodes().is_empty());
+    for node in visits.in_order().chain(calling) {
+        if !walk.is_good(node) {
+            walk.look_closer(node)?;
+        }
+        if let Some(crash) = visits.crash().filter(|crash| crash.at == node) {
+            walk.all_find(&Found { node: crash.head, cause: Cause::LoopInputs });
+        }
+        if walk.is_over() {
+            break;
+        }
+    }
+    walk.finish();
+    let mut words = Words::new(context);
+    walk.readers.into_iter().map(|reader| words.fault(reader)).collect()
+}
+
+/// The functions that nodes call.
+#[derive(Clone, Copy)]
+pub(super) enum Functions<'f> {
+    /// As they are written.
+    Written(&'f Bodies<'f>),
+    /// As `tf.saved_model.load` has them, by registry.
+    Reloaded(&'f ReloadedFunctions<'f>),
+}
+
+/// Nodes that have to be beside others that are not there, have deprecated operations, or call
+/// functions, there or not.
+fn special(context: &Context<'_>) -> HashSet<u32> {
+    let index = context.index;
+    let deprecated = index.deprecated().iter().map(|node| node.number);
+    let calls = index.calls().iter().map(|call| call.number);
+    let unbound = index.unbound_calls().iter().copied();
+    index.lost().chain(deprecated).chain(calls).chain(unbound).collect()
+}
+
+/// A reader and what it has found.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) reader: Reader,
+    pub(super) found: Option<Found>,
+}
+
+/// An input that closes a loop.
+#[derive(Clone, Copy, Debug)]
+struct BackEdge {
+    node: u32,
+    input: u32,
+}
+
+/// A visit of all nodes.
+struct Walk<'w> {
+    context: &'w Context<'w>,
+    visits: &'w Visits,
+    /// The first node that a shape function refuses.
+    shapes: Option<&'w ShapeFault>,
+    special: HashSet<u32>,
+    readers: Vec<Pending>,
+    back_edges: Vec<BackEdge>,
+    functions: Functions<'w>,
+}
+
+/// The inputs of a node with their positions.
+fn numbered(inputs: &[Input]) -> impl Iterator<Item = (u32, Input)> + '_ {
+    (0_u32..).zip(inputs.iter().copied())
+}
+
+impl Walk<'_> {
+    fn is_over(&self) -> bool {
+        self.readers.iter().all(|reader| reader.found.is_some())
+    }
+
+    /// Each reader that has found nothing yet finds this.
+    fn all_find(&mut self, found: &Found) {
+        for pending in self.readers.iter_mut().filter(|pending| pending.found.is_none()) {
+            pending.found = Some(found.clone());
+        }
+    }
+
+    /// The output that an input is.
+    fn output(&self, input: Input) -> Output {
+        self.context.index.output(input)
+    }
+
+    fn kind(&self, node: u32) -> Option<&Kind> {
+        let node = self.context.index.nodes().get(node as usize)?;
+        self.context.kinds.get(node.kind())
+    }
+
+    /// The types that a node has for everybody.
+    fn common_types(&self, node: u32) -> Option<&NodeType> {
+        self.context.kinds.types(self.kind(node)?.common_types()?)
+    }
+
+    /// The types that a node has in a view, if it is good by itself.
+    fn types(&self, node: u32, view: usize) -> Option<&NodeType> {
+        if let Some(function) = self.reloaded(node, view) {
+            return Some(&function.types);
+        }
+        let node = self.context.index.nodes().get(node as usize)?;
+        self.context.kinds.types_of(node.kind(), view)
+    }
+
+    /// The function that is the operation of a node, where functions are others than as they are
+    /// written.
+    fn reloaded(&self, node: u32, view: usize) -> Option<&Reloaded> {
+        let Functions::Reloaded(functions) = self.functions else { return None };
+        let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
+        let library = functions.of_release(self.context.kinds.registry_of(view));
+        library.get(call.call.function).map(Rc::as_ref)
+    }
+
+    /// True if the recorded facts of a node differ from the file, because it calls a function that
+    /// was loaded anew.
+    fn is_reloaded(&self, node: u32) -> bool {
+        matches!(self.functions, Functions::Reloaded(..)) && self.special.contains(&node)
+    }
+
+    /// True if a node is visited before another.
+    fn is_before(&self, node: u32, other: u32) -> bool {
+        self.visits.of(node) < self.visits.of(other)
+    }
+
+    /// True if the node is certainly valid for every reader. False requires the slow path.
+    fn is_good(&self, node: u32) -> bool {
+        let is_plain = self.kind(node).is_some_and(|kind| kind.is_plain);
+        if !is_plain || self.special.contains(&node) {
+            return false;
+        }
+        let Some(types) = self.common_types(node) else { return false };
+        let mut data_inputs = 0;
+        for input in self.context.index.inputs(node) {
+            if input.is_control() {
+                continue;
+            }
+            let expected = types.inputs.get(data_inputs);
+            data_inputs += 1;
+            let (Some(expected), Some(number)) = (expected, self.output(*input).number()) else {
+                return false;
+            };
+            let Some(from) = self.context.index.source(*input) else { return false };
+            if self.is_reloaded(from) {
+                return false;
+            }
+            let given = self.common_types(from).and_then(|from| from.outputs.get(number.into()));
+            if !given.is_some_and(|given| expected.takes(given)) || !self.is_before(from, node) {
+                return false;
+            }
+        }
+        let is_shaped = |said: OutputShapes| said.valid >= types.outputs.len();
+        types.inputs.may_be(data_inputs)
+            && self.context.index.output_shapes_of(node).is_none_or(is_shaped)
+    }
+
+    /// Looks at a node for each reader that has found nothing yet.
+    fn look_closer(&mut self, node: u32) -> Result<(), GraphError> {
+        let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
+            let from = self.context.index.source(*input);
+            self.output(*input).is_data() && from.is_some_and(|from| !self.is_before(from, node))
+        });
+        let back: Vec<_> = back.map(|(input, _)| BackEdge { node, input }).collect();
+        self.back_edges.extend(back);
+        for position in 0..self.readers.len() {
+            let Some(Pending { reader, found: None }) = self.readers.get(position) else {
+                continue;
+            };
+            let cause = self.fault_of(node, *reader)?;
+            if let Some(pending) = self.readers.get_mut(position) {
+                pending.found = cause.map(|cause| Found { node, cause });
+            }
+        }
+        Ok(())
+    }
+
+    /// The fault of a node for one reader, in the importer's order.
+    fn fault_of(&self, node: u32, reader: Reader) -> Result<Option<Cause>, GraphError> {
+        if self.context.kinds.strictness(reader.view) == Strictness::Session {
+            return Ok(self.session_fault(node, reader));
+        }
+        let is_special = self.special.contains(&node);
+        if is_special && self.context.index.is_lost(node) {
+            return Ok(Some(Cause::Colocation));
+        }
+        let own = match self.reloaded(node, reader.view) {
+            Some(function) => self.by_signature(node, function, reader)?,
+            None => self.by_itself(node, reader),
+        };
+        let cause = self
+            .output_index(node, reader)
+            .or(own)
+            .or_else(|| self.edge_type(node, reader))
+            .or_else(|| self.shape_function(node, reader));
+        let call = self.context.index.call_of(node);
+        // What a call itself says of its outputs is compared with what its function gives.
+        let is_inside = call.is_some_and(|calling| calling.call.inside);
+        let cause = cause.or_else(|| (!is_inside).then(|| self.shapes_of_inputs(node))?);
+        if cause.is_some() {
+            return Ok(cause);
+        }
+        if let Some(call) = call
+            && let tensors = self.tensors(call, reader)
+            && let Some(fault) = self.called(call, tensors, reader)?
+        {
+            return Ok(Some(Cause::Call(Box::new(fault))));
+        }
+        if let Some(fault) = self.shapes_of_called(node) {
+            return Ok(Some(Cause::Call(Box::new(fault))));
+        }
+        if is_special && self.context.index.unbound_calls().binary_search(&node).is_ok() {
+            return Ok(Some(Cause::UnboundCall));
+        }
+        Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, reader)))
+    }
+
+    /// Number of tensors that a node takes and gives that calls a function.
+    fn tensors(&self, call: &CallingNode, reader: Reader) -> (u64, u64) {
+        match self.types(call.number, reader.view) {
+            Some(types) => (types.inputs.len(), types.outputs.len()),
+            None => (call.inputs.into(), call.call.outputs.map_or(u64::MAX, u64::from)),
+        }
+    }
+
+    /// The fault of the function that a node calls.
+    fn called(
+        &self,
+        call: &CallingNode,
+        tensors: (u64, u64),
+        reader: Reader,
+    ) -> Result<Option<ImportFault>, GraphError> {
+        match self.functions {
+            Functions::Written(bodies) => bodies.fault(call, tensors, reader),
+            Functions::Reloaded(functions) => {
+                let release = self.context.kinds.registry_of(reader.view);
+                let Some(registry) = self.context.registries.get(release) else { return Ok(None) };
+                functions.of_release(release).fault(registry, call, tensors)
+            }
+        }
+    }
+
+    /// The attributes and the number of inputs of a node whose operation is a function.
+    fn by_signature(
+        &self,
+        node: u32,
+        function: &Reloaded,
+        reader: Reader,
+    ) -> Result<Option<Cause>, GraphError> {
+        let Context { source, release, registries, kinds, .. } = *self.context;
+        let registry = registries.get(kinds.registry_of(reader.view));
+        if function.is_open()
+            && let (Some(registry), Some(operation)) = (registry, function.operation())
+        {
+            let place = self.context.index.place_of(source, node)?;
+            let read = node_at::read(source, place.unwrap_or_default(), None, release)?;
+            let rules = NodeRules { registry, strictness: Strictness::Load };
+            if let Err(fault) = rules.node_type(operation, &read.attributes) {
+                let (name, operation) = (shown(&read.name), shown(&read.operation));
+                let fault = fault.into_import_fault(name, None, operation);
+                return Ok(Some(Cause::Call(Box::new(fault))));
+            }
+        }
+        let inputs = self.context.index.inputs(node).iter();
+        let found = inputs.filter(|input| !input.is_control()).count() as u64;
+        let expected = function.types.inputs.len();
+        Ok((found != expected).then_some(Cause::InputCount { found, expected }))
+    }
+
+    /// The fault that keeps a session from creating a node and its edges. A session rejects only
+    /// extra inputs, and checks neither deprecation nor shapes nor functions.
+    fn session_fault(&self, node: u32, reader: Reader) -> Option<Cause> {
+        if let Some(fault) = self.output_index(node, reader) {
+            return Some(fault);
+        }
+        let types = match self.kind(node)?.judged(reader.view) {
+            Judged::Unknown => return Some(Cause::Unknown),
+            Judged::Fault => return Some(Cause::Attributes),
+            Judged::Types(types) => self.context.kinds.types(types)?,
+        };
+        let expected = types.inputs.len();
+        let data = numbered(self.context.index.inputs(node));
+        let mut data = data.filter(|(_, input)| self.output(*input).is_data());
+        data.find_map(|(position, input)| {
+            let from = self.context.index.source(input)?;
+            if !self.is_before(from, node) {
+                return None;
+            }
+            if u64::from(position) >= expected {
+                return Some(self.too_many_inputs(node, expected));
+            }
+            self.type_fault(node, position, input, reader)
+        })
+    }
+
+    fn too_many_inputs(&self, node: u32, expected: u64) -> Cause {
+        let inputs = self.context.index.inputs(node).iter();
+        let found = inputs.filter(|input| !input.is_control()).count() as u64;
+        Cause::InputCount { found, expected }
+    }
+
+    /// An input that names an output which its node does not have.
+    fn output_index(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let is_nowhere = |input: Input| {
+            let number = self.output(input).number()?;
+            let from = self.context.index.source(input)?;
+            let types = self.types(from, reader.view)?;
+            Some(self.is_before(from, node) && u64::from(number) >= types.outputs.len())
+        };
+        let mut inputs = numbered(self.context.index.inputs(node));
+        let (input, _) = inputs.find(|(_, input)| is_nowhere(*input) == Some(true))?;
+        Some(Cause::OutputIndex { input })
+    }
+
+    /// The operation, the attributes, the number of inputs, the deprecation.
+    fn by_itself(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let kind = self.kind(node)?;
+        match kind.judged(reader.view) {
+            Judged::Unknown => return Some(Cause::Unknown),
+            Judged::Fault => return Some(Cause::Attributes),
+            Judged::Types(types) => {
+                let types = self.context.kinds.types(types)?;
+                let inputs = self.context.index.inputs(node).iter();
+                let found = inputs.filter(|input| !input.is_control()).count() as u64;
+                if !types.inputs.may_be(found) {
+                    return Some(Cause::InputCount { found, expected: types.inputs.len() });
+                }
+            }
+        }
+        self.deprecation(node, kind, reader)
+    }
+
+    fn deprecation(&self, node: u32, kind: &Kind, reader: Reader) -> Option<Cause> {
+        let Context { kinds, producer, .. } = *self.context;
+        let listed = self.context.index.deprecated_operation_of(node);
+        let entry = listed.and_then(|entry| self.context.deprecated.entries().get(entry as usize));
+        if let Some(entry) = entry {
+            let is_refused = producer >= entry.version;
+            return is_refused.then(|| Cause::Deprecated(entry.clone()));
+        }
+        let definition = kinds.operation(kind)?.operation(kinds.registry_of(reader.view))?;
+        let version = definition.deprecated_since().filter(|version| producer >= *version)?;
+        Some(Cause::deprecated_by_definition(definition.name(), version))
+    }
+
+    /// An input of another type than the operation takes there.
+    fn edge_type(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let inputs = numbered(self.context.index.inputs(node));
+        let mut data = inputs.filter(|(_, input)| self.output(*input).is_data());
+        data.find_map(|(position, input)| {
+            let from = self.context.index.source(input)?;
+            if !self.is_before(from, node) {
+                return None;
+            }
+            self.type_fault(node, position, input, reader)
+        })
+    }
+
+    /// The fault of the type of one input.
+    fn type_fault(&self, node: u32, position: u32, input: Input, reader: Reader) -> Option<Cause> {
+        let Some(number) = self.output(input).number() else {
+            return Some(Cause::OutputIndex { input: position });
+        };
+        let from = self.context.index.source(input)?;
+        let expected = self.types(node, reader.view)?.inputs.get(position.into())?;
+        let given = self.types(from, reader.view)?.outputs.get(number.into())?;
+        let fits = expected.takes(given);
+        (!fits).then_some(Cause::InputType { input: position, given, expected })
+    }
+
+    fn shape_function(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let kinds = self.context.kinds;
+        let kind = self.kind(node)?;
+        let known = kinds.operation(kind)?;
+        let definition = known.operation(kinds.registry_of(reader.view))?;
+        let is_missing = reader.needs_shape_functions
+            && !known.is_function()
+            && !definition.has_shape_function();
+        let shape = kind.has_shape_fault.then_some(Cause::Shape);
+        is_missing.then_some(Cause::NoShapeFunction).or(shape)
+    }
+
+    /// The fault of shapes of inputs that a shape function refuses.
+    fn shapes_of_inputs(&self, node: u32) -> Option<Cause> {
+        let fault = self.shapes.filter(|fault| fault.node == node)?;
+        let is_own = fault.mismatch.within.is_none();
+        is_own.then(|| Cause::ShapesOfInputs(fault.mismatch.clone()))
+    }
+
+    /// The same in the function that a node calls.
+    fn shapes_of_called(&self, node: u32) -> Option<ImportFault> {
+        let mismatch = &self.shapes.filter(|fault| fault.node == node)?.mismatch;
+        let FunctionNode { function, node, operation } = mismatch.within.clone()?;
+        Some(ImportFault {
+            kind: ImportFaultKind::Shape,
+            node,
+            function: Some(function),
+            operation,
+            found: mismatch.found.clone(),
+            expected: mismatch.expected.clone(),
+        })
+    }
+
+    /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
+    fn output_shapes(&self, node: u32, reader: Reader) -> Option<Cause> {
+        let said = self.context.index.output_shapes_of(node)?;
+        let outputs = &self.types(node, reader.view)?.outputs;
+        if said.count < outputs.len() && !outputs.may_be(said.count) {
+            let (found, expected) = (said.count, outputs.len());
+            return Some(Cause::FewShapes { found, expected });
+        }
+        let is_bad = said.valid < outputs.len().min(said.count);
+        is_bad.then_some(Cause::BadShape { output: said.valid })
+    }
+
+    /// Reports faults that show once all nodes were visited: nodes that never were, then the edges
+    /// that close loops.
+    fn finish(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        let cycle = self.visits.unvisited().map(|node| Found { node, cause: Cause::Cycle });
+        for position in 0..self.readers.len() {
+            let Some(Pending { reader, found: None }) = self.readers.get(position) else {
+                continue;
+            };
+            let found = cycle.clone().or_else(|| self.back_edge_fault(*reader));
+            if let Some(pending) = self.readers.get_mut(position) {
+                pending.found = found;
+            }
+        }
+    }
+
+    fn back_edge_fault(&self, reader: Reader) -> Option<Found> {
+        self.back_edges.iter().find_map(|BackEdge { node, input: position }| {
+            let input = *self.context.index.inputs(*node).get(*position as usize)?;
+            let from = self.context.index.source(input)?;
+            let outputs = self.types(from, reader.view).map(|types| types.outputs.len());
+            let number = self.output(input).number();
+            let is_nowhere = match (number, outputs) {
+                (Some(number), Some(outputs)) => u64::from(number) >= outputs,
+                _ => number.is_none(),
+            };
+            let expected = self.types(*node, reader.view).map(|types| types.inputs.len());
+            let cause = if is_nowhere {
+                Some(Cause::OutputIndex { input: *position })
+            } else if let Some(expected) = expected.filter(|most| u64::from(*position) >= *most) {
+                Some(self.too_many_inputs(*node, expected))
+            } else {
+                self.type_fault(*node, *position, input, reader)
+            };
+            Some(Found { node: *node, cause: cause? })
+        })
+    }
+}

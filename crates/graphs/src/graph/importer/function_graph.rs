@@ -1,0 +1,527 @@
+//! Finds faults in the graph that `tf.saved_model.load` makes of one function.
+//!
+//! Python turns the function into a graph whose arguments are placeholders, and imports that. First
+//! it looks up all operations and the names of all inputs, which must be written in full. Then the
+//! importer does with the nodes what it does with those of any graph, the producer being the
+//! release itself.
+//!
+//! Knows one function and one release. It must never know the library around it.
+
+mod arguments;
+mod read_nodes;
+mod written;
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+pub(super) use self::written::loaded_definition;
+use super::{
+    body::{Body, Owner},
+    called_bodies::FunctionFinding,
+    count,
+    instantiate::{BodyFinding, Definitions, Finding, numbered},
+    reloaded::{LoadDefinitions, Reloaded},
+};
+use crate::{
+    graph::{
+        DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
+        attributes::AttributeValue,
+        fault::{BodyFaultKind, Part},
+        function_attributes,
+        index::{
+            BodyCall, BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix,
+            Target,
+        },
+        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
+        rules::is_partitioned_call,
+        shapes::BodyMismatch,
+        source::Extent,
+    },
+    ops::{Argument, ArgumentSource, Operation, type_name},
+};
+
+/// The found and the expected item for an output whose type depends on the call.
+pub(super) const UNTYPED: (&str, &str) =
+    ("an output whose type only a call tells", "a type of its own");
+
+/// The value that Python accepts for the attribute `_class`.
+pub(super) const CLASSES: &str = "a list of texts";
+
+/// The facts of nodes of one kind in a release.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KindInGraph {
+    types: Result<NodeType, Box<NodeFault>>,
+    /// By the number of its name, where an output begins among all, and how many tensors it is, as
+    /// Python counts them.
+    outputs: HashMap<u32, (u64, u64)>,
+    /// Since when the operation is deprecated, if it is in the release.
+    deprecated_since: Option<i32>,
+    is_open: bool,
+}
+
+/// The facts of the kinds of a function's nodes in a release; `None` for an operation that the
+/// release lacks. If two releases agree in all of them and know the same types, they agree about
+/// the function.
+pub(super) fn kinds_in_graph(
+    function: &FunctionIndex,
+    definitions: &LoadDefinitions<'_>,
+) -> Vec<Option<KindInGraph>> {
+    let kind = |kind: &Rc<BodyKind>| {
+        let definition = definitions.find(&kind.operation)?;
+        Some(KindInGraph::of(function, kind, definition, definitions))
+    };
+    function.kinds.iter().map(kind).collect()
+}
+
+/// A function as a graph.
+struct FunctionGraph<'a> {
+    function: &'a FunctionIndex,
+    kinds: &'a [Option<KindInGraph>],
+    arguments: NameMap<u32>,
+    nodes: NameMap<u32>,
+}
+
+/// Loads a function whose [kinds](kinds_in_graph) are these, and whose callees were loaded before;
+/// `shapes` is the first node that a shape function refuses, and `steps` counts what is looked at
+/// for all functions of a library.
+pub(super) fn reload(
+    (function, place): (&FunctionIndex, Extent),
+    kinds: &[Option<KindInGraph>],
+    shapes: Option<&BodyMismatch>,
+    definitions: &LoadDefinitions<'_>,
+    deprecated: &DeprecatedOperations,
+    steps: &mut u64,
+) -> Result<Reloaded, FunctionFinding> {
+    let named = |(number, name)| (name, number);
+    let graph = FunctionGraph {
+        function,
+        kinds,
+        arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
+        nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
+    };
+    let own = |finding| FunctionFinding { function: place, finding };
+    let before = graph
+        .argument_shapes()
+        .or_else(|| graph.unknown_operation())
+        .or_else(|| graph.unknown_input())
+        .or_else(|| graph.structure())
+        .or_else(|| graph.arguments(definitions))
+        .or_else(|| graph.visit(definitions, deprecated, shapes));
+    if let Some(finding) = before {
+        return Err(own(finding));
+    }
+    if let Some(found) = graph.misgiven(definitions) {
+        return Err(found);
+    }
+    let called = graph.called(definitions);
+    let partitioned = graph.partitioned(&called, definitions);
+    if let Some(found) = partitioned.or_else(|| definitions.fault_of_called(&called, steps)) {
+        return Err(found);
+    }
+    let after = graph
+        .untyped()
+        .or_else(|| graph.device())
+        .or_else(|| graph.results())
+        .or_else(|| graph.control_outputs())
+        .or_else(|| graph.handles())
+        .or_else(|| graph.target(definitions))
+        .or_else(|| graph.gradient(definitions))
+        .or_else(|| graph.attributes(definitions))
+        .or_else(|| graph.repeated_control_output());
+    match after.or_else(|| graph.placeholder(definitions)) {
+        Some(finding) => Err(own(finding)),
+        None => Ok(graph.reloaded(place, definitions)),
+    }
+}
+
+impl KindInGraph {
+    fn of(
+        function: &FunctionIndex,
+        kind: &BodyKind,
+        definition: Operation<'_>,
+        definitions: &LoadDefinitions<'_>,
+    ) -> Self {
+        let registry = definitions.registry();
+        let rules = NodeRules { registry, strictness: Strictness::Load };
+        let types = rules.node_type(definition, &kind.attributes);
+        let (mut outputs, mut at) = (HashMap::new(), 0_u64);
+        for output in definition.outputs() {
+            let many = tensors(&output, |name| kind.attributes.get(name));
+            if let Some(name) = function.outputs.find(output.name()) {
+                outputs.insert(name, (at, many));
+            }
+            at = at.saturating_add(many);
+        }
+        let version = registry.graph_def_version();
+        let deprecated_since = definition.deprecated_since().filter(|since| version >= *since);
+        Self { types, outputs, deprecated_since, is_open: definition.is_name_alone() }
+    }
+}
+
+/// Number of tensors that Python counts for an output; it does not apply defaults.
+pub(super) fn tensors<'v>(
+    output: &Argument<'_>,
+    value: impl Fn(&str) -> Option<AttributeValue<'v>>,
+) -> u64 {
+    use AttributeValue as Value;
+    if let Some(name) = output.number_attribute() {
+        return match value(name) {
+            Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
+            _ => 0,
+        };
+    }
+    match output.source() {
+        ArgumentSource::List(name) => match value(name) {
+            Some(Value::List(list)) => list.types().iter().map(|run| run.count).sum(),
+            _ => 0,
+        },
+        _ => 1,
+    }
+}
+
+/// An output that an input names.
+enum Output {
+    Argument(u32),
+    /// The output of a node by its number among all of them.
+    Node {
+        node: u32,
+        output: u64,
+    },
+    /// An output of a node whose outputs are unknown.
+    Open,
+}
+
+impl FunctionGraph<'_> {
+    fn unknown_operation(&self) -> Option<BodyFinding> {
+        let (number, _) =
+            numbered(&self.function.nodes).find(|(_, node)| self.kind(node).is_none())?;
+        Some(self.at_node(number, ImportFaultKind::UnknownOperation))
+    }
+
+    fn kind(&self, node: &BodyNode) -> Option<&KindInGraph> {
+        self.kinds.get(node.kind as usize)?.as_ref()
+    }
+
+    fn at_node(&self, number: u32, kind: ImportFaultKind) -> BodyFinding {
+        Finding::of(Part::Node(number), kind).of_operation(self.function, number)
+    }
+
+    /// Inputs that Python finds no output for.
+    fn unknown_input(&self) -> Option<BodyFinding> {
+        let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
+        let inputs = self.function.inputs.iter().take_while(|other| !std::ptr::eq(*other, input));
+        let position = inputs.filter(|other| other.node == input.node).count();
+        Some(self.at_node(input.node, ImportFaultKind::Python).with(
+            format!("input {position} that names nothing in the function"),
+            "NODE:OUTPUT:NUMBER, with the output's name in the release",
+        ))
+    }
+
+    fn is_there(&self, target: &Target) -> bool {
+        if target.control {
+            return target.suffix == Suffix::None
+                && (self.arguments.contains_key(&target.name)
+                    || self.nodes.contains_key(&target.name));
+        }
+        self.output(target).is_some()
+    }
+
+    fn output(&self, target: &Target) -> Option<Output> {
+        if target.suffix == Suffix::None {
+            return self.arguments.get(&target.name).map(|number| Output::Argument(*number));
+        }
+        let node = *self.nodes.get(&target.name)?;
+        let kind = self.kind(self.function.nodes.get(node as usize)?)?;
+        if kind.is_open {
+            return Some(Output::Open);
+        }
+        let (first, many) = *kind.outputs.get(&target.output)?;
+        let Element::Number(number) = target.element else { return None };
+        let number = u64::from(number);
+        (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
+    }
+
+    /// The fault that keeps the nodes from forming a graph.
+    fn structure(&self) -> Option<BodyFinding> {
+        let mut names: NameMap<()> = NameMap::default();
+        for (number, argument) in numbered(&self.function.arguments) {
+            let kind = match names.insert(argument.name, ()) {
+                _ if argument.bad_graph_name => BodyFaultKind::Name,
+                Some(()) => BodyFaultKind::Duplicate,
+                None => continue,
+            };
+            return Some(Finding::names(Part::Argument(number), kind));
+        }
+        for (number, node) in numbered(&self.function.nodes) {
+            let kind = match names.insert(node.name, ()) {
+                _ if node.bad_graph_name => BodyFaultKind::Name,
+                Some(()) => BodyFaultKind::Duplicate,
+                None if node.input_order => BodyFaultKind::InputOrder,
+                None => continue,
+            };
+            return Some(Finding::names(Part::Node(number), kind));
+        }
+        None
+    }
+
+    /// Visits the nodes in the importer's order.
+    fn visit(
+        &self,
+        definitions: &LoadDefinitions<'_>,
+        deprecated: &DeprecatedOperations,
+        shapes: Option<&BodyMismatch>,
+    ) -> Option<BodyFinding> {
+        let arguments = self.arguments.iter().map(|(name, n)| (*name, Owner::Argument(*n)));
+        let nodes = self.nodes.iter().map(|(name, n)| (*name, Owner::Node(*n)));
+        let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
+        let visits = body.visits(|_| true);
+        let starts = self.starts();
+        // The first fault is that of the node which is visited first.
+        for number in visits.in_order() {
+            let from = starts.get(number as usize).copied().unwrap_or_default();
+            let end = starts.get(number as usize + 1).copied().unwrap_or_default();
+            let inputs = self.function.inputs.get(from..end).unwrap_or_default();
+            let fault = self.node_fault(number, inputs, definitions, deprecated);
+            if fault.is_some() {
+                return fault;
+            }
+            if let Some((node, mismatch)) = shapes
+                && *node == number
+            {
+                let fault = self.at_node(number, ImportFaultKind::Shape);
+                return Some(fault.with(&mismatch.found, &mismatch.expected));
+            }
+        }
+        let unvisited = visits.unvisited()?;
+        Some(Finding::names(Part::Node(unvisited), BodyFaultKind::Cycle))
+    }
+
+    /// The index of each node's first input among all inputs, followed by the number of inputs.
+    fn starts(&self) -> Vec<usize> {
+        let mut starts = Vec::with_capacity(self.function.nodes.len() + 1);
+        let mut at = 0;
+        for number in 0..=count(self.function.nodes.len()) {
+            starts.push(at);
+            let rest = self.function.inputs.get(at..).unwrap_or_default();
+            at += rest.partition_point(|input| input.node <= number);
+        }
+        starts
+    }
+
+    /// The fault of one node.
+    fn node_fault(
+        &self,
+        number: u32,
+        inputs: &[BodyInput],
+        definitions: &LoadDefinitions<'_>,
+        deprecated: &DeprecatedOperations,
+    ) -> Option<BodyFinding> {
+        let kind = self.kind(self.function.nodes.get(number as usize)?)?;
+        let types = match &kind.types {
+            Ok(types) => types,
+            Err(fault) => {
+                let NodeFault { kind, found, expected } = &**fault;
+                return Some(self.at_node(number, kind.clone()).with(found, expected));
+            }
+        };
+        let data = inputs.iter().filter(|input| !input.target.control);
+        let many = data.clone().count() as u64;
+        if !types.inputs.may_be(many) {
+            let words = |many| format!("{many} {}", if many == 1 { "input" } else { "inputs" });
+            let fault = self.at_node(number, ImportFaultKind::InputCount);
+            return Some(fault.with(words(many), words(types.inputs.len())));
+        }
+        if let Some(version) = kind.deprecated_since {
+            return Some(self.deprecated(number, version, definitions, deprecated));
+        }
+        (0_u32..).zip(data).find_map(|(position, input)| {
+            let expected = types.inputs.get(position.into())?;
+            let given = self.element(&input.target)?;
+            if expected.takes(given) {
+                return None;
+            }
+            let kind = ImportFaultKind::InputType { input: position };
+            let shown = |element: ElementType| {
+                let reference = if element.is_reference { "_REF" } else { "" };
+                format!("{}{reference}", type_name(element.data_type))
+            };
+            Some(self.at_node(number, kind).with(shown(given), shown(expected)))
+        })
+    }
+
+    /// The type of an output, where it is known.
+    fn element(&self, target: &Target) -> Option<ElementType> {
+        match self.output(target)? {
+            Output::Open => None,
+            Output::Argument(number) => {
+                let data_type = self.function.arguments.get(number as usize)?.data_type;
+                Some(ElementType::new(data_type, false))
+            }
+            Output::Node { node, output } => {
+                let kind = self.kind(self.function.nodes.get(node as usize)?)?;
+                kind.types.as_ref().ok()?.outputs.get(output)
+            }
+        }
+    }
+
+    fn deprecated(
+        &self,
+        number: u32,
+        version: i32,
+        definitions: &LoadDefinitions<'_>,
+        deprecated: &DeprecatedOperations,
+    ) -> BodyFinding {
+        let fault = self.at_node(number, ImportFaultKind::UnknownOperation);
+        let name = fault.operation.clone();
+        let listed = deprecated.find_entry(name.as_bytes()).map(|(_, entry)| entry.clone());
+        let entry = listed.unwrap_or(DeprecatedOperation { name, version, replacement: None });
+        let found = format!("producer {}", definitions.registry().graph_def_version());
+        let expected = format!("a producer below {}", entry.version);
+        self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
+    }
+
+    /// An output of which only a caller could tell the type: Python makes a tensor of each output,
+    /// and has no name for such a type.
+    fn untyped(&self) -> Option<BodyFinding> {
+        let is_untyped = |node: &BodyNode| {
+            let types = self.kind(node).and_then(|kind| kind.types.as_ref().ok());
+            let mut runs = types.into_iter().flat_map(|types| types.outputs.runs());
+            runs.any(|run| run.element.data_type == 0)
+        };
+        let (number, _) = numbered(&self.function.nodes).find(|(_, node)| is_untyped(node))?;
+        let fault = self.at_node(number, ImportFaultKind::Python);
+        Some(fault.with(UNTYPED.0, UNTYPED.1))
+    }
+
+    /// The fault of the first result for which Python finds no tensor to return.
+    fn results(&self) -> Option<BodyFinding> {
+        let is_lost = |target: &Option<Option<Target>>| {
+            target.flatten().is_none_or(|target| self.output(&target).is_none())
+        };
+        let mut results = numbered(&self.function.results)
+            .map(|(number, result)| (number, self.function.returns.get(&result.name).copied()));
+        let (number, _) = results.find(|(_, target)| is_lost(target))?;
+        let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
+        Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
+    }
+
+    /// Checks the nodes that the function waits for when it ends, by the names of its control
+    /// outputs: `None` if one names no node or argument, else true if no two name the same.
+    fn control_nodes(&self) -> Option<bool> {
+        let has_name =
+            |name: &Name| self.arguments.contains_key(name) || self.nodes.contains_key(name);
+        self.function.control_nodes(has_name)
+    }
+
+    /// A control output that is no node.
+    fn control_outputs(&self) -> Option<BodyFinding> {
+        let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
+        let words = || fault().with("a control output that nothing in the function is", "a node");
+        self.control_nodes().is_none().then(words)
+    }
+
+    /// A node that is two control outputs.
+    fn repeated_control_output(&self) -> Option<BodyFinding> {
+        let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
+        let words = || fault().with("a node that is two control outputs", "a node for each");
+        (self.control_nodes() == Some(false)).then(words)
+    }
+
+    /// An attribute of the function that no function of Python can have.
+    fn attributes(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let version = definitions.registry().graph_def_version();
+        let mut names = self.function.unusual_attributes.iter();
+        let unknown = names.find(|name| !function_attributes::is_known(name, version))?;
+        let fault = Finding::of(Part::Function, ImportFaultKind::Python);
+        let found = format!("an attribute {unknown:?} of the function");
+        Some(fault.with(found, "one that functions of Python may have"))
+    }
+
+    /// The fault of an argument that a node gives to the function that is its operation; it shows
+    /// only once that function is built.
+    fn misgiven(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionFinding> {
+        let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
+        direct.find_map(|call| {
+            let node = self.function.nodes.get(call.node as usize)?;
+            let kind = self.function.kinds.get(node.kind as usize)?;
+            let callee = definitions.loaded.get(call.call.function)?;
+            let misgiven = callee.misgiven(&kind.attributes, definitions.registry);
+            misgiven.or_else(|| {
+                // Arguments and results that are nodes in it may have numbers that no call knows.
+                let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
+                callee.call_finding((types.inputs.len(), types.outputs.len()))
+            })
+        })
+    }
+
+    /// The fault of an argument that a PartitionedCall gives to a function that another node has as
+    /// its operation. Other functions are not checked.
+    fn partitioned(
+        &self,
+        called: &[u64],
+        definitions: &LoadDefinitions<'_>,
+    ) -> Option<FunctionFinding> {
+        let there: HashSet<u64> = called.iter().copied().collect();
+        let is_there = |call: &&BodyCall| {
+            !call.call.direct && call.call.inside && there.contains(&call.call.function)
+        };
+        self.function.calls.iter().filter(is_there).find_map(|call| {
+            let node = self.function.nodes.get(call.node as usize)?;
+            let types = self.kind(node)?.types.as_ref().ok()?;
+            let callee = definitions.loaded.get(call.call.function)?;
+            let tensors = (types.inputs.len(), types.outputs.len());
+            definitions.misgiven_to(call).or_else(|| callee.call_finding(tensors))
+        })
+    }
+
+    /// The functions that nodes have as their operations.
+    fn called(&self, definitions: &LoadDefinitions<'_>) -> Vec<u64> {
+        let operations = self.function.kinds.iter().map(|kind| kind.operation.as_bytes());
+        operations.filter_map(|operation| definitions.names.find(operation)).collect()
+    }
+
+    /// A PartitionedCall that does not say which function it calls.
+    fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let is_lost = |node: &BodyNode| {
+            let kind = self.function.kinds.get(node.kind as usize)?;
+            let is_call = is_partitioned_call(kind.operation.as_bytes())
+                && definitions.function(&kind.operation).is_none();
+            let target = kind.attributes.get("f").filter(|_| is_call)?;
+            Some(!matches!(target, AttributeValue::Function(_)))
+        };
+        let mut nodes = numbered(&self.function.nodes);
+        let (number, _) = nodes.find(|(_, node)| is_lost(node) == Some(true))?;
+        let fault = self.at_node(number, ImportFaultKind::Python);
+        Some(fault.with("a call of no function", "a function as attribute f"))
+    }
+
+    /// An attribute that is a placeholder and that the operation does not know: the graph cannot be
+    /// made a function again.
+    fn placeholder(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let unknown = self.function.kinds.iter().map(|kind| {
+            let operation = definitions.find(&kind.operation)?;
+            let mut open = placeholders(kind)
+                .filter(|(attribute, _)| operation.attribute(attribute).is_none());
+            open.next().map(|(attribute, _)| attribute)
+        });
+        let unknown: Vec<Option<String>> = unknown.collect();
+        let mut nodes = numbered(&self.function.nodes);
+        nodes.find_map(|(number, node)| {
+            let attribute = unknown.get(node.kind as usize)?.clone()?;
+            let found = format!("a placeholder as attribute {attribute}");
+            let fault = self.at_node(number, ImportFaultKind::AttributeUnknown { attribute });
+            Some(fault.with(found, "a value"))
+        })
+    }
+}
+
+/// The attributes of a kind that are placeholders, with what these name.
+fn placeholders(kind: &BodyKind) -> impl Iterator<Item = (String, String)> + '_ {
+    kind.attributes.iter().filter_map(|(name, value)| {
+        let AttributeValue::Placeholder(of) = value else { return None };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (of.length > 0).then(|| (text(name), text(of.bytes.unwrap_or_default())))
+    })
+}

@@ -1,0 +1,98 @@
+//! The nodes that stand for the arguments of a function, where Python makes a graph of it: each one
+//! a `Placeholder` of the argument's type and shape.
+//!
+//! Knows what of an argument such a node has. It must never know what else is in the function.
+
+use super::{
+    super::{
+        instantiate::{BodyFinding, Definitions, Finding, numbered},
+        reloaded::LoadDefinitions,
+    },
+    FunctionGraph, Output,
+};
+use crate::{
+    graph::{
+        ImportFaultKind,
+        fault::Part,
+        index::{ArgumentShape, OutputShape, SHAPE},
+    },
+    ops::type_name,
+};
+
+impl FunctionGraph<'_> {
+    /// Shapes of arguments that Python cannot hand on: too few in `_input_shapes`, where more are
+    /// left alone, or none in the list of an argument.
+    pub(super) fn argument_shapes(&self) -> Option<BodyFinding> {
+        let function = self.function;
+        let (given, arguments) = (function.given.input_shapes.len(), function.arguments.len());
+        if (1..arguments).contains(&given) {
+            let fault = Finding::of(Part::Function, ImportFaultKind::Python);
+            let found = format!("{given} shapes in _input_shapes");
+            return Some(fault.with(found, format!("a shape for each of {arguments} arguments")));
+        }
+        let is_lost = |number| {
+            let attributes = function.given.attributes(number);
+            attributes.is_some_and(|one| one.output_shape == OutputShape::Missing)
+        };
+        let (number, _) = numbered(&function.arguments).find(|(number, _)| is_lost(*number))?;
+        let fault = Finding::of(Part::Argument(number), ImportFaultKind::Python);
+        Some(fault.with("_output_shapes without a shape", "the shape of the argument"))
+    }
+
+    /// An argument whose type the release does not know, or that has none of its own, or whose
+    /// shape no tensor can have.
+    pub(super) fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let registry = definitions.registry();
+        numbered(&self.function.arguments).find_map(|(number, argument)| {
+            let fault = |kind| Finding::of(Part::Argument(number), kind);
+            if registry.has_type(argument.data_type) {
+                let shape = self.function.given.shape(number, argument);
+                let ArgumentShape::Invalid(found) = shape else { return None };
+                let found = format!("an argument of shape {found}");
+                return Some(fault(ImportFaultKind::Shape).with(found, SHAPE));
+            }
+            let found = match argument.data_type {
+                0 => "an argument without a type of its own".to_owned(),
+                number => format!("an argument of type {}", type_name(number)),
+            };
+            let expected = format!("an element type of TensorFlow {}", registry.release());
+            Some(fault(ImportFaultKind::Python).with(found, expected))
+        })
+    }
+
+    /// An argument or a result of which the signature says what the resource holds, and that is no
+    /// scalar as a handle has to be.
+    pub(super) fn handles(&self) -> Option<BodyFinding> {
+        let function = self.function;
+        let fault = |part| {
+            let fault = Finding::of(part, ImportFaultKind::Shape);
+            fault.with("a handle of a resource that is no scalar", "a shape of []")
+        };
+        let mut arguments = numbered(&function.arguments);
+        let argument = arguments.find(|(number, argument)| {
+            argument.has_handle_data && !function.may_be_handle(*number)
+        });
+        if let Some((number, _)) = argument {
+            return Some(fault(Part::Argument(number)));
+        }
+        let mut results = numbered(&function.results).filter(|(_, one)| one.has_handle_data);
+        let (number, _) = results.find(|(_, result)| {
+            let target = function.returns.get(&result.name).copied().flatten();
+            match target.and_then(|target| self.output(&target)) {
+                Some(Output::Argument(argument)) => !function.may_be_handle(argument),
+                _ => false,
+            }
+        })?;
+        Some(fault(Part::Result(number)))
+    }
+
+    /// The fault that an importer finds in the nodes of the arguments when it builds the function
+    /// for a call.
+    pub(super) fn uncallable(&self) -> Option<BodyFinding> {
+        let faults = numbered(&self.function.arguments).filter_map(|(number, argument)| {
+            Some((number, self.function.given.importer_fault(number, argument)?))
+        });
+        let (number, (found, expected)) = faults.into_iter().next()?;
+        Some(Finding::of(Part::Argument(number), ImportFaultKind::Shape).with(found, expected))
+    }
+}

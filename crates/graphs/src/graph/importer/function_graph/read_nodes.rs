@@ -1,0 +1,65 @@
+//! Finds faults in the attributes that Python reads from the nodes of an imported function:
+//! colocation, device, and the name of the gradient.
+//!
+//! Knows what Python cannot read. It must never know what a node does.
+
+use super::{
+    super::{
+        instantiate::{BodyFinding, Definitions, Finding, numbered},
+        reloaded::LoadDefinitions,
+    },
+    CLASSES, FunctionGraph,
+};
+use crate::graph::{ImportFaultKind, fault::Part, node_rules::GradientName};
+
+impl FunctionGraph<'_> {
+    /// A device, or the attribute `_class`, that Python cannot read; the nodes of arguments come
+    /// first.
+    pub(super) fn device(&self) -> Option<BodyFinding> {
+        let function = self.function;
+        let words = "an attribute _class that Python cannot read";
+        let is_bad = |number| function.given.attributes(number).is_some_and(|one| one.bad_class);
+        let mut arguments = numbered(&function.arguments);
+        if let Some((number, _)) = arguments.find(|(number, _)| is_bad(*number)) {
+            let fault = Finding::of(Part::Argument(number), ImportFaultKind::Python);
+            return Some(fault.with(words, CLASSES));
+        }
+        if let Some((number, _)) = numbered(&function.nodes).find(|(_, node)| node.bad_class) {
+            let fault = self.at_node(number, ImportFaultKind::Python);
+            return Some(fault.with(words, CLASSES));
+        }
+        let (number, _) = numbered(&function.nodes).find(|(_, node)| node.bad_device)?;
+        let fault = self.at_node(number, ImportFaultKind::Device);
+        Some(fault.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
+    }
+
+    /// The name of a gradient that Python cannot look up.
+    pub(super) fn gradient(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let registry = definitions.registry();
+        let has_type = |number: i32| {
+            // A reference to a type is a type of Python's.
+            registry.has_type(number)
+                || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
+        };
+        let is_bad = |gradient: GradientName| match gradient {
+            GradientName::Read => false,
+            GradientName::Unreadable => true,
+            GradientName::OfType(number) => !has_type(number),
+        };
+        let of_argument = |number| {
+            let attributes = self.function.given.attributes(number);
+            attributes.is_some_and(|one| is_bad(one.gradient))
+        };
+        let mut arguments = numbered(&self.function.arguments);
+        let argument = arguments.find(|(number, _)| of_argument(*number));
+        let argument = argument
+            .map(|(number, _)| Finding::of(Part::Argument(number), ImportFaultKind::Python));
+        let node = || {
+            let mut nodes = numbered(&self.function.nodes);
+            let (number, _) = nodes.find(|(_, node)| is_bad(node.gradient))?;
+            Some(self.at_node(number, ImportFaultKind::Python))
+        };
+        let fault = argument.or_else(node)?;
+        Some(fault.with("an attribute _gradient_op_type that Python cannot look up", "a text"))
+    }
+}

@@ -1,0 +1,167 @@
+//! A function that was loaded, once it is written out again.
+//!
+//! Knows what is left of a function by then. It must never know what was wrong with it.
+
+use std::{collections::HashSet, rc::Rc};
+
+use super::{
+    super::{
+        instantiate::{BodyFinding, Definitions, numbered},
+        reloaded::{LoadDefinitions, Reloaded, ReloadedCall},
+    },
+    FunctionGraph, KindInGraph, placeholders,
+};
+use crate::{
+    graph::{
+        ImportFaultKind,
+        attributes::AttributeValue,
+        index::{Argument as WrittenArgument, BodyKind, FunctionIndex, OUTPUT_SHAPES},
+        node_rules::{ElementType, NodeType, TypeList},
+        source::Extent,
+    },
+    ops::{ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition},
+};
+
+impl FunctionGraph<'_> {
+    /// The function once it is written out again.
+    pub(super) fn reloaded(&self, place: Extent, definitions: &LoadDefinitions<'_>) -> Reloaded {
+        let function = self.function;
+        let (mut inputs, mut outputs) = (TypeList::default(), TypeList::default());
+        let mut definition = loaded_definition(function);
+        for argument in &function.arguments {
+            inputs.push(ElementType::new(argument.data_type, false), 1);
+        }
+        for (result, written) in function.results.iter().zip(&mut definition.outputs) {
+            let target = function.returns.get(&result.name).copied().flatten();
+            let element = target.and_then(|target| self.element(&target));
+            let data_type = element.map_or(result.data_type, |element| element.data_type);
+            outputs.push(ElementType::new(data_type, false), 1);
+            written.element = ArgumentType::Fixed(data_type);
+        }
+        self.open_attributes(&mut definition, definitions);
+        let types = NodeType { inputs, outputs };
+        let unset = self.unset(definitions).or_else(|| self.uncallable());
+        let needs = self.needs(&types);
+        Reloaded::new(place, definition, types, needs, unset, self.calls(definitions))
+    }
+
+    /// Number of tensors that a call must take and give: arguments and results may be written as
+    /// nodes that name them by their numbers.
+    fn needs(&self, types: &NodeType) -> (u64, u64) {
+        let (mut inputs, mut outputs) = (types.inputs.len(), types.outputs.len());
+        for kind in &self.function.kinds {
+            let most = match &*kind.operation {
+                "_Arg" => &mut inputs,
+                "_Retval" => &mut outputs,
+                _ => continue,
+            };
+            if let Some(AttributeValue::Int(index)) = kind.attributes.get("index") {
+                *most = (*most).max(u64::try_from(index).unwrap_or_default().saturating_add(1));
+            }
+        }
+        (inputs, outputs)
+    }
+
+    /// The attributes of the function: what the placeholders in it name.
+    fn open_attributes(
+        &self,
+        definition: &mut OperationDefinition,
+        definitions: &LoadDefinitions<'_>,
+    ) {
+        let mut known = HashSet::new();
+        for kind in &self.function.kinds {
+            let Some(operation) = definitions.find(&kind.operation) else { continue };
+            for (attribute, name) in placeholders(kind) {
+                let declared = operation.attribute(&attribute);
+                // The name of a resource is written anew.
+                let Some(declared) = declared.filter(|one| one.name() != "shared_name") else {
+                    continue;
+                };
+                if known.insert(name.clone()) {
+                    definition.attributes.push(AttributeDefinition {
+                        name,
+                        kind: declared.kind(),
+                        default: None,
+                        minimum: None,
+                        allowed: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// A node that has an attribute without a value once defaults stand where there are some.
+    fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+        let unset = |(kind, in_graph): (&Rc<BodyKind>, &Option<KindInGraph>)| {
+            let operation = definitions.registry.operation(&kind.operation);
+            let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());
+            let is_filled_in = |name: &[u8]| {
+                let name = std::str::from_utf8(name).unwrap_or_default();
+                let known = operation.and_then(|operation| operation.attribute(name));
+                name == "shared_name" && known.is_some()
+                    || known.is_some_and(|attribute| attribute.has_default())
+            };
+            // The importer takes no value for no shapes, and what says all of them is taken off.
+            let is_taken_off = |name: &[u8]| {
+                let types = in_graph.as_ref().and_then(|kind| kind.types.as_ref().ok());
+                name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.len() == 0)
+            };
+            let is_unset = |(name, value): &(&[u8], AttributeValue<'_>)| match value {
+                AttributeValue::None => !is_filled_in(name) && !is_taken_off(name),
+                AttributeValue::Placeholder(of) => of.length == 0,
+                _ => false,
+            };
+            let own = kind.attributes.iter().find(is_unset);
+            let name = own.map(|(name, _)| name);
+            let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
+            Some(String::from_utf8_lossy(name).into_owned())
+        };
+        let unset: Vec<Option<String>> =
+            self.function.kinds.iter().zip(self.kinds).map(unset).collect();
+        let mut nodes = numbered(&self.function.nodes);
+        nodes.find_map(|(number, node)| {
+            let name = unset.get(node.kind as usize)?.as_ref()?;
+            let fault = self.at_node(number, ImportFaultKind::FunctionBody);
+            Some(fault.with(format!("{name} = no value"), "a value, or an attribute of the call"))
+        })
+    }
+
+    /// The calls of functions that an importer looks into.
+    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Box<[ReloadedCall]> {
+        let inside = self.function.calls.iter().filter(|call| call.call.inside);
+        let calls = inside.map(|found| {
+            let node = self.function.nodes.get(found.node as usize);
+            let kind = node.and_then(|node| self.kind(node));
+            let types = kind.and_then(|kind| kind.types.as_ref().ok());
+            let tensors = types
+                .map_or((u64::MAX, u64::MAX), |types| (types.inputs.len(), types.outputs.len()));
+            let call = found.call;
+            ReloadedCall {
+                function: call.function,
+                direct: call.direct,
+                tensors,
+                node: found.node,
+                misgiven: definitions.misgiven(found),
+            }
+        });
+        calls.collect()
+    }
+}
+
+/// The signature of a function once it is loaded: each argument and result is one tensor of the
+/// type that is written, and no attributes are left.
+pub(in super::super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
+    let fixed = |(argument, written): (&WrittenArgument, &ArgumentDefinition)| ArgumentDefinition {
+        name: written.name.clone(),
+        element: ArgumentType::Fixed(argument.data_type),
+        number_attribute: None,
+        is_reference: false,
+    };
+    let signature = &function.signature;
+    OperationDefinition {
+        name: signature.name.clone(),
+        inputs: function.arguments.iter().zip(&signature.inputs).map(fixed).collect(),
+        outputs: function.results.iter().zip(&signature.outputs).map(fixed).collect(),
+        ..OperationDefinition::default()
+    }
+}

@@ -1,0 +1,217 @@
+//! The functions of a library, each read once for all who ask.
+//!
+//! Of most functions a [`Digest`] is all that is asked for, and kept. What has to be looked at more
+//! closely is kept whole, up to a bound, and behind that read again.
+//!
+//! Knows where functions are. It must never know what is done with them.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use super::{
+    called_bodies::Library,
+    digest::{Digest, LeafKey},
+    kind_facts::KnownKinds,
+};
+use crate::graph::{
+    GraphError,
+    fault::Part,
+    function_names::FunctionNames,
+    index::{FunctionDepth, FunctionIndex, FunctionReader},
+    name_of,
+    source::Extent,
+};
+
+/// Limit on the nodes, inputs and other parts of all functions that are kept whole.
+const KEPT: usize = 1 << 16;
+
+/// Number of parts that an empty function is counted as.
+const EMPTY: usize = 16;
+
+/// Digests that are shared among functions: real libraries have some hundred.
+const SHARED: usize = 1 << 10;
+
+/// The functions of one library that were read, and their summaries for the registries.
+#[derive(Debug, Default)]
+pub(in super::super) struct FunctionMemo(RefCell<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// Reads one function after the other.
+    reader: Option<FunctionReader>,
+    /// The facts of the releases about the kinds of nodes that the reader knows.
+    kinds: KnownKinds,
+    digests: Digests,
+    /// Digests of functions that differ in nothing else than their names.
+    shared: HashMap<LeafKey, Rc<Digest>>,
+    functions: HashMap<u64, Rc<FunctionIndex>>,
+    /// Number of parts of `functions`, bounded by [`KEPT`].
+    kept: usize,
+    /// The names that were read last, and of what.
+    named: Option<((Extent, Part), Names)>,
+    calling: Option<(Extent, String)>,
+}
+
+/// The names of a function and of a part of it, for messages.
+type Names = (String, String);
+
+impl FunctionMemo {
+    /// The summary of the function at an extent of the file.
+    pub(super) fn digest(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<Rc<Digest>, GraphError> {
+        let memory = &mut *self.0.borrow_mut();
+        let Library { names, registries, .. } = library;
+        if let Some(known) = memory.digests.get(names, place) {
+            return Ok(Rc::clone(known));
+        }
+        let function = memory.read(library, place)?;
+        let digest = Digest::of(&function, names, registries, &mut memory.kinds);
+        let digest = memory.share(digest);
+        memory.digests.insert(names, place, Rc::clone(&digest));
+        // A clear function is not read again, except for its shapes.
+        let is_clear = (0..registries.len()).all(|release| digest.is_clear(release));
+        if library.follows_shapes || !is_clear {
+            memory.keep(place, &function);
+        }
+        Ok(digest)
+    }
+
+    /// The digest of the function at a place, if it was read before.
+    pub(super) fn known(&self, library: Library<'_>, place: Extent) -> Option<Rc<Digest>> {
+        self.0.borrow().digests.get(library.names, place).cloned()
+    }
+
+    /// True if a release is known to find nothing in the function at an extent of the file.
+    pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: usize) -> bool {
+        let memory = self.0.borrow();
+        memory.digests.get(library.names, place).is_some_and(|known| known.is_clear(release))
+    }
+
+    /// The names of a function and of a part of it, for messages. All releases and loaders mostly
+    /// find the same one, which is read once: it may be as large as the file.
+    pub(super) fn names(
+        &self,
+        library: Library<'_>,
+        function: Extent,
+        part: Part,
+    ) -> Result<Names, GraphError> {
+        let named = &mut self.0.borrow_mut().named;
+        if let Some((_, known)) = named.as_ref().filter(|(of, _)| *of == (function, part)) {
+            return Ok(known.clone());
+        }
+        let Library { source, release, .. } = library;
+        let names = name_of::part_of_function(source, function, part, release)?;
+        *named = Some(((function, part), names.clone()));
+        Ok(names)
+    }
+
+    /// The name of a node that calls a function, for messages; read once as well.
+    pub(super) fn calling_node(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<String, GraphError> {
+        let calling = &mut self.0.borrow_mut().calling;
+        if let Some((_, known)) = calling.as_ref().filter(|(of, _)| *of == place) {
+            return Ok(known.clone());
+        }
+        let name = name_of::node(library.source, place, library.release)?;
+        *calling = Some((place, name.clone()));
+        Ok(name)
+    }
+
+    /// The function at a place, with the kinds of its nodes.
+    pub(super) fn index(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<Rc<FunctionIndex>, GraphError> {
+        let memory = &mut *self.0.borrow_mut();
+        if let Some(known) = memory.functions.get(&place.start) {
+            return Ok(Rc::clone(known));
+        }
+        let function = memory.read(library, place)?;
+        memory.keep(place, &function);
+        Ok(function)
+    }
+}
+
+/// The digests of a library's functions.
+#[derive(Debug, Default)]
+struct Digests {
+    /// By the positions of the functions, those of the first one of each name.
+    first: Vec<Option<Rc<Digest>>>,
+    /// By the places where they begin, those of others.
+    others: HashMap<u64, Rc<Digest>>,
+}
+
+impl Digests {
+    fn get(&self, names: &FunctionNames, place: Extent) -> Option<&Rc<Digest>> {
+        match names.position_at(place.start) {
+            Some(position) => self.first.get(position)?.as_ref(),
+            None => self.others.get(&place.start),
+        }
+    }
+
+    fn insert(&mut self, names: &FunctionNames, place: Extent, digest: Rc<Digest>) {
+        let Some(position) = names.position_at(place.start) else {
+            self.others.insert(place.start, digest);
+            return;
+        };
+        if self.first.is_empty() {
+            self.first = vec![None; names.places()];
+        }
+        if let Some(known) = self.first.get_mut(position) {
+            *known = Some(digest);
+        }
+    }
+}
+
+impl Memory {
+    /// A digest like this one: a known one where functions of the same kind were read before.
+    fn share(&mut self, digest: Digest) -> Rc<Digest> {
+        let Some(key) = digest.leaf_key() else { return Rc::new(digest) };
+        if let Some(known) = self.shared.get(&key) {
+            return Rc::clone(known);
+        }
+        if self.shared.len() >= SHARED {
+            self.shared.clear();
+        }
+        let digest = Rc::new(digest);
+        self.shared.insert(key, Rc::clone(&digest));
+        digest
+    }
+
+    fn read(
+        &mut self,
+        library: Library<'_>,
+        place: Extent,
+    ) -> Result<Rc<FunctionIndex>, GraphError> {
+        let Library { source, names, registries, release, .. } = library;
+        let depth = if registries.is_empty() { FunctionDepth::Names } else { FunctionDepth::Kinds };
+        if self.reader.as_ref().is_some_and(FunctionReader::is_full) {
+            // The numbers of kinds are those of one reader.
+            (self.reader, self.kinds) = (None, KnownKinds::default());
+        }
+        let reader = self.reader.get_or_insert_with(|| FunctionReader::new(depth));
+        Ok(Rc::new(reader.read(source, place, names, release)?))
+    }
+
+    fn keep(&mut self, place: Extent, function: &Rc<FunctionIndex>) {
+        let parts = [
+            function.nodes.len(),
+            function.inputs.len(),
+            function.arguments.len(),
+            function.results.len(),
+            function.given.input_shapes.len(),
+            function.kinds.len(),
+        ];
+        let size = parts.iter().fold(EMPTY, |size, parts| size.saturating_add(*parts));
+        if self.kept.saturating_add(size) <= KEPT {
+            self.kept += size;
+            self.functions.insert(place.start, Rc::clone(function));
+        }
+    }
+}

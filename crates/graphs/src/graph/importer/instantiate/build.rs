@@ -1,0 +1,320 @@
+//! The order in which a body is built: what the call gives, arguments, operations, outputs.
+//!
+//! Knows the function, the release and the call. It must never know who calls, nor how the function
+//! is written.
+
+use std::collections::hash_map::Entry;
+
+use super::{
+    finding::{BodyFinding, Finding, FindingKind},
+    types::{
+        ArgumentTypes, KindTypes, argument_types, late_fault, source_of, type_fault, types_of,
+    },
+};
+use crate::{
+    graph::{
+        ImportFaultKind,
+        attributes::AttributeValue,
+        fault::{BodyFaultKind, Part},
+        importer::{
+            binding::{BoundValue, Scope},
+            body,
+        },
+        index::{BodyKind, BodyNode, FunctionIndex, NameMap},
+        node_rules::TypeList,
+        rules::shown,
+    },
+    ops::{AttributeKind, Operation, Registry},
+};
+
+/// A function that can be built.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Built {
+    /// Number of inputs that the call must have.
+    pub(in super::super) inputs: u64,
+    /// Number of outputs that the call must have.
+    pub(in super::super) outputs: u64,
+    /// A node without a shape function, which not every loader asks for.
+    pub(in super::super) no_shape_function: Option<BodyFinding>,
+}
+
+/// The source of definitions of operations: the functions of the library come first.
+pub(in super::super) trait Definitions {
+    /// The operation or function of this name.
+    fn find(&self, name: &str) -> Option<Operation<'_>>;
+
+    /// The release.
+    fn registry(&self) -> &Registry;
+}
+
+/// A function that is being built.
+pub(super) struct Instantiation<'a, D> {
+    pub(super) function: &'a FunctionIndex,
+    pub(super) scope: Scope<'a>,
+    pub(super) definitions: &'a D,
+    /// By kind: whether its attributes can be bound.
+    pub(super) unbound: Vec<Option<String>>,
+    /// By kind; `None` for an operation that is not there.
+    pub(super) kinds: Vec<Option<KindTypes>>,
+    pub(super) arguments: Vec<ArgumentTypes>,
+    pub(super) argument_names: NameMap<u32>,
+    pub(super) node_names: NameMap<u32>,
+    /// Further nodes of one name, which is seen late where they give other things.
+    pub(super) namesakes: NameMap<Vec<u32>>,
+    /// A list of arguments has the name of a node.
+    pub(super) is_ambiguous: bool,
+    /// The nodes that ask for references which they do not get, ascending, with the first input
+    /// that should be one.
+    pub(super) lost_references: Vec<(u32, u32)>,
+    /// The results that should be references and are none.
+    pub(super) lost_results: Vec<u32>,
+    /// The types of a node that gives nothing.
+    pub(super) nothing: TypeList,
+    pub(super) built: Built,
+}
+
+/// Instantiates a function with a list of operations: finds the faults that depend on the release.
+pub(in super::super) fn instantiate<D: Definitions>(
+    function: &FunctionIndex,
+    scope: Scope<'_>,
+    definitions: &D,
+) -> Result<Built, BodyFinding> {
+    let mut body = Instantiation {
+        function,
+        scope,
+        definitions,
+        unbound: Vec::new(),
+        kinds: Vec::new(),
+        arguments: Vec::new(),
+        argument_names: NameMap::default(),
+        node_names: NameMap::default(),
+        namesakes: NameMap::default(),
+        is_ambiguous: false,
+        lost_references: Vec::new(),
+        lost_results: Vec::new(),
+        nothing: TypeList::default(),
+        built: Built::default(),
+    };
+    if function.oversized {
+        return Err(Finding::oversized());
+    }
+    match body.build() {
+        Ok(()) => Ok(body.built),
+        Err(finding) => Err(of_release(function, finding)),
+    }
+}
+
+/// A fault of names is one of every release if names alone show one.
+fn of_release(function: &FunctionIndex, mut finding: BodyFinding) -> BodyFinding {
+    if let FindingKind::Names(kind) = finding.kind
+        && !kind.is_of_graphs()
+        && body::first_fault(function).is_none()
+    {
+        finding.kind = FindingKind::Release(kind);
+    }
+    finding
+}
+
+/// The members of a list with their numbers.
+pub(in super::super) fn numbered<T>(list: &[T]) -> impl Iterator<Item = (u32, &T)> {
+    (0_u32..).zip(list)
+}
+
+impl<D: Definitions> Instantiation<'_, D> {
+    /// The steps in their order.
+    fn build(&mut self) -> Result<(), BodyFinding> {
+        self.call()?;
+        self.arguments()?;
+        self.operations()?;
+        self.outputs()?;
+        self.inputs()?;
+        self.results()?;
+        self.names()?;
+        self.graph()
+    }
+
+    /// Checks that the call gives the attributes that the signature requires.
+    fn call(&self) -> Result<(), BodyFinding> {
+        let at_call = |kind| Finding::of(Part::Function, kind);
+        for attribute in self.scope.signature.attributes() {
+            let name = attribute.name().to_owned();
+            match self.scope.given(attribute.name()) {
+                None if attribute.default().is_some() => {}
+                None => {
+                    let kind =
+                        ImportFaultKind::AttributesMissing { attributes: vec![name.clone()] };
+                    return Err(at_call(kind).with("", format!("attribute {name}")));
+                }
+                Some(value) => {
+                    let registry = self.definitions.registry();
+                    misgiven(&name, attribute.kind(), value, registry).map_or(Ok(()), Err)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments(&mut self) -> Result<(), BodyFinding> {
+        let scope = self.scope;
+        // Defaults are for placeholders: what the call does not give is not there.
+        let given = |name: &str| scope.given(name).cloned();
+        for (number, argument) in (0_u32..).zip(self.scope.signature.inputs()) {
+            let part = Part::Argument(number);
+            let source = source_of(&argument, self.function.arguments.get(number as usize));
+            let types = types_of(&argument, source, given);
+            let types = types.map_err(|fault| type_fault(part, fault))?;
+            if types.types.len() == 0 {
+                let fault = Finding::of(part, ImportFaultKind::FunctionBody);
+                return Err(fault.with("an argument of no tensor", "at least one tensor"));
+            }
+            self.built.inputs = self.built.inputs.saturating_add(types.types.len());
+            self.arguments.push(types);
+            let name = self.function.arguments.get(number as usize).map(|argument| argument.name);
+            if self.argument_names.insert(name.unwrap_or_default(), number).is_some() {
+                return Err(Finding::names(part, BodyFaultKind::Duplicate));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each node has its attributes and its operation.
+    fn operations(&mut self) -> Result<(), BodyFinding> {
+        for kind in &self.function.kinds {
+            let unbound =
+                kind.attributes.iter().find(|(_, value)| self.scope.bind(*value).is_none());
+            let unbound = unbound.map(|(name, value)| show_attribute(name, value));
+            self.unbound.push(unbound.or_else(|| self.unbound_inside(kind)));
+            let definition = self.definitions.find(&kind.operation);
+            self.kinds.push(definition.map(|definition| self.kind_types(kind, definition)));
+        }
+        for (number, node) in numbered(&self.function.nodes) {
+            if let Some(found) = self.unbound.get(node.kind as usize).and_then(Option::as_ref) {
+                let fault = self.at_node(number, ImportFaultKind::FunctionBody);
+                return Err(fault.with(found.as_str(), "a value, or an attribute of the call"));
+            }
+            if self.types_of(node).is_none() {
+                return Err(self.at_node(number, ImportFaultKind::UnknownOperation));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first placeholder inside a function-valued attribute that has no value.
+    fn unbound_inside(&self, kind: &BodyKind) -> Option<String> {
+        let mut nested = kind.attributes.nested();
+        let (name, value) = nested.find(|(_, value)| match value {
+            None => true,
+            Some(name) => self.scope.get(name.bytes.unwrap_or_default()).is_none(),
+        })?;
+        let value = value.map_or(AttributeValue::None, AttributeValue::Placeholder);
+        Some(format!("in the function of {}", show_attribute(name, value)))
+    }
+
+    fn kind_types(&self, kind: &BodyKind, definition: Operation<'_>) -> KindTypes {
+        let value = |name: &str| match kind.attributes.get(name) {
+            Some(value) => self.scope.bind(value),
+            None => definition.attribute(name)?.default().map(BoundValue::of_default),
+        };
+        let mut types = KindTypes {
+            has_shape_function: definition.has_shape_function(),
+            is_open: definition.is_name_alone(),
+            ..KindTypes::default()
+        };
+        for argument in definition.outputs() {
+            match argument_types(&argument, value) {
+                Ok(output) => {
+                    if let Some(name) = self.function.outputs.find(argument.name()) {
+                        types.by_name.entry(name).or_insert(types.outputs.len());
+                    }
+                    types.outputs.push(output);
+                }
+                Err(fault) => {
+                    types.output_fault = Some(fault);
+                    break;
+                }
+            }
+        }
+        types.inputs =
+            definition.inputs().map(|argument| argument_types(&argument, value)).collect();
+        let arguments = definition.inputs().chain(definition.outputs());
+        types.late_fault = arguments.into_iter().find_map(|argument| late_fault(&argument, value));
+        types
+    }
+
+    /// The outputs of all nodes, and whether two nodes have one name.
+    fn outputs(&mut self) -> Result<(), BodyFinding> {
+        for (number, node) in numbered(&self.function.nodes) {
+            let Some(types) = self.types_of(node) else { continue };
+            if let Some(fault) = &types.output_fault {
+                let fault = type_fault(Part::Node(number), fault.clone());
+                return Err(fault.of_operation(self.function, number));
+            }
+            let is_named_alone = types.outputs.is_empty();
+            let mut is_free = self.is_free(node);
+            match self.node_names.entry(node.name) {
+                Entry::Vacant(entry) => {
+                    entry.insert(number);
+                }
+                Entry::Occupied(_) => self.namesakes.entry(node.name).or_default().push(number),
+            }
+            if let Some(argument) = self.argument_names.get(&node.name) {
+                let types = self.arguments.get(*argument as usize);
+                let is_list = types.is_some_and(|argument| argument.types.len() > 1);
+                is_free &= is_list && !is_named_alone;
+                self.is_ambiguous = true;
+            }
+            if !is_free {
+                return Err(Finding::names(Part::Node(number), BodyFaultKind::Duplicate));
+            }
+        }
+        Ok(())
+    }
+
+    /// True if no other node of the same name gives an output of the same name.
+    fn is_free(&self, node: &BodyNode) -> bool {
+        let first = self.node_names.get(&node.name).into_iter();
+        let others = self.namesakes.get(&node.name).into_iter().flatten();
+        let outputs = |node: &BodyNode| {
+            let kind = self.function.kinds.get(node.kind as usize);
+            let definition = kind.and_then(|kind| self.definitions.find(&kind.operation));
+            definition.map_or(Vec::new(), |found| found.outputs().map(|one| one.name()).collect())
+        };
+        let Some(own) = self.node_names.get(&node.name).map(|_| outputs(node)) else { return true };
+        !first.chain(others).any(|other| {
+            let other = self.function.nodes.get(*other as usize).map_or(Vec::new(), outputs);
+            own.is_empty() && other.is_empty() || own.iter().any(|name| other.contains(name))
+        })
+    }
+
+    pub(super) fn types_of(&self, node: &BodyNode) -> Option<&KindTypes> {
+        self.kinds.get(node.kind as usize)?.as_ref()
+    }
+
+    pub(super) fn at_node(&self, number: u32, kind: ImportFaultKind) -> BodyFinding {
+        Finding::of(Part::Node(number), kind).of_operation(self.function, number)
+    }
+}
+
+/// The mismatch between an attribute of the function and the value that a call gives for it.
+pub(in super::super) fn misgiven(
+    name: &str,
+    kind: AttributeKind,
+    value: &BoundValue,
+    registry: &Registry,
+) -> Option<BodyFinding> {
+    let attribute = name.to_owned();
+    if !value.is_of(kind) {
+        let fault = Finding::of(Part::Function, ImportFaultKind::AttributeKind { attribute });
+        return Some(fault.with(format!("another kind of value as {name}"), kind.to_string()));
+    }
+    if !value.is_known(registry) {
+        let fault = Finding::of(Part::Function, ImportFaultKind::AttributeType { attribute });
+        return Some(fault.with(format!("an unknown type as {name}"), "a type of the release"));
+    }
+    None
+}
+
+/// An attribute that cannot be bound, for messages.
+fn show_attribute(name: &[u8], value: AttributeValue<'_>) -> String {
+    format!("{} = {value}", shown(name))
+}

@@ -1,0 +1,173 @@
+//! Finds faults that show once the nodes of a body are put into a graph.
+
+use super::{
+    build::{Definitions, Instantiation, numbered},
+    finding::{BodyFinding, Finding},
+    types::KindTypes,
+};
+use crate::graph::{
+    ImportFaultKind,
+    attributes::AttributeValue,
+    fault::{BodyFaultKind, Part},
+    importer::{
+        binding::BoundValue,
+        body::{Body, Owner},
+        count,
+        order::{NEVER, Visits},
+    },
+};
+
+/// The found and the expected item for an input that should be a reference.
+const NO_REFERENCE: (&str, &str) = ("no reference", "a reference to a variable");
+
+fn lost_reference(input: u32) -> ImportFaultKind {
+    ImportFaultKind::InputType { input }
+}
+
+impl<D: Definitions> Instantiation<'_, D> {
+    /// Checks the nodes as the importer puts them into a graph.
+    pub(super) fn graph(&mut self) -> Result<(), BodyFinding> {
+        self.made_nodes()?;
+        self.arguments_by_hand()?;
+        self.called_functions()?;
+        self.argument_nodes()?;
+        for (number, node) in numbered(&self.function.nodes) {
+            if self.types_of(node).is_some_and(|types| !types.has_shape_function) {
+                let fault = self.at_node(number, ImportFaultKind::NoShapeFunction);
+                self.built.no_shape_function = Some(fault);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each node can be created after its inputs; nodes behind a cycle cannot.
+    fn made_nodes(&self) -> Result<(), BodyFinding> {
+        let visits = (!self.is_ambiguous).then(|| self.visits());
+        let is_late = |types: &Option<KindTypes>| {
+            types.as_ref().is_some_and(|types| types.late_fault.is_some())
+        };
+        if !self.lost_references.is_empty() || self.kinds.iter().any(is_late) {
+            match &visits {
+                Some(visits) => visits.in_order().try_for_each(|node| self.made_node(node)),
+                None => (0..count(self.function.nodes.len())).try_for_each(|n| self.made_node(n)),
+            }?;
+        }
+        let is_made = |result: &&u32| {
+            let node = self.returned_node(**result);
+            let visits = visits.as_ref();
+            node.is_none_or(|node| visits.is_none_or(|visits| visits.of(node) != NEVER))
+        };
+        if let Some(result) = self.lost_results.iter().find(is_made) {
+            let fault = Finding::of(Part::Result(*result), lost_reference(0));
+            let mut fault = fault.with(NO_REFERENCE.0, NO_REFERENCE.1);
+            fault.operation = "_Retval".to_owned();
+            return Err(fault);
+        }
+        match visits.and_then(|visits| visits.unvisited()) {
+            Some(node) => Err(Finding::names(Part::Node(node), BodyFaultKind::Cycle)),
+            None => Ok(()),
+        }
+    }
+
+    fn visits(&self) -> Visits {
+        let arguments = self.argument_names.iter();
+        let arguments = arguments.map(|(name, number)| (*name, Owner::Argument(*number)));
+        let nodes = self.node_names.iter().map(|(name, node)| (*name, Owner::Node(*node)));
+        let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
+        body.visits(|target| self.item(target).is_none_or(|item| item.count > 0))
+    }
+
+    /// Checks that one node can be created.
+    fn made_node(&self, number: u32) -> Result<(), BodyFinding> {
+        let node = self.function.nodes.get(number as usize);
+        let types = node.and_then(|node| self.types_of(node));
+        if let Some(late) = types.and_then(|types| types.late_fault.as_ref()) {
+            return Err(late.finding(Part::Node(number)).of_operation(self.function, number));
+        }
+        match self.lost_references.binary_search_by_key(&number, |(node, _)| *node) {
+            Ok(found) => {
+                let input = self.lost_references.get(found).map_or(0, |(_, input)| *input);
+                let fault = self.at_node(number, lost_reference(input));
+                Err(fault.with(NO_REFERENCE.0, NO_REFERENCE.1))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The node that gives a result.
+    fn returned_node(&self, result: u32) -> Option<u32> {
+        let result = self.function.results.get(result as usize)?;
+        let target = self.function.returns.get(&result.name).copied().flatten()?;
+        self.node_names.get(&target.name).copied()
+    }
+
+    /// Checks that the node of each argument can have the declared type.
+    fn argument_nodes(&self) -> Result<(), BodyFinding> {
+        for (number, argument) in numbered(&self.function.arguments) {
+            if let Some((found, expected)) = self.function.given.importer_fault(number, argument) {
+                let fault = Finding::of(Part::Argument(number), ImportFaultKind::Shape);
+                return Err(fault.with(found, expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each PartitionedCall that is inlined names the function that it calls.
+    fn called_functions(&self) -> Result<(), BodyFinding> {
+        for (number, node) in numbered(&self.function.nodes) {
+            let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
+            let is_call = matches!(&*kind.operation, "PartitionedCall" | "StatefulPartitionedCall");
+            let disabled = kind.attributes.get("_disable_call_shape_inference");
+            let is_looked_into = !matches!(
+                disabled,
+                Some(AttributeValue::Bool(true) | AttributeValue::Placeholder(_))
+            );
+            if !is_call || !is_looked_into {
+                continue;
+            }
+            let name = || "f".to_owned();
+            let value = kind.attributes.get("f").and_then(|value| self.scope.bind(value));
+            match value {
+                Some(value) if value.is_function() => {}
+                Some(_) => {
+                    let kind = ImportFaultKind::AttributeKind { attribute: name() };
+                    return Err(self.at_node(number, kind).with("f is no function", "func"));
+                }
+                None => {
+                    let kind = ImportFaultKind::AttributesMissing { attributes: vec![name()] };
+                    return Err(self.at_node(number, kind).with("", "attribute f"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Arguments and results that are written as nodes name one of the call by its number.
+    fn arguments_by_hand(&mut self) -> Result<(), BodyFinding> {
+        for (number, node) in numbered(&self.function.nodes) {
+            let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
+            let is_argument = kind.operation == "_Arg";
+            if !is_argument && kind.operation != "_Retval" {
+                continue;
+            }
+            let index = kind.attributes.get("index").and_then(|value| self.scope.bind(value));
+            let index = match index {
+                Some(BoundValue::Int(index)) => u64::try_from(index).ok(),
+                None => {
+                    let attributes = vec!["index".to_owned()];
+                    let kind = ImportFaultKind::AttributesMissing { attributes };
+                    return Err(self.at_node(number, kind).with("", "attribute index"));
+                }
+                Some(_) => None,
+            };
+            let Some(index) = index else {
+                let fault = self.at_node(number, ImportFaultKind::FunctionBody);
+                return Err(fault.with("an index that is none", "the number of an argument"));
+            };
+            let most = if is_argument { &mut self.built.inputs } else { &mut self.built.outputs };
+            *most = (*most).max(index.saturating_add(1));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,645 @@
+//! Finds faults of `tf.saved_model.load` in a library of functions: it loads all of them, called or
+//! not.
+//!
+//! Functions are loaded after those that they name: by their operations and by attributes that are
+//! functions. One that names a function which is not there, or itself, can never be loaded.
+//!
+//! Knows which function names which. It must never know what is wrong inside of one.
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use super::{
+    bodies::in_words,
+    body_shapes::{self, ShapeReader},
+    called_bodies::{FunctionFinding, Library},
+    digest::{Clear, Digest, FunctionForm, Judged},
+    function_graph::{kinds_in_graph, reload},
+    instantiate::{BodyFinding, Finding, numbered},
+    reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
+};
+use crate::{
+    graph::{
+        DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, StructureFault,
+        StructureFaultKind,
+        attributes::{AttributeValue, Attributes, Text},
+        fault::Part,
+        function_names::{FunctionNames, LibraryFunction},
+        index::{FunctionIndex, call_attributes},
+        node_rules::NodeType,
+        shapes::BodyMismatch,
+        source::Extent,
+    },
+    ops::{DefinitionId, Registry},
+};
+
+/// A function of the library, before it is loaded.
+struct Unloaded {
+    function: LibraryFunction,
+    /// The extent of its last definition, which is the one that counts.
+    place: Extent,
+    digest: Rc<Digest>,
+}
+
+impl Unloaded {
+    fn judged(&self) -> Option<&Judged> {
+        self.digest.judged.as_deref()
+    }
+
+    fn named(&self) -> Option<&Named> {
+        self.judged()?.named.as_deref()
+    }
+
+    /// The first kind whose nodes need a function that is not there although it is loaded later;
+    /// `there` says which are.
+    fn needs_later(&self, there: impl Fn(u64) -> bool) -> Option<u32> {
+        let mut needed = self.named()?.needed.iter();
+        needed.find(|(function, _)| !there(*function)).map(|(_, kind)| *kind)
+    }
+
+    /// A fault of the function.
+    fn find(&self, fault: impl Fn(&Judged) -> Option<&BodyFinding>) -> Option<FunctionFinding> {
+        let finding = fault(self.judged()?)?.clone();
+        Some(FunctionFinding { function: self.place, finding })
+    }
+}
+
+/// The functions that one names.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// The hashes of the names of those that it is loaded after.
+    functions: Box<[u64]>,
+    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for
+    /// these, and needs them nevertheless.
+    needed: Box<[(u64, u32)]>,
+    /// A node names a function that is not there.
+    lost: Option<BodyFinding>,
+}
+
+/// The functions that the nodes of a function name: each by its operation, or else by its
+/// registered gradient, or else by function-valued attributes.
+pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Option<Box<Named>> {
+    let mut named = HashSet::new();
+    let (mut needed, mut lost) = (Vec::new(), None);
+    for (node, gradient) in &function.registered {
+        if names.get(*gradient).is_some() {
+            named.insert(*gradient);
+        } else if lost.is_none() {
+            let fault = Finding::of(Part::Node(*node), ImportFaultKind::Python);
+            let found = "a registered gradient that is not there";
+            let fault = fault.of_operation(function, *node);
+            lost = Some(fault.with(found, "a function of the library"));
+        }
+    }
+    let without_gradient = kinds_without_gradient(function);
+    for (number, kind) in (0_u32..).zip(&function.kinds) {
+        let called = names.find(kind.operation.as_bytes());
+        named.extend(called);
+        let waits = called.is_none()
+            && without_gradient.as_ref().is_none_or(|kinds| kinds.contains(&number));
+        match named_functions(&kind.attributes, names) {
+            Ok(found) if waits => named.extend(found),
+            Ok(found) => needed.extend(found.into_iter().map(|function| (function, number))),
+            Err(name) if lost.is_none() => lost = Some(lost_function(function, number, &name)),
+            Err(_) => {}
+        }
+    }
+    needed.retain(|(function, _)| !named.contains(function));
+    let has_any = !named.is_empty() || !needed.is_empty() || lost.is_some();
+    has_any.then(|| {
+        Box::new(Named { functions: named.into_iter().collect(), needed: needed.into(), lost })
+    })
+}
+
+/// The kinds of which a node has no registered gradient; `None` where no node has one.
+fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
+    if function.registered.is_empty() {
+        return None;
+    }
+    let with: HashSet<u32> = function.registered.iter().map(|(node, _)| *node).collect();
+    let nodes = numbered(&function.nodes).filter(|(number, _)| !with.contains(number));
+    Some(nodes.map(|(_, node)| node.kind).collect())
+}
+
+/// The results of loading the functions of a library.
+pub(super) struct LoadedFunctions<'a> {
+    /// By registry, the first fault that `tf.saved_model.load` finds.
+    pub(super) faults: Vec<Option<ImportFault>>,
+    /// By registry, the functions as it leaves them; all of them where there is no fault.
+    pub(super) functions: ReloadedFunctions<'a>,
+    /// The first fault that the C++ loader finds before it looks at the graph.
+    pub(super) unsaved: Option<ImportFault>,
+    /// By registry, the first function in which a name comes twice, or that has a tensor which
+    /// cannot be read: TensorFlow does not find it equal to itself, which it asks when Python takes
+    /// the function in once more.
+    pub(super) unequal: Vec<Option<ImportFault>>,
+    /// The same for functions as they are written, which loaders of TensorFlow 1 take in.
+    pub(super) unequal_as_written: Vec<Option<ImportFault>>,
+}
+
+impl<'a> LoadedFunctions<'a> {
+    /// The results for a library whose functions were not loaded.
+    pub(super) fn none(library: Library<'a>) -> Self {
+        let functions = ReloadedFunctions::of(library);
+        let none = vec![None; library.registries.len()];
+        Self {
+            faults: none.clone(),
+            functions,
+            unsaved: None,
+            unequal: none.clone(),
+            unequal_as_written: none,
+        }
+    }
+}
+
+/// The functions of a library with their digests, by their positions.
+struct Digested<'a> {
+    library: Library<'a>,
+    /// `None` where a name is too long to be told from others.
+    digests: Vec<Option<Rc<Digest>>>,
+    /// The positions of the functions that each names, one after the other.
+    named: Vec<u32>,
+    /// By position, the end in `named`.
+    ends: Vec<u32>,
+}
+
+impl<'a> Digested<'a> {
+    /// Reads each function.
+    fn read(library: Library<'a>) -> Result<Self, GraphError> {
+        let Library { names, memo, .. } = library;
+        let places = names.places();
+        let mut functions = Self {
+            library,
+            digests: Vec::with_capacity(places),
+            named: Vec::new(),
+            ends: Vec::with_capacity(places),
+        };
+        for position in 0..places {
+            let digest = match names.at(position) {
+                Some((_, function)) => Some(memo.digest(library, function.last)?),
+                None => None,
+            };
+            functions.add(digest);
+        }
+        Ok(functions)
+    }
+
+    fn add(&mut self, digest: Option<Rc<Digest>>) {
+        let from = self.named.len();
+        let judged = digest.as_deref().and_then(|digest| digest.judged.as_deref());
+        if let Some(named) = judged.and_then(|judged| judged.named.as_deref()) {
+            let positions = named
+                .functions
+                .iter()
+                .filter_map(|hash| u32::try_from(self.library.names.position(*hash)?).ok());
+            self.named.extend(positions);
+            if let Some(own) = self.named.get_mut(from..) {
+                own.sort_unstable();
+            }
+        }
+        self.ends.push(u32::try_from(self.named.len()).unwrap_or(u32::MAX));
+        self.digests.push(digest);
+    }
+
+    fn get(&self, position: usize) -> Option<Unloaded> {
+        let digest = Rc::clone(self.digests.get(position)?.as_ref()?);
+        let (_, function) = self.library.names.at(position)?;
+        Some(Unloaded { function, place: function.last, digest })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, Unloaded)> + '_ {
+        (0..self.digests.len()).filter_map(|position| Some((position, self.get(position)?)))
+    }
+
+    /// The positions of the functions that one names, ascending.
+    fn named_by(&self, position: usize) -> &[u32] {
+        let end = |position: usize| self.ends.get(position).map_or(0, |end| *end as usize);
+        let from = position.checked_sub(1).map_or(0, end);
+        self.named.get(from..end(position)).unwrap_or_default()
+    }
+
+    /// The first fault of a function.
+    fn first_fault(
+        &self,
+        fault: impl Fn(&Judged) -> Option<&BodyFinding>,
+    ) -> Option<FunctionFinding> {
+        self.iter().find_map(|(_, function)| function.find(&fault))
+    }
+}
+
+/// Loads the functions of a library, as `tf.saved_model.load` does.
+pub(super) fn load<'a>(
+    library: Library<'a>,
+    deprecated: &'a DeprecatedOperations,
+) -> Result<LoadedFunctions<'a>, GraphError> {
+    let mut found = LoadedFunctions::none(library);
+    let functions = Digested::read(library)?;
+    let unsaved = functions.first_fault(|judged| judged.unsaved.as_ref());
+    let unsaved = unsaved.map(|found| in_words(library, Extent::default(), &found));
+    found.unsaved = unsaved.transpose()?;
+    for (_, function) in functions.iter() {
+        let digest = (function.place, &*function.digest);
+        note_unequal(library, digest, FunctionForm::Loaded, &mut found.unequal)?;
+        note_unequal(library, digest, FunctionForm::Written, &mut found.unequal_as_written)?;
+    }
+    let order = match order(&functions) {
+        Ok(order) => order,
+        Err(finding) => {
+            let fault = in_words(library, Extent::default(), &finding)?;
+            found.faults.fill(Some(fault));
+            return Ok(found);
+        }
+    };
+    let shapes = ShapeReader::default();
+    found.functions.begin();
+    Loading { library, deprecated, found, shapes, steps: 0 }.all(&order, &functions)
+}
+
+/// By registry, the first function that TensorFlow does not find equal to itself; see
+/// [`LoadedFunctions::unequal`].
+pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, GraphError> {
+    let mut found = vec![None; library.registries.len()];
+    for (_, LibraryFunction { place, .. }) in library.names.iter() {
+        let digest = library.memo.digest(library, place)?;
+        note_unequal(library, (place, &digest), FunctionForm::Written, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Notes a function that is not found equal to itself for the registries that have none so far.
+fn note_unequal(
+    library: Library<'_>,
+    (place, digest): (Extent, &Digest),
+    form: FunctionForm,
+    found: &mut [Option<ImportFault>],
+) -> Result<(), GraphError> {
+    let judged = digest.judged.as_deref();
+    let Some(unequal) = judged.and_then(|judged| judged.unequal.as_deref()) else {
+        return Ok(());
+    };
+    for (known, registry) in found.iter_mut().zip(library.registries) {
+        if known.is_none()
+            && let Some(finding) = unequal.in_release(registry, form)
+        {
+            let finding = FunctionFinding { function: place, finding };
+            *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));
+        }
+    }
+    Ok(())
+}
+
+/// That a function which has this fault is not equal to itself.
+fn not_the_same(fault: ImportFault) -> ImportFault {
+    let name = fault.function.clone().unwrap_or_default();
+    let body = match fault.kind {
+        ImportFaultKind::Structure(fault) => fault.body,
+        _ => None,
+    };
+    let node = name.clone();
+    let kind = StructureFault { node, kind: StructureFaultKind::UnequalFunction, body };
+    ImportFault { kind: ImportFaultKind::Structure(kind), ..fault }
+}
+
+/// The key by which releases are grouped while a function is loaded: its operations and the element
+/// types.
+type Key = (Vec<Option<(Option<DefinitionId>, usize)>>, u64);
+
+/// Functions that are being loaded.
+struct Loading<'a> {
+    library: Library<'a>,
+    deprecated: &'a DeprecatedOperations,
+    found: LoadedFunctions<'a>,
+    shapes: ShapeReader<'a>,
+    /// Number of steps taken so far; see [`reload`].
+    steps: u64,
+}
+
+impl<'a> Loading<'a> {
+    /// Loads the functions in that order.
+    fn all(
+        mut self,
+        order: &[u32],
+        functions: &Digested<'a>,
+    ) -> Result<LoadedFunctions<'a>, GraphError> {
+        let names = self.library.names;
+        let mut there = vec![false; names.places()];
+        let mut again = HashMap::new();
+        for (time, position) in order.iter().enumerate() {
+            let position = *position as usize;
+            let Some(function) = functions.get(position) else { continue };
+            let is_there = |function| {
+                names.position(function).is_some_and(|one| there.get(one) == Some(&true))
+            };
+            if let Some(kind) = function.needs_later(is_there) {
+                self.refuse(&function, kind)?;
+            }
+            match there.get_mut(position) {
+                Some(known) if !*known => *known = true,
+                _ => _ = again.insert(position, time),
+            }
+            let is_first = !self.found.functions.is_loaded(position);
+            if is_first && self.found.faults.iter().any(Option::is_none) {
+                self.load(position, &function)?;
+            }
+        }
+        if !again.is_empty() {
+            let mut seen = vec![false; names.places()];
+            let firsts = order.iter().enumerate().filter_map(|(time, position)| {
+                let position = *position as usize;
+                let known = seen.get_mut(position).filter(|known| !**known)?;
+                *known = true;
+                Some((time, position))
+            });
+            self.found.functions.rename(&again, firsts);
+        }
+        Ok(self.found)
+    }
+
+    /// By the number of the node, what a function gives to those that it names as attributes and
+    /// that leave something to their callers.
+    fn given(
+        &self,
+        Unloaded { place, digest, .. }: &Unloaded,
+    ) -> Result<HashMap<u32, Attributes>, GraphError> {
+        let Library { source, release, .. } = self.library;
+        let mut given = HashMap::new();
+        let is_open = |function| {
+            let of_release = |release| self.found.functions.of_release(release).get(function);
+            let mut releases = (0..self.library.registries.len()).filter_map(of_release);
+            releases.any(|loaded| loaded.is_open())
+        };
+        if !digest.calls.iter().any(|call| !call.direct && call.inside && is_open(call.function)) {
+            return Ok(given);
+        }
+        let function = self.library.memo.index(self.library, *place)?;
+        let calls = function.calls.iter().filter(|call| is_open(call.call.function));
+        for call in calls.filter(|call| !call.call.direct) {
+            given.insert(call.node, call_attributes(source, call.place, false, release)?);
+        }
+        Ok(given)
+    }
+
+    /// Says that a function cannot be loaded, as nodes of a kind need one that is loaded later.
+    fn refuse(&mut self, unloaded: &Unloaded, kind: u32) -> Result<(), GraphError> {
+        let index = self.library.memo.index(self.library, unloaded.place)?;
+        let node = numbered(&index.nodes).find(|(_, node)| node.kind == kind);
+        let node = node.map_or(0, |(number, _)| number);
+        let finding = Finding::of(Part::Node(node), ImportFaultKind::Python)
+            .of_operation(&index, node)
+            .with("a function as an attribute that is loaded later", "one that is loaded before");
+        let found = FunctionFinding { function: unloaded.place, finding };
+        let fault = in_words(self.library, Extent::default(), &found)?;
+        for known in self.found.faults.iter_mut().filter(|known| known.is_none()) {
+            *known = Some(fault.clone());
+        }
+        Ok(())
+    }
+
+    /// Loads one function for each release that has found nothing yet; those that are alike share
+    /// what comes of it.
+    fn load(&mut self, position: usize, unloaded: &Unloaded) -> Result<(), GraphError> {
+        let shapes = body_shapes::alone(unloaded.place, (self.library, &mut self.shapes))?;
+        if shapes.is_none() && unloaded.digest.is_leaf() {
+            self.found.functions.add_leaf(position);
+            return Ok(());
+        }
+        let reloaded = self.in_each_release(unloaded, shapes.as_ref())?;
+        let faults = &self.found.faults;
+        let asking = |release: usize| faults.get(release).is_some_and(Option::is_none);
+        self.found.functions.add(position, reloaded, asking);
+        Ok(())
+    }
+
+    /// The function as each release has it that has found nothing yet, and finds nothing in it.
+    fn in_each_release(
+        &mut self,
+        unloaded: &Unloaded,
+        shapes: Option<&BodyMismatch>,
+    ) -> Result<Vec<Option<Rc<Reloaded>>>, GraphError> {
+        let Unloaded { place, digest, .. } = unloaded;
+        let mut clear: Vec<(&Rc<Clear>, Rc<Reloaded>)> = Vec::new();
+        let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
+        let mut whole = None;
+        let library = self.library;
+        let given = self.given(unloaded)?;
+        let mut all = vec![None; library.registries.len()];
+        let found = self.found.faults.iter_mut().zip(&mut all);
+        for (release, ((fault, own), registry)) in found.zip(library.registries).enumerate() {
+            if fault.is_some() {
+                continue;
+            }
+            let (names, loaded) = (library.names, self.found.functions.of_release(release));
+            let definitions = LoadDefinitions { names, registry, loaded, given: &given };
+            if shapes.is_none()
+                && let Some((types, found)) = taken_by(digest, release)
+            {
+                let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
+                let reloaded = match known {
+                    Some((_, known)) => Rc::clone(known),
+                    None => Rc::new(Reloaded::clear(*place, types, found, &definitions)),
+                };
+                *own = Some(Rc::clone(&reloaded));
+                clear.push((found, reloaded));
+                continue;
+            }
+            let function = match &whole {
+                Some(function) => Rc::clone(function),
+                None => library.memo.index(library, *place)?,
+            };
+            let function = &**whole.insert(function);
+            definitions.read_functions(library, function)?;
+            let key = key(function, &definitions, registry);
+            // A fault is told in the words of its own release.
+            if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
+                *own = Some(Rc::clone(known));
+                continue;
+            }
+            let reloaded = match function.oversized {
+                true => Err(FunctionFinding { function: *place, finding: Finding::oversized() }),
+                false => {
+                    let kinds = kinds_in_graph(function, &definitions);
+                    let function = (function, *place);
+                    reload(function, &kinds, shapes, &definitions, self.deprecated, &mut self.steps)
+                }
+            };
+            match reloaded {
+                Ok(reloaded) => {
+                    let reloaded = Rc::new(reloaded);
+                    *own = Some(Rc::clone(&reloaded));
+                    judged.push((key, reloaded));
+                }
+                Err(found) => *fault = Some(in_words(library, Extent::default(), &found)?),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The types of a function's arguments and results, and its calls, if a release certainly finds
+/// nothing wrong in it.
+fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
+    let judged = digest.judged.as_deref()?;
+    Some((judged.types.as_ref()?, judged.clear(release)?))
+}
+
+fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
+    let kinds = function.kinds.iter().map(|kind| definitions.identity(&kind.operation));
+    (kinds.collect(), registry.types())
+}
+
+/// The functions that attributes name; a name that no function of the library has is an error.
+pub(super) fn named_functions(
+    attributes: &Attributes,
+    names: &FunctionNames,
+) -> Result<Vec<u64>, String> {
+    let mut found = Vec::new();
+    let mut note = |name: Text<'_>| {
+        let bytes = name.bytes.unwrap_or_default();
+        match names.find(bytes) {
+            Some(hash) => {
+                found.push(hash);
+                Ok(())
+            }
+            None => Err(String::from_utf8_lossy(bytes).into_owned()),
+        }
+    };
+    for (_, value) in attributes.iter() {
+        match value {
+            AttributeValue::List(list) => list.functions().try_for_each(&mut note)?,
+            AttributeValue::Function(name) => note(name)?,
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The finding for the first node of a kind that names a missing function.
+fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding {
+    let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
+    let node = u32::try_from(node).unwrap_or(u32::MAX);
+    Finding::of(Part::Node(node), ImportFaultKind::Python)
+        .of_operation(function, node)
+        .with(format!("a function {name:?} as an attribute"), "a function of the library")
+}
+
+/// The order in which functions are loaded, or why there is none: as Python does it, the one that
+/// became ready last comes first, and a name that comes twice counts twice.
+fn order(functions: &Digested<'_>) -> Result<Vec<u32>, FunctionFinding> {
+    let lost = functions.first_fault(|judged| judged.named.as_deref()?.lost.as_ref());
+    if let Some(finding) = lost {
+        return Err(finding);
+    }
+    let places = functions.digests.len();
+    let callers = NamedBy::of(functions);
+    let waiting = (0..places).map(|position| functions.named_by(position).len() as i32);
+    let mut waiting: Vec<i32> = waiting.collect();
+    let mut ready = ready_at_first(functions);
+    let mut order = Vec::with_capacity(places);
+    let mut loaded = vec![false; places];
+    let is_loaded = |loaded: &[bool], one: &u32| loaded.get(*one as usize) == Some(&true);
+    while let Some(next) = ready.pop() {
+        let named = functions.named_by(next as usize);
+        if !named.iter().all(|one| is_loaded(&loaded, one))
+            && let Some(function) = functions.get(next as usize)
+        {
+            return Err(needs_itself(&function));
+        }
+        if let Some(loaded) = loaded.get_mut(next as usize) {
+            *loaded = true;
+        }
+        order.push(next);
+        for caller in callers.of_function(next as usize) {
+            if let Some(waiting) = waiting.get_mut(*caller as usize) {
+                *waiting -= 1;
+                if *waiting == 0 {
+                    ready.push(*caller);
+                }
+            }
+        }
+    }
+    let left = functions.iter().find(|(position, _)| loaded.get(*position) != Some(&true));
+    // A name that comes twice and waits for others is ready only once.
+    let twice = || {
+        functions.iter().find(|(position, Unloaded { function, .. })| {
+            function.last_number != function.number && !functions.named_by(*position).is_empty()
+        })
+    };
+    match left.or_else(twice) {
+        None => Ok(order),
+        Some((_, function)) => Err(needs_itself(&function)),
+    }
+}
+
+/// The functions that name no others, in the order of the library; each as often as its name comes,
+/// up to twice.
+fn ready_at_first(functions: &Digested<'_>) -> Vec<u32> {
+    let ready = functions.iter().filter(|(position, _)| functions.named_by(*position).is_empty());
+    let count = ready.count();
+    let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);
+    let mut comes_again = false;
+    for (position, Unloaded { function, .. }) in functions.iter() {
+        if functions.named_by(position).is_empty() {
+            let position = u32::try_from(position).unwrap_or(u32::MAX);
+            found.push((function.number, position));
+            if function.last_number != function.number {
+                comes_again = true;
+                found.push((function.last_number, position));
+            }
+        }
+    }
+    if comes_again {
+        found.sort_unstable();
+    }
+    found.into_iter().map(|(_, position)| position).collect()
+}
+
+/// By function, those that name it.
+struct NamedBy {
+    callers: Vec<u32>,
+    /// By position, the beginning in `callers`.
+    begins: Vec<u32>,
+}
+
+impl NamedBy {
+    fn of(functions: &Digested<'_>) -> Self {
+        let places = functions.digests.len();
+        let mut begins = vec![0_u32; places];
+        for named in &functions.named {
+            if let Some(count) = begins.get_mut(*named as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+        let mut end = 0_u32;
+        for own in &mut begins {
+            end = end.saturating_add(*own);
+            *own = end;
+        }
+        // So far these are ends; from the last caller on, each goes before those that are there.
+        let mut callers = vec![0_u32; functions.named.len()];
+        for position in (0..places).rev() {
+            for named in functions.named_by(position) {
+                let Some(at) = begins.get_mut(*named as usize) else { continue };
+                *at = at.saturating_sub(1);
+                if let Some(caller) = callers.get_mut(*at as usize) {
+                    *caller = u32::try_from(position).unwrap_or(u32::MAX);
+                }
+            }
+        }
+        Self { callers, begins }
+    }
+
+    /// The positions of the functions that name one, ascending.
+    fn of_function(&self, position: usize) -> &[u32] {
+        let begin = self.begins.get(position).map_or(0, |begin| *begin as usize);
+        let end = self.begins.get(position + 1).map_or(self.callers.len(), |end| *end as usize);
+        self.callers.get(begin..end).unwrap_or_default()
+    }
+}
+
+fn needs_itself(function: &Unloaded) -> FunctionFinding {
+    let finding = Finding::of(Part::Function, ImportFaultKind::Python);
+    let finding = finding.with("it needs itself, at once or through others", "");
+    FunctionFinding { function: function.place, finding }
+}

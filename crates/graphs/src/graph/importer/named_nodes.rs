@@ -1,0 +1,468 @@
+//! Checks the nodes that a meta graph names outside of its graph, as loaders do.
+//!
+//! Python looks up every node of a collection, makes variables, queues and contexts of the messages
+//! that it knows, restores variables through the saver, and runs an operation with the paths of
+//! assets. `tf.saved_model.load` makes a function of each signature besides, which must not need a
+//! placeholder that the signature does not feed.
+//!
+//! Of which kind a named node is, the shapes that signatures say and what is computed while a model
+//! is loaded are left to TensorFlow.
+//!
+//! Knows which loader looks up which name. It must never know how names are written.
+
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use super::{called_bodies::Library, loaders::Visited};
+use crate::{
+    graph::{
+        GraphError, ImportFault, ImportFaultKind, MetaGraph, node_at,
+        node_rules::{NodeRules, Strictness},
+        references::{
+            Asked, CollectionKind, INIT_COLLECTIONS, INIT_SIGNATURE, Named, Names, NoObject,
+            Referring, Signature, TensorReference, names_in, node_in_cpp, nodes_named,
+        },
+        rules::shown,
+        source::Extent,
+    },
+    ops::{Operation, Registry},
+    schema::SAVED_MODEL,
+};
+
+/// The collection of what a part of a graph needs of the rest.
+const UNBOUND: &str = "unbound_inputs";
+
+/// Limit on the nodes visited in all while looking for placeholders that are not fed.
+const MOST_STEPS: usize = 1 << 24;
+
+/// The faults that a release finds, by loader.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamedFaults {
+    pub(super) load_v1: Option<ImportFault>,
+    /// The fault in a model without an object graph.
+    pub(super) load: Option<ImportFault>,
+    pub(super) cpp: Option<ImportFault>,
+}
+
+/// The faults that the loaders of each registry find in a meta graph with this number, which may be
+/// loaded by its objects.
+pub(super) fn judge(
+    library: Library<'_>,
+    meta_graph: &MetaGraph,
+    (number, has_objects): (usize, bool),
+    visited: Option<Visited<'_>>,
+) -> Result<Vec<NamedFaults>, GraphError> {
+    let Library { source, registries, release, .. } = library;
+    let referring = meta_graph.references.read(source, release)?;
+    let is_model = source.message() == SAVED_MODEL;
+    let mut lookups = Lookups::of(&referring, is_model);
+    if has_objects {
+        lookups.load.clear();
+    }
+    let names: Names<'_> = lookups.all().filter_map(Lookup::node).collect();
+    let with_outputs = lookups.all().filter(|lookup| lookup.wants_output());
+    let with_outputs: Names<'_> = with_outputs.filter_map(Lookup::node).collect();
+    let mut outputs = OutputCounts { library, functions: HashMap::new() };
+    let mut nodes = HashMap::with_capacity(names.len());
+    for (name, place) in nodes_named(source, number, release, &names)? {
+        let outputs = match with_outputs.contains(name) {
+            true => outputs.of(place)?,
+            false => Vec::new(),
+        };
+        nodes.insert(name, NamedNode { place, outputs });
+    }
+    let mut graph = NamedGraph { nodes, visited, steps: 0 };
+    let mut unfed = None;
+    let faults = (0..registries.len()).map(|registry| {
+        let first =
+            |lookups: &[Lookup]| lookups.iter().find_map(|lookup| graph.fault(lookup, registry));
+        let (load_v1, cpp) = (first(&lookups.load_v1), first(&lookups.cpp));
+        let load = first(&lookups.load).or_else(|| {
+            let wants_it = is_model && !has_objects;
+            wants_it.then(|| unfed.get_or_insert_with(|| graph.unfed(&referring)).clone())?
+        });
+        NamedFaults { load_v1, load, cpp }
+    });
+    Ok(faults.collect())
+}
+
+/// The number of outputs of nodes.
+struct OutputCounts<'l> {
+    library: Library<'l>,
+    /// By where they begin, those of functions that were asked about.
+    functions: HashMap<u64, Option<u64>>,
+}
+
+impl OutputCounts<'_> {
+    /// Number of outputs of a node in each registry; `None` if its operation does not determine it.
+    fn of(&mut self, place: Extent) -> Result<Vec<Option<u64>>, GraphError> {
+        let Library { source, names, registries, release, .. } = self.library;
+        let node = node_at::read(source, place, None, release)?;
+        if let Some(function) = names.find(&node.operation).and_then(|name| names.get(name)) {
+            let count = self.of_function(function.place)?;
+            return Ok(vec![count; registries.len()]);
+        }
+        let operation = std::str::from_utf8(&node.operation).unwrap_or_default();
+        let outputs = |(definition, registry): (Option<Operation<'_>>, &Registry)| {
+            let definition = definition.filter(|one| !one.is_name_alone())?;
+            let rules = NodeRules { registry, strictness: Strictness::Load };
+            Some(rules.node_type(definition, &node.attributes).ok()?.outputs.len())
+        };
+        let definitions = Registry::operation_in_each(registries, operation);
+        Ok(definitions.zip(registries).map(outputs).collect())
+    }
+
+    /// Number of results of a function, if each is one tensor.
+    fn of_function(&mut self, place: Extent) -> Result<Option<u64>, GraphError> {
+        if let Some(known) = self.functions.get(&place.start) {
+            return Ok(*known);
+        }
+        let index = self.library.memo.index(self.library, place)?;
+        let mut results = index.results.iter();
+        let are_single = results.all(|one| !one.number_attribute && !one.list_attribute);
+        let count = are_single.then_some(index.results.len() as u64);
+        self.functions.insert(place.start, count);
+        Ok(count)
+    }
+}
+
+/// A name that a loader looks up.
+#[derive(Clone, Debug)]
+struct Lookup {
+    /// Who names it, in words.
+    by: Rc<str>,
+    what: Wanted,
+}
+
+/// A name to look up.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Name {
+        text: String,
+        asked: Asked,
+    },
+    /// The node that the C++ loader takes a text for.
+    InCpp(String),
+    /// Nothing can come of it: what there is, and what there should be.
+    Fault(String, &'static str),
+}
+
+impl Lookup {
+    fn new(by: &Rc<str>, text: &str, asked: Asked) -> Self {
+        Self { by: Rc::clone(by), what: Wanted::Name { text: text.to_owned(), asked } }
+    }
+
+    fn in_cpp(by: &Rc<str>, text: &str) -> Self {
+        Self { by: Rc::clone(by), what: Wanted::InCpp(text.to_owned()) }
+    }
+
+    fn fault(found: impl Into<String>, expected: &'static str) -> Self {
+        Self { by: Rc::default(), what: Wanted::Fault(found.into(), expected) }
+    }
+
+    fn named(&self) -> Option<Named<'_>> {
+        match &self.what {
+            Wanted::Name { text, asked } => Named::of(text, *asked),
+            Wanted::InCpp(text) => {
+                let (node, _) = node_in_cpp(text);
+                Some(Named { node, output: None })
+            }
+            Wanted::Fault(..) => None,
+        }
+    }
+
+    /// The name of the node that is looked up.
+    fn node(&self) -> Option<&[u8]> {
+        self.named().map(|named| named.node.as_bytes())
+    }
+
+    fn wants_output(&self) -> bool {
+        self.named().is_some_and(|named| named.output.is_some())
+    }
+}
+
+/// Something with a name of its own, in words.
+fn whose(what: &str, key: &str) -> Rc<str> {
+    format!("the {what} {:?}", shown(key.as_bytes())).into()
+}
+
+/// The names that each loader looks up, in its order.
+#[derive(Debug, Default)]
+struct Lookups {
+    load_v1: Vec<Lookup>,
+    load: Vec<Lookup>,
+    cpp: Vec<Lookup>,
+}
+
+impl Lookups {
+    /// The lookups of a model, or of a single meta graph, of which only the collections are
+    /// checked.
+    fn of(referring: &Referring, is_model: bool) -> Self {
+        let mut lookups = Self { load_v1: collections(referring), ..Self::default() };
+        if !is_model {
+            return lookups;
+        }
+        if let Some(saver) = &referring.saver {
+            let by = Rc::from("the saver");
+            lookups.load_v1.push(Lookup::new(&by, &saver.filename, Asked::Tensor));
+            lookups.load_v1.push(Lookup::new(&by, &saver.restore, Asked::Any));
+        }
+        let (python, cpp) = init(referring);
+        lookups.cpp.extend(cpp);
+        let (has_init, mut fed) = (python.is_some(), HashSet::new());
+        lookups.load_v1.extend(python);
+        lookups.load.clone_from(&lookups.load_v1);
+        for asset in &referring.assets {
+            let text = match asset {
+                TensorReference::Name(text) => text,
+                _ => "",
+            };
+            let lookup = Lookup::new(&Rc::from("an asset"), text, Asked::Tensor);
+            if has_init {
+                lookups.load_v1.push(lookup.clone());
+                lookups.cpp.push(Lookup::in_cpp(&lookup.by, text));
+                if !fed.insert(node_in_cpp(text)) {
+                    let found = format!("two assets name {:?}", shown(text.as_bytes()));
+                    lookups.cpp.push(Lookup::fault(found, "a tensor for each asset"));
+                }
+            }
+            lookups.load.push(lookup);
+        }
+        let signatures = referring.signatures.iter();
+        lookups.load.extend(signatures.flat_map(|(key, one)| of_signature(key, one)));
+        lookups
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Lookup> {
+        self.load_v1.iter().chain(&self.load).chain(&self.cpp)
+    }
+}
+
+/// The names in collections, in the order of the collections' names.
+fn collections(referring: &Referring) -> Vec<Lookup> {
+    let mut lookups = Vec::new();
+    if let Some(unbound) = referring.collections.get(UNBOUND)
+        && !unbound.values.is_empty()
+    {
+        let found = format!("the collection {UNBOUND:?} with inputs");
+        lookups.push(Lookup::fault(found, "a graph that needs nothing of another one"));
+    }
+    for (key, collection) in &referring.collections {
+        let by = whose("collection", key);
+        for value in &collection.values {
+            match collection.kind {
+                CollectionKind::Nodes => {
+                    lookups.push(Lookup::new(&by, &String::from_utf8_lossy(value), Asked::Any));
+                }
+                CollectionKind::Bytes => match names_in(key, value) {
+                    Ok(names) => lookups
+                        .extend(names.iter().map(|(text, asked)| Lookup::new(&by, text, *asked))),
+                    Err(NoObject(expected)) => {
+                        let found = format!("{by} with a message that is none");
+                        lookups.push(Lookup::fault(found, expected));
+                    }
+                },
+                _ => {}
+            }
+        }
+    }
+    lookups
+}
+
+/// The operation that is run once variables are there, if there is one: as Python looks it up, and
+/// as the C++ loader does.
+fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
+    if let Some(signature) = referring.signatures.get(INIT_SIGNATURE) {
+        let by = whose("signature", INIT_SIGNATURE);
+        return match signature.outputs.get(INIT_SIGNATURE) {
+            Some(TensorReference::Name(text)) => {
+                (Some(Lookup::new(&by, text, Asked::Node)), run_in_cpp(&by, text))
+            }
+            found => {
+                let is_there = found.is_some();
+                let fault = Lookup::fault(
+                    format!("{by} without the name of an output {INIT_SIGNATURE:?}"),
+                    "the name of an operation",
+                );
+                (Some(fault.clone()), (!is_there).then_some(fault))
+            }
+        };
+    }
+    let found =
+        INIT_COLLECTIONS.iter().find_map(|key| Some((key, referring.collections.get(*key)?)));
+    let Some((key, collection)) = found else { return (None, None) };
+    let by = whose("collection", key);
+    let names = match collection.kind {
+        CollectionKind::Nodes => &*collection.values,
+        _ => &[],
+    };
+    let [name] = names else {
+        let found = format!("{by} of {} names", names.len());
+        let fault = Lookup::fault(found, "the name of one operation");
+        return (Some(fault.clone()), Some(fault));
+    };
+    // What comes after others is not asked whether it is true, which no tensor answers.
+    let asked = if Some(key) == INIT_COLLECTIONS.last() { Asked::Any } else { Asked::Node };
+    let name = String::from_utf8_lossy(name);
+    (Some(Lookup::new(&by, &name, asked)), run_in_cpp(&by, &name))
+}
+
+/// The lookup of the C++ loader for an operation to run; `None` if it has no name.
+fn run_in_cpp(by: &Rc<str>, text: &str) -> Option<Lookup> {
+    (!text.is_empty()).then(|| Lookup::in_cpp(by, text))
+}
+
+/// The lookups of `tf.saved_model.load` for a signature.
+fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
+    let by = whose("signature", key);
+    let mut lookups = Vec::new();
+    let mut fed = HashSet::new();
+    let inputs = signature.inputs.values().map(|one| (one, Asked::Tensor));
+    let outputs = signature.outputs.values().map(|one| (one, Asked::Any));
+    for (tensor, asked) in inputs.chain(outputs) {
+        match tensor {
+            TensorReference::None => {
+                lookups.push(Lookup::fault(
+                    format!("{by} with a tensor that has no name"),
+                    "the name of a tensor",
+                ));
+            }
+            TensorReference::Name(text) => {
+                lookups.push(Lookup::new(&by, text, asked));
+                let named = Named::of(text, Asked::Tensor).filter(|_| asked == Asked::Tensor);
+                if named.is_some_and(|named| !fed.insert((named.node, named.output))) {
+                    let found = format!("{by} with {:?} as two inputs", shown(text.as_bytes()));
+                    lookups.push(Lookup::fault(found, "each tensor as one input"));
+                }
+            }
+            TensorReference::Sparse(texts) => {
+                lookups.extend(texts.iter().map(|text| Lookup::new(&by, text, Asked::Tensor)));
+            }
+            TensorReference::Composite => {}
+        }
+    }
+    lookups
+}
+
+/// A node that something names.
+#[derive(Debug)]
+struct NamedNode {
+    place: Extent,
+    /// By registry, where somebody asks.
+    outputs: Vec<Option<u64>>,
+}
+
+/// The nodes that something names.
+struct NamedGraph<'g> {
+    nodes: HashMap<&'g [u8], NamedNode>,
+    visited: Option<Visited<'g>>,
+    /// Nodes that were looked at for placeholders.
+    steps: usize,
+}
+
+impl NamedGraph<'_> {
+    /// Why a name cannot be looked up.
+    fn fault(&self, lookup: &Lookup, registry: usize) -> Option<ImportFault> {
+        let (text, expected) = match &lookup.what {
+            Wanted::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
+            Wanted::Name { text, asked } => (text, asked.words()),
+            Wanted::InCpp(text) => (text, Asked::Any.words()),
+        };
+        if lookup.named().is_some_and(|named| self.has(named, registry)) {
+            return None;
+        }
+        let found = format!("{} names {:?}", lookup.by, shown(text.as_bytes()));
+        Some(fault_of(found, expected))
+    }
+
+    fn has(&self, named: Named<'_>, registry: usize) -> bool {
+        let Some(node) = self.nodes.get(named.node.as_bytes()) else { return false };
+        let outputs = node.outputs.get(registry).copied().flatten();
+        outputs.is_none_or(|outputs| named.is_of(outputs))
+    }
+
+    /// The first placeholder that a signature or another pruned function needs and does not feed.
+    /// `None` without an index of the graph.
+    fn unfed(&mut self, referring: &Referring) -> Option<ImportFault> {
+        let visited = self.visited?;
+        let name = |tensor: &TensorReference| match tensor {
+            TensorReference::Name(text) => vec![text.clone()],
+            TensorReference::Sparse(texts) => texts.to_vec(),
+            TensorReference::None | TensorReference::Composite => Vec::new(),
+        };
+        let mut functions = Vec::new();
+        if let Some(saver) = &referring.saver {
+            let saved = (vec![saver.filename.clone()], vec![saver.restore.clone()]);
+            functions.push((Rc::from("the saver"), saved.0, saved.1));
+        }
+        if let (Some(Lookup { by, what: Wanted::Name { text, .. } }), _) = init(referring) {
+            functions.push((by, referring.assets.iter().flat_map(name).collect(), vec![text]));
+        }
+        for (key, Signature { inputs, outputs }) in &referring.signatures {
+            let is_composite = |one: &TensorReference| *one == TensorReference::Composite;
+            if !inputs.values().chain(outputs.values()).any(is_composite) {
+                let by = whose("signature", key);
+                let of = |tensors: &mut dyn Iterator<Item = &TensorReference>| {
+                    tensors.flat_map(name).collect::<Vec<_>>()
+                };
+                functions.push((by, of(&mut inputs.values()), of(&mut outputs.values())));
+            }
+        }
+        functions.into_iter().find_map(|(by, fed, fetched)| {
+            let node = self.placeholder_behind(visited, &fed, &fetched)?;
+            let found = format!("{by} without an input for the placeholder {node:?}");
+            Some(fault_of(found, "an input for each placeholder that it needs"))
+        })
+    }
+
+    /// The first placeholder that is found on the way back from what is fetched, where that does
+    /// not end at a node that is fed.
+    fn placeholder_behind(
+        &mut self,
+        Visited { context, .. }: Visited<'_>,
+        fed: &[String],
+        fetched: &[String],
+    ) -> Option<String> {
+        let node = |text: &String| {
+            let named = Named::of(text, Asked::Any)?;
+            context.node_at(self.nodes.get(named.node.as_bytes())?.place)
+        };
+        let mut seen: HashSet<u32, foldhash::fast::RandomState> =
+            fed.iter().filter_map(node).collect();
+        let mut open: Vec<u32> = fetched.iter().filter_map(node).collect();
+        while let Some(node) = open.pop() {
+            if !seen.insert(node) {
+                continue;
+            }
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return None;
+            }
+            let kind = context.kinds.get(context.index.nodes().get(node as usize)?.kind())?;
+            let known = context.kinds.operation(kind);
+            let is_placeholder =
+                known.is_some_and(|known| !known.is_function() && known.name() == "Placeholder");
+            if is_placeholder {
+                let place = context.index.place_of(context.source, node).ok()??;
+                let found = node_at::read(context.source, place, None, context.release).ok()?;
+                return Some(shown(&found.name));
+            }
+            let inputs = context.index.inputs(node).iter();
+            open.extend(inputs.filter_map(|input| context.index.source(*input)));
+        }
+        None
+    }
+}
+
+fn fault_of(found: String, expected: &str) -> ImportFault {
+    ImportFault {
+        kind: ImportFaultKind::NamedNode,
+        node: String::new(),
+        function: None,
+        operation: String::new(),
+        found,
+        expected: expected.to_owned(),
+    }
+}

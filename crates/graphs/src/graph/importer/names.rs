@@ -1,0 +1,45 @@
+//! Finds faults that the importer reports before it visits nodes: in names, operations and inputs.
+
+use super::{NodeFault, count};
+use crate::graph::{
+    StructureFaultKind,
+    index::{GraphIndex, Misfit},
+};
+
+/// The first node that no graph can have, or whose input names no node.
+pub(super) fn first_fault(index: &GraphIndex) -> Option<NodeFault> {
+    misfit(index).or_else(|| unknown_input(index))
+}
+
+/// The importer looks at every node for itself before it looks at any input.
+fn misfit(index: &GraphIndex) -> Option<NodeFault> {
+    let misfit = index.misfit()?;
+    let kind = if misfit.bad_name {
+        StructureFaultKind::Name
+    } else if misfit.repeated_name {
+        StructureFaultKind::Duplicate
+    } else if misfit.no_operation {
+        StructureFaultKind::NoOperation
+    } else {
+        StructureFaultKind::InputOrder
+    };
+    Some(NodeFault { node: count(index.nodes().len()).saturating_sub(1), kind })
+}
+
+/// The first node without an operation that is not faulty before, where the library has a function
+/// without a name: the importer does not ask what it calls.
+pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeFault> {
+    let node = index.nameless_call()?;
+    let is_last = count(index.nodes().len()) == node.saturating_add(1);
+    let is_named = |misfit: Misfit| !misfit.bad_name && !misfit.repeated_name;
+    let is_first = !is_last || index.misfit().is_none_or(is_named);
+    is_first.then_some(NodeFault { node, kind: StructureFaultKind::NoOperation })
+}
+
+fn unknown_input(index: &GraphIndex) -> Option<NodeFault> {
+    let mut nodes = 0..count(index.nodes().len());
+    let is_nowhere =
+        |node: &u32| index.inputs(*node).iter().any(|input| index.source(*input).is_none());
+    let node = nodes.find(is_nowhere)?;
+    Some(NodeFault { node, kind: StructureFaultKind::UnknownInput })
+}

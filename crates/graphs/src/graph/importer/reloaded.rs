@@ -1,0 +1,495 @@
+//! Functions as `tf.saved_model.load` leaves them: loaded into Python, and written out again.
+//!
+//! Each argument is one tensor of the type that is written, whatever its attributes say; each
+//! result is what the function really returns; the attributes are the placeholders that are left in
+//! it. A function that is imported brings along only those that it calls by their names, so that
+//! one of these that calls a third by its name finds no function.
+//!
+//! Knows functions that were loaded. It must never know the order in which they are.
+
+use std::{
+    cell::OnceCell,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+
+use super::{
+    binding::BoundValue,
+    by_release::{ByRelease, are_equal, are_one},
+    called_bodies::{FunctionFinding, Library},
+    digest::{Clear, ClearCall},
+    function_graph::loaded_definition,
+    instantiate::{BodyFinding, Definitions, Finding, misgiven},
+};
+use crate::{
+    graph::{
+        GraphError, ImportFault, ImportFaultKind,
+        attributes::Attributes,
+        fault::{BodyFaultKind, Part},
+        function_names::FunctionNames,
+        importer::bodies::in_words,
+        index::{BodyCall, CallingNode, FunctionIndex, call_attributes},
+        node_rules::NodeType,
+        source::Extent,
+    },
+    ops::{
+        AttributeDefinition, DefinitionId, Operation, OperationDefinition, OperationList, Registry,
+    },
+};
+
+/// Calls that are followed to find out whether a function has all that it needs, for all functions
+/// of a library together: real ones have some thousand.
+const MOST_STEPS: u64 = 1 << 24;
+
+/// A call in a function.
+#[derive(Clone, Debug)]
+pub(super) struct ReloadedCall {
+    /// The hash of the function's name.
+    pub(super) function: u64,
+    /// True if the node's operation is the function itself.
+    pub(super) direct: bool,
+    /// Number of tensors that the node takes and gives.
+    pub(super) tensors: (u64, u64),
+    /// The number of the node.
+    pub(super) node: u32,
+    /// The mismatch of an argument that the node gives to the function that it names as an
+    /// attribute.
+    pub(super) misgiven: Option<Rc<FunctionFinding>>,
+}
+
+impl ReloadedCall {
+    /// The finding about this call that is reported when the function that contains it is built.
+    fn finding(&self, callee: &Reloaded) -> Option<Rc<FunctionFinding>> {
+        let misgiven = self.misgiven.clone();
+        misgiven.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
+    }
+}
+
+/// A function that was loaded, as one release sees it.
+#[derive(Debug)]
+pub(super) struct Reloaded {
+    pub(super) place: Extent,
+    /// Its signature; other functions and the graph still call it by its name. Of a function in
+    /// which a release finds nothing, it is read where a call by that name asks for it.
+    definition: OnceCell<Box<OperationDefinition>>,
+    /// The same where somebody asks for an operation.
+    signature: OnceCell<OperationList>,
+    /// The types that a node takes and gives whose operation is this function.
+    pub(super) types: Rc<NodeType>,
+    /// Least number of tensors that a call must take and give.
+    pub(super) needs: (u64, u64),
+    /// A node that has an attribute without a value; the function then cannot be called.
+    pub(super) unset: Option<BodyFinding>,
+    pub(super) calls: Box<[ReloadedCall]>,
+}
+
+impl Reloaded {
+    /// A function in which a release finds nothing, with what its calls take and give.
+    pub(super) fn clear(
+        place: Extent,
+        types: &Rc<NodeType>,
+        clear: &Clear,
+        definitions: &LoadDefinitions<'_>,
+    ) -> Self {
+        let calls = clear.calls.iter().map(|ClearCall { body, tensors }| ReloadedCall {
+            function: body.call.function,
+            direct: body.call.direct,
+            tensors: *tensors,
+            node: body.node,
+            misgiven: definitions.misgiven(body),
+        });
+        Self::without_definition(place, types, calls.collect())
+    }
+
+    fn without_definition(place: Extent, types: &Rc<NodeType>, calls: Box<[ReloadedCall]>) -> Self {
+        Self {
+            place,
+            definition: OnceCell::new(),
+            signature: OnceCell::new(),
+            needs: (types.inputs.len(), types.outputs.len()),
+            types: Rc::clone(types),
+            unset: None,
+            calls,
+        }
+    }
+
+    pub(super) fn new(
+        place: Extent,
+        definition: OperationDefinition,
+        types: NodeType,
+        needs: (u64, u64),
+        unset: Option<BodyFinding>,
+        calls: Box<[ReloadedCall]>,
+    ) -> Self {
+        let (definition, signature) = (OnceCell::from(Box::new(definition)), OnceCell::new());
+        Self { place, definition, signature, types: types.into(), needs, unset, calls }
+    }
+
+    /// Reads its signature, if it is not known.
+    pub(super) fn read_definition(&self, library: Library<'_>) -> Result<(), GraphError> {
+        if self.definition.get().is_none() {
+            let function = library.memo.index(library, self.place)?;
+            self.definition.get_or_init(|| Box::new(loaded_definition(&function)));
+        }
+        Ok(())
+    }
+
+    /// Its signature, if that was [read](Self::read_definition).
+    pub(super) fn operation(&self) -> Option<Operation<'_>> {
+        let definition = self.definition.get()?;
+        let list = || OperationList::new([OperationDefinition::clone(definition)]);
+        self.signature.get_or_init(list).operation(&definition.name)
+    }
+
+    /// The attributes that it leaves to its callers: none for a function in which a release finds
+    /// nothing.
+    fn open_attributes(&self) -> &[AttributeDefinition] {
+        self.definition.get().map_or(&[], |definition| &definition.attributes)
+    }
+
+    /// True if it leaves an attribute to its callers.
+    pub(super) fn is_open(&self) -> bool {
+        !self.open_attributes().is_empty()
+    }
+
+    fn with(&self, finding: BodyFinding) -> FunctionFinding {
+        FunctionFinding { function: self.place, finding }
+    }
+
+    /// The fault of a call with this number of tensors, whatever the function contains.
+    pub(super) fn call_finding(&self, (inputs, outputs): (u64, u64)) -> Option<FunctionFinding> {
+        let kind = if inputs < self.needs.0 {
+            BodyFaultKind::FewInputs
+        } else if outputs < self.needs.1 {
+            BodyFaultKind::FewOutputs
+        } else {
+            return None;
+        };
+        Some(self.with(Finding::names(Part::Function, kind)))
+    }
+
+    /// The finding for a call whose operation names no function.
+    fn lost(
+        &self,
+        library: Library<'_>,
+        call: &ReloadedCall,
+        callee: Option<&Self>,
+    ) -> FunctionFinding {
+        let mut finding = Finding::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
+        // The report of this finding reads the same function, and gives the reason if it cannot be
+        // read.
+        let name = |found: &Self| library.memo.names(library, found.place, Part::Function).ok();
+        finding.operation = callee.and_then(name).map_or(String::new(), |(name, _)| name);
+        self.with(finding)
+    }
+
+    /// The mismatch between the attributes that a call gives and those that the function leaves to
+    /// it.
+    pub(super) fn misgiven(
+        &self,
+        given: &Attributes,
+        registry: &Registry,
+    ) -> Option<FunctionFinding> {
+        self.open_attributes().iter().find_map(|attribute| {
+            let AttributeDefinition { name, kind, .. } = attribute;
+            let Some(value) = given.get(name) else { return self.ungiven() };
+            Some(self.with(misgiven(name, *kind, &BoundValue::of(value), registry)?))
+        })
+    }
+
+    /// That a call does not give what the function leaves to it.
+    fn ungiven(&self) -> Option<FunctionFinding> {
+        if !self.is_open() {
+            return None;
+        }
+        let attributes = self.open_attributes().iter().map(|one| one.name.clone()).collect();
+        let kind = ImportFaultKind::AttributesMissing { attributes };
+        Some(self.with(Finding::of(Part::Function, kind)))
+    }
+}
+
+/// The functions that were loaded so far, by their positions in the library.
+pub(super) struct ReloadedFunctions<'a> {
+    library: Library<'a>,
+    functions: Vec<OnceCell<ByRelease<Reloaded>>>,
+    /// True for functions in which no release finds anything and that call no others; each is
+    /// created on first use.
+    leaves: Vec<bool>,
+    /// The finding that keeps each function from being called once all of them are loaded.
+    findings: HashMap<usize, ByRelease<FunctionFinding>>,
+}
+
+impl<'a> ReloadedFunctions<'a> {
+    /// The state for a library whose functions were not loaded.
+    pub(super) fn of(library: Library<'a>) -> Self {
+        Self { library, functions: Vec::new(), leaves: Vec::new(), findings: HashMap::new() }
+    }
+
+    /// Makes room for all functions.
+    pub(super) fn begin(&mut self) {
+        let places = self.library.names.places();
+        self.functions.resize_with(places, OnceCell::new);
+        self.leaves.resize(places, false);
+    }
+
+    /// The functions as a release has them.
+    pub(super) fn of_release(&self, release: usize) -> ReloadedLibrary<'_, 'a> {
+        ReloadedLibrary { functions: self, release }
+    }
+
+    /// True if a function was loaded for the registries.
+    pub(super) fn is_loaded(&self, position: usize) -> bool {
+        let is_kept = self.functions.get(position).is_some_and(|cell| cell.get().is_some());
+        is_kept || self.leaves.get(position) == Some(&true)
+    }
+
+    /// Adds a function of which all releases that ask see the same, and which calls no others.
+    pub(super) fn add_leaf(&mut self, position: usize) {
+        if let Some(leaf) = self.leaves.get_mut(position) {
+            *leaf = true;
+        }
+    }
+
+    /// Adds a function as each release has loaded it, whose callees were added before; `asking` says
+    /// which releases still ask.
+    pub(super) fn add(
+        &mut self,
+        position: usize,
+        reloaded: Vec<Option<Rc<Reloaded>>>,
+        asking: impl Fn(usize) -> bool,
+    ) {
+        self.find(position, |release| reloaded.get(release)?.clone(), &asking, |_| false);
+        let reloaded = ByRelease::of(reloaded, asking, are_one);
+        if let (Some(cell), Some(reloaded)) = (self.functions.get_mut(position), reloaded) {
+            *cell = OnceCell::from(reloaded);
+        }
+    }
+
+    /// Finds out what keeps a function from being called whose callees were added before; `is_gone`
+    /// says which of these are there under another name only.
+    fn find(
+        &mut self,
+        position: usize,
+        reloaded: impl Fn(usize) -> Option<Rc<Reloaded>>,
+        asking: impl Fn(usize) -> bool,
+        is_gone: impl Fn(u64) -> bool,
+    ) {
+        let finding = |release| {
+            let function = reloaded(release)?;
+            self.of_release(release).finding(&function, &is_gone)
+        };
+        let findings = (0..self.library.registries.len()).map(finding).collect();
+        match ByRelease::of(findings, asking, are_equal) {
+            Some(found) => _ = self.findings.insert(position, found),
+            None => _ = self.findings.remove(&position),
+        }
+    }
+
+    /// Says that functions were loaded a second time, under another name, with the last time by
+    /// position in `last`; `order` is the one in which all were loaded for the first time. Callers
+    /// of the first one by its name then find no function.
+    pub(super) fn rename(
+        &mut self,
+        last: &HashMap<usize, usize>,
+        order: impl Iterator<Item = (usize, usize)>,
+    ) {
+        let names = self.library.names;
+        for (time, position) in order {
+            let Some(cell) = self.functions.get(position) else { continue };
+            let releases = self.library.registries.len();
+            let known = |release| cell.get()?.get(release).cloned();
+            let reloaded: Vec<Option<Rc<Reloaded>>> = (0..releases).map(known).collect();
+            let is_gone = |callee| {
+                let last = names.position(callee).and_then(|position| last.get(&position));
+                last.is_some_and(|last| *last > time)
+            };
+            self.find(position, |release| reloaded.get(release)?.clone(), |_| true, is_gone);
+        }
+    }
+}
+
+/// The functions that one release has loaded so far.
+#[derive(Clone, Copy)]
+pub(super) struct ReloadedLibrary<'r, 'a> {
+    functions: &'r ReloadedFunctions<'a>,
+    release: usize,
+}
+
+impl<'r> ReloadedLibrary<'r, '_> {
+    /// A function by the hash of its name.
+    pub(super) fn get(self, function: u64) -> Option<&'r Rc<Reloaded>> {
+        let ReloadedFunctions { library, functions, leaves, .. } = self.functions;
+        let position = library.names.position(function)?;
+        let cell = functions.get(position)?;
+        if leaves.get(position) != Some(&true) {
+            return cell.get()?.get(self.release);
+        }
+        if cell.get().is_none() {
+            let (_, function) = library.names.at(position)?;
+            let digest = library.memo.known(*library, function.last)?;
+            let types = digest.judged.as_deref()?.types.as_ref()?;
+            let leaf = Reloaded::without_definition(function.last, types, Box::default());
+            return cell.get_or_init(|| ByRelease::Same(Rc::new(leaf))).get(self.release);
+        }
+        cell.get()?.get(self.release)
+    }
+
+    fn finding_of(self, function: u64) -> Option<Rc<FunctionFinding>> {
+        if self.functions.findings.is_empty() {
+            return None;
+        }
+        let position = self.functions.library.names.position(function)?;
+        self.functions.findings.get(&position)?.get(self.release).cloned()
+    }
+
+    fn finding(
+        self,
+        reloaded: &Reloaded,
+        is_gone: impl Fn(u64) -> bool,
+    ) -> Option<Rc<FunctionFinding>> {
+        let own = reloaded.unset.clone().map(|finding| Rc::new(reloaded.with(finding)));
+        own.or_else(|| {
+            reloaded.calls.iter().find_map(|call| {
+                let callee = self.get(call.function)?;
+                if call.direct && is_gone(call.function) {
+                    let library = self.functions.library;
+                    return Some(Rc::new(reloaded.lost(library, call, Some(callee))));
+                }
+                call.finding(callee).or_else(|| self.finding_of(call.function))
+            })
+        })
+    }
+
+    /// The fault of a node of the graph, in a release, that calls a function with this number of
+    /// tensors.
+    pub(super) fn fault(
+        self,
+        registry: &Registry,
+        node: &CallingNode,
+        tensors: (u64, u64),
+    ) -> Result<Option<ImportFault>, GraphError> {
+        if !node.call.inside {
+            return Ok(None);
+        }
+        let library = self.functions.library;
+        let Some(callee) = self.get(node.call.function) else { return Ok(None) };
+        let mut found = None;
+        if callee.is_open() {
+            let (source, release) = (library.source, library.release);
+            let given = call_attributes(source, node.place, node.call.direct, release)?;
+            found = callee.misgiven(&given, registry).map(Rc::new);
+        }
+        let found = found
+            .or_else(|| self.finding_of(node.call.function))
+            .or_else(|| callee.call_finding(tensors).map(Rc::new));
+        found.map(|found| in_words(library, node.place, &found)).transpose()
+    }
+}
+
+/// The definitions that a function sees in one release while it is loaded: those of the release,
+/// and the functions that were loaded before it.
+pub(super) struct LoadDefinitions<'a> {
+    pub(super) names: &'a FunctionNames,
+    pub(super) registry: &'a Registry,
+    pub(super) loaded: ReloadedLibrary<'a, 'a>,
+    /// By the number of the node, what the function gives to those that it names as attributes and
+    /// that leave something to their callers.
+    pub(super) given: &'a HashMap<u32, Attributes>,
+}
+
+impl Definitions for LoadDefinitions<'_> {
+    fn find(&self, name: &str) -> Option<Operation<'_>> {
+        match self.names.find(name.as_bytes()) {
+            Some(function) => self.loaded.get(function)?.operation(),
+            None => self.registry.operation(name),
+        }
+    }
+
+    fn registry(&self) -> &Registry {
+        self.registry
+    }
+}
+
+impl LoadDefinitions<'_> {
+    /// Reads the signatures of the functions that nodes of a function have as their operations.
+    pub(super) fn read_functions(
+        &self,
+        library: Library<'_>,
+        function: &FunctionIndex,
+    ) -> Result<(), GraphError> {
+        let functions = function.kinds.iter().filter_map(|kind| self.function(&kind.operation));
+        functions.into_iter().try_for_each(|function| function.read_definition(library))
+    }
+
+    /// The function of this name.
+    pub(super) fn function(&self, name: &str) -> Option<&Rc<Reloaded>> {
+        self.loaded.get(self.names.find(name.as_bytes())?)
+    }
+
+    /// The identity of an operation of this name: equal for equal definitions.
+    pub(super) fn identity(&self, name: &str) -> Option<(Option<DefinitionId>, usize)> {
+        match self.function(name) {
+            Some(function) => Some((None, Rc::as_ptr(function).addr())),
+            None => Some((Some(self.find(name)?.definition_id()), 0)),
+        }
+    }
+
+    /// The mismatch of an argument that a call gives to the function that it names as an attribute.
+    pub(super) fn misgiven_to(&self, call: &BodyCall) -> Option<FunctionFinding> {
+        let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
+        match self.given.get(&call.node) {
+            Some(given) => callee.misgiven(given, self.registry),
+            None => callee.ungiven(),
+        }
+    }
+
+    /// The same, to be kept.
+    pub(super) fn misgiven(&self, call: &BodyCall) -> Option<Rc<FunctionFinding>> {
+        self.misgiven_to(call).map(Rc::new)
+    }
+
+    /// The fault of a function that calls these by their names, and brings no other functions
+    /// along.
+    pub(super) fn fault_of_called(
+        &self,
+        called: &[u64],
+        steps: &mut u64,
+    ) -> Option<FunctionFinding> {
+        let there: HashSet<u64> = called.iter().copied().collect();
+        let mut seen = HashSet::new();
+        for function in called {
+            let mut waiting = vec![*function];
+            while let Some(next) = waiting.pop() {
+                if !seen.insert(next) {
+                    continue;
+                }
+                let Some(callee) = self.loaded.get(next) else { continue };
+                if let Some(unset) = &callee.unset {
+                    return Some(callee.with(unset.clone()));
+                }
+                for call in callee.calls.iter() {
+                    *steps = steps.saturating_add(1);
+                    if *steps > MOST_STEPS {
+                        return Some(callee.with(Finding::oversized()));
+                    }
+                    match (there.contains(&call.function), call.direct) {
+                        (true, _) => {
+                            let target = self.loaded.get(call.function)?;
+                            if let Some(found) = call.finding(target) {
+                                return Some(FunctionFinding::clone(&found));
+                            }
+                            waiting.push(call.function);
+                        }
+                        (false, true) => {
+                            let target = self.loaded.get(call.function);
+                            let library = self.loaded.functions.library;
+                            return Some(callee.lost(library, call, target.map(Rc::as_ref)));
+                        }
+                        (false, false) => {}
+                    }
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,24 @@
+//! Checks the saver of a meta graph, which Python creates once the nodes are imported.
+//!
+//! Knows what a saver has to name. It must never know whether that is there.
+
+use crate::graph::{ImportFault, ImportFaultKind, MetaGraph};
+
+/// The fault that keeps Python from creating the saver, if there is one.
+pub(super) fn fault(meta_graph: &MetaGraph) -> Option<ImportFault> {
+    let saver = meta_graph.saver;
+    let (found, expected) = match (saver.save, saver.restore) {
+        _ if !meta_graph.has_saver => return None,
+        (false, _) => ("a saver without save_tensor_name", "the name of a tensor"),
+        (true, false) => ("a saver without restore_op_name", "the name of an operation"),
+        (true, true) => return None,
+    };
+    Some(ImportFault {
+        kind: ImportFaultKind::Python,
+        node: String::new(),
+        function: None,
+        operation: String::new(),
+        found: found.to_owned(),
+        expected: expected.to_owned(),
+    })
+}

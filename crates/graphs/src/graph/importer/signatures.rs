@@ -1,0 +1,65 @@
+//! The signatures of the functions of a library, read where somebody asks for one.
+//!
+//! Knows where functions are. It must never know what is in them.
+
+use std::{collections::HashMap, rc::Rc};
+
+use super::called_bodies::Library;
+use crate::{
+    graph::{GraphError, index::read_signature},
+    ops::OperationList,
+};
+
+/// Signatures of small functions that are kept from one function to the next.
+const KEPT: usize = 1 << 10;
+
+/// Bytes of a small function in the file: its signature takes about as much.
+const SMALL: u64 = 1 << 10;
+
+/// The signatures so far, by the hashes of the functions' names: each a list with one operation.
+#[derive(Debug, Default)]
+pub(in super::super) struct Signatures {
+    of_large: HashMap<u64, Rc<OperationList>>,
+    of_small: HashMap<u64, Rc<OperationList>>,
+}
+
+impl Signatures {
+    /// Forgets signatures that are read again at little cost, if there are many. No function may be
+    /// looked at meanwhile.
+    pub(super) fn forget(&mut self) {
+        if self.of_small.len() > KEPT {
+            self.of_small = HashMap::new();
+        }
+    }
+
+    /// The signature of a function that was [`read`](Self::read).
+    pub(in super::super) fn get(&self, function: u64) -> Option<&OperationList> {
+        self.known(function).map(Rc::as_ref)
+    }
+
+    fn known(&self, function: u64) -> Option<&Rc<OperationList>> {
+        self.of_small.get(&function).or_else(|| self.of_large.get(&function))
+    }
+
+    /// Reads the signature of a function; `None` if the library has none of that name.
+    pub(in super::super) fn read(
+        &mut self,
+        library: Library<'_>,
+        function: u64,
+    ) -> Result<Option<Rc<OperationList>>, GraphError> {
+        if let Some(known) = self.known(function) {
+            return Ok(Some(Rc::clone(known)));
+        }
+        let Some(place) = library.names.get(function).map(|function| function.place) else {
+            return Ok(None);
+        };
+        let signature = read_signature(library.source, place, library.release)?;
+        let list = Rc::new(OperationList::new([signature]));
+        let kept = match place.end.saturating_sub(place.start) < SMALL {
+            true => &mut self.of_small,
+            false => &mut self.of_large,
+        };
+        kept.insert(function, Rc::clone(&list));
+        Ok(Some(list))
+    }
+}

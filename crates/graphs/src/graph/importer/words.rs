@@ -1,0 +1,208 @@
+//! Puts what was found wrong with a node into words, from the node itself.
+
+use super::{context::Context, faults::Pending};
+use crate::{
+    graph::{
+        DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
+        StructureFaultKind,
+        node_at::{self, NodeAt},
+        node_rules::{ElementType, NodeRules, shape_fault},
+        rules::shown,
+        shapes::Mismatch,
+    },
+    ops::type_name,
+};
+
+/// The fault of a node.
+#[derive(Clone, Debug)]
+pub(super) enum Cause {
+    Colocation,
+    Unknown,
+    /// Asked for again once it is told.
+    Attributes,
+    InputCount {
+        found: u64,
+        expected: u64,
+    },
+    Deprecated(DeprecatedOperation),
+    OutputIndex {
+        input: u32,
+    },
+    InputType {
+        input: u32,
+        given: ElementType,
+        expected: ElementType,
+    },
+    NoShapeFunction,
+    /// A shape in an attribute that is none; asked for again once it is told.
+    Shape,
+    /// Shapes of inputs that do not go together.
+    ShapesOfInputs(Box<Mismatch>),
+    /// It says of too few outputs which shapes they have.
+    FewShapes {
+        found: u64,
+        expected: u64,
+    },
+    /// It says that an output has a shape that no tensor has.
+    BadShape {
+        output: u64,
+    },
+    /// It calls a function that only a caller could tell.
+    UnboundCall,
+    /// The called function cannot be built.
+    Call(Box<ImportFault>),
+    /// It begins a loop with too many inputs from outside of it.
+    LoopInputs,
+    Cycle,
+}
+
+impl Cause {
+    /// An operation that is deprecated by its definition alone.
+    pub(super) fn deprecated_by_definition(operation: &str, version: i32) -> Self {
+        let name = operation.to_owned();
+        Self::Deprecated(DeprecatedOperation { name, version, replacement: None })
+    }
+
+    /// The input that it is about.
+    fn input(&self) -> Option<u32> {
+        match self {
+            Self::OutputIndex { input } | Self::InputType { input, .. } => Some(*input),
+            _ => None,
+        }
+    }
+}
+
+/// A node and what is wrong with it.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) node: u32,
+    pub(super) cause: Cause,
+}
+
+/// Puts into words what readers have found. They mostly find the same node, which is read once: it
+/// may be as large as the file.
+pub(super) struct Words<'c> {
+    context: &'c Context<'c>,
+    /// The last node that was read, by its number and the input that was asked for.
+    last: Option<((u32, Option<u32>), NodeAt)>,
+}
+
+impl<'c> Words<'c> {
+    pub(super) fn new(context: &'c Context<'c>) -> Self {
+        Self { context, last: None }
+    }
+
+    /// The fault that a reader has found.
+    pub(super) fn fault(&mut self, pending: Pending) -> Result<Option<ImportFault>, GraphError> {
+        let Pending { reader, found: Some(Found { node, cause }) } = pending else {
+            return Ok(None);
+        };
+        if let Cause::Call(fault) = cause {
+            return Ok(Some(*fault));
+        }
+        let context = self.context;
+        let key = (node, cause.input());
+        let node = match self.last.take() {
+            Some((last, node)) if last == key => node,
+            _ => {
+                let place = context.index.place_of(context.source, key.0)?;
+                node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
+            }
+        };
+        let fault = in_words(context, reader.view, &node, cause);
+        self.last = Some((key, node));
+        Ok(Some(fault))
+    }
+}
+
+/// `1 input`, `2 inputs`
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `DT_FLOAT`, or `DT_FLOAT_REF` for a reference.
+fn element(element: ElementType) -> String {
+    let reference = if element.is_reference { "_REF" } else { "" };
+    format!("{}{reference}", type_name(element.data_type))
+}
+
+fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> ImportFault {
+    let (name, operation) = (shown(&node.name), shown(&node.operation));
+    let input = shown(&node.input);
+    let structure = |kind| ImportFaultKind::Structure(StructureFault::new(kind, name.clone()));
+    let none = String::new;
+    let (kind, found, expected) = match cause {
+        Cause::Colocation => (structure(StructureFaultKind::UnknownColocation), none(), none()),
+        Cause::LoopInputs => (structure(StructureFaultKind::LoopInputs), none(), none()),
+        Cause::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
+        Cause::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
+        Cause::NoShapeFunction => (ImportFaultKind::NoShapeFunction, operation.clone(), none()),
+        Cause::Shape => match shape_fault(&operation, &node.attributes) {
+            Some(fault) => return fault.into_import_fault(name, None, operation),
+            None => (ImportFaultKind::Shape, none(), none()),
+        },
+        Cause::ShapesOfInputs(mismatch) => {
+            let Mismatch { found, expected, .. } = *mismatch;
+            (ImportFaultKind::Shape, found, expected)
+        }
+        Cause::Attributes => return attributes(context, view, node, name, operation),
+        Cause::InputCount { found, expected } => {
+            let words = |count| counted(count, "input");
+            (ImportFaultKind::InputCount, words(found), words(expected))
+        }
+        Cause::Deprecated(entry) => {
+            let found = format!("producer {}", context.producer);
+            let expected = format!("a producer below {}", entry.version);
+            (ImportFaultKind::Deprecated(entry), found, expected)
+        }
+        Cause::UnboundCall => {
+            let kind = ImportFaultKind::AttributeKind { attribute: "f".to_owned() };
+            (kind, "f = placeholder".to_owned(), "func".to_owned())
+        }
+        Cause::FewShapes { found, expected } => {
+            let found = format!("_output_shapes of {}", counted(found, "output"));
+            (ImportFaultKind::Shape, found, counted(expected, "output"))
+        }
+        Cause::BadShape { output } => {
+            let found = format!("_output_shapes[{output}]");
+            (ImportFaultKind::Shape, found, "a shape that a tensor can have".to_owned())
+        }
+        Cause::OutputIndex { input: number } => {
+            let kind = ImportFaultKind::OutputIndex { input: number };
+            (kind, input, "an output that the node has".to_owned())
+        }
+        Cause::InputType { input: number, given, expected } => {
+            let kind = ImportFaultKind::InputType { input: number };
+            (kind, format!("{} from {input:?}", element(given)), element(expected))
+        }
+        Cause::Call(fault) => return *fault,
+    };
+    ImportFault { kind, node: name, function: None, operation, found, expected }
+}
+
+/// Asks the rules of attributes again, for their words.
+fn attributes(
+    context: &Context<'_>,
+    view: usize,
+    node: &NodeAt,
+    name: String,
+    operation: String,
+) -> ImportFault {
+    let kinds = context.kinds;
+    let strictness = kinds.strictness(view);
+    let registry = kinds.registry_of(view);
+    let rules = context.registries.get(registry);
+    let fault = kinds.operation_named(&node.operation).and_then(|known| {
+        let rules = NodeRules { registry: rules?, strictness };
+        rules.node_type(known.operation(registry)?, &node.attributes).err()
+    });
+    match fault {
+        Some(fault) => fault.into_import_fault(name, None, operation),
+        // The same question has the same answer.
+        None => {
+            let (kind, nothing) = (ImportFaultKind::UnknownOperation, String::new());
+            let (found, expected) = (nothing.clone(), nothing);
+            ImportFault { kind, node: name, function: None, operation, found, expected }
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Compares the functions of a library that have the same name.
+//!
+//! TensorFlow takes a function that it has already if it is the same, in whatever order its
+//! attributes and nodes are written, and refuses a different one of the same name. Only where a
+//! name may have come twice, the functions are read whole, and what each is made of is summed up.
+//!
+//! Knows the parts of a function that the importer compares. The contents of tensors and of packed
+//! floats longer than a window are not looked at: functions that differ in nothing else count as
+//! the same.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::{BuildHasher, Hasher},
+};
+
+use super::graph_index::DuplicateFunction;
+use crate::{
+    graph::{function_names::LONGEST_NAME, rules::shown},
+    schema::{
+        ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
+        Label, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
+        fields::{
+            attr_value, attr_value_list_value, function_def, function_def_library, gradient_def,
+            node_def, node_def_attr_entry, op_def,
+        },
+    },
+    wire::scan::{Piece, Step},
+};
+
+/// A digest of a message: a sum of hashes, so that the order of fields does not count.
+#[derive(Debug, Default)]
+struct Sum {
+    total: u64,
+    /// The number of values of each repeated field whose order counts.
+    counts: Vec<(u32, u64)>,
+    /// The summand of each singular field: of several values the last one counts.
+    singular: Vec<(u32, u64)>,
+    /// True if the importer does not compare the message.
+    is_ignored: bool,
+}
+
+impl Sum {
+    fn number(&mut self, field: u32) -> u64 {
+        if let Some((_, count)) = self.counts.iter_mut().find(|(number, _)| *number == field) {
+            *count += 1;
+            return *count;
+        }
+        self.counts.push((field, 1));
+        1
+    }
+}
+
+/// Receives the visitor events of a library, and finds functions and gradients that are repeated.
+#[derive(Debug, Default)]
+pub(super) struct SamenessReader {
+    hasher: foldhash::quality::RandomState,
+    /// The function that is being read, the outermost message first.
+    open: Vec<Sum>,
+    name: Vec<u8>,
+    /// By the hash of a function's name, what it is made of.
+    functions: HashMap<u64, u64>,
+    gradient: Gradient,
+    gradients: HashMap<u64, u64>,
+    in_signature: bool,
+    /// The digests of the nodes of the current function, by the hashes of their names.
+    nodes: HashMap<u64, u64>,
+    node_name: u64,
+    /// The sum of the digests of nodes that a later node of the same name replaces, if there are
+    /// any.
+    replaced: Option<u64>,
+    /// The first function that comes again and is another one.
+    pub(super) duplicate: Option<DuplicateFunction>,
+    /// The number of functions before the current one.
+    number: u32,
+    /// The first function that has two gradients.
+    pub(super) second_gradient: Option<String>,
+}
+
+/// A function and the one that is its gradient, by the hashes of their names.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gradient {
+    of: u64,
+    is: u64,
+}
+
+impl SamenessReader {
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
+    }
+
+    /// Sets a singular field of the message that is being read.
+    fn set(&mut self, message: MessageId, field: &Field, value: Option<u64>) {
+        let before = self.open.last().map_or(0, |sum| sum.total);
+        if let Some(value) = value {
+            self.add(message, field, false, value);
+        }
+        let Some(sum) = self.open.last_mut() else { return };
+        let added = sum.total.wrapping_sub(before);
+        match sum.singular.iter_mut().find(|(number, _)| *number == field.number) {
+            Some((_, old)) => {
+                let old = std::mem::replace(old, added);
+                sum.total = sum.total.wrapping_sub(old);
+            }
+            None => sum.singular.push((field.number, added)),
+        }
+    }
+
+    /// Adds a field to the message that is being read.
+    fn add(&mut self, message: MessageId, field: &Field, ordered: bool, value: u64) {
+        let Some(sum) = self.open.last_mut() else { return };
+        let position = if ordered { sum.number(field.number) } else { 0 };
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(message.describe().name.as_bytes());
+        hasher.write_u32(field.number);
+        hasher.write_u64(position);
+        hasher.write_u64(value);
+        sum.total = sum.total.wrapping_add(hasher.finish());
+    }
+
+    fn end_of_function(&mut self, sum: u64) {
+        let name = self.hash(&self.name);
+        // Nodes are compared by their names: of a function that is there already the last one of
+        // each name counts, and one that comes with two of one name is not even the same as itself.
+        let same = match self.functions.entry(name) {
+            Entry::Occupied(known) => self.replaced.is_none() && *known.get() == sum,
+            Entry::Vacant(place) => {
+                place.insert(sum.wrapping_sub(self.replaced.unwrap_or_default()));
+                true
+            }
+        };
+        if !same {
+            let (number, name) = (self.number, &self.name);
+            self.duplicate.get_or_insert_with(|| DuplicateFunction { number, name: shown(name) });
+        }
+        self.number = self.number.saturating_add(1);
+    }
+
+    fn end_of_gradient(&mut self) {
+        let nothing = self.hash(b"");
+        let known = self.gradients.entry(self.gradient.of).or_insert(nothing);
+        if *known == nothing {
+            *known = self.gradient.is;
+        } else if *known != self.gradient.is {
+            self.second_gradient.get_or_insert_with(|| shown(&self.name));
+        }
+    }
+
+    pub(super) fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        match (message, field.number) {
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
+                self.name.clear();
+                self.nodes.clear();
+                self.replaced = None;
+            }
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
+                self.name.clear();
+                let nothing = self.hash(b"");
+                self.gradient = Gradient { of: nothing, is: nothing };
+                return Step::Into;
+            }
+            (FUNCTION_DEF_LIBRARY, _) => return Step::Over,
+            // What belongs to arguments alone, and where nodes come from, is not compared.
+            (FUNCTION_DEF, function_def::ARG_ATTR | function_def::RESOURCE_ARG_UNIQUE_ID)
+            | (NODE_DEF, node_def::EXPERIMENTAL_DEBUG_INFO | node_def::EXPERIMENTAL_TYPE) => {
+                return Step::Over;
+            }
+            // A tensor may be written in several ways.
+            (ATTR_VALUE, attr_value::TENSOR)
+            | (ATTR_VALUE_LIST_VALUE, attr_value_list_value::TENSOR) => {
+                self.add(message, field, true, 0);
+                return Step::Over;
+            }
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = true,
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.node_name = self.hash(b""),
+            _ => {}
+        }
+        self.open.push(Sum::default());
+        Step::Into
+    }
+
+    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
+        match (message, field.number) {
+            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
+                return self.end_of_gradient();
+            }
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = false,
+            _ => {}
+        }
+        let Some(sum) = self.open.pop() else { return };
+        if sum.is_ignored {
+            return;
+        }
+        match (message, field.number) {
+            (FUNCTION_DEF_LIBRARY, _) => self.end_of_function(sum.total),
+            // A signature without anything is no other than none.
+            (FUNCTION_DEF, function_def::SIGNATURE) if sum.total == 0 => {}
+            (FUNCTION_DEF, function_def::NODE_DEF) => {
+                let total = |open: &[Sum]| open.last().map_or(0, |sum| sum.total);
+                let before = total(&self.open);
+                self.add(message, field, false, sum.total);
+                let node = total(&self.open).wrapping_sub(before);
+                if let Some(other) = self.nodes.insert(self.node_name, node) {
+                    self.replaced = Some(self.replaced.unwrap_or_default().wrapping_add(other));
+                }
+            }
+            (FUNCTION_DEF, function_def::RET | function_def::ATTR | function_def::CONTROL_RET)
+            | (OP_DEF, op_def::ATTR)
+            | (NODE_DEF, node_def::ATTR) => {
+                self.add(message, field, false, sum.total);
+            }
+            _ => self.add(message, field, field.label == Label::Repeated, sum.total),
+        }
+    }
+
+    pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if field.label == Label::Repeated {
+            return self.add(message, field, true, value);
+        }
+        // Without presence the default is as good as no value.
+        let present = value != 0 || field.label != Label::Plain;
+        self.set(message, field, present.then_some(value));
+    }
+
+    pub(super) fn string(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        piece: &[u8],
+        is: Piece,
+    ) {
+        match (message, field.number) {
+            (GRADIENT_DEF, gradient_def::FUNCTION_NAME) => {
+                self.gradient.of = self.hash(piece);
+                self.name.clear();
+                self.name.extend_from_slice(piece);
+                return;
+            }
+            (GRADIENT_DEF, gradient_def::GRADIENT_FUNC) => {
+                self.gradient.is = self.hash(piece);
+                return;
+            }
+            (OP_DEF, op_def::NAME) if self.in_signature => {
+                if is.first {
+                    self.name.clear();
+                }
+                let room = LONGEST_NAME.saturating_sub(self.name.len());
+                self.name.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
+            }
+            (NODE_DEF, node_def::NAME) => self.node_name = self.hash(piece),
+            // What a program notes on a node for itself is not compared.
+            (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
+                if is.first && piece.first() == Some(&b'_') =>
+            {
+                if let Some(sum) = self.open.last_mut() {
+                    sum.is_ignored = true;
+                }
+            }
+            _ => {}
+        }
+        let value = self.hash(piece);
+        if field.label == Label::Repeated {
+            let control = (message, field.number) == (NODE_DEF, node_def::INPUT)
+                && piece.first() == Some(&b'^');
+            return self.add(message, field, !control, value);
+        }
+        let present = !piece.is_empty() || field.label != Label::Plain;
+        self.set(message, field, present.then_some(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::{Form, Message, ReadOptions, StructureFaultKind, read, tests::field};
+
+    /// A function with this name, more of its signature, and these fields.
+    fn function(signature: &[u8], rest: &[&[u8]]) -> Vec<u8> {
+        let signature = [&field(1, b"f"), signature].concat();
+        field(1, &[&field(1, &signature)[..], &rest.concat()].concat())
+    }
+
+    fn node(parts: &[&[u8]]) -> Vec<u8> {
+        field(3, &[&field(1, b"n")[..], &field(2, b"NoOp"), &parts.concat()].concat())
+    }
+
+    fn attribute(number: u8, key: &[u8], value: u8) -> Vec<u8> {
+        field(number, &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
+    }
+
+    /// The fault of a graph with this library, whichever message contains it.
+    fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
+        let graph = field(2, &library.concat());
+        let meta_graph = field(2, &graph);
+        let model = field(2, &meta_graph);
+        let messages = [
+            (Message::GraphDef, graph),
+            (Message::MetaGraphDef, meta_graph),
+            (Message::SavedModel, model),
+        ];
+        let [alone, faults @ ..] = messages.map(|(message, bytes)| {
+            let graphs = read(bytes.as_slice(), message, Form::Binary, &ReadOptions::default());
+            let graph = graphs.unwrap().meta_graphs.remove(0).graph;
+            graph.structure.map(|fault| {
+                assert_eq!(fault.node, "f");
+                assert!(fault.to_string().starts_with("function"), "{fault}");
+                fault.kind
+            })
+        });
+        assert_eq!(faults, [alone; 2]);
+        alone
+    }
+
+    #[test]
+    fn a_function_may_come_again_if_it_is_the_same() {
+        let plain = function(b"", &[]);
+        let (p, q) = (attribute(5, b"p", 1), attribute(5, b"q", 2));
+        let (x, y) = (field(3, b"x"), field(3, b"y"));
+        let (control_x, control_y) = (field(3, b"^x"), field(3, b"^y"));
+        let second = field(3, &[field(1, b"m"), field(2, b"NoOp")].concat());
+        let first = node(&[&x]);
+        for [one, other] in [
+            [plain.clone(), plain.clone()],
+            [function(b"", &[&p, &q]), function(b"", &[&q, &p])],
+            [function(b"", &[&node(&[&p, &q])]), function(b"", &[&node(&[&q, &p])])],
+            [function(b"", &[&first, &second]), function(b"", &[&second, &first])],
+            [
+                function(b"", &[&node(&[&control_x, &control_y])]),
+                function(b"", &[&node(&[&control_y, &control_x])]),
+            ],
+            [function(b"", &[&node(&[&attribute(5, b"_p", 1)])]), function(b"", &[&node(&[])])],
+            [function(&[0x88, 1, 0], &[]), plain.clone()],
+            [function(&field(1, b"f"), &[]), plain.clone()],
+            [field(1, &[field(1, &field(1, b"f")), field(1, b"")].concat()), plain.clone()],
+            [function(&[0x88, 1, 1, 0x88, 1, 0], &[]), plain.clone()],
+            [function(b"", &[&field(8, &[8, 0, 16, 1])]), plain.clone()],
+            [function(b"", &[&node(&[&x]), &node(&[])]), function(b"", &[&node(&[])])],
+        ] {
+            assert_eq!(fault(&[&one, &other]), None, "{one:?} {other:?}");
+        }
+        let different = Some(StructureFaultKind::DuplicateFunction);
+        for [one, other] in [
+            [function(b"", &[&first]), plain.clone()],
+            [function(b"", &[&node(&[&x, &y])]), function(b"", &[&node(&[&y, &x])])],
+            [function(b"", &[&p]), function(b"", &[&attribute(5, b"p", 3)])],
+            [function(b"", &[&attribute(5, b"_p", 1)]), plain.clone()],
+            [function(&[0x88, 1, 1], &[]), plain.clone()],
+            [function(&field(6, b"what it does"), &[]), plain.clone()],
+            [function(b"", &[&field(4, &field(1, b"y"))]), plain.clone()],
+            [function(b"", &[&node(&[]), &node(&[])]), function(b"", &[&node(&[]), &node(&[])])],
+            [function(b"", &[&node(&[]), &node(&[&x])]), function(b"", &[&node(&[])])],
+        ] {
+            assert_eq!(fault(&[&one, &other]), different, "{one:?} {other:?}");
+            assert_eq!(fault(&[&other, &one, &one]), different, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_one_gradient() {
+        let gradient = |of: &[u8]| field(2, &[field(1, b"f"), field(2, of)].concat());
+        let (g, h, none) = (gradient(b"g"), gradient(b"h"), gradient(b""));
+        assert_eq!(fault(&[&g, &g]), None);
+        assert_eq!(fault(&[&none, &g, &g]), None);
+        assert_eq!(fault(&[&g, &h]), Some(StructureFaultKind::SecondGradient));
+        let nobodys = |of: &[u8]| field(2, &field(2, of));
+        let bytes = field(2, &[nobodys(b"g"), nobodys(b"h")].concat());
+        let graphs =
+            read(bytes.as_slice(), Message::GraphDef, Form::Binary, &ReadOptions::default());
+        let found = graphs.unwrap().meta_graphs.remove(0).graph.structure.unwrap();
+        assert_eq!((found.kind, found.node.as_str()), (StructureFaultKind::SecondGradient, ""));
+        let different = [function(b"", &[&node(&[])]), function(b"", &[])].concat();
+        assert_eq!(fault(&[&g, &h, &different]), Some(StructureFaultKind::DuplicateFunction));
+    }
+}

@@ -1,0 +1,172 @@
+//! Finds faults that depend on several objects and functions, once all have been read.
+//!
+//! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21.
+//! Numbers of objects are those of a list in Python where a loader looks them up in one: a negative
+//! one counts from the end.
+//!
+//! Knows what was kept of an object graph. It must never know how it was read.
+
+use std::collections::HashSet;
+
+use super::{
+    facts::{Caller, CallerSpec, Facts, ObjectKind, Tracing},
+    faults::{ObjectFaults, Step, Whose},
+    order::{self, OrderFault},
+    parameters::{Traced, misfit},
+};
+use crate::{
+    graph::ImportFaultKind,
+    ops::Registry,
+    schema::{TENSORFLOW_2_13, TENSORFLOW_2_14},
+};
+
+const OBJECT: &str = "an object of the graph";
+const TENSOR: &str = "a variable, a resource or a tensor";
+
+/// Tells of the faults that objects and functions have together.
+pub(super) fn judge(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+    if facts.kinds.is_empty() {
+        let words = || (Whose::Graph, "no object at all".to_owned(), OBJECT);
+        return faults.tell(Step::Order, |_| true, words);
+    }
+    order_of_objects(facts, faults);
+    // An optimizer makes these, whatever they say that they are.
+    let slots = facts.slots.iter().filter_map(|(slot, _)| facts.position(*slot)).collect();
+    for caller in &facts.callers {
+        called(facts, caller, faults);
+    }
+    captures(facts, &slots, faults);
+    children(facts, faults);
+    saving(facts, faults);
+    faults.forget_objects(|number| slots.contains(&(number as usize)));
+}
+
+fn order_of_objects(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+    let (whose, found) = match order::fault(facts) {
+        None => return,
+        Some(OrderFault::Lost(edge)) => {
+            (Whose::Object(edge.from), format!("the object {}, which it depends on", edge.to))
+        }
+        Some(OrderFault::Circle(object)) => {
+            (Whose::Object(object), "objects that depend on one another in a circle".to_owned())
+        }
+    };
+    faults.tell(Step::Order, |_| true, || (whose, found, OBJECT));
+}
+
+/// An object that calls a function by its parameters.
+fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
+    if caller.parameters == CallerSpec::Absent {
+        return;
+    }
+    let mut tell = |finds: &dyn Fn(&Registry) -> bool, found: &str| {
+        let words = || {
+            (Whose::Object(caller.object), found.to_owned(), "what the function was traced with")
+        };
+        faults.tell(Step::Objects, finds, words);
+    };
+    let concrete = facts.functions.get(&caller.function);
+    match concrete.map_or(Tracing::Absent, |found| found.traced) {
+        Tracing::Absent => tell(&|_| true, "a function that does not say what it takes"),
+        Tracing::NoPair => {
+            tell(&|_| true, "a function that does not say what it takes by position and by name")
+        }
+        Tracing::Unclear | Tracing::Unnamed => {}
+        Tracing::Known { positions, names, .. } => {
+            let CallerSpec::Known(start, end) = caller.parameters else { return };
+            let traced = Traced { positions, names: facts.names_of(names) };
+            if let Some(found) = misfit(facts.parameters_of(start, end), traced) {
+                tell(&|registry| registry.graph_def_version() >= TENSORFLOW_2_14, found);
+            }
+        }
+    }
+}
+
+/// Checks the captures of functions: objects that are tensors or have one.
+fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>) {
+    let is_no_tensor = |number: i32| {
+        let made = facts.position(number).filter(|position| !slots.contains(position));
+        let kind = made.and_then(|position| facts.kinds.get(position));
+        matches!(
+            kind,
+            Some(
+                ObjectKind::User
+                    | ObjectKind::Function
+                    | ObjectKind::BareFunction
+                    | ObjectKind::UnmadeResource
+            )
+        )
+    };
+    let found = |number: i32| format!("the object {number}, which it captures");
+    let mut called = HashSet::new();
+    for caller in &facts.callers {
+        if !called.insert(caller.function) {
+            continue;
+        }
+        let mut bound = facts.bound_of(caller.function).iter().copied();
+        if let Some(number) = bound.find(|number| is_no_tensor(*number)) {
+            let words = || (Whose::Object(caller.object), found(number), TENSOR);
+            faults.tell(Step::Objects, |_| true, words);
+        }
+    }
+    let others = facts.functions.iter().filter(|(function, _)| !called.contains(*function));
+    let lost = others.filter_map(|(function, concrete)| {
+        let mut bound = facts.bound_of(*function).iter().copied();
+        let is_lost = |number: &i32| is_no_tensor(*number) || facts.position(*number).is_none();
+        Some((concrete.bound, bound.find(is_lost)?))
+    });
+    if let Some((_, number)) = lost.min() {
+        let words = || {
+            (Whose::Graph, format!("a function without an object, and {}", found(number)), TENSOR)
+        };
+        faults.tell(Step::Remaining, |_| true, words);
+    }
+}
+
+/// Children that are not there.
+fn children(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+    let Some((lowest, highest)) = facts.extreme_children else { return };
+    for edge in [lowest, highest] {
+        if facts.position(edge.to).is_none() {
+            let found = format!("the object {} as a child", edge.to);
+            faults.tell(Step::Children, |_| true, || (Whose::Object(edge.from), found, OBJECT));
+        }
+    }
+}
+
+/// Functions that save and restore objects.
+fn saving(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+    for saveable in &facts.saveables {
+        let whose = || Whose::Object(saveable.object);
+        for number in [saveable.save, saveable.restore] {
+            if facts.position(number).is_none() {
+                let found = format!("the object {number} as a function that saves or restores it");
+                faults.tell(Step::Saving, |_| true, || (whose(), found, OBJECT));
+            }
+        }
+        if saveable.is_called && takes_no_text(facts, saveable.save) {
+            let finds = |registry: &Registry| registry.graph_def_version() < TENSORFLOW_2_13;
+            let words = || (whose(), "a text".to_owned(), "a tensor");
+            faults.tell_of(|| ImportFaultKind::SaveFunction, Step::Saving, finds, words);
+        }
+    }
+}
+
+/// True if TensorFlow 2.12 cannot call such a function with a text: it converts a text to a tensor
+/// only if the types of the function's parameters are recorded. Exporters since 2.14 leave them
+/// out.
+fn takes_no_text(facts: &Facts, number: i32) -> bool {
+    let object = facts.position(number).and_then(|position| u32::try_from(position).ok());
+    let Some(object) = object else { return false };
+    let start = facts.callers.partition_point(|caller| caller.object < object);
+    let caller =
+        facts.callers.get(start).filter(|caller| caller.object == object && caller.is_bare);
+    caller.is_some_and(|caller| {
+        let function = facts.functions.get(&caller.function);
+        let takes_tensor = function.is_some_and(|function| {
+            matches!(function.traced, Tracing::Known { positions: 1.., is_tensor: true, .. })
+        });
+        let is_known = caller.parameters != CallerSpec::Unclear;
+        takes_tensor && is_known && !caller.has_signature
+    })
+}

@@ -1,0 +1,158 @@
+//! Checks the structured values of a SavedModel as a loader in Python decodes them.
+//!
+//! The rules are those of `nested_structure_coder.py`, the same in TensorFlow 2.12, 2.16 and 2.21:
+//! a value must be something, a type must be one that the release has, a class one that it can
+//! build, and a named tuple must have a name and fields as Python wants them.
+//!
+//! Knows values. It must never know which object or function has one.
+
+use std::collections::HashSet;
+
+use super::{
+    names::is_no_field,
+    structures::{At, Kind, Structures},
+};
+use crate::{
+    graph::{ImportFaultKind, rules::shown},
+    ops::Registry,
+};
+
+/// Entries of a dictionary that are compared one by one; of more, the keys are kept.
+const FEW: usize = 16;
+
+/// The class of types that the loading program may have registered, and the one whose builder comes
+/// with TensorFlow; between 1 and 10 are those that are built in.
+const BUILT_IN_CLASSES: std::ops::RangeInclusive<i32> = 1..=10;
+const REGISTERED_CLASSES: [i32; 2] = [12, 13];
+
+/// A fault of a structured value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ValueFault {
+    /// It is nothing.
+    Unset,
+    /// A type of this number, which a release may not have.
+    Type(i32),
+    /// A class of this number, which no release builds.
+    Class(i32),
+    /// A name that Python does not take.
+    Name(String),
+    /// Two fields of one name.
+    FieldTwice(String),
+}
+
+impl ValueFault {
+    /// True if a release finds the fault.
+    pub(super) fn is_found_by(&self, registry: &Registry) -> bool {
+        match self {
+            Self::Type(number) => !has_type(registry, *number),
+            _ => true,
+        }
+    }
+
+    /// The kind of the fault: a type that another release has is no damage.
+    pub(super) fn kind(&self) -> ImportFaultKind {
+        let has = |release: &str, number| {
+            Registry::tensorflow(release).is_ok_and(|registry| has_type(&registry, number))
+        };
+        match self {
+            Self::Type(number) if Registry::releases().any(|release| has(release, *number)) => {
+                ImportFaultKind::ObjectType
+            }
+            _ => ImportFaultKind::Objects,
+        }
+    }
+
+    /// The found value, as text.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Unset => "a value that is nothing".to_owned(),
+            Self::Type(number) => format!("the data type {number}"),
+            Self::Class(number) => format!("a type of class {number}"),
+            Self::Name(name) => format!("a named tuple with the name {name:?} in it"),
+            Self::FieldTwice(name) => format!("a named tuple with two fields {name:?}"),
+        }
+    }
+}
+
+/// True if a release has a type, or the one that this is a reference to.
+pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
+    registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
+}
+
+/// Goes through values, with memory that is used again.
+#[derive(Debug, Default)]
+pub(super) struct ValueJudge {
+    pending: Vec<At>,
+    /// True if a dictionary had a key twice, so that it is unknown which value counts.
+    pub(super) is_unclear: bool,
+}
+
+impl ValueJudge {
+    /// Tells of all that is wrong with a value and with those inside of it.
+    pub(super) fn judge(
+        &mut self,
+        structures: &Structures,
+        value: Option<At>,
+        mut tell: impl FnMut(ValueFault),
+    ) {
+        let Some(value) = value else { return tell(ValueFault::Unset) };
+        self.pending.clear();
+        self.pending.push(value);
+        while let Some(at) = self.pending.pop() {
+            self.pending.extend(structures.children(at));
+            match structures.kind(Some(at)) {
+                Kind::Unset => tell(ValueFault::Unset),
+                // Whatever number it is, a release may lack it.
+                Kind::DataType | Kind::TensorSpec => {
+                    tell(ValueFault::Type(structures.number(at)));
+                }
+                Kind::TypeSpec => {
+                    let class = structures.number(at);
+                    if !BUILT_IN_CLASSES.contains(&class) && !REGISTERED_CLASSES.contains(&class) {
+                        tell(ValueFault::Class(class));
+                    }
+                    if structures.children(at).next().is_none() {
+                        tell(ValueFault::Unset);
+                    }
+                }
+                Kind::Dict => self.is_unclear |= repeated(structures, at).is_some(),
+                Kind::NamedTuple => named_tuple(structures, at, &mut tell),
+                Kind::None
+                | Kind::Number
+                | Kind::Text
+                | Kind::Shape
+                | Kind::Tensor
+                | Kind::List
+                | Kind::Tuple => {}
+            }
+        }
+    }
+}
+
+fn named_tuple(structures: &Structures, at: At, tell: &mut impl FnMut(ValueFault)) {
+    let own = structures.text(at);
+    if is_no_field(own, true) {
+        tell(ValueFault::Name(shown(own)));
+    }
+    for field in structures.children(at) {
+        let name = structures.key(field);
+        if is_no_field(name, false) {
+            tell(ValueFault::Name(shown(name)));
+        }
+    }
+    if let Some(name) = repeated(structures, at) {
+        tell(ValueFault::FieldTwice(shown(name)));
+    }
+}
+
+/// A key that comes twice.
+fn repeated(structures: &Structures, at: At) -> Option<&[u8]> {
+    let keys = structures.children(at).map(|child| structures.key(child));
+    if keys.clone().nth(FEW).is_none() {
+        let is_repeated =
+            |(position, key): (usize, &[u8])| keys.clone().take(position).any(|other| other == key);
+        return keys.clone().enumerate().find(|found| is_repeated(*found)).map(|(_, key)| key);
+    }
+    let mut seen = HashSet::new();
+    keys.clone().find(|key| !seen.insert(*key))
+}

@@ -1,0 +1,341 @@
+//! Reads the graphs of a file: the fast walk first, and only where that is not enough, the index
+//! and its judgement.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::{
+    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Judgement, Message,
+    MetaGraph,
+    fast::{Depth, GraphVisitor, ScannedGraph},
+    importer::{self, Context, Findings, FunctionMemo, Library, LoadedGraph, Visited},
+    index::{GraphIndex, GraphSize, IndexVisitor, Indexed, MainNodes, Wanted, WantedKinds},
+    name_of,
+    source::Source,
+};
+use crate::{files::ReadAt, ops::Registry};
+
+/// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel
+/// apart, stepping over everything else.
+///
+/// The binary form is read in a window of at most 256 KiB, however large the file is. What is
+/// stepped over is not checked: a file that is damaged there is read without complaint.
+///
+/// ```
+/// use serdes_graphs::graph::{self, Form, Message};
+///
+/// let bytes: &[u8] = &[0x22, 0x03, 0x08, 0xaa, 0x13]; // versions { producer: 2474 }
+/// let graphs = graph::versions(bytes, Message::GraphDef, Form::Binary)?;
+/// assert_eq!(graphs.meta_graphs[0].graph.versions.producer, 2474);
+/// # Ok::<(), serdes_graphs::graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// [`GraphError`], if no parser would take the file or the system cannot read it.
+pub fn versions(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+) -> Result<Graphs, GraphError> {
+    let none = DeprecatedOperations::default();
+    let source = Source::new(&source, message, form);
+    let mut visitor =
+        GraphVisitor::new(source.message(), source.size()?, Depth::Versions, &none, i32::MAX);
+    source.walk(&mut visitor)?;
+    let (scanned, overflow) = visitor.finish();
+    let meta_graphs = scanned.into_iter().map(|scanned| scanned.meta_graph).collect();
+    Ok(Graphs { meta_graphs, overflow })
+}
+
+/// Options of [`read()`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadOptions<'a> {
+    deprecated: &'a DeprecatedOperations,
+    count_operations: bool,
+    release: i32,
+    registries: &'a [Registry],
+    shapes: bool,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self {
+            deprecated: DeprecatedOperations::tensorflow(),
+            count_operations: false,
+            release: i32::MAX,
+            registries: &[],
+            shapes: true,
+        }
+    }
+}
+
+impl<'a> ReadOptions<'a> {
+    /// Looks for these operations instead of those that TensorFlow deprecates.
+    #[must_use]
+    pub fn with_deprecated(self, deprecated: &'a DeprecatedOperations) -> Self {
+        Self { deprecated, ..self }
+    }
+
+    /// Counts operations by their type if `count_operations`.
+    #[must_use]
+    pub fn with_operations_counted(self, count_operations: bool) -> Self {
+        Self { count_operations, ..self }
+    }
+
+    /// Judges the graph for each of these registries of operations as well
+    /// ([`Graph::judgements`]). The file is walked over as often as without them.
+    #[must_use]
+    pub fn with_registries(self, registries: &'a [Registry]) -> Self {
+        Self { registries, ..self }
+    }
+
+    /// Infers the shapes of tensors if `shapes`, which is the default: finds what only a shape
+    /// function refuses, as far as it is known ([`ImportFaultKind::Shape`]).
+    ///
+    /// A graph of over [`MOST_SHAPED_NODES`](Self::MOST_SHAPED_NODES) nodes, those in functions
+    /// among them, is judged without: shapes need the whole graph, and a second look at each node.
+    ///
+    /// [`ImportFaultKind::Shape`]: super::ImportFaultKind::Shape
+    #[must_use]
+    pub fn with_shapes(self, shapes: bool) -> Self {
+        Self { shapes, ..self }
+    }
+
+    /// The nodes that a graph has at most whose shapes are followed.
+    pub const MOST_SHAPED_NODES: u64 = 1 << 17;
+
+    /// Returns true if the shapes of a graph are inferred.
+    fn follows_shapes(&self, graph: &Graph) -> bool {
+        let nodes = graph.nodes.saturating_add(graph.function_nodes);
+        self.shapes && !self.registries.is_empty() && nodes <= Self::MOST_SHAPED_NODES
+    }
+
+    /// Returns true if the shapes of every graph in a file of `size` bytes are inferred, whatever
+    /// number of nodes it has: these then take the slow path anyway.
+    fn surely_follows_shapes(&self, size: u64) -> bool {
+        self.shapes && size / SHORTEST_NODE <= Self::MOST_SHAPED_NODES
+    }
+
+    /// Reads as the release with this GraphDef version does: older releases do not know every
+    /// field, which a parser of the binary form skips and one of the text form refuses; their text
+    /// parsers also read some numbers and escapes differently. The default knows everything that
+    /// TensorFlow 2.21 does.
+    #[must_use]
+    pub fn with_release(self, release: i32) -> Self {
+        Self { release, ..self }
+    }
+}
+
+/// Reads every graph in `source`, checking every nested message.
+///
+/// # Errors
+/// [`GraphError`], if no parser would take the file or the system cannot read it. A graph whose
+/// nodes do not fit together is no error here: see [`Graph::structure`].
+pub fn read(
+    source: &(impl ReadAt + ?Sized),
+    message: Message,
+    form: Form,
+    options: &ReadOptions<'_>,
+) -> Result<Graphs, GraphError> {
+    let source = Source::new(&source, message, form);
+    let depth = if options.count_operations { Depth::Counted } else { Depth::Whole };
+    let size = source.size()?;
+    let mut visitor =
+        GraphVisitor::new(source.message(), size, depth, options.deprecated, options.release)
+            .with_registries(options.registries, !options.surely_follows_shapes(size));
+    source.walk(&mut visitor)?;
+    let (scanned, overflow) = visitor.finish();
+    let mut meta_graphs = Vec::with_capacity(scanned.len());
+    let is_only = scanned.len() == 1;
+    for (number, mut scanned) in scanned.into_iter().enumerate() {
+        let is_asked = !options.registries.is_empty();
+        let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
+        if scanned.is_clean() && (!is_asked || (scanned.taken.is_some() && !follows_shapes)) {
+            let graph = &mut scanned.meta_graph.graph;
+            graph.judgements.resize_with(options.registries.len(), Judgement::default);
+            let graph =
+                LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken.take());
+            let (registries, release) = (options.registries, options.release);
+            let (names, memo) = (&scanned.functions, &FunctionMemo::default());
+            let library = Library { source, names, memo, registries, release, follows_shapes };
+            importer::judge_loaders(library, options.deprecated, graph)?;
+        } else if !overflow {
+            // In a file that exceeds the limits no graph is judged, as each would take a walk of
+            // its own.
+            look_closer(source, (number, is_only), &mut scanned, options)?;
+        }
+        if is_only && !overflow && message == Message::SavedModel {
+            let ScannedGraph { objects, functions, meta_graph, .. } = &mut scanned;
+            let (registries, release) = (options.registries, options.release);
+            objects.judge(source, functions, registries, release, meta_graph)?;
+        }
+        scanned.meta_graph.objects = scanned.objects;
+        meta_graphs.push(scanned.meta_graph);
+    }
+    Ok(Graphs { meta_graphs, overflow })
+}
+
+/// Makes the index of a graph that may not be clean, and judges it; `is_only` says that the file
+/// has no other.
+fn look_closer(
+    source: Source<'_>,
+    (number, is_only): (usize, bool),
+    scanned: &mut ScannedGraph,
+    options: &ReadOptions<'_>,
+) -> Result<(), GraphError> {
+    let own = std::mem::take(&mut scanned.deprecated_functions);
+    let uses = !own.is_empty();
+    // For a node that calls a deprecated function, the importer checks the function's deprecation
+    // alone.
+    let operations = match uses {
+        true => Cow::Owned(options.deprecated.clone().with(own)),
+        false => Cow::Borrowed(options.deprecated),
+    };
+    let is_judged = scanned.is_visited();
+    // For the shapes, all nodes are wanted.
+    let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
+    let taken = scanned.taken.take().filter(|_| is_judged && !follows_shapes);
+    let kinds = match (is_judged && !options.registries.is_empty(), &taken) {
+        (false, _) => WantedKinds::None,
+        (true, Some(_)) => WantedKinds::OfBodies,
+        (true, None) => WantedKinds::OfAll,
+    };
+    let is_faulty = scanned.meta_graph.graph.structure.is_some();
+    let size = size_of(source, scanned)?;
+    let ScannedGraph { meta_graph, functions, .. } = scanned;
+    let functions = &*functions;
+    let wanted = Wanted {
+        meta_graph: number,
+        size,
+        release: options.release,
+        operations: &operations,
+        functions,
+        edges: scanned.needs_order || is_faulty || kinds == WantedKinds::OfAll,
+        calls: is_judged && !functions.is_empty(),
+        duplicate_functions: is_judged && functions.repeated(),
+        uses,
+        kinds,
+        dropped_in_functions: scanned.may_drop_in_functions,
+        registries: options.registries,
+    };
+    let mut visitor = IndexVisitor::new(source, wanted);
+    source.walk(&mut visitor)?;
+    let mut found = visitor.finish()?;
+    if let Some(uses) = found.uses.take() {
+        let graph = &mut meta_graph.graph;
+        (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
+    }
+    let memo = FunctionMemo::default();
+    let (release, registries) = (options.release, options.registries);
+    let library =
+        Library { source, names: functions, memo: &memo, registries, release, follows_shapes };
+    let closer = Closer { library, wanted, is_only };
+    match is_judged {
+        true => closer.judge(meta_graph, found, taken),
+        false => closer.judge_unvisited(meta_graph, &found.index),
+    }
+}
+
+/// A graph that is looked at closely.
+struct Closer<'c> {
+    library: Library<'c>,
+    wanted: Wanted<'c>,
+    is_only: bool,
+}
+
+impl Closer<'_> {
+    /// Judges a graph whose nodes are visited; `taken` is what loaders look at in those outside of
+    /// functions, where every registry takes all of them.
+    fn judge(
+        &self,
+        meta_graph: &mut MetaGraph,
+        found: Indexed<'_>,
+        taken: Option<MainNodes>,
+    ) -> Result<(), GraphError> {
+        let Library { source, names, memo, registries, release, follows_shapes } = self.library;
+        let Indexed { index, kinds, main, .. } = found;
+        let graph = &mut meta_graph.graph;
+        let mut findings = importer::judge(self.library, &index)?;
+        let producer = graph.versions.producer;
+        let context = kinds.as_ref().map(|found| Context {
+            source,
+            index: &index,
+            functions: names,
+            memo,
+            kinds: &found.kinds,
+            registries,
+            release,
+            deprecated: self.wanted.operations,
+            producer,
+            follows_shapes,
+        });
+        let mut do_shapes_fit = false;
+        if let (Some(context), Some(found)) = (&context, &kinds) {
+            (graph.judgements, do_shapes_fit) = importer::judgements(context, found, &findings)?;
+        }
+        let visits = findings.visits.take();
+        let visited = context.as_ref().zip(visits.as_ref());
+        let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
+        apply(source, graph, findings, self.wanted.operations, self.wanted)?;
+        let (main, index) = (taken.or(main), Some(&index));
+        let (number, is_only) = (self.wanted.meta_graph, self.is_only);
+        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
+        importer::judge_loaders(self.library, self.wanted.operations, graph)
+    }
+
+    /// Judges a graph that the importer refuses before it visits any node.
+    fn judge_unvisited(
+        &self,
+        meta_graph: &mut MetaGraph,
+        index: &GraphIndex,
+    ) -> Result<(), GraphError> {
+        let graph = &mut meta_graph.graph;
+        let fault = graph.structure.iter();
+        let releases = self.library.registries.len();
+        let judged = |fault| importer::structure_judgements(fault, releases);
+        graph.judgements = fault.flat_map(judged).collect();
+        let (number, is_only, index) = (self.wanted.meta_graph, self.is_only, Some(index));
+        let (visited, main) = (None, None);
+        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
+        importer::judge_loaders(self.library, self.wanted.operations, graph)
+    }
+}
+
+/// The shortest node that a graph can have, in bytes, and the shortest input.
+const SHORTEST_NODE: u64 = 8;
+const SHORTEST_INPUT: u64 = 3;
+
+/// Returns the size of a graph: the counted parts, but no more than the file can hold.
+fn size_of(source: Source<'_>, scanned: &ScannedGraph) -> Result<GraphSize, GraphError> {
+    let bytes = source.size()?;
+    let count = |count: u64, shortest: u64| usize::try_from(count.min(bytes / shortest));
+    let nodes = count(scanned.meta_graph.graph.nodes, SHORTEST_NODE).unwrap_or(usize::MAX);
+    let inputs = count(scanned.inputs, SHORTEST_INPUT).unwrap_or(usize::MAX);
+    Ok(GraphSize { nodes, inputs })
+}
+
+/// Corrects what the fast walk could not know.
+pub(super) fn apply(
+    source: Source<'_>,
+    graph: &mut Graph,
+    findings: Findings,
+    operations: &DeprecatedOperations,
+    wanted: Wanted<'_>,
+) -> Result<(), GraphError> {
+    graph.structure = findings.nameless_call.or(findings.fault);
+    graph.visited_before_fault = findings.visited_before_fault;
+    let Some(order) = findings.deprecated.filter(|_| wanted.edges) else { return Ok(()) };
+    let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();
+    let mut uses: HashMap<_, _> =
+        uses.map(|found| (operations.position(found.operation.name.as_bytes()), found)).collect();
+    for first in order {
+        if let Some(found) = uses.remove(&Some(first.position as usize)) {
+            let node = name_of::node(source, first.place, wanted.release)?;
+            graph.deprecated_nodes.push(DeprecatedUse { node, ..found });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Finds nodes by name or operation, and functions by name.
+//!
+//! Knows what is looked for. It must never know why.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::graph::{
+    GraphError,
+    node_search::{self, Search},
+    source::{Extent, Source},
+};
+
+/// A set of names.
+pub(super) type Names = HashSet<Vec<u8>, foldhash::fast::RandomState>;
+
+/// The names to find in a meta graph.
+#[derive(Debug, Default)]
+pub(super) struct Wanted<'w> {
+    pub(super) meta_graph: usize,
+    pub(super) release: i32,
+    /// Nodes outside of functions by their names.
+    pub(super) nodes: Option<&'w Names>,
+    /// Nodes outside of functions by their operations.
+    pub(super) operations: &'w [&'w [u8]],
+    /// Functions of the library by their names.
+    pub(super) functions: Option<&'w Names>,
+}
+
+/// The extents that were found: nodes in the order of the file, and the first function of a name.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) nodes: Vec<Extent>,
+    pub(super) functions: HashMap<Vec<u8>, Extent>,
+}
+
+/// Walks over a file once.
+pub(super) fn find(source: Source<'_>, wanted: &Wanted<'_>) -> Result<Places, GraphError> {
+    let mut finder = Finder { wanted, places: Places::default() };
+    node_search::walk(source, wanted.meta_graph, wanted.release, &mut finder)?;
+    Ok(finder.places)
+}
+
+/// Collects the places of what is looked for.
+struct Finder<'w> {
+    wanted: &'w Wanted<'w>,
+    places: Places,
+}
+
+impl Search for Finder<'_> {
+    fn wants_nodes(&self) -> bool {
+        self.wanted.nodes.is_some() || !self.wanted.operations.is_empty()
+    }
+
+    fn node(&mut self, name: &[u8], operation: &[u8], place: Extent) {
+        let is_wanted = self.wanted.nodes.is_some_and(|names| names.contains(name))
+            || self.wanted.operations.contains(&operation);
+        if is_wanted {
+            self.places.nodes.push(place);
+        }
+    }
+
+    fn wants_functions(&self) -> bool {
+        self.wanted.functions.is_some()
+    }
+
+    fn function(&mut self, name: &[u8], place: Extent) {
+        if self.wanted.functions.is_some_and(|names| names.contains(name)) {
+            self.places.functions.entry(name.to_vec()).or_insert(place);
+        }
+    }
+}

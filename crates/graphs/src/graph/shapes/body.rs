@@ -1,0 +1,307 @@
+//! The shapes of the nodes in a function, for what a call gives it.
+//!
+//! As TensorFlow does, a function is looked at for each node that calls it, with the shapes of that
+//! node's inputs. The arguments of a function without calls are unknown.
+//!
+//! Knows what hangs together in a function. It must never know what an operation does with shapes,
+//! nor where other functions are.
+
+use std::{borrow::Borrow, collections::HashMap, rc::Rc};
+
+use super::{
+    inference::ShapeRule,
+    known::Known,
+    node::ShapedNode,
+    shape::{Inferred, Mismatch},
+    tensor::Tensor,
+};
+use crate::{
+    graph::{
+        GraphError,
+        attributes::{AttributeValue, Attributes},
+        index::{BodyInput, BodyKind, Element, FunctionIndex, NameMap, Target},
+        node_rules::{NodeFault, shape_fault},
+    },
+    ops::Operation,
+};
+
+/// The most outputs of one name that are told apart.
+const MOST_TENSORS: usize = 1 << 10;
+
+/// The outputs of a node that calls a function.
+///
+/// # Errors
+/// That the file cannot be read; inside of that, what a shape function refuses.
+pub(in super::super) type Called = Result<Inferred<Vec<Tensor>>, GraphError>;
+
+/// The functions that nodes call.
+pub(in super::super) trait CalledFunctions {
+    /// Infers the outputs of the function of this name for these inputs; fewer than it has if the
+    /// last ones are unknown.
+    fn call(&mut self, function: u64, inputs: &[Tensor]) -> Called;
+}
+
+/// A map by the numbers of nodes.
+pub(in super::super) type ByNode<V> = HashMap<u32, V, foldhash::fast::RandomState>;
+
+/// A function whose shapes are followed.
+pub(in super::super) struct ShapedFunction<'r, F> {
+    function: F,
+    kinds: Vec<Option<Rc<Kind<'r>>>>,
+    nodes: NameMap<u32>,
+    constants: ByNode<Tensor>,
+    /// By node, the function that it calls, where the importer looks into that.
+    calls: ByNode<u64>,
+    /// The nodes in an order in which inputs come first, but for those that close loops.
+    order: Vec<u32>,
+}
+
+/// The facts that nodes of one kind share.
+struct Kind<'r> {
+    operation: Operation<'r>,
+    rule: ShapeRule,
+    /// True if the call gives an attribute.
+    is_open: bool,
+    /// The outputs: the number of the name, where it begins, and how many tensors it is.
+    outputs: Vec<(u32, usize, usize)>,
+    /// A shape in an attribute that is none.
+    fault: Option<Box<Mismatch>>,
+}
+
+/// The kinds that are remembered. Where there are more, it begins anew.
+const MOST_KINDS: usize = 1 << 12;
+
+/// The facts of the kinds of nodes in functions, each computed once for all functions that one
+/// reader has read.
+#[derive(Default)]
+pub(in super::super) struct ShapedKinds<'r> {
+    /// By where a kind lies, which is kept so that no other one takes its place.
+    known: HashMap<*const BodyKind, KnownKind<'r>, foldhash::fast::RandomState>,
+}
+
+/// A kind with what is known of it; nothing of one that calls a function.
+type KnownKind<'r> = (Rc<BodyKind>, Option<Rc<Kind<'r>>>);
+
+impl<'r> ShapedKinds<'r> {
+    /// The kinds of a function; `find` knows the operation of each, none where it is a function.
+    fn of_function(
+        &mut self,
+        function: &FunctionIndex,
+        find: impl Fn(&str) -> Option<Operation<'r>>,
+    ) -> Vec<Option<Rc<Kind<'r>>>> {
+        if self.known.len() > MOST_KINDS {
+            self.known.clear();
+        }
+        let kind = |kind: &Rc<BodyKind>| {
+            let known = self.known.entry(Rc::as_ptr(kind)).or_insert_with(|| {
+                let found = find(&kind.operation).map(|found| Kind::of(function, kind, found));
+                (Rc::clone(kind), found.map(Rc::new))
+            });
+            known.1.clone()
+        };
+        function.kinds.iter().map(kind).collect()
+    }
+}
+
+/// Why a function cannot be: the number of a node, and what its shape function refuses.
+pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
+
+impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
+    /// A function with the operations of its kinds as `find` knows them by name, none for
+    /// functions; with its constants by node, and its nodes in an order in which inputs come first.
+    pub(in super::super) fn new(
+        function: F,
+        (kinds, find): (&mut ShapedKinds<'r>, impl Fn(&str) -> Option<Operation<'r>>),
+        constants: ByNode<Tensor>,
+        order: Vec<u32>,
+    ) -> Self {
+        let index = function.borrow();
+        let kinds = kinds.of_function(index, find);
+        let nodes = (0_u32..).zip(&index.nodes).map(|(number, node)| (node.name, number)).collect();
+        let inside = index.calls.iter().filter(|inner| inner.call.inside);
+        let calls = inside.map(|inner| (inner.node, inner.call.function)).collect();
+        Self { function, kinds, nodes, constants, calls, order }
+    }
+
+    /// The operation of a node, unless that is a function.
+    pub(in super::super) fn operation(&self, node: u32) -> Option<&str> {
+        let kind = self.function.borrow().nodes.get(node as usize)?.kind;
+        Some(self.kinds.get(kind as usize)?.as_ref()?.operation.name())
+    }
+
+    /// Number of nodes of the function.
+    pub(in super::super) fn nodes(&self) -> usize {
+        self.function.borrow().nodes.len()
+    }
+
+    /// Infers the outputs of the function for these arguments; without arguments, all of them are
+    /// unknown.
+    ///
+    /// # Errors
+    /// That the file cannot be read; inside of that, the first node, in the order of the visits,
+    /// that a shape function refuses for certain.
+    pub(in super::super) fn infer(
+        &self,
+        arguments: &[Tensor],
+        producer: i32,
+        called: &mut dyn CalledFunctions,
+    ) -> Result<Result<Vec<Tensor>, BodyMismatch>, GraphError> {
+        let known = Known::of(self.nodes());
+        let mut walk = Walk { body: self, function: self.function.borrow(), arguments, known };
+        for node in &self.order {
+            if let Err(mismatch) = walk.visit(*node, producer, called)? {
+                return Ok(Err((*node, mismatch)));
+            }
+        }
+        Ok(Ok(walk.results()))
+    }
+}
+
+impl<'r> Kind<'r> {
+    fn of(function: &FunctionIndex, kind: &BodyKind, operation: Operation<'r>) -> Self {
+        let attributes = &kind.attributes;
+        let node = in_body(operation, attributes, &[], 0);
+        let (mut outputs, mut at) = (Vec::new(), 0_usize);
+        for argument in operation.outputs() {
+            let Some(count) = node.tensors(&argument) else { break };
+            // Another function may be the first one to name it.
+            outputs.push((function.outputs.number(argument.name().as_bytes()), at, count));
+            at = at.saturating_add(count);
+        }
+        let is_given = |value| matches!(value, AttributeValue::Placeholder(_));
+        let fault = if attributes.iter().any(|(_, value)| is_given(value)) {
+            None
+        } else {
+            shape_fault(operation.name(), attributes)
+        };
+        // What a call gives decides; types alone decide nothing.
+        let is_type = |name: &str| name.starts_with('T') || name == "dtype";
+        let mut names = operation.attributes().map(|attribute| attribute.name());
+        let is_open =
+            names.any(|name| !is_type(name) && attributes.get(name).is_some_and(is_given));
+        let fault = fault.map(|fault| {
+            let NodeFault { found, expected, .. } = *fault;
+            Mismatch::new(found, expected)
+        });
+        Self { operation, rule: ShapeRule::of(operation), is_open, outputs, fault }
+    }
+}
+
+fn in_body<'n>(
+    operation: Operation<'n>,
+    attributes: &'n Attributes,
+    inputs: &'n [Tensor],
+    producer: i32,
+) -> ShapedNode<'n> {
+    ShapedNode { operation, attributes, inputs, producer, is_in_body: true }
+}
+
+struct Walk<'w, 'r, F> {
+    body: &'w ShapedFunction<'r, F>,
+    function: &'w FunctionIndex,
+    arguments: &'w [Tensor],
+    known: Known,
+}
+
+impl<F> Walk<'_, '_, F> {
+    /// Looks at a node whose inputs were looked at, but for those that close loops.
+    fn visit(
+        &mut self,
+        number: u32,
+        producer: i32,
+        called: &mut dyn CalledFunctions,
+    ) -> Result<Inferred<()>, GraphError> {
+        let outputs = if let Some(function) = self.body.calls.get(&number) {
+            let inputs = self.inputs(number).unwrap_or_default();
+            called.call(*function, &inputs)?
+        } else if let Some(constant) = self.body.constants.get(&number) {
+            Ok(vec![constant.clone()])
+        } else {
+            self.outputs(number, producer)
+        };
+        Ok(outputs.map(|outputs| self.known.set(number, outputs)))
+    }
+
+    /// Infers the outputs of a node that calls no function.
+    fn outputs(&self, number: u32, producer: i32) -> Inferred<Vec<Tensor>> {
+        let nothing = Ok(Vec::new());
+        let Some(node) = self.function.nodes.get(number as usize) else { return nothing };
+        let kind = self.body.kinds.get(node.kind as usize).and_then(Option::as_deref);
+        let attributes = self.function.kinds.get(node.kind as usize).map(|kind| &kind.attributes);
+        let (Some(kind), Some(attributes)) = (kind, attributes) else { return nothing };
+        if let Some(fault) = &kind.fault {
+            return Err(fault.clone());
+        }
+        // A kind has the constant of one of its nodes.
+        if kind.is_open || kind.rule.is_empty() || kind.operation.name() == "Const" {
+            return nothing;
+        }
+        let Some(inputs) = self.inputs(number) else { return nothing };
+        kind.rule.infer(&in_body(kind.operation, attributes, &inputs, producer))
+    }
+
+    /// The tensors that a node takes; `None` if their number is unknown.
+    fn inputs(&self, number: u32) -> Option<Vec<Tensor>> {
+        let all = &self.function.inputs;
+        let from = all.partition_point(|input| input.node < number);
+        let own = all.get(from..)?.iter().take_while(|input| input.node == number);
+        let mut tensors = Vec::new();
+        for BodyInput { target, .. } in own.filter(|input| !input.target.control) {
+            self.push(target, &mut tensors)?;
+        }
+        Some(tensors)
+    }
+
+    fn push(&self, target: &Target, tensors: &mut Vec<Tensor>) -> Option<()> {
+        let Some(node) = self.body.nodes.get(&target.name) else {
+            let mut arguments = self.function.arguments.iter();
+            let place = arguments.position(|argument| argument.name == target.name)?;
+            let is_list = |place: usize| {
+                let argument = self.function.arguments.get(place);
+                argument.is_none_or(|one| one.number_attribute || one.list_attribute)
+            };
+            if is_list(place) && target.argument_element.is_none() {
+                return None;
+            }
+            // How many tensors a list is, only the call can tell.
+            let known = self.arguments.get(place).filter(|_| !(0..=place).any(is_list));
+            tensors.push(known.cloned().unwrap_or_default());
+            return Some(());
+        };
+        let kind = self.function.nodes.get(*node as usize)?.kind;
+        let Some(kind) = self.body.kinds.get(kind as usize)? else {
+            // A function names its outputs itself.
+            let is_one = matches!(target.element, Element::Number(_));
+            return is_one.then(|| tensors.push(Tensor::nothing()));
+        };
+        let mut outputs = kind.outputs.iter();
+        let (_, first, count) = *outputs.find(|(name, ..)| *name == target.output)?;
+        let named = match target.element {
+            Element::Number(number) => {
+                let at = first.checked_add(usize::try_from(number).ok()?)?;
+                at..at.checked_add(1)?
+            }
+            Element::All if count <= MOST_TENSORS => first..first.checked_add(count)?,
+            Element::All | Element::Nowhere => return None,
+        };
+        tensors.extend(named.map(|at| self.known.get(*node, at).cloned().unwrap_or_default()));
+        Some(())
+    }
+    /// The tensors that the function returns, up to the first one whose giver is unknown.
+    fn results(&self) -> Vec<Tensor> {
+        let mut results = Vec::new();
+        for result in &self.function.results {
+            let target = self.function.returns.get(&result.name).copied().flatten();
+            let mut tensors = Vec::new();
+            let is_list = result.number_attribute || result.list_attribute;
+            let target = target.filter(|target| !is_list && !target.control);
+            let pushed = target.and_then(|target| self.push(&target, &mut tensors));
+            let (Some(()), Some(tensor), 1) = (pushed, tensors.pop(), tensors.len() + 1) else {
+                break;
+            };
+            // What is known of values ends with the function.
+            results.push(Tensor { value: None, ..tensor });
+        }
+        results
+    }
+}

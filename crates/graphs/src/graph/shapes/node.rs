@@ -1,0 +1,196 @@
+//! One node as its shape function sees it: attributes and what is known of its inputs.
+//!
+//! Knows where values of attributes come from. It must never know what an operation does with them.
+
+use super::{
+    shape::{Inferred, Mismatch, Shape},
+    tensor::Tensor,
+};
+use crate::{
+    graph::{
+        attributes::{AttributeValue, Attributes},
+        node_rules::fits,
+    },
+    ops::{Argument, ArgumentSource, Operation, Value},
+};
+
+/// A node whose inputs were looked at before.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct ShapedNode<'n> {
+    /// The operation as one of the releases defines it that know it.
+    pub(in super::super) operation: Operation<'n>,
+    pub(in super::super) attributes: &'n Attributes,
+    /// The data inputs, in their order, as far as they are known.
+    pub(in super::super) inputs: &'n [Tensor],
+    /// The GraphDef version that the graph says it was written with.
+    pub(in super::super) producer: i32,
+    /// True if it is in the body of a function, whose caller gives the values of placeholders.
+    pub(in super::super) is_in_body: bool,
+}
+
+/// An attribute's own value, or the default.
+enum Resolved<'n> {
+    Own(AttributeValue<'n>),
+    Default(Value<'n>),
+}
+
+impl<'n> ShapedNode<'n> {
+    /// The input at this place; nothing is known of one that is not there.
+    pub(super) fn input(&self, place: usize) -> &'n Tensor {
+        static NOTHING: Tensor = Tensor::nothing();
+        self.inputs.get(place).unwrap_or(&NOTHING)
+    }
+
+    pub(super) fn shape(&self, place: usize) -> &'n Shape {
+        &self.input(place).shape
+    }
+
+    /// The shape of an input that has to be of this rank.
+    pub(super) fn ranked(&self, place: usize, rank: usize) -> Inferred<Shape> {
+        self.shape(place).with_rank(rank).map_err(|mismatch| at_input(place, &mismatch))
+    }
+
+    /// The shape of an input that has to be of this rank at least.
+    pub(super) fn ranked_at_least(&self, place: usize, rank: usize) -> Inferred<&'n Shape> {
+        let shape = self.shape(place).with_rank_at_least(rank);
+        shape.map_err(|mismatch| at_input(place, &mismatch))
+    }
+
+    /// The value of an attribute; `None` of what only a caller can tell.
+    ///
+    /// # Errors
+    /// [`Mismatch`], if it is of another kind, or not there: a shape function that reads it fails.
+    /// Nothing else looks at it in a function.
+    fn resolve(&self, name: &str) -> Inferred<Option<Resolved<'n>>> {
+        let Some(definition) = self.operation.attribute(name) else { return Ok(None) };
+        match self.attributes.get(name) {
+            Some(AttributeValue::Placeholder(_)) if self.is_in_body => Ok(None),
+            // Python takes the default then, and everybody else looks at it before.
+            Some(AttributeValue::None) if !definition.kind().is_list => {
+                Ok(definition.default().map(Resolved::Default))
+            }
+            Some(value) if fits(definition.kind(), value) => Ok(Some(Resolved::Own(value))),
+            Some(value) => {
+                Err(Mismatch::new(format!("{name} = {value}"), definition.kind().to_string()))
+            }
+            None => match definition.default() {
+                Some(default) => Ok(Some(Resolved::Default(default))),
+                None => Err(Mismatch::new("", format!("attribute {name}"))),
+            },
+        }
+    }
+
+    pub(super) fn int(&self, name: &str) -> Inferred<Option<i64>> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::Int(number)))
+            | Some(Resolved::Default(Value::Int(number))) => Some(number),
+            _ => None,
+        })
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Inferred<Option<bool>> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::Bool(flag)))
+            | Some(Resolved::Default(Value::Bool(flag))) => Some(flag),
+            _ => None,
+        })
+    }
+
+    pub(super) fn data_type(&self, name: &str) -> Inferred<Option<i32>> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::Type(number)))
+            | Some(Resolved::Default(Value::Type(number))) => Some(number),
+            _ => None,
+        })
+    }
+
+    pub(super) fn text(&self, name: &str) -> Inferred<Option<&'n [u8]>> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::String(text))) => text.bytes,
+            Some(Resolved::Default(Value::String(text))) => Some(text),
+            _ => None,
+        })
+    }
+
+    /// A list of integers that was kept whole.
+    pub(super) fn ints(&self, name: &str) -> Inferred<Option<Vec<i64>>> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::None)) => Some(Vec::new()),
+            Some(Resolved::Own(AttributeValue::List(list))) => {
+                let number = |value| match value {
+                    AttributeValue::Int(number) => Some(number),
+                    _ => None,
+                };
+                let numbers: Option<Vec<i64>> = list.values().map(number).collect();
+                numbers.filter(|numbers| numbers.len() as u64 == list.len())
+            }
+            Some(Resolved::Default(Value::List(values))) => {
+                let number = |value| match value {
+                    Value::Int(number) => Some(number),
+                    _ => None,
+                };
+                values.map(number).collect()
+            }
+            _ => None,
+        })
+    }
+
+    /// The shape that an attribute says; one that is none is found elsewhere.
+    pub(super) fn said_shape(&self, name: &str) -> Inferred<Shape> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::Shape(shape))) if shape.is_partial_shape() => {
+                if shape.is_unknown_rank {
+                    Shape::unknown()
+                } else {
+                    Shape::of(shape.dimensions)
+                }
+            }
+            _ => Shape::unknown(),
+        })
+    }
+
+    /// The shapes that a list says; those that are none are found elsewhere.
+    pub(super) fn said_shapes(&self, name: &str) -> Inferred<Vec<Shape>> {
+        let Some(Resolved::Own(AttributeValue::List(list))) = self.resolve(name)? else {
+            return Ok(Vec::new());
+        };
+        let shape = |value| match value {
+            AttributeValue::Shape(shape) if !shape.is_unknown_rank && shape.is_partial_shape() => {
+                Shape::of(shape.dimensions)
+            }
+            _ => Shape::unknown(),
+        };
+        Ok(list.values().map(shape).collect())
+    }
+
+    /// Number of values of a list.
+    pub(super) fn list_length(&self, name: &str) -> Inferred<Option<u64>> {
+        Ok(match self.resolve(name)? {
+            Some(Resolved::Own(AttributeValue::None)) => Some(0),
+            Some(Resolved::Own(AttributeValue::List(list))) => Some(list.len()),
+            Some(Resolved::Default(Value::List(values))) => Some(values.count() as u64),
+            _ => None,
+        })
+    }
+
+    /// Number of tensors of each input of the operation; `None` if unknown.
+    pub(super) fn input_counts(&self) -> impl Iterator<Item = Option<usize>> + '_ {
+        self.operation.inputs().map(|argument| self.tensors(&argument))
+    }
+
+    /// Number of tensors of an argument.
+    pub(super) fn tensors(&self, argument: &Argument<'_>) -> Option<usize> {
+        let count = match (argument.source(), argument.number_attribute()) {
+            (ArgumentSource::List(name), _) => self.list_length(name).ok()?,
+            (_, None) => Some(1),
+            (_, Some(name)) => self.int(name).ok()?.and_then(|count| u64::try_from(count).ok()),
+        };
+        usize::try_from(count?).ok()
+    }
+}
+
+/// A mismatch with the input that it is of.
+pub(super) fn at_input(place: usize, mismatch: &Mismatch) -> Box<Mismatch> {
+    let Mismatch { found, expected, .. } = mismatch;
+    Mismatch::new(format!("input {place} of {found}"), expected.as_str())
+}

@@ -1,0 +1,143 @@
+//! The inferred facts of one tensor before anything runs.
+//!
+//! Knows shapes, and the values of small constants. It must never know how they were found.
+
+use std::sync::Arc;
+
+use super::shape::Shape;
+use crate::graph::attributes::TensorValue;
+
+/// Elements of a constant that are kept: enough for shapes, axes and permutations.
+const MOST_ELEMENTS: i64 = 256;
+
+const INT32: i32 = 3;
+const INT64: i32 = 9;
+
+/// The inferred facts of one output of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Tensor {
+    pub(super) shape: Shape,
+    /// The integers of a small constant, in the order of rows.
+    pub(super) value: Option<Arc<[i64]>>,
+    /// The variable, if the tensor is a handle of one.
+    pub(super) variable: Option<Arc<Variable>>,
+}
+
+/// The type and shape of a variable's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Variable {
+    pub(super) data_type: i32,
+    pub(super) shape: Shape,
+}
+
+impl Tensor {
+    pub(super) fn of(shape: Shape) -> Self {
+        Self { shape, value: None, variable: None }
+    }
+
+    /// A tensor with these dimensions, -1 for one of any size.
+    pub(in super::super) fn of_dimensions(dimensions: &[i64]) -> Self {
+        Self::of(Shape::of(dimensions))
+    }
+
+    /// A tensor of which nothing is known.
+    pub(in super::super) const fn nothing() -> Self {
+        Self { shape: Shape::unknown(), value: None, variable: None }
+    }
+
+    pub(super) fn scalar() -> Self {
+        Self::of(Shape::scalar())
+    }
+
+    /// The value, if it is a scalar that is known.
+    pub(super) fn number(&self) -> Option<i64> {
+        match (&self.value, self.shape.rank()) {
+            (Some(value), Some(0)) => value.first().copied(),
+            _ => None,
+        }
+    }
+
+    /// The values, if it is a vector that is known.
+    pub(super) fn vector(&self) -> Option<&[i64]> {
+        self.value.as_deref().filter(|_| self.shape.rank() == Some(1))
+    }
+
+    /// A constant. Its value is known where TensorFlow can read it as well.
+    pub(in super::super) fn constant(tensor: TensorValue<'_>) -> Self {
+        if tensor.shape.is_unknown_rank || tensor.shape.rank != tensor.shape.dimensions.len() as u64
+        {
+            return Self::nothing();
+        }
+        let shape = Shape::of(tensor.shape.dimensions);
+        let elements = shape.elements().filter(|count| (0..=MOST_ELEMENTS).contains(count));
+        let value = elements.and_then(|count| integers(tensor, count as usize));
+        Self { shape, value: value.map(Into::into), variable: None }
+    }
+}
+
+/// The integers of a tensor of `count` elements: their bytes, or a number for each, the last one of
+/// which stands for all that follow; zeros if there is none at all.
+///
+/// TensorFlow reads the field of the tensor's own type and no other. Of a tensor with values in
+/// others besides, nothing is said.
+fn integers(tensor: TensorValue<'_>, count: usize) -> Option<Vec<i64>> {
+    let content = tensor.content.bytes.unwrap_or_default();
+    if tensor.content.length > content.len() as u64 {
+        return None;
+    }
+    if content.is_empty() {
+        let TensorValue { numbers, values, small_integers, .. } = tensor;
+        let own = match tensor.data_type {
+            INT32 => small_integers,
+            INT64 => values.saturating_sub(small_integers),
+            _ => return None,
+        };
+        let is_whole = own == values && numbers.len() as u64 == values;
+        if !is_whole || numbers.len() > count {
+            return None;
+        }
+        let mut integers = numbers.to_vec();
+        integers.resize(count, numbers.last().copied().unwrap_or_default());
+        return Some(integers);
+    }
+    let values: Vec<i64> = match tensor.data_type {
+        INT32 => content.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b).into()).collect(),
+        INT64 => content.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect(),
+        _ => return None,
+    };
+    let size = if tensor.data_type == INT32 { 4 } else { 8 };
+    (values.len() == count && content.len() == count * size).then_some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::attributes::{AttributeValue, tests::of_values};
+
+    /// The values of a vector of `count` elements that are written like this.
+    fn values(data_type: &str, count: usize, written: &str) -> Option<Vec<i64>> {
+        let shape = format!("tensor_shape {{ dim {{ size: {count} }} }}");
+        let text = format!("tensor {{ dtype: {data_type} {shape} {written} }}");
+        let attributes = of_values(&[("a", &text)]);
+        let Some(AttributeValue::Tensor(tensor)) = attributes.get("a") else { panic!("{text}") };
+        Tensor::constant(tensor).value.map(|values| values.to_vec())
+    }
+
+    #[test]
+    fn integers_are_read_from_the_field_of_their_type_and_repeated_to_the_end() {
+        assert_eq!(values("DT_INT32", 3, "int_val: 5 int_val: 6"), Some(vec![5, 6, 6]));
+        assert_eq!(values("DT_INT64", 3, "int64_val: 5 int64_val: 6"), Some(vec![5, 6, 6]));
+        assert_eq!(values("DT_INT32", 2, ""), Some(vec![0, 0]));
+        assert_eq!(values("DT_INT64", 0, ""), Some(vec![]));
+    }
+
+    #[test]
+    fn of_integers_in_the_field_of_another_type_nothing_is_said() {
+        assert_eq!(values("DT_INT32", 2, "int64_val: 5 int64_val: 6"), None);
+        assert_eq!(values("DT_INT64", 2, "int_val: 5 int_val: 6"), None);
+        assert_eq!(values("DT_INT32", 2, "int_val: 5 int64_val: 6"), None);
+        assert_eq!(values("DT_INT32", 2, "int_val: 5 float_val: 6"), None);
+        assert_eq!(values("DT_INT32", 1, "int_val: 5 int_val: 6"), None, "more than it has");
+        assert_eq!(values("DT_FLOAT", 2, "int_val: 5 int_val: 6"), None);
+    }
+}

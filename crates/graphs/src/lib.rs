@@ -1,0 +1,42 @@
+//! TensorFlow's graphs, SavedModels and lists of operations: read, and judged as the importer of each
+//! release judges them.
+//!
+//! - [`graph`] reads graphs in their binary and text forms, and says what an importer refuses.
+//! - [`ops`] has the operations of each release.
+//! - [`data_type`] has TensorFlow's element types.
+//!
+//! This crate must never know a checkpoint, a device, nor who takes a graph.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+// No bytes make the crate panic: what could is an exception with its reason.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+pub mod data_type;
+pub mod graph;
+pub mod ops;
+#[doc(hidden)]
+pub mod schema;
+#[doc(hidden)]
+pub mod text;
+mod wire;
+
+pub use serdes_abi::StatusCode;
+pub use serdes_wire::Malformed;
+pub use text::{TextError, TextFault};
+#[doc(hidden)]
+pub use wire::scan;
+pub use wire::scan::{WireError, WireFault};
+
+use serdes_files as files;

@@ -1,0 +1,4 @@
+//! Written by `cargo xtask schema`; not by hand.
+
+pub mod fields;
+pub(super) mod tables;

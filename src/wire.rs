@@ -1,0 +1,8 @@
+//! Protobuf bytes without generated messages: the crate `serdes-wire`.
+//!
+//! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.
+
+#[cfg(all(test, feature = "artifact"))]
+pub(crate) mod testing;
+
+pub(crate) use serdes_wire::*;
