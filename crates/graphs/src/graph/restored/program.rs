@@ -179,6 +179,11 @@ impl<'s> Program<'s> {
         inputs.filter(is_new).map(<[u8]>::to_vec).collect()
     }
 
+    /// True if a node outside of functions that was read has one of these operations.
+    pub(super) fn has_any(&self, operations: &[&[u8]]) -> bool {
+        self.nodes.values().any(|node| operations.contains(&node.operation.as_slice()))
+    }
+
     /// True if no node outside of functions has this name.
     pub(super) fn is_absent(&self, name: &[u8]) -> bool {
         self.absent.contains(name)

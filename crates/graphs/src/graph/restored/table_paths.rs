@@ -17,6 +17,9 @@ use crate::graph::GraphError;
 /// Variables that a node reads by reference; a session refuses it as long as they have no value.
 const REFERENCES: [&[u8]; 2] = [b"VariableV2", b"Variable"];
 
+/// Ways of paths through variables that are looked at: real models have one for each table.
+const MOST_VARIABLES: usize = 64;
+
 /// Variables that are handles.
 const HANDLES: [&[u8]; 1] = [b"VarHandleOp"];
 
@@ -71,8 +74,9 @@ impl<'n> Origins<'n> {
                 if operation == b"Const" {
                     origins.constants.push(node);
                 } else if REFERENCES.contains(&operation) || HANDLES.contains(&operation) {
+                    let reading = reading.filter(|_| origins.through.len() < MOST_VARIABLES);
                     origins.through.extend(reading.map(|reading| (reading, node)));
-                    let values = values.get(name).into_iter().flatten();
+                    let values = values.get(name).into_iter().flatten().take(MOST_STEPS);
                     open.extend(values.map(|value| (node_name(value), None)));
                 } else if let b"Identity" | b"ReadVariableOp" | b"PlaceholderWithDefault" =
                     operation
@@ -94,6 +98,10 @@ impl TablePaths {
         assets: &HashSet<&[u8]>,
     ) -> Result<Self, GraphError> {
         program.gather_inputs(&READERS, PATH)?;
+        // Few models have such tables.
+        if !program.has_any(&READERS) {
+            return Ok(Self::default());
+        }
         for _ in 0..MOST_STEPS {
             if program.is_unclear {
                 return Ok(Self::default());
