@@ -47,14 +47,12 @@ fn library(functions: &[u8]) -> Vec<u8> {
 
 /// Checks a graph, alone for one release and in a SavedModel for ten.
 fn check_graph(graph: &[u8]) {
-    let _alone = counting();
     check(graph, Message::GraphDef, 1);
     check(&saved_model(graph), Message::SavedModel, 10);
 }
 
 /// Checks a SavedModel of one meta graph for ten releases.
 fn check_meta_graph(meta_graph: &[u8]) {
-    let _alone = counting();
     check(&field(2, meta_graph), Message::SavedModel, 10);
 }
 
@@ -72,6 +70,7 @@ fn check(bytes: &[u8], message: Message, releases: usize) {
 
 #[test]
 fn functions_that_nodes_are_take_8_times_the_file() {
+    let _alone = counting();
     let functions = library(&many(|number| function(&name(number), &[])));
     let nodes = many(|number| field(1, &node(&name(number), &name(number), &[])));
     check_graph(&[functions, nodes].concat());
@@ -79,6 +78,7 @@ fn functions_that_nodes_are_take_8_times_the_file() {
 
 #[test]
 fn functions_that_nodes_name_take_8_times_the_file() {
+    let _alone = counting();
     let functions = library(&many(|number| function(&name(number), &[])));
     let nodes = many(|number| {
         let called = field(10, &field(1, name(number).as_bytes()));
@@ -91,12 +91,14 @@ fn functions_that_nodes_name_take_8_times_the_file() {
 
 #[test]
 fn functions_of_a_node_each_take_8_times_the_file() {
+    let _alone = counting();
     let body = field(3, &node("n", "NoOp", &[]));
     check_graph(&library(&many(|number| function(&name(number), &body))));
 }
 
 #[test]
 fn called_functions_of_a_node_each_take_8_times_the_file() {
+    let _alone = counting();
     let body = field(3, &node("n", "NoOp", &[]));
     let functions = library(&many(|number| function(&name(number), &body)));
     let nodes = many(|number| field(1, &node(&name(number), &name(number), &[])));
@@ -105,6 +107,7 @@ fn called_functions_of_a_node_each_take_8_times_the_file() {
 
 #[test]
 fn functions_with_arguments_take_8_times_the_file() {
+    let _alone = counting();
     let number = |value: u8| vec![3 << 3, value];
     let signature = |own: &str| {
         let argument = [field(1, b"x"), number(1)].concat();
@@ -119,6 +122,7 @@ fn functions_with_arguments_take_8_times_the_file() {
 
 #[test]
 fn a_function_of_many_arguments_takes_8_times_the_file() {
+    let _alone = counting();
     let arguments =
         many(|number| field(2, &[field(1, name(number).as_bytes()), vec![3 << 3, 1]].concat()));
     let signature = field(1, &[field(1, b"f"), arguments].concat());
@@ -127,6 +131,7 @@ fn a_function_of_many_arguments_takes_8_times_the_file() {
 
 #[test]
 fn a_called_function_of_many_nodes_takes_8_times_the_file() {
+    let _alone = counting();
     let nodes = many(|number| field(3, &node(&name(number), "NoOp", &[])));
     let called = field(1, &node("c", "f", &[]));
     check_graph(&[library(&function("f", &nodes)), called].concat());
@@ -134,6 +139,7 @@ fn a_called_function_of_many_nodes_takes_8_times_the_file() {
 
 #[test]
 fn a_function_of_many_inputs_takes_8_times_the_file() {
+    let _alone = counting();
     let inputs = many(|_| field(3, b"^a"));
     let nodes = [field(3, &node("a", "NoOp", &[])), field(3, &node("b", "NoOp", &inputs))].concat();
     let called = field(1, &node("c", "f", &[]));
@@ -142,6 +148,7 @@ fn a_function_of_many_inputs_takes_8_times_the_file() {
 
 #[test]
 fn functions_with_attributes_of_their_own_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&library(&many(|number| {
         function(&name(number), &attribute(5, &name(number), &[0x28, 1]))
     })));
@@ -149,12 +156,14 @@ fn functions_with_attributes_of_their_own_take_8_times_the_file() {
 
 #[test]
 fn a_function_of_many_attributes_takes_8_times_the_file() {
+    let _alone = counting();
     let attributes = many(|number| attribute(5, &name(number), &[0x28, 1]));
     check_graph(&library(&function("f", &attributes)));
 }
 
 #[test]
 fn functions_with_gradients_take_8_times_the_file() {
+    let _alone = counting();
     let functions = many(|number| function(&name(number), &[]));
     let gradients = many(|number| {
         let next = name((number + 1) % COUNT);
@@ -165,22 +174,26 @@ fn functions_with_gradients_take_8_times_the_file() {
 
 #[test]
 fn registered_gradients_take_8_times_the_file() {
+    let _alone = counting();
     let gradients = many(|number| field(3, &field(2, name(number).as_bytes())));
     check_graph(&library(&[function("f", &[]), gradients].concat()));
 }
 
 #[test]
 fn functions_with_long_names_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&library(&many(|number| function(&format!("{number:0100}"), &[]))));
 }
 
 #[test]
 fn functions_that_come_twice_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&library(&many(|number| function(&name(number / 2), &[]))));
 }
 
 #[test]
 fn a_node_of_many_inputs_takes_8_times_the_file() {
+    let _alone = counting();
     let inputs = many(|_| field(3, b"^a"));
     let nodes = [field(1, &node("a", "NoOp", &[])), field(1, &node("b", "NoOp", &inputs))];
     check_graph(&nodes.concat());
@@ -188,6 +201,7 @@ fn a_node_of_many_inputs_takes_8_times_the_file() {
 
 #[test]
 fn a_node_of_many_inputs_of_data_takes_8_times_the_file() {
+    let _alone = counting();
     let inputs = many(|_| field(3, b"a"));
     let float = |key| attribute(5, key, &[0x30, 1]);
     let count = [vec![0x18], vec![0xe8, 0x81, 0x02]].concat();
@@ -199,12 +213,14 @@ fn a_node_of_many_inputs_of_data_takes_8_times_the_file() {
 
 #[test]
 fn a_node_of_many_attributes_takes_8_times_the_file() {
+    let _alone = counting();
     let attributes = many(|number| attribute(5, &name(number), &[0x28, 1]));
     check_graph(&field(1, &node("a", "NoOp", &attributes)));
 }
 
 #[test]
 fn nodes_with_attributes_of_their_own_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&many(|number| {
         let own = attribute(5, &format!("_{}", name(number)), &[0x28, 1]);
         field(1, &node(&name(number), "NoOp", &own))
@@ -213,11 +229,13 @@ fn nodes_with_attributes_of_their_own_take_8_times_the_file() {
 
 #[test]
 fn nodes_without_a_fault_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&many(|number| field(1, &node(&name(number), "NoOp", &[]))));
 }
 
 #[test]
 fn nodes_beside_lost_ones_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&many(|number| {
         let beside = field(1, &field(2, format!("loc:@_{}", name(number)).as_bytes()));
         field(1, &node(&name(number), "NoOp", &attribute(5, "_class", &beside)))
@@ -226,6 +244,7 @@ fn nodes_beside_lost_ones_take_8_times_the_file() {
 
 #[test]
 fn small_constants_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&many(|number| {
         let tensor = [vec![0x08, 3], field(7, &[number as u8 & 127])].concat();
         let more = [attribute(5, "dtype", &[0x30, 3]), attribute(5, "value", &field(8, &tensor))];
@@ -235,24 +254,28 @@ fn small_constants_take_8_times_the_file() {
 
 #[test]
 fn a_list_of_small_tensors_takes_8_times_the_file() {
+    let _alone = counting();
     let tensors = many(|_| field(8, &[0x08, 3]));
     check_graph(&field(1, &node("a", "NoOp", &attribute(5, "_t", &field(1, &tensors)))));
 }
 
 #[test]
 fn a_list_of_numbers_takes_8_times_the_file() {
+    let _alone = counting();
     let numbers = field(3, &many(|_| vec![1]));
     check_graph(&field(1, &node("a", "NoOp", &attribute(5, "_t", &field(1, &numbers)))));
 }
 
 #[test]
 fn a_list_of_types_takes_8_times_the_file() {
+    let _alone = counting();
     let types = field(6, &many(|number| vec![1 + number as u8 % 2]));
     check_graph(&field(1, &node("a", "NoOp", &attribute(5, "Tout", &field(1, &types)))));
 }
 
 #[test]
 fn output_shapes_take_8_times_the_file() {
+    let _alone = counting();
     let shapes = many(|_| field(7, &[]));
     let more = attribute(5, "_output_shapes", &field(1, &shapes));
     check_graph(&field(1, &node("a", "NoOp", &more)));
@@ -260,6 +283,7 @@ fn output_shapes_take_8_times_the_file() {
 
 #[test]
 fn sizes_of_a_placeholder_take_8_times_the_file() {
+    let _alone = counting();
     let sizes = many(|_| field(2, &[]));
     let more = [attribute(5, "dtype", &[0x30, 1]), attribute(5, "shape", &field(7, &sizes))];
     check_graph(&field(1, &node("a", "Placeholder", &more.concat())));
@@ -267,6 +291,7 @@ fn sizes_of_a_placeholder_take_8_times_the_file() {
 
 #[test]
 fn placeholders_of_their_own_shapes_take_8_times_the_file() {
+    let _alone = counting();
     check_graph(&many(|number| {
         let size =
             [8, 128 | (number & 127) as u8, 128 | (number >> 7 & 127) as u8, (number >> 14) as u8];
@@ -278,11 +303,13 @@ fn placeholders_of_their_own_shapes_take_8_times_the_file() {
 
 #[test]
 fn signatures_take_8_times_the_file() {
+    let _alone = counting();
     check_meta_graph(&many(|number| field(5, &field(1, name(number).as_bytes()))));
 }
 
 #[test]
 fn tensors_of_signatures_take_8_times_the_file() {
+    let _alone = counting();
     let tensors = many(|number| {
         field(1, &[field(1, name(number).as_bytes()), field(2, &field(1, b"a"))].concat())
     });
@@ -292,11 +319,13 @@ fn tensors_of_signatures_take_8_times_the_file() {
 
 #[test]
 fn collections_take_8_times_the_file() {
+    let _alone = counting();
     check_meta_graph(&many(|number| field(4, &field(1, name(number).as_bytes()))));
 }
 
 #[test]
 fn values_of_collections_take_8_times_the_file() {
+    let _alone = counting();
     for kind in [1, 2] {
         let values = field(kind, &many(|_| field(1, b"a")));
         let collection = field(4, &[field(1, b"s"), field(2, &values)].concat());
@@ -306,11 +335,13 @@ fn values_of_collections_take_8_times_the_file() {
 
 #[test]
 fn assets_take_8_times_the_file() {
+    let _alone = counting();
     check_meta_graph(&many(|number| field(6, &field(2, name(number).as_bytes()))));
 }
 
 #[test]
 fn listed_operations_take_8_times_the_file() {
+    let _alone = counting();
     check_meta_graph(&field(1, &field(2, &many(|_| field(1, &[])))));
 }
 
@@ -320,11 +351,13 @@ fn objects(nodes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn empty_objects_take_8_times_the_file() {
+    let _alone = counting();
     check_meta_graph(&objects(&many(|_| field(1, &[]))));
 }
 
 #[test]
 fn children_of_objects_take_8_times_the_file() {
+    let _alone = counting();
     let children =
         many(|number| field(1, &[vec![8, 1], field(2, name(number).as_bytes())].concat()));
     let user = field(4, &field(1, b"_generic_user_object"));
@@ -334,12 +367,14 @@ fn children_of_objects_take_8_times_the_file() {
 
 #[test]
 fn variables_take_8_times_the_file() {
+    let _alone = counting();
     let variable = field(1, &field(7, &[8, 1]));
     check_meta_graph(&objects(&many(|_| variable.clone())));
 }
 
 #[test]
 fn concrete_functions_take_8_times_the_file() {
+    let _alone = counting();
     let functions = many(|number| function(&name(number), &[]));
     let concrete = many(|number| field(2, &field(1, name(number).as_bytes())));
     let user = field(1, &field(4, &field(1, b"_generic_user_object")));
@@ -349,6 +384,7 @@ fn concrete_functions_take_8_times_the_file() {
 
 #[test]
 fn structures_of_functions_take_8_times_the_file() {
+    let _alone = counting();
     let values = field(51, &many(|_| field(1, &[])));
     let concrete = field(2, &[field(1, b"f"), field(2, &field(3, &values))].concat());
     let user = field(1, &field(4, &field(1, b"_generic_user_object")));
