@@ -39,10 +39,10 @@ pub struct PackageRelease {
     /// The requirements that it declares on packages that are judged, by PEP 508.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
-    /// The oldest jaxlib that a release of jax takes, by its version file.
+    /// The oldest jaxlib that a jax takes, by its version file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_jaxlib: Option<String>,
-    /// The libtpu that the extra of a release of jax pins.
+    /// The libtpu that the extra `tpu` of a jax pins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libtpu: Option<String>,
 }

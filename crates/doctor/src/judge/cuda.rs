@@ -82,7 +82,7 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
 struct Old<'a> {
     library: &'a Package,
     wanted: VersionSpecifiers,
-    /// The version of cuDNN with which the plug-in was built; `None` for other libraries.
+    /// The version of cuDNN with which the plug-in was built; of no other library.
     built: Option<&'a Version>,
 }
 

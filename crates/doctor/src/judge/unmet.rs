@@ -208,7 +208,7 @@ fn symptom(rule: Rule, other: &Package) -> Option<String> {
     }
 }
 
-/// The versions of another package that a package declares to accept.
+/// The bounds that a package declares of another one.
 fn declared_bounds(view: &View<'_>, package: &Package, other: &Package) -> Vec<VersionSpecifier> {
     let markers = view.environment.markers();
     let mut bounds = Vec::new();

@@ -105,7 +105,7 @@ fn newer(tools: &Tools, tables: &Tables) -> Anything<bool> {
     Ok(true)
 }
 
-/// What the wheel declares.
+/// Puts the requirements that the wheel declares into the table of packages.
 fn declared(
     tools: &Tools,
     tables: &mut Tables,
@@ -124,7 +124,7 @@ fn declared(
     Ok(())
 }
 
-/// What a jaxlib was built with, reads and writes.
+/// Measures a jaxlib, and puts its row into the table.
 fn jaxlib(
     tools: &Tools,
     tables: &mut Tables,

@@ -9,7 +9,7 @@ use serdes_releases::PackageRelease;
 
 use super::Anything;
 
-/// What `read_wheel.py` prints.
+/// The declarations of a wheel, as `read_wheel.py` prints them.
 #[derive(Debug, Deserialize)]
 pub(super) struct Declared {
     version: String,

@@ -106,7 +106,7 @@ impl Tools {
         wheel().ok_or_else(|| format!("{} has no wheel", folder.display()).into())
     }
 
-    /// What a wheel declares.
+    /// The declarations of a wheel.
     pub(super) fn declared(&self, wheel: &Path) -> Anything<Declared> {
         let said = self.output(self.script(&self.python, "read_wheel.py").arg(wheel))?;
         Ok(serde_json::from_str(&said)?)
