@@ -234,7 +234,8 @@ fn files_of_tensors_that_are_not_whole_are_corrupt() {
         }
         let longer = [&bytes[..], b"more"].concat();
         let (_folder, path) = file(name, &longer);
-        if kind != Kind::Npz {
+        // NumPy and its archives have a warning for bytes behind the data.
+        if !matches!(kind, Kind::Npy | Kind::Npz) {
             assert_eq!(rule(&first(&path, &Options::default())), Some(Rule::Corrupt), "{name}");
         }
     }

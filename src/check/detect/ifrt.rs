@@ -39,13 +39,13 @@ pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     Ok(!has_graph(&bytes) && is_message(&bytes))
 }
 
-/// True if the first field is one of the few that messages of IFRT have; an old graph may begin
-/// with its version, which is field 3.
+/// True if the first field is one of the few that messages of IFRT have.
 fn is_plausible(head: &[u8]) -> bool {
-    head.first().is_some_and(|tag| (1..=15).contains(&(tag >> 3)) && *tag != 0x18)
+    head.first().is_some_and(|tag| (1..=15).contains(&(tag >> 3)))
 }
 
-/// True if a graph may be in the bytes: versions, nodes that all have operations, or a function.
+/// True if a graph may be in the bytes: versions, nodes that all have operations, a function, or
+/// nothing but the version number that graphs of the first TensorFlow had.
 fn has_graph(bytes: &Vec<u8>) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(bytes, Message::GraphDef, Form::Binary, &options) else {
@@ -58,7 +58,17 @@ fn has_graph(bytes: &Vec<u8>) -> bool {
             && graph.operations.values().sum::<u64>() == nodes
             && graph.operations.keys().all(|name| is_name(name.as_bytes()))
     });
-    has_operations || contents(VERSIONS, bytes).any(is_versions) || has_function(bytes)
+    has_operations
+        || contents(VERSIONS, bytes).any(is_versions)
+        || has_function(bytes)
+        || is_old_version(bytes)
+}
+
+/// True if a message has only the field `version`, which graphs had before `versions`.
+fn is_old_version(message: &[u8]) -> bool {
+    let mut fields = WireReader::new(Dialect::Prost, message);
+    std::iter::from_fn(|| fields.next_field().transpose())
+        .all(|field| field.is_ok_and(|field| field.number == VERSION))
 }
 
 fn is_name(name: &[u8]) -> bool {
@@ -92,6 +102,8 @@ fn has_function(bytes: &[u8]) -> bool {
 
 /// The number of the field `library` of a GraphDef.
 const LIBRARY: u32 = 2;
+/// The number of the field `version` of a GraphDef.
+const VERSION: u32 = 3;
 /// The number of the field `versions` of a GraphDef.
 const VERSIONS: u32 = 4;
 /// The number of the field `function` of a FunctionDefLibrary.

@@ -5,6 +5,7 @@
 
 mod cuda;
 mod declared;
+mod declared_needs;
 mod files;
 mod findings;
 mod jax;
@@ -36,7 +37,7 @@ pub(crate) fn judge(environment: &Environment, libraries: &dyn Libraries) -> Fin
     torch_xla::judge(&view, &mut findings);
     tensorflow::judge(&view, &mut findings);
     let mut unmet = needs::unmet(&view, &mut findings);
-    unmet.extend(declared::unmet(&view, &findings));
+    unmet.extend(declared_needs::unmet(&view, &findings));
     unmet::report(&view, unmet, &mut findings);
     system::judge(&view, &mut findings);
     files::judge(&view, &mut findings);
