@@ -9,11 +9,12 @@
 mod pins;
 mod report;
 mod tables;
+mod task_result;
 mod tools;
 
-use std::{error::Error, path::Path};
+use std::path::Path;
 
-use self::{report::Report, tables::Tables, tools::Tools};
+use self::{report::Report, tables::Tables, task_result::TaskResult, tools::Tools};
 
 /// The packages whose newer releases are looked for.
 const WATCHED: [&str; 6] =
@@ -21,8 +22,6 @@ const WATCHED: [&str; 6] =
 
 /// The builds of TensorFlow, which the tables have as one.
 const TENSORFLOW: [&str; 2] = ["tensorflow", "tensorflow-cpu"];
-
-type Anything<T> = Result<T, Box<dyn Error>>;
 
 /// A release that is to be taken in.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +38,7 @@ impl Wanted<'_> {
 }
 
 /// Does what the arguments ask for.
-pub(crate) fn run(root: &Path, arguments: &[String]) -> Anything<bool> {
+pub(crate) fn run(root: &Path, arguments: &[String]) -> TaskResult<bool> {
     let (options, releases): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.starts_with("--"));
     let has = |name: &str| options.iter().any(|option| *option == name);
@@ -88,7 +87,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Anything<bool> {
 }
 
 /// Says which releases PyPI has that the tables lack.
-fn newer(tools: &Tools, tables: &Tables) -> Anything<bool> {
+fn newer(tools: &Tools, tables: &Tables) -> TaskResult<bool> {
     let mut found = false;
     for package in WATCHED {
         let known = tables.newest(package);
@@ -111,7 +110,7 @@ fn declared(
     tables: &mut Tables,
     wanted: Wanted<'_>,
     report: &mut Report,
-) -> Anything<()> {
+) -> TaskResult<()> {
     // The package `tensorflow` declares its libraries of CUDA as well.
     let package = wanted.row();
     let python = tables.python_of(package).unwrap_or_else(|| "3.12".to_owned());
@@ -130,7 +129,7 @@ fn jaxlib(
     tables: &mut Tables,
     wanted: Wanted<'_>,
     report: &mut Report,
-) -> Anything<()> {
+) -> TaskResult<()> {
     let packages = ["jax", "jaxlib"].map(|name| format!("{name}=={}", wanted.version));
     let python = tools.environment(
         &format!("jaxlib-{}", wanted.version),
@@ -148,7 +147,7 @@ fn plugin(
     tables: &mut Tables,
     wanted: Wanted<'_>,
     report: &mut Report,
-) -> Anything<()> {
+) -> TaskResult<()> {
     let python = tables.python_of(wanted.package).unwrap_or_else(|| "3.12".to_owned());
     let wheel = tools.wheel(wanted.package, wanted.version, &python)?;
     let minor = tools.plugin_minor(&wheel)?;
@@ -163,14 +162,14 @@ fn plugin(
 }
 
 /// The Python of an environment with a TensorFlow.
-fn environment(tools: &Tools, wanted: Wanted<'_>) -> Anything<String> {
+fn environment(tools: &Tools, wanted: Wanted<'_>) -> TaskResult<String> {
     let package = format!("{}=={}", wanted.package, wanted.version);
     tools.environment(&format!("tensorflow-{}", wanted.version), &[&package])
 }
 
 /// The operations of a TensorFlow and the functions that it exports; the generators are those of
 /// the interop tests.
-fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> Anything<()> {
+fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> TaskResult<()> {
     let python = environment(tools, wanted)?;
     for name in tools.tensorflow_tables(&python, wanted.version)? {
         report.file(name);
@@ -193,7 +192,7 @@ fn interop(
     wanted: Wanted<'_>,
     only_print: bool,
     report: &mut Report,
-) -> Anything<()> {
+) -> TaskResult<()> {
     let stage = match wanted.row() {
         "jaxlib" | "jax" => format!("jaxlib-{}", wanted.version),
         "tensorflow" => format!("tensorflow-{}", wanted.version),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serdes_doctor::is_judged;
 use serdes_releases::PackageRelease;
 
-use super::Anything;
+use super::task_result::TaskResult;
 
 /// The declarations of a wheel, as `read_wheel.py` prints them.
 #[derive(Debug, Deserialize)]
@@ -20,7 +20,7 @@ pub(super) struct Declared {
 }
 
 /// The row: requirements on judged packages, in the text of the wheel without spaces around markers.
-pub(super) fn row(declared: &Declared) -> Anything<PackageRelease> {
+pub(super) fn row(declared: &Declared) -> TaskResult<PackageRelease> {
     let mut release = PackageRelease {
         version: declared.version.clone(),
         python: declared.python.clone(),

@@ -7,7 +7,7 @@ use serdes_releases::{
     Jaxlib, JaxlibRelease, Package, PackageRelease, Packages, PjrtVersion, Plugins,
 };
 
-use super::Anything;
+use super::task_result::TaskResult;
 
 const FOLDER: &str = "crates/releases/data";
 
@@ -23,7 +23,7 @@ pub(super) struct Tables {
 /// The files, in the order in which they are kept.
 const FILES: [&str; 3] = ["jaxlib.json", "packages.json", "plugins.json"];
 
-fn version(text: &str) -> Anything<Version> {
+fn version(text: &str) -> TaskResult<Version> {
     Version::from_str(text).map_err(|error| format!("{text}: {error}").into())
 }
 
@@ -37,7 +37,7 @@ fn put<T>(rows: &mut Vec<T>, row: T, number: impl Fn(&T) -> Option<Version>) {
 
 impl Tables {
     /// The tables of a tree.
-    pub(super) fn read(root: &Path) -> Anything<Self> {
+    pub(super) fn read(root: &Path) -> TaskResult<Self> {
         let before = FILES.map(|name| fs::read_to_string(root.join(FOLDER).join(name)));
         let [jaxlib, packages, plugins] = before;
         let before = [jaxlib?, packages?, plugins?];
@@ -49,12 +49,12 @@ impl Tables {
         })
     }
 
-    fn texts(&self) -> Anything<[String; 3]> {
+    fn texts(&self) -> TaskResult<[String; 3]> {
         Ok([self.jaxlib.text()?, self.packages.text()?, self.plugins.text()?])
     }
 
     /// Writes the tables into a tree.
-    pub(super) fn write(&self, root: &Path) -> Anything<()> {
+    pub(super) fn write(&self, root: &Path) -> TaskResult<()> {
         for (name, text) in FILES.iter().zip(self.texts()?) {
             fs::write(root.join(FOLDER).join(name), text)?;
         }
@@ -62,7 +62,7 @@ impl Tables {
     }
 
     /// The rows that were not there when the tables were read, with their files.
-    pub(super) fn moved(&self) -> Anything<Vec<(String, String)>> {
+    pub(super) fn moved(&self) -> TaskResult<Vec<(String, String)>> {
         let mut moved = Vec::new();
         for ((name, before), text) in FILES.iter().zip(&self.before).zip(self.texts()?) {
             let known: Vec<&str> = before.lines().map(|line| line.trim_end_matches(',')).collect();
@@ -89,7 +89,7 @@ impl Tables {
     }
 
     /// Puts a release of a package in.
-    pub(super) fn put_package(&mut self, name: &str, row: PackageRelease) -> Anything<()> {
+    pub(super) fn put_package(&mut self, name: &str, row: PackageRelease) -> TaskResult<()> {
         let _ = version(&row.version)?;
         let number = |row: &PackageRelease| Version::from_str(&row.version).ok();
         let package = self.packages.packages.iter_mut().find(|package| package.name == name);
@@ -111,7 +111,7 @@ impl Tables {
     }
 
     /// Puts the PJRT version of a plug-in in, behind the others of its package.
-    pub(super) fn put_pjrt(&mut self, package: &str, release: &str, minor: u32) -> Anything<()> {
+    pub(super) fn put_pjrt(&mut self, package: &str, release: &str, minor: u32) -> TaskResult<()> {
         let own = version(release)?;
         let rows = &mut self.plugins.pjrt;
         rows.retain(|row| row.package != package || row.version != release);
@@ -127,7 +127,7 @@ impl Tables {
     }
 
     /// Takes a release out of every table.
-    pub(super) fn remove(&mut self, package: &str, release: &str) -> Anything<()> {
+    pub(super) fn remove(&mut self, package: &str, release: &str) -> TaskResult<()> {
         let count = self.rows();
         if package == "jaxlib" {
             self.jaxlib.releases.retain(|row| row.version != release);

@@ -11,7 +11,7 @@ use pep440_rs::Version;
 use serde::Deserialize;
 use serdes_releases::JaxlibRelease;
 
-use super::{Anything, pins::Declared};
+use super::{pins::Declared, task_result::TaskResult};
 
 const MEASURE: &str = "crates/releases/measure";
 const DELTAS: &str = "tests/data/tensorflow/ops/deltas.json";
@@ -36,7 +36,7 @@ pub(super) struct GraphVersions {
 impl Tools {
     /// The programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, else that of
     /// the last build.
-    pub(super) fn new(root: &Path) -> Anything<Self> {
+    pub(super) fn new(root: &Path) -> TaskResult<Self> {
         let root = fs::canonicalize(root)?;
         let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache/serdes-ci"));
         let cache = env::var_os("SERDES_CI_CACHE").map(PathBuf::from).or_else(home);
@@ -52,7 +52,7 @@ impl Tools {
     }
 
     /// The output of a command.
-    fn output(&self, command: &mut Command) -> Anything<String> {
+    fn output(&self, command: &mut Command) -> TaskResult<String> {
         let output = command
             .current_dir(&self.root)
             .stderr(std::process::Stdio::inherit())
@@ -71,7 +71,7 @@ impl Tools {
     }
 
     /// The stable versions of a package on PyPI.
-    pub(super) fn versions(&self, package: &str) -> Anything<Vec<Version>> {
+    pub(super) fn versions(&self, package: &str) -> TaskResult<Vec<Version>> {
         let mut command = Command::new(&self.python);
         let said = self.output(command.args(["-m", "pip", "index", "versions", package]))?;
         let list = said.lines().find_map(|line| line.strip_prefix("Available versions: "));
@@ -80,7 +80,7 @@ impl Tools {
     }
 
     /// A wheel of a release for Linux on x86-64, downloaded once.
-    pub(super) fn wheel(&self, package: &str, version: &str, python: &str) -> Anything<PathBuf> {
+    pub(super) fn wheel(&self, package: &str, version: &str, python: &str) -> TaskResult<PathBuf> {
         let folder = self.cache.join("wheels").join(format!("{package}-{version}"));
         let wheel = || {
             let entries = fs::read_dir(&folder).ok()?;
@@ -107,14 +107,14 @@ impl Tools {
     }
 
     /// The declarations of a wheel.
-    pub(super) fn declared(&self, wheel: &Path) -> Anything<Declared> {
+    pub(super) fn declared(&self, wheel: &Path) -> TaskResult<Declared> {
         let said = self.output(self.script(&self.python, "read_wheel.py").arg(wheel))?;
         Ok(serde_json::from_str(&said)?)
     }
 
     /// The Python of an environment outside of the tree, which is made where it is not there. One
     /// that the interop suite made of another build of the release will do.
-    pub(super) fn environment(&self, name: &str, packages: &[&str]) -> Anything<String> {
+    pub(super) fn environment(&self, name: &str, packages: &[&str]) -> TaskResult<String> {
         let folder = self.cache.join("venvs").join(name);
         let (package, version) = name.rsplit_once('-').unwrap_or((name, ""));
         let installed = fs::read_to_string(folder.join("complete")).unwrap_or_default();
@@ -127,14 +127,14 @@ impl Tools {
     }
 
     /// The row of the jaxlib in an environment.
-    pub(super) fn measured_jaxlib(&self, python: &str) -> Anything<JaxlibRelease> {
+    pub(super) fn measured_jaxlib(&self, python: &str) -> TaskResult<JaxlibRelease> {
         let said = self.output(&mut self.script(python, "measure_jaxlib.py"))?;
         let row = said.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(row)?)
     }
 
     /// The newest minor of PJRT whose layouts are known.
-    pub(super) fn newest_layout(&self) -> Anything<u32> {
+    pub(super) fn newest_layout(&self) -> TaskResult<u32> {
         #[derive(Deserialize)]
         struct Layouts {
             minors: Vec<(u32, String, u32, u32)>,
@@ -145,7 +145,7 @@ impl Tools {
     }
 
     /// The minor of PJRT of the plug-in in a wheel, read out of its file.
-    pub(super) fn plugin_minor(&self, wheel: &Path) -> Anything<u32> {
+    pub(super) fn plugin_minor(&self, wheel: &Path) -> TaskResult<u32> {
         #[derive(Deserialize)]
         struct Inspected {
             pjrt_version: Option<String>,
@@ -169,7 +169,7 @@ impl Tools {
         &self,
         python: &str,
         version: &str,
-    ) -> Anything<[&'static str; 3]> {
+    ) -> TaskResult<[&'static str; 3]> {
         let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
         let symbols = fs::read_to_string(self.root.join(SYMBOLS))?;
         let known = symbols.lines().find_map(|line| line.strip_prefix("# releases: "));
@@ -189,7 +189,7 @@ impl Tools {
     }
 
     /// Takes the release of an environment out of the tables of TensorFlow.
-    pub(super) fn remove_tensorflow(&self, python: &str, version: &str) -> Anything<()> {
+    pub(super) fn remove_tensorflow(&self, python: &str, version: &str) -> TaskResult<()> {
         let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
         let mut command = Command::new(python);
         command.args(["tests/interop/tensorflow_symbols.py", "--remove", &release]);
@@ -201,7 +201,7 @@ impl Tools {
     }
 
     /// The versions that a TensorFlow gives its graphs.
-    pub(super) fn graph_versions(&self, python: &str) -> Anything<GraphVersions> {
+    pub(super) fn graph_versions(&self, python: &str) -> TaskResult<GraphVersions> {
         // The number grew by one a day since that day.
         const ASKS: &str = "import datetime, json, tensorflow as tf\n\
             number = tf.version.GRAPH_DEF_VERSION\n\
@@ -227,7 +227,7 @@ impl Tools {
     }
 
     /// Runs a command line; true if it passed.
-    pub(super) fn shell(&self, line: &str) -> Anything<bool> {
+    pub(super) fn shell(&self, line: &str) -> TaskResult<bool> {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(&self.root).stdout(std::process::Stdio::null());
         Ok(command.status()?.success())
