@@ -64,7 +64,7 @@ pub struct Slot {
     pub slot: i32,
 }
 
-/// A name of an object, by its number in [`RestoredObjects::names`].
+/// A name of an object, by its number among the names of the objects.
 pub type Name = u32;
 
 /// The objects, by their numbers.
