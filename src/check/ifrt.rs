@@ -6,8 +6,9 @@ use super::{
     opened::Bytes, rule::messages,
 };
 use crate::{
-    codec::{DecodeError, DecodeErrorKind, DeserializeOptions, Serialized},
-    ifrt::{self, AnyDevice, MessageType, with_devices},
+    codec::{DecodeError, DecodeErrorKind, DeserializeOptions, EncodeError, Serialized},
+    ifrt::{self, AnyDevice, MessageType, MessageValue, with_devices},
+    version::SerDesAnyVersionAccessor,
 };
 
 /// The largest value in bytes that is read; larger ones are no shardings or programs.
@@ -49,8 +50,30 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
 /// The verdict on a bare message, as one of the type that the caller names.
 pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Options) -> Findings {
     let look = |bytes: &[u8]| ifrt::Inspection::of_message(&message.message(), bytes);
-    let read = |bytes: Vec<u8>| message.read(bytes.into(), &with_devices(AnyDevice)).map(drop);
-    judge(file, options, look, read)
+    let mut value = None;
+    let read = |bytes: Vec<u8>| {
+        value = Some(message.read(bytes.into(), &with_devices(AnyDevice))?);
+        Ok(())
+    };
+    let mut findings = judge(file, options, look, read);
+    if let Some(reason) = value.and_then(|value| unknown_feature(&value, options)) {
+        findings.refuse(reason);
+    }
+    findings
+}
+
+/// The reason that a value has a feature which came after the consumer's version. Features such as
+/// element types come without a format of their own, so that no recorded version tells of them.
+fn unknown_feature(value: &MessageValue, options: &Options) -> Option<Reason> {
+    let limit = options.consumer().line(ArtifactLine::Ifrt).version;
+    let version = SerDesAnyVersionAccessor::get(limit).ok()?;
+    match value.to_bytes(version).err()? {
+        EncodeError::UnsupportedAtVersion { type_name, feature, first, .. } => {
+            let text = format!("{type_name} has {feature}, which version {first} brought");
+            Some(Reason::new(Rule::TooNew, text).with_numbers(first, format_args!("<= {limit}")))
+        }
+        _ => None,
+    }
 }
 
 /// The verdict on a value by the versions in it, and by reading it.
