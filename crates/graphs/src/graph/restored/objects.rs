@@ -201,7 +201,7 @@ impl Visitor for Reader {
                 self.set_kind(false, true);
                 true
             }
-            (SAVED_OBJECT, saved_object::USER_OBJECT | saved_object::RESOURCE) => {
+            (SAVED_OBJECT, saved_object::USER_OBJECT) => {
                 self.set_kind(true, false);
                 false
             }
@@ -212,6 +212,8 @@ impl Visitor for Reader {
             (
                 SAVED_OBJECT,
                 saved_object::ASSET
+                // Its functions are set on it, and not tracked.
+                | saved_object::RESOURCE
                 | saved_object::FUNCTION
                 | saved_object::BARE_CONCRETE_FUNCTION
                 | saved_object::CONSTANT
