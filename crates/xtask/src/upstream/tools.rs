@@ -15,7 +15,7 @@ use super::{pins::Declared, task_result::TaskResult};
 
 const MEASURE: &str = "crates/releases/measure";
 const DELTAS: &str = "tests/data/tensorflow/ops/deltas.json";
-const SYMBOLS: &str = "src/stream_executor/load/tensorflow_symbols.txt";
+const SYMBOLS: &str = "crates/stream-executor/src/load/tensorflow_symbols.txt";
 
 /// The programs, and the folders that they work in.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Tools {
 
     /// A wheel of a release for Linux on x86-64, downloaded once.
     pub(super) fn wheel(&self, package: &str, version: &str, python: &str) -> TaskResult<PathBuf> {
-        let folder = self.cache.join("wheels").join(format!("{package}-{version}"));
+        let folder = self.cache.join("upstream").join(format!("{package}-{version}"));
         let wheel = || {
             let entries = fs::read_dir(&folder).ok()?;
             let mut paths = entries.flatten().map(|entry| entry.path());
@@ -185,7 +185,7 @@ impl Tools {
             command.arg("tests/interop/tensorflow_symbols.py").arg("--serdes").arg(&self.serdes);
             self.output(command.args(["--add", newest]))?;
         }
-        Ok([DELTAS, "src/artifact/ops/tensorflow.ops", SYMBOLS])
+        Ok([DELTAS, "crates/graphs/src/ops/tensorflow.ops", SYMBOLS])
     }
 
     /// Takes the release of an environment out of the tables of TensorFlow.
