@@ -210,7 +210,7 @@ impl BackwardWriter {
     /// A message that is kept as bytes, which are left out if it is empty.
     ///
     /// # Errors
-    /// That of `write`.
+    /// The error of `write`.
     #[inline]
     pub fn data<E>(
         &mut self,
@@ -228,7 +228,7 @@ impl BackwardWriter {
     /// A nested message, also if it is empty.
     ///
     /// # Errors
-    /// That of `write`.
+    /// The error of `write`.
     #[inline]
     pub fn message<E>(
         &mut self,

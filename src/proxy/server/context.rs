@@ -116,7 +116,7 @@ impl Context {
     /// turn.
     ///
     /// # Errors
-    /// Those of `work`; INTERNAL if it panics.
+    /// The errors of `work`; INTERNAL if it panics.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         turn: Turn,
@@ -188,7 +188,7 @@ impl Context {
     /// waited for until it is `given_up`, and its lane is for others then.
     ///
     /// # Errors
-    /// Those of `work`; INTERNAL if it panics; CANCELLED if it was given up.
+    /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was given up.
     pub(crate) async fn launching<T: Send + 'static>(
         &self,
         turn: Turn,

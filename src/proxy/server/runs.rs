@@ -183,7 +183,7 @@ impl Runs {
     /// `renew` takes the devices of that generation away from them.
     ///
     /// # Errors
-    /// Those of `renew`.
+    /// The errors of `renew`.
     pub(crate) async fn enter<R: Future<Output = Result<(), Status>>>(
         self: &Arc<Self>,
         wanted: Wanted<'_>,

@@ -4,7 +4,7 @@
 
 use std::fmt::Debug;
 
-/// Why a behaviour did not pass.
+/// The reason that a behaviour did not pass.
 #[derive(Debug)]
 pub enum Failure {
     /// It is not as the C API says.

@@ -95,7 +95,7 @@ fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Byt
     ))
 }
 
-/// Who compiles, who helps, and until when.
+/// The client that compiles, its helpers, and the time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiler<'a> {
     pub(crate) client: &'a Client,

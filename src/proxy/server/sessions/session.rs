@@ -226,7 +226,7 @@ impl Session {
     /// Runs something that waits for a device, when it is this session's turn.
     ///
     /// # Errors
-    /// Those of `work`; INTERNAL if it panics.
+    /// The errors of `work`; INTERNAL if it panics.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -249,7 +249,7 @@ impl Session {
     /// Runs something that compiles, when it is this session's turn to.
     ///
     /// # Errors
-    /// Those of `work`; DEADLINE_EXCEEDED if it takes too long; INTERNAL if it panics.
+    /// The errors of `work`; DEADLINE_EXCEEDED if it takes too long; INTERNAL if it panics.
     pub(crate) async fn compiling<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -262,7 +262,7 @@ impl Session {
     /// turn to.
     ///
     /// # Errors
-    /// Those of `work`; INTERNAL if it panics.
+    /// The errors of `work`; INTERNAL if it panics.
     pub(crate) async fn calling<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
@@ -273,7 +273,7 @@ impl Session {
     /// As [`blocking`](Self::blocking), of the launch of a program that may not come back.
     ///
     /// # Errors
-    /// Those of `work`; INTERNAL if it panics; CANCELLED if it was given up.
+    /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was given up.
     pub(crate) async fn launching<T: Send + 'static>(
         &self,
         given_up: Promised<()>,

@@ -57,7 +57,7 @@ pub(super) struct Judged {
     pub(super) named: Option<Box<Named>>,
     /// The fault that the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BodyFinding>,
-    /// Why it is not found equal to itself, if it is not.
+    /// The reason that it is not found equal to itself, if it is not.
     pub(super) unequal: Option<Box<Unequal>>,
     /// The types that its calls take and give once it is loaded; `None` if every release needs the
     /// slow path.
