@@ -307,7 +307,7 @@ impl Consumer {
             return Err(ConsumerError::BelowMinProducer { version, min_producer });
         }
         self.named.retain(|consumer| consumer.line != record.name);
-        self.named.push(version::Consumer::new(record.name, version, min_producer));
+        self.named.push(version::consumer(record.name, version, min_producer));
         if record.name == ArtifactLine::GraphDef.name() {
             let registry = self.release_of_graphs().and_then(registry_of);
             self.registry = registry.map(|registry| registry.with(self.operations.iter().cloned()));
@@ -376,10 +376,10 @@ impl Consumer {
         }
         let newest = registry().line(line).and_then(|record| {
             let newest = record.entries.iter().rev().find(|entry| !entry.withdrawn)?;
-            Some(version::Consumer::new(record.name, newest.number, record.min_producer))
+            Some(version::consumer(record.name, newest.number, record.min_producer))
         });
         // Every line has an entry; a consumer of one that had none would take nothing.
-        newest.unwrap_or_else(|| version::Consumer::new(line, i32::MIN, i32::MIN))
+        newest.unwrap_or_else(|| version::consumer(line, i32::MIN, i32::MIN))
     }
 }
 

@@ -286,7 +286,7 @@ impl BuildVersions {
 
     /// The build as a consumer of the line of this name.
     pub fn consumer(&self, line: impl Into<Cow<'static, str>>) -> Consumer {
-        Consumer::new(line, self.version, self.bounds.min_producer)
+        super::consumer(line, self.version, self.bounds.min_producer)
     }
 
     /// The changes of versions.toml that the steps so far ask for.

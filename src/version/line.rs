@@ -7,7 +7,7 @@ use std::{
     marker::PhantomData,
 };
 
-use serdes_version_registry::{FOUR_WEEKS, Selected, select};
+use serdes_version_registry::{Consumer, FOUR_WEEKS, Selected, select};
 
 use super::{Date, Entry, TypeFormats};
 
@@ -40,6 +40,12 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     const MIN_PRODUCER: i32 = 0;
     /// The word for data of the line in messages: "graph", "checkpoint".
     const DATA: &'static str = Self::TITLE;
+
+    /// This build as a consumer of the line.
+    fn consumer() -> Consumer {
+        let version = Version::<Self>::of_age(0).number();
+        Consumer::new(Self::NAME, Self::DATA, version, Self::MIN_PRODUCER)
+    }
 }
 
 /// A version of the line `L`, for which this build has a format.

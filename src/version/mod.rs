@@ -62,10 +62,11 @@ pub use lines::*;
 pub use range::{EmptyRange, NegotiationError, NumberRange, Side, UnknownVersion, VersionRange};
 pub use selection::Selection;
 pub use serdes_version_registry::{
-    Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError, Product,
-    Registry, Release, ReleaseNumber, StaleRegistry, TypeFormats, VersionDef,
+    Consumer, Date, Entry, EntryStatus, LayoutFamily, LineRecord, NamedLayout, ParseDateError,
+    Product, Registry, Rejection, Release, ReleaseNumber, StaleRegistry, TypeFormats, VersionDef,
+    VersionRule,
 };
-pub use version_def::{Consumer, Producer, Rejection, VersionRule};
+pub use version_def::{Producer, consumer};
 
 /// A version of the IFRT line.
 pub type SerDesVersion = Version<Ifrt>;

@@ -107,7 +107,8 @@ fn version_def() -> impl Strategy<Value = VersionDef> {
 }
 
 fn consumer() -> impl Strategy<Value = Consumer> {
-    (-2..12, -2..12).prop_map(|(version, min_producer)| Consumer::new("x", version, min_producer))
+    (-2..12, -2..12)
+        .prop_map(|(version, min_producer)| Consumer::new("x", "x", version, min_producer))
 }
 
 /// The three conditions of TensorFlow's data versioning as one expression, and the consumer's own.

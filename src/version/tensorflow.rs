@@ -57,7 +57,7 @@ pub fn newest_release() -> Option<&'static Release> {
 pub fn consumer(release: &Release, line: &str) -> Option<Consumer> {
     let version = release.number(line)?;
     let record = registry().line(line)?;
-    let consumer = Consumer::new(record.name, version, record.min_producer);
+    let consumer = Consumer::new(record.name, record.data, version, record.min_producer);
     Some(consumer.of_release(format!("TensorFlow {}", release.version)))
 }
 

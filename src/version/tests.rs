@@ -388,7 +388,7 @@ mod version_rule {
         bad: &[i32],
     ) -> &'static str {
         let versions = VersionDef { producer, min_consumer, bad_consumers: bad.to_vec() };
-        match Consumer::new("graph_def", consumer.0, consumer.1).check(&versions) {
+        match super::consumer("graph_def", consumer.0, consumer.1).check(&versions) {
             Ok(()) => "ok",
             Err(rejection) => rejection.rule.id(),
         }
@@ -414,7 +414,7 @@ mod version_rule {
 
     #[test]
     fn a_consumer_that_contradicts_itself_is_the_callers_fault() {
-        let rejection = Consumer::new("graph_def", 5, 6).check(&VersionDef::default()).unwrap_err();
+        let rejection = consumer("graph_def", 5, 6).check(&VersionDef::default()).unwrap_err();
         assert_eq!(
             (rejection.rule.id(), rejection.rule.status()),
             ("invalid_consumer", "INTERNAL")
@@ -439,7 +439,7 @@ mod version_rule {
         }
         let message = of(0, 0, vec![2474]).to_string();
         assert!(message.contains("2474") && message.contains("upgrade"), "{message}");
-        let bundle = Consumer::new("tensor_bundle", 1, 0);
+        let bundle = super::consumer("tensor_bundle", 1, 0);
         let versions = VersionDef { producer: 1, min_consumer: 2, bad_consumers: vec![] };
         assert!(bundle.check(&versions).unwrap_err().to_string().contains("checkpoint"));
     }
@@ -459,6 +459,6 @@ mod version_rule {
     fn data_of_a_line_is_stamped_with_the_build_and_read_by_it() {
         let stamped = AnyVersionAccessor::<DeviceState>::minimum().stamp();
         assert_eq!(stamped.producer, Version::<DeviceState>::current().number());
-        assert!(Consumer::this_build::<DeviceState>().check(&stamped).is_ok());
+        assert!(DeviceState::consumer().check(&stamped).is_ok());
     }
 }

@@ -14,8 +14,9 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 17] = [
+const CRATES: [&str; 18] = [
     "abi",
+    "checkpoints",
     "cli",
     "doctor",
     "files",

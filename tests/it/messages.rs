@@ -15,6 +15,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut pending: Vec<PathBuf> = [
         "src",
         "crates/abi/src",
+        "crates/checkpoints/src",
         "crates/files/src",
         "crates/graphs/src",
         "crates/library-file/src",

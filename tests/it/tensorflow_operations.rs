@@ -24,7 +24,7 @@ use serdes::{
         },
         ops::Registry,
     },
-    version::Consumer,
+    version::consumer,
 };
 
 const CORPUS: &[u8] = include_bytes!("../data/tensorflow/op_corpus.zip");
@@ -238,7 +238,7 @@ fn has_tags(meta_graph: &MetaGraph, tags: &[String]) -> bool {
 }
 
 fn refused_by_version(graph: &Graph, registry: &Registry) -> Option<String> {
-    let consumer = Consumer::new("graph_def", registry.graph_def_version(), 0);
+    let consumer = consumer("graph_def", registry.graph_def_version(), 0);
     consumer.check(&graph.versions).err().map(|refusal| refusal.to_string())
 }
 

@@ -123,6 +123,7 @@
     )
 )]
 
+mod consumer;
 mod date;
 #[cfg(feature = "edit")]
 pub mod edit;
@@ -138,6 +139,7 @@ mod release;
 mod select;
 mod version_def;
 
+pub use consumer::{Consumer, Rejection, VersionRule};
 pub use date::{Date, ParseDateError};
 pub use freshness::StaleRegistry;
 #[cfg(feature = "parse")]

@@ -3,7 +3,7 @@
 use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto, testing},
     version::{
-        AnyVersionAccessor, Consumer, Version, VersionRange, Week4OldVersionAccessor,
+        AnyVersionAccessor, Consumer, Line as _, Version, VersionRange, Week4OldVersionAccessor,
         WeeksOldVersionAccessor, evolution::BuildVersions,
     },
 };
@@ -87,8 +87,8 @@ fn our_type_joins_a_registry_of_our_line() {
 fn data_carries_who_may_read_it() {
     let stamped = version(2).stamp();
     assert_eq!((stamped.producer, stamped.min_consumer), (3, 2));
-    assert!(Consumer::this_build::<Snapshots>().check(&stamped).is_ok());
-    let old = Consumer::new("snapshots", 0, 0);
+    assert!(Snapshots::consumer().check(&stamped).is_ok());
+    let old = Consumer::new("snapshots", "snapshot", 0, 0);
     assert_eq!(old.check(&stamped).unwrap_err().rule.id(), "min_consumer");
 }
 

@@ -1,0 +1,152 @@
+//! TensorFlow's file `checkpoint`, a CheckpointState in text form: the prefixes of the checkpoints
+//! of a folder, and the newest of them.
+//!
+//! ```no_run
+//! use serdes_checkpoints::checkpoint_state::CheckpointState;
+//!
+//! let state = CheckpointState::read(&std::fs::read("training/checkpoint")?)?;
+//! println!("training/{}", state.newest);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Knows what `tf.train.latest_checkpoint` of TensorFlow 2.21 makes of the file. It must never read
+//! a checkpoint, nor judge one.
+
+mod search;
+
+use std::{
+    collections::HashSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+use serdes_files::{ReadAt, Tree};
+use serdes_graphs::{
+    scan::{Field, MessageId, Piece, Visitor},
+    schema::{CHECKPOINT_STATE, fields::checkpoint_state as fields},
+    text::{self, ScanError, TextError},
+};
+
+pub use self::search::{Found, begins_like_state, find, is_matched, location, state_in};
+use super::tensor_bundle::prefix_of_data;
+
+/// The name that TensorFlow gives the file, unless a program asks for another one.
+pub const FILE_NAME: &str = "checkpoint";
+
+/// Bytes of the longest file that is read: some 100,000 checkpoints.
+const LONGEST: u64 = 16 << 20;
+
+/// The contents of a CheckpointState file.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct CheckpointState {
+    /// The prefix of the newest checkpoint, as it is written: relative to the folder of the file, or
+    /// absolute. Never empty.
+    pub newest: String,
+    /// The prefixes of all checkpoints that are kept, the oldest first.
+    pub all: Vec<String>,
+    /// When each of those was saved, in seconds since 1970 (UTC); older releases write none.
+    pub timestamps: Vec<f64>,
+    /// When the last one was saved that is kept whatever comes after it.
+    pub last_preserved: Option<f64>,
+}
+
+/// Error of a file `checkpoint` from which TensorFlow learns no newest checkpoint.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointStateError {
+    /// It is not the text form of the message.
+    #[error("this is not the text form of a CheckpointState, and TensorFlow ignores it: {0}")]
+    Text(#[from] TextError),
+    /// It does not say which checkpoint is the newest.
+    #[error("the file has no model_checkpoint_path, and TensorFlow raises ValueError")]
+    NoNewest,
+    /// It is longer than any real one.
+    #[error("the file has {size} bytes, and at most {LONGEST} are read")]
+    TooLong {
+        /// Its length.
+        size: u64,
+    },
+    /// The system could not read it.
+    #[error("cannot read the file: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<ScanError> for CheckpointStateError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Text(error) => Self::Text(error),
+            ScanError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
+impl CheckpointState {
+    /// Reads the file as `tf.train.get_checkpoint_state` does: of a field that is given several
+    /// times the last value stands.
+    ///
+    /// # Errors
+    /// [`CheckpointStateError`] if TensorFlow finds no newest checkpoint in it, or it cannot be read.
+    pub fn read(source: &dyn ReadAt) -> Result<Self, CheckpointStateError> {
+        let size = source.size()?;
+        if size > LONGEST {
+            return Err(CheckpointStateError::TooLong { size });
+        }
+        let mut state = Self::default();
+        text::merge(source, CHECKPOINT_STATE, &mut state)?;
+        if state.newest.is_empty() {
+            return Err(CheckpointStateError::NoNewest);
+        }
+        Ok(state)
+    }
+}
+
+impl Visitor for CheckpointState {
+    fn string(&mut self, _: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        let value = match field.number {
+            fields::MODEL_CHECKPOINT_PATH => {
+                if is.first {
+                    self.newest.clear();
+                }
+                &mut self.newest
+            }
+            _ => {
+                if is.first {
+                    self.all.push(String::new());
+                }
+                let Some(value) = self.all.last_mut() else { return };
+                value
+            }
+        };
+        // The parser gives whole characters.
+        value.push_str(std::str::from_utf8(piece).unwrap_or_default());
+    }
+
+    fn integer(&mut self, _: MessageId, field: &'static Field, bits: u64) {
+        let seconds = f64::from_bits(bits);
+        match field.number {
+            fields::LAST_PRESERVED_TIMESTAMP => self.last_preserved = Some(seconds),
+            _ => self.timestamps.push(seconds),
+        }
+    }
+}
+
+/// The prefixes of the V2 checkpoints in a folder, of which index and data are there, in the order of
+/// their names; none of a folder that cannot be listed.
+#[must_use]
+pub fn prefixes_in(tree: &dyn Tree, folder: &Path) -> Vec<PathBuf> {
+    let entries = tree.list(folder).unwrap_or_default();
+    let with_data: HashSet<PathBuf> =
+        entries.iter().filter_map(|entry| prefix_of_data(entry)).collect();
+    let prefix = |entry: &PathBuf| {
+        let is_index = entry.extension().is_some_and(|extension| extension == "index");
+        is_index.then(|| entry.with_extension(""))
+    };
+    let mut prefixes: Vec<PathBuf> =
+        entries.iter().filter_map(prefix).filter(|prefix| with_data.contains(prefix)).collect();
+    prefixes.sort_unstable();
+    prefixes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! TensorFlow's checkpoints: listed, verified, read and written as TensorFlow does it, without
+//! TensorFlow.
+//!
+//! - [`tensor_bundle`] has checkpoints of the format V2, [`checkpoint_v1`] those of the format V1.
+//! - [`checkpoint_state`] reads the file `checkpoint`, which names the checkpoints of a folder.
+//! - [`table`] is the sorted table of keys that both formats consist of, [`slice`](mod@slice) a part
+//!   of a tensor.
+//!
+//! This crate must never know a device, nor what a verdict means for a person or a command.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+// No bytes make the crate panic: what could is an exception with its reason.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+pub mod checkpoint_state;
+pub mod checkpoint_v1;
+mod checksum;
+pub mod patterns;
+pub mod slice;
+pub mod table;
+pub mod tensor_bundle;
+
+pub use serdes_graphs::{StatusCode, data_type};
+
+/// The release of the [`default_consumer`](tensor_bundle::default_consumer)s: the newest one of
+/// `versions.toml`, with which a test of `serdes` compares it and their numbers.
+const NEWEST_RELEASE: &str = "TensorFlow 2.21.0";
+
+/// The README, whose example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

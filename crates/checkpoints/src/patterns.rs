@@ -1,0 +1,27 @@
+//! Patterns of names, by which the files of a V1 checkpoint are named.
+
+use std::path::{Path, PathBuf};
+
+use serdes_files::Tree;
+
+/// True if a path is a pattern of names, by which the shards of a V1 checkpoint are named. A
+/// bracket without its closing one makes no pattern.
+pub fn is_pattern(path: &Path) -> bool {
+    let text = path.as_os_str().to_string_lossy();
+    text.contains(['*', '?', '[']) && glob::Pattern::new(&text).is_ok()
+}
+
+/// The paths that a pattern matches, in the order of their names.
+pub fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
+    if tree.is_of_system(pattern) {
+        return Some(glob::glob(pattern.to_str()?).ok()?.flatten().collect());
+    }
+    // Names of prefixes of a store are no patterns: there may be very many below them.
+    let name = glob::Pattern::new(pattern.file_name()?.to_str()?).ok()?;
+    let mut found = tree.list(pattern.parent()?).unwrap_or_default();
+    found.retain(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|text| name.matches(text))
+    });
+    found.sort_unstable();
+    Some(found)
+}

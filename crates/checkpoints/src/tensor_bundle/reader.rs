@@ -1,0 +1,362 @@
+//! Opening a bundle, listing its tensors, finding one.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serdes_files::{ReadAt, open_together};
+use serdes_version_registry::{Consumer, VersionDef};
+
+use super::{
+    entry::{TensorEntry, display},
+    error::BundleError,
+    files::{FileSystem, Files, data_path, index_path},
+    messages::Header,
+};
+use crate::{
+    slice::is_slice_key,
+    table::{Cursor, Table, TableDefect},
+};
+
+/// Open data files that are kept at hand.
+const OPEN_SHARDS: usize = 128;
+
+/// A bundle (V2 checkpoint) that is open for reading, with the first 128 of its data files; those
+/// of a place that answers late, and others, are opened when a tensor in them is read.
+#[derive(Debug)]
+pub struct Bundle {
+    files: Arc<dyn Files>,
+    prefix: PathBuf,
+    /// The file that the table is in.
+    index: Arc<dyn ReadAt>,
+    table: Table<Arc<dyn ReadAt>>,
+    header: Header,
+    /// Key of the entry that was taken for the header; empty for a real one.
+    header_key: Box<[u8]>,
+    shards: Mutex<HashMap<i32, Arc<Shard>>>,
+}
+
+/// An open data file.
+pub(super) struct Shard {
+    pub(super) path: PathBuf,
+    pub(super) source: Arc<dyn ReadAt>,
+    pub(super) len: u64,
+}
+
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shard")
+            .field("path", &self.path)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tensors of a bundle, and what was wrong with the index on the way.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The tensors in the order of the index.
+    pub tensors: Vec<TensorEntry>,
+    /// Defects; none of them keeps the other tensors from being read.
+    pub defects: Vec<BundleError>,
+}
+
+impl Bundle {
+    /// Opens the bundle with `prefix` (the path of its index without `.index`) if this build may
+    /// read it: the newest TensorFlow of the release table as the consumer.
+    ///
+    /// # Errors
+    /// What keeps it from being opened; nothing else of it is looked at.
+    pub fn open(prefix: impl AsRef<Path>) -> Result<Self, BundleError> {
+        Self::open_in(FileSystem, prefix)
+    }
+
+    /// The same out of `files`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(
+        files: impl Files + 'static,
+        prefix: impl AsRef<Path>,
+    ) -> Result<Self, BundleError> {
+        let bundle = Self::open_any(files, prefix)?;
+        bundle.check_versions(&super::default_consumer())?;
+        Ok(bundle)
+    }
+
+    /// Opens a bundle out of `files` whatever its versions say; [`Bundle::check_versions`] judges
+    /// those.
+    ///
+    /// # Errors
+    /// What keeps it from being opened.
+    pub fn open_any(
+        files: impl Files + 'static,
+        prefix: impl AsRef<Path>,
+    ) -> Result<Self, BundleError> {
+        Self::open_holding(Arc::new(files), prefix.as_ref(), |index| !index.answers_late())
+    }
+
+    /// As [`open_any`](Self::open_any), where the data are going to be read: those of the bundle
+    /// that is opened, also if another one takes its place meanwhile.
+    ///
+    /// # Errors
+    /// As [`open_any`](Self::open_any).
+    pub fn open_for_data(
+        files: impl Files + 'static,
+        prefix: impl AsRef<Path>,
+    ) -> Result<Self, BundleError> {
+        Self::open_holding(Arc::new(files), prefix.as_ref(), |_| true)
+    }
+
+    /// Opens a bundle, and its data files with it if `holds` returns true for the index: open files
+    /// can be read to the end even if the bundle is replaced.
+    fn open_holding(
+        files: Arc<dyn Files>,
+        prefix: &Path,
+        holds: impl Fn(&dyn ReadAt) -> bool,
+    ) -> Result<Self, BundleError> {
+        let path = index_path(prefix);
+        let index = |anew| {
+            let opened = if anew { files.open_anew(&path) } else { files.open(&path) };
+            opened.map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound => BundleError::IndexMissing { path: path.clone() },
+                _ => BundleError::Io { path: path.clone(), source },
+            })
+        };
+        let open = |source: Arc<dyn ReadAt>| {
+            let bundle = Self::open_index(Arc::clone(&files), prefix.to_owned(), source)?;
+            if holds(&*bundle.index) {
+                bundle.hold_data();
+            }
+            Ok(bundle)
+        };
+        open_together(index, open, |bundle| !holds(&*bundle.index))
+    }
+
+    fn open_index(
+        files: Arc<dyn Files>,
+        prefix: PathBuf,
+        source: Arc<dyn ReadAt>,
+    ) -> Result<Self, BundleError> {
+        let path = index_path(&prefix);
+        let index = Arc::clone(&source);
+        let table = match Table::open(source) {
+            Ok(table) => table,
+            Err(source) => return Err(BundleError::Index { path, source }),
+        };
+        let mut cursor = table.cursor();
+        cursor.seek(b"");
+        if !cursor.valid() {
+            return Err(match cursor.take_defects().into_iter().next() {
+                Some(source) => BundleError::HeaderBlock { path, source },
+                None => BundleError::NoHeader { path },
+            });
+        }
+        // Whatever comes first is taken for the header, as TensorFlow takes it.
+        let header =
+            Header::parse(cursor.value()).map_err(|source| BundleError::Header { path, source })?;
+        let header_key = cursor.key().into();
+        drop(cursor);
+        Ok(Self { files, prefix, index, table, header, header_key, shards: Mutex::default() })
+    }
+
+    /// Opens the data files, as many as are kept at hand. What is missing is found when it is read.
+    fn hold_data(&self) {
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = i32::try_from(OPEN_SHARDS).unwrap_or(i32::MAX);
+        for number in 0..self.header.num_shards.min(most) {
+            let path = data_path(&self.prefix, number, self.header.num_shards);
+            let Ok(source) = self.files.open(&path) else { continue };
+            let Ok(len) = source.size() else { continue };
+            shards.insert(number, Arc::new(Shard { path, source, len }));
+        }
+    }
+
+    /// Checks that `consumer` may read this bundle.
+    ///
+    /// # Errors
+    /// [`BundleError::Version`].
+    pub fn check_versions(&self, consumer: &Consumer) -> Result<(), BundleError> {
+        let check = consumer.check(&self.header.versions);
+        check.map_err(|source| BundleError::Version { path: index_path(&self.prefix), source })
+    }
+
+    /// The prefix that the bundle was opened with.
+    #[must_use]
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// The header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The versions in the header.
+    #[must_use]
+    pub fn versions(&self) -> &VersionDef {
+        &self.header.versions
+    }
+
+    /// The table that is the index.
+    #[must_use]
+    pub fn table(&self) -> &Table<Arc<dyn ReadAt>> {
+        &self.table
+    }
+
+    /// The defects in the header of a bundle that opens.
+    #[must_use]
+    pub fn header_defects(&self) -> Vec<BundleError> {
+        let path = index_path(&self.prefix);
+        if !self.header_key.is_empty() {
+            return vec![BundleError::HeaderMissing { path, name: display(&self.header_key) }];
+        }
+        if !self.header.has_versions {
+            return vec![BundleError::NoVersions { path }];
+        }
+        Vec::new()
+    }
+
+    /// Every tensor of the index, in its order, and the defects met. Pieces of partitioned tensors
+    /// are not listed; a tensor whose entry was taken for the header is not listed either, as in
+    /// TensorFlow.
+    #[must_use]
+    pub fn tensors(&self) -> Listing {
+        let mut listing = Listing::default();
+        let path = index_path(&self.prefix);
+        let mut pieces: Vec<Box<[u8]>> = Vec::new();
+        let mut previous: Vec<u8> = Vec::new();
+        let mut names = 0u64;
+        let limit = self.table.file_len().saturating_mul(64).saturating_add(16 << 20);
+        let mut cursor = self.table.cursor();
+        cursor.first();
+        previous.extend_from_slice(cursor.key());
+        cursor.advance();
+        while cursor.valid() {
+            let key = cursor.key();
+            let order = key.cmp(&previous);
+            if order.is_le() {
+                let key = key.into();
+                let defect = if order.is_eq() {
+                    TableDefect::DuplicateKey { key }
+                } else {
+                    TableDefect::KeyOrder { key }
+                };
+                listing.defects.push(BundleError::TableDefect { path: path.clone(), defect });
+            }
+            previous.clear();
+            previous.extend_from_slice(key);
+            names = names.saturating_add(key.len() as u64);
+            if names > limit {
+                listing.defects.push(BundleError::TooManyNames { limit });
+                break;
+            }
+            if is_slice_key(key) {
+                pieces.push(key.into());
+            } else {
+                match TensorEntry::parse(key, cursor.value()) {
+                    Ok(entry) => listing.tensors.push(entry),
+                    // The header's key again, which was complained about: no tensor is lost.
+                    Err(_) if key.is_empty() => {}
+                    Err(defect) => listing.defects.push(defect),
+                }
+            }
+            cursor.advance();
+        }
+        listing.defects.extend(cursor.take_defects().into_iter().map(|source| {
+            BundleError::TableDefect { path: path.clone(), defect: TableDefect::Block(source) }
+        }));
+        if !pieces.is_empty() {
+            listing.defects.extend(orphans(&listing.tensors, &pieces));
+        }
+        listing
+    }
+
+    /// The entry of the tensor with `name`.
+    ///
+    /// # Errors
+    /// If there is none, or its entry does not parse, or its shape is impossible.
+    pub fn tensor(&self, name: impl AsRef<[u8]>) -> Result<TensorEntry, BundleError> {
+        self.find(&mut self.table.cursor(), name.as_ref())
+    }
+
+    /// True if some tensor has a name that begins with `prefix`.
+    pub fn has_prefix(&self, prefix: &[u8]) -> bool {
+        let mut cursor = self.table.cursor();
+        cursor.seek(prefix);
+        cursor.valid() && cursor.key().starts_with(prefix)
+    }
+
+    /// The same with a cursor that keeps its block from one search to the next.
+    pub fn find(
+        &self,
+        cursor: &mut Cursor<'_, Arc<dyn ReadAt>>,
+        key: &[u8],
+    ) -> Result<TensorEntry, BundleError> {
+        cursor.take_defects();
+        cursor.seek(key);
+        if !cursor.valid() || cursor.key() != key {
+            let name = display(key);
+            return Err(match cursor.take_defects().into_iter().next() {
+                Some(source) if !cursor.valid() => BundleError::Lookup { name, source },
+                _ => BundleError::TensorNotFound { name },
+            });
+        }
+        let entry = TensorEntry::parse(key, cursor.value())?;
+        entry.checked_count()?;
+        Ok(entry)
+    }
+
+    /// The data file that holds an entry.
+    pub(super) fn shard(&self, entry: &TensorEntry) -> Result<Arc<Shard>, BundleError> {
+        let number = entry.raw.shard;
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shard) = shards.get(&number) {
+            return Ok(Arc::clone(shard));
+        }
+        let path = data_path(&self.prefix, number, self.header.num_shards);
+        let source = self.files.open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound if self.is_replaced() => {
+                let reason = "another checkpoint took the place of this one while it was read; read it again";
+                BundleError::Io { path: path.clone(), source: io::Error::other(reason) }
+            }
+            io::ErrorKind::NotFound => {
+                BundleError::ShardMissing { name: entry.display(), path: path.clone() }
+            }
+            _ => BundleError::Io { path: path.clone(), source },
+        })?;
+        let len = source.size().map_err(|source| BundleError::Io { path: path.clone(), source })?;
+        let shard = Arc::new(Shard { path, source, len });
+        if shards.len() >= OPEN_SHARDS
+            && let Some(other) = shards.keys().next().copied()
+        {
+            shards.remove(&other);
+        }
+        shards.insert(number, Arc::clone(&shard));
+        Ok(shard)
+    }
+
+    /// True if the index at the prefix was replaced since it was opened.
+    fn is_replaced(&self) -> bool {
+        let now = self.files.open_anew(&index_path(&self.prefix));
+        let (now, then) = (now.ok().and_then(|index| index.stamp()), self.index.stamp());
+        now.zip(then).is_some_and(|(now, then)| now != then)
+    }
+}
+
+/// The pieces that no tensor refers to.
+fn orphans(tensors: &[TensorEntry], pieces: &[Box<[u8]>]) -> Vec<BundleError> {
+    let mut referred = HashSet::new();
+    for tensor in tensors {
+        for slice in tensor.raw.slices.iter().filter_map(|slice| slice.check().ok()) {
+            referred.insert(slice.key(&tensor.key));
+        }
+    }
+    let orphans = pieces.iter().filter(|piece| !referred.contains(piece.as_ref()));
+    orphans.map(|piece| BundleError::OrphanPiece { key: display(piece) }).collect()
+}
