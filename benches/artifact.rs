@@ -14,7 +14,7 @@ use std::{
 use criterion::{Criterion, criterion_group, criterion_main};
 use peak_alloc::PeakAlloc;
 use prost::Message as _;
-use serdes::artifact::{
+use serdes_graphs::{
     graph::{self, Form, Message, ReadOptions},
     ops::Registry,
 };

@@ -12,10 +12,10 @@ use std::{
 };
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use serdes::artifact::{
-    data_type::DataType,
-    tensor_bundle::{Bundle, BundleOptions, BundleWriter, VerifyOptions, data_path},
+use serdes_checkpoints::tensor_bundle::{
+    Bundle, BundleOptions, BundleWriter, VerifyOptions, data_path,
 };
+use serdes_graphs::data_type::DataType;
 
 const LARGE: usize = 64;
 const LARGE_BYTES: usize = 16 << 20;

@@ -41,22 +41,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # A verdict before loading
-//!
-#![cfg_attr(all(feature = "artifact", feature = "device"), doc = "```")]
-#![cfg_attr(not(all(feature = "artifact", feature = "device")), doc = "```ignore")]
-//! use serdes::check::{self, Consumer};
-//!
-//! // A graph with versions { producer: 2474 min_consumer: 1800 }.
-//! let graph = vec![0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0x88, 0x0e];
-//! let verdict = check::bytes(graph).for_consumer(&Consumer::tensorflow("2.16")?);
-//! assert!(!verdict.is_acceptable());
-//! for reason in verdict.reasons() {
-//!     eprintln!("{reason}"); // found, expected, remedy
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! # Formats of one's own
 //!
 //! A crate declares lines of versions in its own `versions.toml`, and [`lines!`] makes types of them: see `examples/downstream`.
@@ -64,22 +48,21 @@
 //! # Modules
 //!
 //! A room uses only those above it, and none points back: [`version`], [`stablehlo`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`device_state`]; [`artifact`]; [`storage`]; [`tensor_io`]; [`trips`]; [`check`]; and the proxy. [`files`], [`stream_executor`] and [`pjrt`]
-//! are crates of their own below all of them (`serdes-files`, `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
+//! [`device_state`]; and the proxy. [`files`], [`stream_executor`] and [`pjrt`] are crates of their own below all of them (`serdes-files`,
+//! `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
+//!
+//! Crates of their own beside or above this one are `serdes-graphs` and `serdes-checkpoints` (TensorFlow's graphs and checkpoints),
+//! `serdes-tensors` (files of tensors, where they lie, and their way into states and back) and `serdes-check` (verdicts before loading).
 //!
 //! # Features
 //!
 //! | feature | what comes with it |
 //! |---|---|
 //! | none | [`version`], [`codec`], [`ifrt`] and [`stablehlo`]: what a program needs that only speaks with another |
-//! | `device` (default) | [`stream_executor`], [`pjrt`], [`device_state`], [`tensor_io`] and [`trips`] |
-//! | `artifact` (default) | [`artifact`]; with `device` also [`check`], and checkpoints in [`tensor_io`] |
+//! | `device` (default) | [`stream_executor`], [`pjrt`] and [`device_state`] |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |
 //! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
-//! | `addresses` | [`storage`]: `s3://`, `gs://`, `az://`, `file://` and `https://` wherever a path is |
-//! | `npz` | NumPy's archives as sources and targets in [`tensor_io`] |
-//! | `torch` | files of PyTorch's `torch.save` as sources in [`tensor_io`] |
 //! | `proxy` | the server and the client of arrays over gRPC |
 //! | `conformance` | in [`stream_executor`] and [`pjrt`], suites of what the C API demands of a plug-in |
 //! | `abi-diff` | in [`stream_executor`], the comparison of layouts of C APIs |
@@ -102,26 +85,16 @@
     )
 )]
 
-#[cfg(feature = "artifact")]
-pub mod artifact;
-#[cfg(all(feature = "artifact", feature = "device"))]
-pub mod check;
 pub mod codec;
 #[cfg(feature = "device")]
 pub mod device_state;
-#[cfg(any(feature = "artifact", feature = "device"))]
+#[cfg(feature = "device")]
 pub mod files;
 pub mod ifrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 pub mod stablehlo;
-#[cfg(feature = "device")]
-pub mod storage;
-#[cfg(feature = "device")]
-pub mod tensor_io;
-#[cfg(feature = "device")]
-pub mod trips;
 pub mod version;
 mod wire;
 

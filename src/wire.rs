@@ -2,7 +2,4 @@
 //!
 //! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.
 
-#[cfg(all(test, feature = "artifact"))]
-pub(crate) mod testing;
-
 pub(crate) use serdes_wire::*;

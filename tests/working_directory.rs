@@ -6,13 +6,11 @@
 use std::{env, fs, path::Path};
 
 use serdes::{
-    artifact::{
-        data_type::DataType,
-        tensor_bundle::{Bundle, BundleOptions, BundleWriter},
-    },
     device_state::{Durability, Part, Reader, SaveId, Versions, WriteOptions, merge},
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
+use serdes_checkpoints::tensor_bundle::{Bundle, BundleOptions, BundleWriter};
+use serdes_graphs::data_type::DataType;
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();

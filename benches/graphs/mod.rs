@@ -1,7 +1,7 @@
 //! Graphs of any size, written as TensorFlow writes them, in the forms that cost differently: bare,
 //! used before they are written, with devices, with functions, as SavedModels.
 
-use serdes::artifact::graph::Message;
+use serdes_graphs::graph::Message;
 
 /// A graph in a file.
 pub(crate) struct Written {

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use serdes::{files::Tree, storage::Storage};
+use serdes::files::Tree;
+use serdes_tensors::storage::Storage;
 
 /// A secret, which no message may contain.
 const SECRET: &str = "wJalrXUtnFEMI";

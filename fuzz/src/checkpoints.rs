@@ -5,12 +5,12 @@
 
 use std::path::PathBuf;
 
-use serdes::artifact::{
+use serdes_checkpoints::{
     checkpoint_v1::CheckpointV1,
-    data_type::DataType,
     table::{MAGIC, Table, TableOptions, TableWriter},
     tensor_bundle::{Bundle, MemoryFiles, VerifyOptions},
 };
+use serdes_graphs::data_type::DataType;
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

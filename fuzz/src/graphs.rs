@@ -1,9 +1,7 @@
 //! Graphs in both forms, and artifacts of every kind through the one door.
 
-use serdes::{
-    artifact::graph::{self, Form, Message, ReadOptions},
-    check::{self, Kind, Options},
-};
+use serdes_check::{self as check, Kind, Options};
+use serdes_graphs::graph::{self, Form, Message, ReadOptions};
 
 /// The first byte chooses message and form, the rest is the file. What the whole check takes, the
 /// scan takes, with the same versions.

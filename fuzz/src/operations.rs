@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use serdes::artifact::{
+use serdes_graphs::{
     graph::{self, Form, Graphs, Judgement, Loader, Message, ReadOptions},
     ops::Registry,
 };

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use serdes::tensor_io::{Form, open_at};
+use serdes_tensors::{Form, open_at};
 
 /// Bytes of tensors that are read of a file.
 const READ: u64 = 1 << 20;

@@ -341,6 +341,16 @@ impl Error {
         Self::corrupt(place, format!("checksum {computed:08x}"), format!("{stored:08x}"))
     }
 
+    /// Two tensors of one state have the same name.
+    pub fn duplicate_name(name: impl Into<String>) -> Self {
+        Self::DuplicateName { name: name.into() }
+    }
+
+    /// A state of `count` tensors has none of this name.
+    pub fn no_such_tensor(name: impl Into<String>, count: usize) -> Self {
+        Self::NoSuchTensor { name: name.into(), count }
+    }
+
     pub(crate) fn device(action: &'static str, name: &str, source: stream_executor::Error) -> Self {
         Self::Device { action, name: name.to_owned(), source: Box::new(source) }
     }
@@ -349,7 +359,8 @@ impl Error {
         Self::Pjrt { action, name: name.to_owned(), source: Box::new(source) }
     }
 
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+    /// A failure of the system at a place; [`Error::Cancelled`] if a wait for a store was stopped.
+    pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         // A wait for a store was stopped, which is no error of the store.
         if source.get_ref().is_some_and(|error| error.is::<Cancelled>()) {
             return Self::Cancelled;

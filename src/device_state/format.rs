@@ -18,9 +18,9 @@ pub(super) use crate::files::crc32c as checksum;
 
 /// The first eight bytes. The first of them cannot open a protobuf message (wire type 7), is not
 /// ASCII, and the line endings show a transfer in text mode.
-pub(crate) const MAGIC: [u8; 8] = *b"\x8fSDS\r\n\x1a\n";
+pub const MAGIC: [u8; 8] = *b"\x8fSDS\r\n\x1a\n";
 /// The last eight bytes.
-pub(crate) const END_MAGIC: [u8; 8] = *b"\x8fSDSend\n";
+pub const END_MAGIC: [u8; 8] = *b"\x8fSDSend\n";
 
 /// Headers, pieces and the index begin at multiples of this.
 pub(super) const ALIGNMENT: u64 = 64;

@@ -28,19 +28,17 @@ mod versions;
 pub(crate) use crate::files::resolve;
 pub use crate::files::{Durability, Phase, Progress, Watch};
 pub use error::Error;
-#[cfg(feature = "artifact")]
-pub(crate) use format::END_MAGIC;
-pub(crate) use format::MAGIC;
+pub use format::{END_MAGIC, MAGIC};
 pub use hosted::{HostedDevice, HostedMemory};
 #[cfg(feature = "mmap")]
 pub use load::MappedState;
-pub(crate) use load::PieceSums;
+pub use load::PieceSums;
 pub use load::{
     Damage, HostTarget, Reader, Restored, RestoredShards, Salvaged, ShardTarget, Tensor,
     Verification, matches_any,
 };
 pub use options::WriteOptions;
-pub(crate) use pump::{Contents, Downloads, Uploads};
+pub use pump::{Contents, Download, Downloads, Uploads};
 pub use save::{DeferredBytes, Shard, Writer, Written};
 #[cfg(feature = "object_store")]
 pub use store::ObjectParts;

@@ -72,7 +72,7 @@ impl WriteOptions {
     }
 
     /// Who listens, and who may stop the work.
-    pub(crate) fn watch(&self) -> Watch {
+    pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
 

@@ -38,7 +38,7 @@ pub mod xla {
         }
 
         /// Package `xla.ifrt.proxy`.
-        #[cfg(any(feature = "proxy", all(feature = "artifact", feature = "device")))]
+        #[cfg(feature = "device")]
         pub mod proxy {
             include!("generated/xla.ifrt.proxy.rs");
         }

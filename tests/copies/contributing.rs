@@ -13,12 +13,13 @@ use serdes_testkit::{
 use crate::scratch;
 
 /// The sources, and what their tests include.
-const DIRECTORIES: [&str; 6] = ["src", "proto", "crates", "include", "tests", "docs"];
+const DIRECTORIES: [&str; 7] = ["src", "proto", "crates", "include", "tests", "docs", "fuzz"];
 
-/// Packages under test: the library, the host of plug-ins, and the layouts of the C API.
-const TESTED: [&[&str]; 3] = [
+/// Packages under test: the library, the host of plug-ins, verdicts, and the layouts of the C API.
+const TESTED: [&[&str]; 4] = [
     &["-p", "serdes", "--features", "conformance,proxy", "--lib", "--test", "stream_executor"],
     &["-p", "serdes-stream-executor", "--lib"],
+    &["-p", "serdes-check", "--test", "it"],
     &["-p", "serdes-abi", "--all-features"],
 ];
 
@@ -27,7 +28,7 @@ const TESTED: [&[&str]; 3] = [
 const TESTS: [&str; 8] = [
     "proxy::server::tests::session::",
     "proxy::server::requests::tests::",
-    "tests_of_rules::",
+    "rules::",
     "requirements::tests::",
     "loaded::behaviour::a_device_says",
     "loaded::conformance::a_plugin_without_bad_habits_conforms",
@@ -40,7 +41,7 @@ const NAMED_BY_THE_PAGES: [&str; 8] = [
     "proxy::server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
     "proxy::server::requests::tests::every_request_is_answered_though_it_says_nothing",
     "proxy::server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
-    "tests_of_rules::every_rule_has_an_artifact_that_it_is_about",
+    "rules::every_rule_has_an_artifact_that_it_is_about",
     "load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
     "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",
     "header::the_c_header_has_the_layouts_of_the_rust_types",
@@ -80,10 +81,6 @@ fn pages_add_a_rule_a_callback_and_a_request() {
         follow(&format!("docs/contributing/{page}.md"), &serdes);
     }
     protos::write(&serdes, &protos::generate(&serdes));
-    // The tests of all rules, among those of the library: it is compiled for them alone.
-    let tests_of_rules = "#[cfg(test)]\nextern crate self as serdes;\n\
-                          #[cfg(test)]\n#[path = \"../tests/it/rules.rs\"]\nmod tests_of_rules;\n";
-    append(&serdes.join("src/lib.rs"), tests_of_rules);
 
     let mut passed = String::new();
     for tested in TESTED {

@@ -4,7 +4,7 @@
 //! They take minutes, so that `cargo test` leaves them out: `.ci/run copies` runs them, as does
 //! `cargo test -p serdes --test copies -- --ignored`.
 
-#[cfg(all(feature = "artifact", feature = "device", feature = "proxy"))]
+#[cfg(feature = "proxy")]
 mod contributing;
 mod downstream;
 mod evolving;

@@ -7,7 +7,7 @@ is counted and left out, what ends the process as well, and devices that the mac
     PYTHON tests/interop/tensorflow_operations.py --serdes PATH [--count N] [--seed N] [--keep DIRECTORY]
 
 With SERDES_FULL=1 it makes 5,000 graphs, without 400. `--keep` leaves the graphs in a directory, with `verdicts.jsonl` beside them in the
-form of tests/data/tensorflow/op_corpus.zip, which `SERDES_CORPUS=DIRECTORY cargo test --test it tensorflow_operations` compares in detail.
+form of tests/data/tensorflow/op_corpus.zip, which `SERDES_CORPUS=DIRECTORY cargo test -p serdes-graphs --test it tensorflow_operations` compares in detail.
 """
 
 import argparse

@@ -15,6 +15,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut pending: Vec<PathBuf> = [
         "src",
         "crates/abi/src",
+        "crates/check/src",
         "crates/checkpoints/src",
         "crates/files/src",
         "crates/graphs/src",
@@ -23,6 +24,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/plugin/src",
         "crates/host-memory/src",
         "crates/stream-executor/src",
+        "crates/tensors/src",
         "crates/version-registry/src",
         "crates/wire/src",
     ]

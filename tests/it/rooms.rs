@@ -1,5 +1,5 @@
-//! Test of the dependencies between the library's modules: the table in `docs/architecture.md`
-//! equals those of the code.
+//! Test of the dependencies between the library's modules, and between crates: the tables in
+//! `docs/architecture.md` equal those of the code and of the manifests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -149,6 +149,42 @@ fn no_room_uses_itself_through_another() {
     assert_eq!(rooms, Rooms::new(), "these rooms use each other in a circle");
 }
 
+/// The rows of the page about crates that say what each uses.
+fn crates_of_page() -> Rooms {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `crates/"));
+    rows.filter_map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, name, _, uses, _] = cells[..] else { return None };
+        let names = uses.split('`').skip(1).step_by(2);
+        let mut used: BTreeSet<String> =
+            names.filter_map(|name| name.strip_prefix("crates/")).map(str::to_owned).collect();
+        used.extend(uses.contains("the library").then(|| "serdes".to_owned()));
+        Some((name.trim_matches('`').strip_prefix("crates/")?.to_owned(), used))
+    })
+    .collect()
+}
+
+/// The crates of the workspace that the manifest of one depends on.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = root().join("crates").join(name).join("Cargo.toml");
+    let text = fs::read_to_string(manifest).unwrap();
+    let lines = text.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    let names = lines.take_while(|line| !line.starts_with('[')).filter_map(|line| {
+        let name = line.split([' ', '.']).next()?;
+        if name == "serdes" { Some(name) } else { name.strip_prefix("serdes-") }
+    });
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn crates_depend_on_each_other_as_the_page_says() {
+    let page = crates_of_page();
+    assert!(page.len() > 8, "{page:#?}");
+    let cargo: Rooms = page.keys().map(|name| (name.clone(), dependencies(name))).collect();
+    assert_eq!(cargo, page, "left: the manifests; right: the tables in docs/architecture.md");
+}
+
 #[test]
 fn every_room_opens_with_what_it_must_never_know() {
     for room in table().keys() {
@@ -179,8 +215,9 @@ fn denied(root_file: &str) -> BTreeSet<String> {
 
 /// The roots of the crates that run at a user's. (Lints of the workspace would hold for tests and
 /// benchmarks, too, which may panic.)
-const SHIPPED: [&str; 13] = [
+const SHIPPED: [&str; 15] = [
     "crates/abi/src/lib.rs",
+    "crates/check/src/lib.rs",
     "crates/checkpoints/src/lib.rs",
     "crates/cli/src/lib.rs",
     "crates/files/src/lib.rs",
@@ -191,6 +228,7 @@ const SHIPPED: [&str; 13] = [
     "crates/plugin/src/lib.rs",
     "crates/python/src/lib.rs",
     "crates/stream-executor/src/lib.rs",
+    "crates/tensors/src/lib.rs",
     "crates/version-registry/src/lib.rs",
     "crates/wire/src/lib.rs",
 ];

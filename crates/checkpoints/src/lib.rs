@@ -35,7 +35,7 @@ pub mod tensor_bundle;
 pub use serdes_graphs::{StatusCode, data_type};
 
 /// The release of the [`default_consumer`](tensor_bundle::default_consumer)s: the newest one of
-/// `versions.toml`, with which a test of `serdes` compares it and their numbers.
+/// `versions.toml`, with which a test of `serdes-tensors` compares it and their numbers.
 const NEWEST_RELEASE: &str = "TensorFlow 2.21.0";
 
 /// The README, whose example is compiled and run.

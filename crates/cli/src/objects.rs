@@ -1,11 +1,9 @@
 //! Results as the objects that `--json` prints, for programs that show the same ones.
 
 use serde_json::{Value, json};
-use serdes::{
-    check::{Inspection, Reason, Rule, Verdict},
-    tensor_io::Difference,
-    version::{Date, registry},
-};
+use serdes::version::{Date, registry};
+use serdes_check::{Inspection, Reason, Rule, Verdict};
+use serdes_tensors::Difference;
 
 use crate::commands::{remedies, versions::entries};
 
@@ -70,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_verdict_has_its_remedies_in_words() {
-        let found = serdes::check::bytes(b"\xff\xff".to_vec()).for_consumer(&Default::default());
+        let found = serdes_check::bytes(b"\xff\xff".to_vec()).for_consumer(&Default::default());
         let object = verdict(&found).unwrap();
         assert_eq!(object["reasons"][0]["rule"], "corrupt");
         assert_eq!(object["reasons"][0]["remedy"], remedy(&found.reasons()[0]));

@@ -1,6 +1,6 @@
 //! The exit status of the command. This module must never know who ends with it.
 
-use serdes::check::Outcome;
+use serdes_check::Outcome;
 
 /// The exit status of the command: the worst of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

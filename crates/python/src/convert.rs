@@ -10,8 +10,10 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyIterator};
 use serdes::{
     device_state::{Durability, WriteOptions},
     ifrt::{DType, Shape},
+};
+use serdes_tensors::{
+    self as tensor_io, Error, Listing, Refused, Source, TensorInfo,
     storage::Storage,
-    tensor_io::{self, Error, Listing, Refused, Source, TensorInfo},
     trips::{self, ConvertOptions},
 };
 

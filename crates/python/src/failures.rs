@@ -9,13 +9,9 @@ use pyo3::{
     exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError},
     prelude::*,
 };
-use serdes::{
-    check::{self, CheckError, Kind, Reason, Rule},
-    device_state,
-    files::Tree,
-    storage::Storage,
-    tensor_io,
-};
+use serdes::{device_state, files::Tree};
+use serdes_check::{self as check, CheckError, Kind, Reason, Rule};
+use serdes_tensors::{self as tensor_io, storage::Storage};
 
 /// Numbers of the system for what Rust found out itself.
 mod errno {

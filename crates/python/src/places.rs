@@ -3,7 +3,8 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serdes::{device_state::matches_any, files::Watch, storage::Storage};
+use serdes::{device_state::matches_any, files::Watch};
+use serdes_tensors::storage::Storage;
 
 use crate::{failures, work::interruptible};
 

@@ -8,13 +8,13 @@ use std::{
 
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serdes::{
-    artifact::ops::OperationDefinition,
-    check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind},
     files::{Tree, Watch},
-    tensor_io::{self, Tolerance},
     version::Date,
 };
+use serdes_check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind};
 use serdes_cli::objects;
+use serdes_graphs::ops::OperationDefinition;
+use serdes_tensors::{self as tensor_io, Tolerance};
 
 use crate::{failures, places::storage, work::interruptible};
 
@@ -99,7 +99,7 @@ impl Asked {
 impl Question {
     /// The verdicts on what is at a path or below it.
     fn walk(&self, path: &Path, watch: &Watch) -> Result<Vec<Verdict>, Cancelled> {
-        let mut walk = serdes::check::walk(path, &self.options)
+        let mut walk = serdes_check::walk(path, &self.options)
             .in_tree(Arc::clone(&self.tree))
             .for_consumers(self.consumers.iter().cloned());
         if let Some(kind) = self.kind {
@@ -148,7 +148,7 @@ pub(crate) fn check(py: Python<'_>, path: PathBuf, asked: Asked) -> PyResult<Str
 pub(crate) fn check_bytes(py: Python<'_>, bytes: Vec<u8>, asked: Asked) -> PyResult<String> {
     let question = asked.question(0, &Watch::new()).map_err(wrong)?;
     let found = py.detach(|| {
-        let artifact = serdes::check::reader(&bytes[..], question.kind);
+        let artifact = serdes_check::reader(&bytes[..], question.kind);
         let artifact = artifact.map_err(|error| error.to_string())?;
         let found = artifact.check_for(&question.consumers, &question.options);
         found.map_err(|error| error.to_string())
@@ -215,7 +215,7 @@ fn check_paths(
 pub(crate) fn inspect(py: Python<'_>, path: PathBuf, kind: Option<String>) -> PyResult<String> {
     let kind = kind.as_deref().map(str::parse::<Kind>).transpose().map_err(wrong)?;
     let inspection = interruptible(py, None, 0, |watch| {
-        let artifact = serdes::check::path_in(Arc::new(storage(watch)), &path, kind);
+        let artifact = serdes_check::path_in(Arc::new(storage(watch)), &path, kind);
         artifact.map(|artifact| artifact.inspect())
     })?
     .map_err(|error| failures::of_path(py, &error, &path))?

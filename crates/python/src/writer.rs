@@ -11,9 +11,9 @@ use serdes::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind,
         OpaqueSharding, Shape, Sharding, SingleDeviceSharding, xla::OpSharding,
     },
-    storage::Storage,
     version::AnyVersionAccessor,
 };
+use serdes_tensors::storage::Storage;
 
 use crate::{
     deferred::Bytes, failures, memory::NewBytes, places::storage, raised::Raised, reader::domain,

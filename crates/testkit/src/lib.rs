@@ -1,5 +1,5 @@
 //! Code that tests of several crates share: copies of the sources and cargo in them, pages that
-//! list edits, the code that is generated from `proto/`, and protobuf written by hand.
+//! list edits, the code that is generated from `proto/`, protobuf written by hand, and noise.
 //!
 //! It is not published, and knows no other crate of the workspace.
 
@@ -7,5 +7,6 @@
 
 pub mod copies;
 pub mod fields;
+pub mod noise;
 pub mod pages;
 pub mod protos;

@@ -57,7 +57,16 @@ const TASKS: [Task; 10] = [
     Task {
         name: "ops",
         does: "make the table of TensorFlow's operations from tests/data/tensorflow/ops",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "tensorflow_ops::"],
+        command: &[
+            "cargo",
+            "test",
+            "--quiet",
+            "-p",
+            "serdes-graphs",
+            "--test",
+            "it",
+            "tensorflow_ops::",
+        ],
         switch: Some("SERDES_REGENERATE_OPS"),
     },
     Task {
@@ -81,7 +90,7 @@ const TASKS: [Task; 10] = [
     Task {
         name: "rules",
         does: "make docs/rules.md from the table of rules",
-        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "rules::"],
+        command: &["cargo", "test", "--quiet", "-p", "serdes-check", "--test", "it", "rules::"],
         switch: Some("SERDES_REGENERATE_RULES"),
     },
     Task {

@@ -33,7 +33,7 @@ pub(super) use header::read_header;
 pub use host::{HostTarget, Verification};
 #[cfg(feature = "mmap")]
 pub use mapped::MappedState;
-pub(crate) use piece_sums::PieceSums;
+pub use piece_sums::PieceSums;
 pub use reader::Reader;
 pub use restore::Restored;
 pub use salvage::Salvaged;

@@ -4,7 +4,7 @@ use super::{Tensor, assemble::Router};
 use crate::device_state::{Error, format::index::PieceEntry, pump::ChunkSums};
 
 /// Checksums of a tensor's bytes as they come from elsewhere.
-pub(crate) struct PieceSums(Sums);
+pub struct PieceSums(Sums);
 
 enum Sums {
     /// Its one piece.
@@ -17,7 +17,7 @@ enum Sums {
 
 impl PieceSums {
     /// The next bytes.
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             Sums::Whole(sums) => sums.update(bytes),
             Sums::Shards(router) => router.update(bytes),
@@ -26,7 +26,7 @@ impl PieceSums {
     }
 
     /// Compares the checksums of all bytes with those of `tensor`.
-    pub(crate) fn compare(self, tensor: &Tensor) -> Result<(), Error> {
+    pub fn compare(self, tensor: &Tensor) -> Result<(), Error> {
         let holds = |piece: &PieceEntry, sums: &[u32]| {
             tensor.state.compare_sums(tensor.name(), piece, sums).is_ok()
         };
@@ -44,7 +44,7 @@ impl PieceSums {
 
 impl Tensor {
     /// Begins summing bytes that should be this tensor's.
-    pub(crate) fn sums(&self) -> PieceSums {
+    pub fn sums(&self) -> PieceSums {
         if self.is_whole() {
             return PieceSums(Sums::Whole(ChunkSums::new(self.state.header.chunk_bytes)));
         }

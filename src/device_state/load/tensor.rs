@@ -19,11 +19,12 @@ use crate::{
 };
 
 /// From which device a piece was saved, and how long it is.
-#[cfg(feature = "artifact")]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PieceOfDevice {
-    pub(crate) device: i32,
-    pub(crate) bytes: u64,
+pub struct PieceOfDevice {
+    /// The device, by its id.
+    pub device: i32,
+    /// Its length in bytes.
+    pub bytes: u64,
 }
 
 /// One tensor of an open state.
@@ -62,8 +63,7 @@ impl Tensor {
     }
 
     /// The number of its spec, which tensors share whose specs are the same bytes, and these.
-    #[cfg(feature = "artifact")]
-    pub(crate) fn spec_bytes(&self) -> (u32, &[u8]) {
+    pub fn spec_bytes(&self) -> (u32, &[u8]) {
         (self.spec, self.state.index.spec(self.spec))
     }
 
@@ -73,8 +73,7 @@ impl Tensor {
     }
 
     /// The device and the bytes of each of its pieces.
-    #[cfg(feature = "artifact")]
-    pub(crate) fn piece_devices(&self) -> impl Iterator<Item = PieceOfDevice> {
+    pub fn piece_devices(&self) -> impl Iterator<Item = PieceOfDevice> {
         let index = &self.state.index;
         self.pieces().map(|(_, piece)| PieceOfDevice {
             device: index.placement(piece.placement).map_or(0, |placement| placement.device),

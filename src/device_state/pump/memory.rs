@@ -21,7 +21,7 @@ pub struct Contents {
 impl Contents {
     /// An array of these dimensions; `None` if its elements have no size, or it is longer than any
     /// memory.
-    pub(crate) fn new(dtype: DType, dims: impl IntoIterator<Item = i64>) -> Option<Self> {
+    pub fn new(dtype: DType, dims: impl IntoIterator<Item = i64>) -> Option<Self> {
         let dims: SmallVec<[i64; 4]> = dims.into_iter().collect();
         let element = u64::from(dtype.unpacked_byte_size()?);
         let extents = dims.iter().map(|&dim| u64::try_from(dim).ok());
@@ -50,7 +50,7 @@ impl Contents {
     }
 
     /// Its length in bytes: dense, each element in whole bytes.
-    pub(crate) const fn bytes(&self) -> u64 {
+    pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 }

@@ -23,11 +23,12 @@ mod to_device;
 
 pub(super) use buffer::{BUFFER_BYTES, Buffer, Filled, Filling, capacity_at};
 pub(super) use from_device::FromDevice;
-pub(crate) use memory::{Contents, Incoming, Memory};
+pub use memory::Contents;
+pub(crate) use memory::{Incoming, Memory};
 pub(super) use pool::{Pool, PoolError, Returns};
 pub(crate) use streams::Streams;
 pub(super) use sums::ChunkSums;
-pub(crate) use tensors::{Downloads, Uploads};
+pub use tensors::{Download, Downloads, Uploads};
 pub(super) use to_device::ToDevice;
 
 /// Copies that one user has under way at a time, in either direction. With buffers of

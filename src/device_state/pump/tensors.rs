@@ -10,7 +10,7 @@ use super::{
 use crate::{device_state::Error, files::Watch};
 
 /// Puts tensors onto a device as their bytes come out of readers.
-pub(crate) struct Uploads<'a, M: Memory> {
+pub struct Uploads<'a, M: Memory> {
     device: &'a M::Device,
     watch: &'a Watch,
     pool: Pool,
@@ -24,26 +24,26 @@ pub(crate) struct Uploads<'a, M: Memory> {
 
 impl<'a, M: Memory> Uploads<'a, M> {
     /// Onto `device`.
-    pub(crate) fn new(device: &'a M::Device, watch: &'a Watch) -> Self {
+    pub fn new(device: &'a M::Device, watch: &'a Watch) -> Self {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
         let to = ToDevice::new(returns.clone());
         Self { device, watch, pool, returns, to, chunk_bytes: None, sums: Vec::new() }
     }
 
     /// Computes the checksums of chunks of `chunk_bytes` on the way.
-    pub(crate) fn summing(mut self, chunk_bytes: u32) -> Self {
+    pub fn summing(mut self, chunk_bytes: u32) -> Self {
         self.chunk_bytes = Some(chunk_bytes);
         self
     }
 
     /// The checksums of the array that was put last, if they are taken.
-    pub(crate) fn take_sums(&mut self) -> Vec<u32> {
+    pub fn take_sums(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.sums)
     }
 
     /// Puts an array, which is what comes next of `data`, onto the device; an error of `data` is
     /// the inner one.
-    pub(crate) fn put(
+    pub fn put(
         &mut self,
         name: &str,
         data: &mut dyn Read,
@@ -77,7 +77,7 @@ impl<'a, M: Memory> Uploads<'a, M> {
 }
 
 /// Gives the bytes of tensors on a device, one after the other.
-pub(crate) struct Downloads<M: Memory> {
+pub struct Downloads<M: Memory> {
     streams: Streams<M>,
     pool: Pool,
     returns: Returns,
@@ -85,14 +85,14 @@ pub(crate) struct Downloads<M: Memory> {
 
 impl<M: Memory> Downloads<M> {
     /// Streams of any devices.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
         Self { streams: Streams::new(), pool, returns }
     }
 
     /// The bytes of `memory`, in order, copied ahead of the reader. Errors of the device come as
     /// [`io::Error`]s with the [`Error`] inside.
-    pub(crate) fn reader<'a>(&'a mut self, name: &'a str, memory: &'a M) -> Download<'a, M> {
+    pub fn reader<'a>(&'a mut self, name: &'a str, memory: &'a M) -> Download<'a, M> {
         let Self { streams, pool, returns } = self;
         Download {
             from: FromDevice::new(name, memory, streams, pool),
@@ -104,7 +104,7 @@ impl<M: Memory> Downloads<M> {
 }
 
 /// The bytes of device memory as a reader.
-pub(crate) struct Download<'a, M: Memory> {
+pub struct Download<'a, M: Memory> {
     from: FromDevice<'a, M>,
     returns: &'a Returns,
     current: Option<Filled>,

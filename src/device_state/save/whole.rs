@@ -35,7 +35,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`add`](Self::add); [`Error::OtherBytes`] if the device gives back something else.
-    pub(crate) fn add_uploaded<M: HostedMemory>(
+    pub fn add_uploaded<M: HostedMemory>(
         &mut self,
         name: &str,
         spec: &ArraySpec,

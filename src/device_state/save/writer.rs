@@ -298,7 +298,7 @@ impl Writer {
     }
 
     /// The length of the chunks that have a checksum each.
-    pub(crate) const fn chunk_bytes(&self) -> u32 {
+    pub const fn chunk_bytes(&self) -> u32 {
         self.options.chunk_bytes
     }
 

@@ -133,7 +133,7 @@ impl LocalParts {
 
     /// Removes the state before its parts, so that no state with missing parts can be opened. Parts
     /// stay that another state names, or that are being written.
-    pub(crate) fn remove_state(&self) -> Result<(), Error> {
+    pub fn remove_state(&self) -> Result<(), Error> {
         let removed = fs::remove_file(&self.path);
         // Parts of one that was removed half way go as well.
         self.clean(&[]);

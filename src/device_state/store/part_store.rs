@@ -27,7 +27,7 @@ impl PendingPart {
     ///
     /// # Errors
     /// If no file can be made beside `path`.
-    pub(crate) fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
+    pub fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
         let mut file = NewFile::create(path)?;
         let sink = file.sink(durability, false)?;
         Ok(Self { sink, commit: Box::new(file) })

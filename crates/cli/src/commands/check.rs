@@ -7,12 +7,9 @@ use std::{
 };
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serdes::{
-    check::{self, Kind, Outcome, Verdicts, Walk},
-    files::Tree,
-    ifrt::MessageType,
-    storage::Storage,
-};
+use serdes::{files::Tree, ifrt::MessageType};
+use serdes_check::{self as check, Kind, Outcome, Verdicts, Walk};
+use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::CheckArguments,

@@ -5,12 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serdes::{
-    artifact::{
-        graph::DeprecatedOperations,
-        ops::{self, OperationDefinition},
-    },
-    check::{Consumer, Kind, Loader, Options},
+use serdes_check::{Consumer, Kind, Loader, Options};
+use serdes_graphs::{
+    graph::DeprecatedOperations,
+    ops::{self, OperationDefinition},
 };
 
 use crate::{

@@ -6,10 +6,10 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::{
-    device_state::WriteOptions,
+use serdes::device_state::WriteOptions;
+use serdes_tensors::{
+    self as tensor_io, Form, Target,
     storage::Storage,
-    tensor_io::{self, Form, Target},
     trips::{self, ConvertOptions, ConvertReport},
 };
 

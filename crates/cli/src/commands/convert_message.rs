@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use serdes::{
-    check::{self, Kind},
     codec::{DecodeError, DeserializeOptions, EncodeError, SerializeOptions, Serialized},
     files::Watch,
     ifrt::{AnyDevice, MessageType, global_registry, with_devices},
     version::SerDesVersion,
 };
+use serdes_check::{self as check, Kind};
 
 use crate::{
     arguments::ConvertArguments,

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, path::Path};
 
-use serdes::storage::Storage;
+use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::ConvertArguments,

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use serdes::{
-    check::{self, Kind},
     files::Watch,
     stablehlo::{Program, StableHloError, StableHloVersion},
 };
+use serdes_check::{self as check, Kind};
 
 use crate::{
     arguments::ConvertArguments,

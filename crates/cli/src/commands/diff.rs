@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use serdes::tensor_io::{self, Comparison, Difference, Tolerance};
+use serdes_tensors::{self as tensor_io, Comparison, Difference, Tolerance};
 
 use crate::{
     arguments::DiffArguments,

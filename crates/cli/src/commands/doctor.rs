@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Parser as _;
-use serdes::check::Consumer;
+use serdes_check::Consumer;
 use serdes_doctor::{Diagnosis, Environment, ReadError, Verdict};
 
 #[cfg(unix)]

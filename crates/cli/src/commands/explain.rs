@@ -1,6 +1,6 @@
 //! `serdes explain`: what a rule of a verdict means.
 
-use serdes::check::{Rule, UnknownRule};
+use serdes_check::{Rule, UnknownRule};
 
 use crate::{
     arguments::ExplainArguments,

@@ -1,6 +1,7 @@
 //! Exit statuses of the library's errors.
 
-use serdes::{device_state, tensor_io};
+use serdes::device_state;
+use serdes_tensors as tensor_io;
 
 use crate::{commands::plugin_opening, failure::Failure};
 

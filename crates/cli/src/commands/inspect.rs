@@ -3,14 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use chrono::DateTime;
-use serdes::{
-    check::{
-        self, Artifact, AxisSummary, CheckpointList, Inspection, Kind, Options, StateSummary,
-        TensorSummary,
-    },
-    files::Tree,
-    storage::Storage,
+use serdes::files::Tree;
+use serdes_check::{
+    self as check, Artifact, AxisSummary, CheckpointList, Inspection, Kind, Options, StateSummary,
+    TensorSummary,
 };
+use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::InspectArguments,

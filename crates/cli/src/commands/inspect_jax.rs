@@ -1,6 +1,6 @@
 //! `serdes inspect` of what JAX writes, for people.
 
-use serdes::check::{ExportSummary, JaxSummary, ValueSummary};
+use serdes_check::{ExportSummary, JaxSummary, ValueSummary};
 
 use crate::{
     failure::Failure,

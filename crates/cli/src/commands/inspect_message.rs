@@ -4,10 +4,8 @@
 use std::path::Path;
 
 use serde_json::json;
-use serdes::{
-    ifrt::{AnyDevice, MessageType, with_devices},
-    storage::Storage,
-};
+use serdes::ifrt::{AnyDevice, MessageType, with_devices};
+use serdes_tensors::storage::Storage;
 
 use crate::{
     commands::streams,

@@ -2,7 +2,7 @@
 //! that are no texts, values that have no place in the target.
 
 use serde_json::{Value, json};
-use serdes::tensor_io::Refused;
+use serdes_tensors::Refused;
 
 use crate::terminal::Terminal;
 

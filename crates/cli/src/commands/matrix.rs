@@ -4,11 +4,9 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use pep440_rs::Version;
 use serde_json::{Map, Value};
-use serdes::{
-    artifact::ops::Registry,
-    pjrt::{Framework, Gate},
-};
+use serdes::pjrt::{Framework, Gate};
 use serdes_doctor::Releases;
+use serdes_graphs::ops::Registry;
 
 use crate::{
     arguments::{MatrixArguments, MatrixFormat},

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use serdes::trips;
+use serdes_tensors::trips;
 
 use crate::terminal::{bytes, count, rate};
 

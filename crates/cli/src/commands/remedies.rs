@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use serdes::check::{Reason, Remedy, Rule};
+use serdes_check::{Reason, Remedy, Rule};
 
 use crate::{failure::Failure, status::Status};
 

@@ -8,10 +8,8 @@ use serdes::{
         Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, matches_any,
     },
     files::ReadAt,
-    storage::Storage,
-    tensor_io::{self, Form, Target},
-    trips,
 };
+use serdes_tensors::{self as tensor_io, Form, Target, storage::Storage, trips};
 
 use crate::{
     arguments::RestoreArguments,

@@ -10,10 +10,12 @@ use std::{
 use serde_json::json;
 use serdes::{
     device_state::{Durability, HostedDevice, Part, SaveId, Versions, Watch, WriteOptions},
-    storage::Storage,
-    tensor_io::{self, Form, Source},
-    trips::{self, SaveReport},
     version::SerDesAnyVersionAccessor,
+};
+use serdes_tensors::{
+    self as tensor_io, Form, Source,
+    storage::Storage,
+    trips::{self, SaveReport},
 };
 
 use crate::{

@@ -10,11 +10,8 @@ use std::{
     sync::Arc,
 };
 
-use serdes::{
-    files::{Files as _, LONGEST_STREAM, ReadAt, spool},
-    storage::Storage,
-    tensor_io::{self, Form, Source},
-};
+use serdes::files::{Files as _, LONGEST_STREAM, ReadAt, spool};
+use serdes_tensors::{self as tensor_io, Form, Source, storage::Storage};
 
 use crate::{
     commands::{failures, unread},

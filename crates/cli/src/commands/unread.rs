@@ -7,15 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use serdes::{
-    artifact::{
-        checkpoint_state::prefixes_in,
-        tensor_bundle::{index_path, prefix_of_data},
-    },
-    check::{self, Kind},
-    files::{EntryKind, ReadAt, Tree},
-    storage::Storage,
+use serdes::files::{EntryKind, ReadAt, Tree};
+use serdes_check::{self as check, Kind};
+use serdes_checkpoints::{
+    checkpoint_state::prefixes_in,
+    tensor_bundle::{index_path, prefix_of_data},
 };
+use serdes_tensors::storage::Storage;
 
 use crate::{
     failure::Failure,

@@ -1,7 +1,7 @@
 //! Verdicts as objects and for people: one, or one of each release.
 
 use serde_json::{Map, Value, json};
-use serdes::check::{Outcome, Verdict, Verdicts};
+use serdes_check::{Outcome, Verdict, Verdicts};
 
 use crate::{
     commands::remedies,

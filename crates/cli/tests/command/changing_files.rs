@@ -106,8 +106,8 @@ fn tensors(folder: &Path, name: &str, byte: u8) -> Vec<u8> {
     use serdes::{
         device_state::{Durability, Versions, WriteOptions},
         ifrt::{DType, Shape},
-        tensor_io::{TensorInfo, create},
     };
+    use serdes_tensors::{TensorInfo, create};
     let path = folder.join(name);
     let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
     let shape = Shape::new([ELEMENTS as i64]).unwrap();

@@ -199,9 +199,9 @@ fn checkpoint_of_a_hole(prefix: &Path, size: u64) {
     let dim = [vec![0x08], varint(size)].concat();
     let shape = [vec![0x12, dim.len() as u8], dim].concat();
     let entry = [vec![0x08, 4, 0x12, shape.len() as u8], shape, vec![0x28], varint(size)].concat();
-    let mut table = serdes::artifact::table::TableWriter::new(
+    let mut table = serdes_checkpoints::table::TableWriter::new(
         fs::File::create(prefix.with_extension("index")).unwrap(),
-        serdes::artifact::table::TableOptions::default(),
+        serdes_checkpoints::table::TableOptions::default(),
     );
     table.add(b"", &[0x08, 1, 0x1a, 2, 0x08, 1]).unwrap();
     table.add(b"hole", &entry).unwrap();

@@ -17,7 +17,7 @@
 //! walks which nodes are alike, so that the attributes of a kind are read once.
 //!
 //! Knows the messages and what their importer does with them. It must never know the caller:
-//! whether a consumer may take a graph is decided in `serdes::check`.
+//! whether a consumer may take a graph is decided in `serdes_check`.
 
 mod attributes;
 mod call_modules;

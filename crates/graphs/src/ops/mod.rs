@@ -19,7 +19,7 @@
 //! The built-in registries (2.12 to 2.21) were read from the releases themselves and are kept as
 //! one table: each operation has its definitions, each definition the releases that have it. A
 //! look-up is a binary search and allocates nothing; what is found is decoded where it is looked
-//! at. `tests/it/tensorflow_ops.rs` makes the table from `tests/data/tensorflow/ops`,
+//! at. `tests/it/tensorflow_ops.rs` of this crate makes the table from `tests/data/tensorflow/ops`,
 //! `tests/interop/tensorflow_ops.py` compares it with an installed TensorFlow. Lists of one's own
 //! ([`Registry::with`]) take the same form.
 //!

@@ -38,7 +38,10 @@ impl WriteOptions {
     }
 
     /// As [`create_object`](Self::create_object), in place of what is there.
-    pub(crate) fn create_in(self, parts: &ObjectParts) -> Result<Writer, Error> {
+    ///
+    /// # Errors
+    /// If the store does not take an upload.
+    pub fn create_in(self, parts: &ObjectParts) -> Result<Writer, Error> {
         let pending = parts.put_whole()?;
         Writer::new(self, pending.sink, parts.place(), Some(pending.commit))
     }

@@ -107,7 +107,10 @@ impl ObjectParts {
     }
 
     /// The state at `location` of `store`, of which `driver` carries the requests.
-    pub(crate) fn driven(
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `location` is the root of the store.
+    pub fn driven(
         driver: Arc<Driver>,
         store: Arc<dyn ObjectStore>,
         location: Path,
@@ -139,14 +142,12 @@ impl ObjectParts {
     }
 
     /// The commit of an upload that is no state, with the place for messages.
-    #[cfg(feature = "addresses")]
-    pub(crate) fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
+    pub fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
         Box::new(UploadCommit { upload, place })
     }
 
     /// Sets the name of the state in messages.
-    #[cfg(feature = "addresses")]
-    pub(crate) fn called(mut self, place: PathBuf) -> Self {
+    pub fn called(mut self, place: PathBuf) -> Self {
         self.place = place;
         self
     }
@@ -216,8 +217,7 @@ impl ObjectParts {
     }
 
     /// Removes the state, and then its parts: so that no state with missing parts can be opened.
-    #[cfg(feature = "addresses")]
-    pub(crate) fn remove_state(&self) -> Result<(), Error> {
+    pub fn remove_state(&self) -> Result<(), Error> {
         let failed = |error| Error::io("remove", &self.place, error);
         let there = self.look()?.version.is_some();
         if there {
@@ -230,8 +230,7 @@ impl ObjectParts {
     }
 
     /// Removes the parts of a save that failed; see [`discard`](crate::device_state::discard).
-    #[cfg(feature = "addresses")]
-    pub(crate) fn discard(&self, save: SaveId) {
+    pub fn discard(&self, save: SaveId) {
         // What cannot be looked at may need the parts.
         let Ok(now) = self.look() else { return };
         let Ok(parts) = self.list() else { return };

@@ -1,0 +1,497 @@
+//! Who wants to load an artifact: a version for every line, and the operations that it has.
+
+use std::borrow::Cow;
+
+use serdes::version::{
+    self, DeviceState, Ifrt, Line, LineRecord, Release,
+    evolution::OperationBan,
+    registry,
+    tensorflow::{self, UnknownRelease},
+};
+use serdes_graphs::{
+    graph::{DeprecatedOperation, DeprecatedOperations},
+    ops::{OperationDefinition, Registry},
+};
+
+use super::bans::deprecated;
+
+/// A line whose numbers decide whether a consumer takes an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ArtifactLine {
+    /// TensorFlow's graphs.
+    GraphDef,
+    /// TensorFlow's V2 checkpoints.
+    TensorBundle,
+    /// TensorFlow's V1 checkpoints.
+    Checkpoint,
+    /// Device states.
+    DeviceState,
+    /// IFRT's serialized values.
+    Ifrt,
+}
+
+impl ArtifactLine {
+    /// Every line.
+    pub const ALL: [Self; 5] =
+        [Self::GraphDef, Self::TensorBundle, Self::Checkpoint, Self::DeviceState, Self::Ifrt];
+
+    /// Its name in versions.toml.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GraphDef => "graph_def",
+            Self::TensorBundle => "tensor_bundle",
+            Self::Checkpoint => "checkpoint",
+            Self::DeviceState => DeviceState::NAME,
+            Self::Ifrt => Ifrt::NAME,
+        }
+    }
+}
+
+/// A build that loads artifacts: TensorFlow of some release, or numbers of one's own, line by line.
+///
+/// A release from 2.12 on knows its operations ([`Consumer::registry`]), and so does a GraphDef
+/// number that is exactly that of one. The operations of any other number are unknown: then graphs
+/// are judged by their versions and structure alone.
+///
+/// ```
+/// use serdes_check::{ArtifactLine, Consumer};
+///
+/// let consumer = Consumer::tensorflow("2.16")?.with("graph_def=1800:22")?;
+/// assert_eq!(consumer.line(ArtifactLine::GraphDef).version, 1800);
+/// assert_eq!(consumer.line(ArtifactLine::GraphDef).min_producer, 22);
+/// assert_eq!(consumer.line(ArtifactLine::TensorBundle).version, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consumer {
+    release: Option<&'static Release>,
+    named: Vec<version::Consumer>,
+    banned: Vec<DeprecatedOperation>,
+    registry: Option<Registry>,
+    /// The operations that it has besides those of a release.
+    operations: Vec<OperationDefinition>,
+    /// The release of jaxlib that it is, if it is one.
+    pub(super) jaxlib: Option<&'static serdes_jax_artifacts::Release>,
+}
+
+/// A consumer that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConsumerError {
+    /// The text is not `LINE=N` or `LINE=N:MIN_PRODUCER`.
+    #[error(
+        "\"{found}\" names no consumer; write LINE=N or LINE=N:MIN_PRODUCER, for example graph_def=1395"
+    )]
+    Syntax {
+        /// The text, cut to 60 characters.
+        found: String,
+    },
+    /// There is no such line.
+    #[error("there is no line \"{found}\"; the lines are {known}")]
+    UnknownLine {
+        /// The name, cut to 60 characters.
+        found: String,
+        /// The lines there are.
+        known: String,
+    },
+    /// There is no such release.
+    #[error(transparent)]
+    UnknownRelease(#[from] UnknownRelease),
+    /// There is no such release of jaxlib, or it is too old for verdicts.
+    #[error("no verdicts of jaxlib {found} are known; the releases are {known}")]
+    UnknownJaxlib {
+        /// The release, cut to 60 characters.
+        found: String,
+        /// The releases there are.
+        known: String,
+    },
+    /// A range of releases from a newer one to an older one.
+    #[error("no release is between {oldest} and {newest}; write the older one first")]
+    NoRelease {
+        /// The first release of the range.
+        oldest: String,
+        /// The last one.
+        newest: String,
+    },
+    /// The consumer would not take what it makes itself.
+    #[error(
+        "a consumer of version {version} cannot have the min_producer {min_producer}, which is newer than itself"
+    )]
+    BelowMinProducer {
+        /// The version.
+        version: i32,
+        /// The min_producer.
+        min_producer: i32,
+    },
+}
+
+impl Default for Consumer {
+    fn default() -> Self {
+        Self::newest()
+    }
+}
+
+impl Consumer {
+    /// TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its MAJOR.MINOR
+    /// has.
+    ///
+    /// # Errors
+    /// [`UnknownRelease`], which lists the known ones.
+    pub fn tensorflow(release: &str) -> Result<Self, UnknownRelease> {
+        tensorflow::release(release).map(|release| Self::of_release(Some(release)))
+    }
+
+    /// The newest release of the table.
+    #[must_use]
+    pub fn newest() -> Self {
+        Self::of_release(tensorflow::newest_release())
+    }
+
+    fn of_release(release: Option<&'static Release>) -> Self {
+        Self {
+            release,
+            named: Vec::new(),
+            banned: Vec::new(),
+            registry: release.and_then(registry_of),
+            operations: Vec::new(),
+            jaxlib: None,
+        }
+    }
+
+    /// TensorFlow of several releases, oldest first: `all` whose operations are known, `latest`,
+    /// the releases of a range (`2.12..2.16`, both ends in it), or one.
+    ///
+    /// ```
+    /// use serdes_check::Consumer;
+    ///
+    /// assert_eq!(Consumer::releases("2.12..2.16")?.len(), 5);
+    /// assert_eq!(Consumer::releases("all")?[0], Consumer::tensorflow("2.12")?);
+    /// assert_eq!(Consumer::releases("latest")?, [Consumer::newest()]);
+    /// assert!(Consumer::releases("2.16..2.12").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConsumerError`] for a release that is not known, and for a range without any.
+    pub fn releases(text: &str) -> Result<Vec<Self>, ConsumerError> {
+        if text == "latest" {
+            return Ok(vec![Self::newest()]);
+        }
+        if text == "all" {
+            let all = tensorflow::releases().iter().map(|release| Self::of_release(Some(release)));
+            return Ok(all.filter(|consumer| consumer.registry.is_some()).collect());
+        }
+        let Some((oldest, newest)) = text.split_once("..") else {
+            return Ok(vec![Self::tensorflow(text)?]);
+        };
+        let position = |name: &str| {
+            let release = tensorflow::release(name)?;
+            Ok::<_, UnknownRelease>(tensorflow::releases().iter().position(|one| one == release))
+        };
+        let (first, last) = (position(oldest)?, position(newest)?);
+        let known =
+            first.zip(last).and_then(|(first, last)| tensorflow::releases().get(first..=last));
+        let known = known.filter(|known| !known.is_empty()).ok_or_else(|| {
+            ConsumerError::NoRelease { oldest: oldest.to_owned(), newest: newest.to_owned() }
+        })?;
+        Ok(known.iter().map(|release| Self::of_release(Some(release))).collect())
+    }
+
+    /// The same with the operations of this registry, whatever its numbers are.
+    #[must_use]
+    pub fn with_registry(self, registry: Registry) -> Self {
+        let registry = Some(registry.with(self.operations.iter().cloned()));
+        Self { registry, ..self }
+    }
+
+    /// The same with these operations besides those of its release: the libraries of custom
+    /// operations that it loads.
+    ///
+    /// ```
+    /// use serdes_graphs::ops::OperationDefinition;
+    /// use serdes_check::Consumer;
+    ///
+    /// let ours = OperationDefinition::of_name("OurFusedOp");
+    /// let consumer = Consumer::tensorflow("2.16")?.with_operations([ours]);
+    /// assert!(consumer.registry().unwrap().operation("OurFusedOp").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_operations(
+        mut self,
+        operations: impl IntoIterator<Item = OperationDefinition>,
+    ) -> Self {
+        let operations: Vec<_> = operations.into_iter().collect();
+        if operations.is_empty() {
+            return self;
+        }
+        self.registry = self.registry.map(|registry| registry.with(operations.iter().cloned()));
+        self.operations.extend(operations);
+        self
+    }
+
+    /// The operations that it has; `None` if unknown.
+    #[must_use]
+    pub fn registry(&self) -> Option<&Registry> {
+        self.registry.as_ref()
+    }
+
+    /// The release that it stands for in graphs, `MAJOR.MINOR`; `None` for a GraphDef number that
+    /// is no release's.
+    #[must_use]
+    pub fn release(&self) -> Option<&'static str> {
+        let version = self.release_of_graphs()?.version;
+        let minor = version.match_indices('.').nth(1).map_or(version.len(), |(end, _)| end);
+        version.get(..minor)
+    }
+
+    /// The same consumer as each release whose operations are known, oldest first, with what it has
+    /// besides.
+    pub(super) fn of_every_release(&self) -> Vec<Self> {
+        let line = ArtifactLine::GraphDef.name();
+        let at = |release| {
+            let mut consumer = Self { release: Some(release), ..self.clone() };
+            consumer.named.retain(|named| named.line != line);
+            let registry = registry_of(release)?;
+            consumer.registry = Some(registry.with(self.operations.iter().cloned()));
+            Some(consumer)
+        };
+        tensorflow::releases().iter().filter_map(at).collect()
+    }
+
+    fn release_of_graphs(&self) -> Option<&'static Release> {
+        let line = ArtifactLine::GraphDef.name();
+        match self.named.iter().find(|consumer| consumer.line == line) {
+            Some(named) => tensorflow::graph_def(named.version).release,
+            None => self.release,
+        }
+    }
+
+    /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`; see
+    /// [`with_line`](Self::with_line).
+    ///
+    /// # Errors
+    /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers
+    /// contradict each other.
+    pub fn with(self, text: &str) -> Result<Self, ConsumerError> {
+        let syntax = || ConsumerError::Syntax { found: text.chars().take(60).collect() };
+        let (line, numbers) = text.split_once('=').ok_or_else(syntax)?;
+        let (version, min_producer) = match numbers.split_once(':') {
+            Some((version, min_producer)) => (version, min_producer.parse().map_err(|_| syntax())?),
+            None => (numbers, 0),
+        };
+        self.with_line(line, version.parse().map_err(|_| syntax())?, min_producer)
+    }
+
+    /// The same with another version and min_producer for one line. With another GraphDef version
+    /// it has the operations of the release of exactly that number, or none that are known.
+    ///
+    /// # Errors
+    /// [`ConsumerError`], if the line does not exist or the numbers contradict each other.
+    pub fn with_line(
+        mut self,
+        line: &str,
+        version: i32,
+        min_producer: i32,
+    ) -> Result<Self, ConsumerError> {
+        let Some(record) = registry().line(line) else {
+            let known: Vec<&str> =
+                registry().lines.iter().map(|line: &LineRecord| line.name).collect();
+            return Err(ConsumerError::UnknownLine {
+                found: line.chars().take(60).collect(),
+                known: known.join(", "),
+            });
+        };
+        if version < min_producer {
+            return Err(ConsumerError::BelowMinProducer { version, min_producer });
+        }
+        self.named.retain(|consumer| consumer.line != record.name);
+        self.named.push(version::consumer(record.name, version, min_producer));
+        if record.name == ArtifactLine::GraphDef.name() {
+            let registry = self.release_of_graphs().and_then(registry_of);
+            self.registry = registry.map(|registry| registry.with(self.operations.iter().cloned()));
+        }
+        Ok(self)
+    }
+
+    /// The same, refusing an operation in graphs of the producers that a ban names, beside the
+    /// operations that the options of the check refuse. The consumer has the operation otherwise.
+    ///
+    /// ```
+    /// use serdes_check::{self as check, Consumer, Rule};
+    /// use serdes::version::evolution::BuildVersions;
+    ///
+    /// let (banned, ban) = BuildVersions::new(2474, 0, 0)?.ban_operation("OurFusedOp", "OurFusedOpV2")?;
+    /// let consumer =
+    ///     Consumer::newest().with_line("graph_def", banned.version(), 0)?.with_ban(&ban);
+    /// // One node "a" with op "OurFusedOp", of producer 2475.
+    /// let graph = [&b"\x0a\x0f\x0a\x01a\x12\x0aOurFusedOp\x22\x03\x08\xab\x13"[..]].concat();
+    /// let verdict = check::bytes(graph).for_consumer(&consumer);
+    /// assert_eq!(verdict.reasons()[0].rule, Rule::DeprecatedOp);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_ban(mut self, ban: &OperationBan) -> Self {
+        self.banned.push(deprecated(ban));
+        self.having([ban.operation.as_str()])
+    }
+
+    /// The same with these operations, of which nothing but the name is known where its release
+    /// does not have them: what graphs may not use from some version on, older ones use.
+    pub(super) fn having<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        let Some(registry) = &self.registry else { return self };
+        let unknown = names.into_iter().filter(|name| registry.operation(name).is_none());
+        let unknown: Vec<_> = unknown.map(OperationDefinition::of_name).collect();
+        self.with_operations(unknown)
+    }
+
+    /// The operations that it bans.
+    pub(super) fn banned(&self) -> &[DeprecatedOperation] {
+        &self.banned
+    }
+
+    /// A list of operations with this consumer's bans on it.
+    pub(super) fn bans_on<'l>(
+        &self,
+        list: &'l DeprecatedOperations,
+    ) -> Cow<'l, DeprecatedOperations> {
+        if self.banned.is_empty() {
+            return Cow::Borrowed(list);
+        }
+        Cow::Owned(list.clone().with(self.banned.iter().cloned()))
+    }
+
+    /// The consumer of one line: as it was named, of the release, or for lines that are not
+    /// TensorFlow's, this build.
+    #[must_use]
+    pub fn line(&self, line: ArtifactLine) -> version::Consumer {
+        let line = line.name();
+        if let Some(consumer) = self.named.iter().find(|consumer| consumer.line == line) {
+            return consumer.clone();
+        }
+        if let Some(consumer) = self.release.and_then(|release| tensorflow::consumer(release, line))
+        {
+            return consumer;
+        }
+        let newest = registry().line(line).and_then(|record| {
+            let newest = record.entries.iter().rev().find(|entry| !entry.withdrawn)?;
+            Some(version::consumer(record.name, newest.number, record.min_producer))
+        });
+        // Every line has an entry; a consumer of one that had none would take nothing.
+        newest.unwrap_or_else(|| version::consumer(line, i32::MIN, i32::MIN))
+    }
+}
+
+/// The operations of a release, if they are known.
+fn registry_of(release: &Release) -> Option<Registry> {
+    Registry::tensorflow(release.version).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_sets_every_line_of_tensorflow() {
+        let consumer = Consumer::tensorflow("2.12.0").unwrap();
+        assert_eq!(consumer.line(ArtifactLine::GraphDef).version, 1395);
+        assert_eq!(consumer.line(ArtifactLine::Checkpoint).version, 1);
+        assert_eq!(consumer.line(ArtifactLine::DeviceState).version, 0);
+        assert_eq!(Consumer::newest().line(ArtifactLine::GraphDef).version, 2474);
+        assert!(Consumer::tensorflow("9.9").is_err());
+    }
+
+    #[test]
+    fn a_consumer_has_the_operations_of_the_release_whose_number_it_has() {
+        let release = |consumer: &Consumer| consumer.registry().map(Registry::release);
+        let newest = Consumer::newest();
+        assert_eq!((release(&newest), newest.release()), (Some("2.21"), Some("2.21")));
+        let by_number = |text: &str| Consumer::newest().with(text).unwrap();
+        assert_eq!(release(&by_number("graph_def=1395")), Some("2.12"));
+        assert_eq!(by_number("graph_def=1395").release(), Some("2.12"));
+        assert_eq!(release(&by_number("graph_def=1396")), None);
+        assert_eq!(by_number("graph_def=1396").release(), None);
+        assert_eq!(release(&by_number("tensor_bundle=2")), Some("2.21"));
+        let old = Consumer::tensorflow("2.8").unwrap();
+        assert_eq!((release(&old), old.release()), (None, Some("2.8")));
+        let given = by_number("graph_def=1396")
+            .with_operations([OperationDefinition::of_name("Ours")])
+            .with_registry(Registry::tensorflow("2.16").unwrap());
+        assert_eq!(release(&given), Some("2.16"));
+        assert!(given.registry().unwrap().operation("Ours").is_some());
+        // What was given stays where the number changes.
+        let moved = given.with("graph_def=1482").unwrap();
+        assert_eq!(release(&moved), Some("2.13"));
+        assert!(moved.registry().unwrap().operation("Ours").is_some());
+    }
+
+    #[test]
+    fn a_banned_operation_is_one_that_the_consumer_has() {
+        let has = |consumer: &Consumer, name: &str| {
+            consumer.registry().is_some_and(|registry| registry.operation(name).is_some())
+        };
+        let banning = Consumer::newest().with_ban(&OperationBan::new("OurFusedOp", 2475, "V2"));
+        assert!(has(&banning, "OurFusedOp"));
+        let known = Consumer::newest().with_ban(&OperationBan::new("MatMul", 2475, "V2"));
+        assert!(!known.registry().unwrap().operation("MatMul").unwrap().is_name_alone());
+    }
+
+    #[test]
+    fn releases_are_named_by_ranges_and_words() {
+        let names = |text: &str| {
+            let releases = Consumer::releases(text).unwrap();
+            releases.iter().map(|one| one.release().unwrap()).collect::<Vec<_>>()
+        };
+        let all = names("all");
+        assert_eq!(all, Registry::releases().collect::<Vec<_>>());
+        assert_eq!(names("2.12..2.14"), ["2.12", "2.13", "2.14"]);
+        assert_eq!(names("2.16.2..2.16"), ["2.16"]);
+        assert_eq!(names("2.10..2.12"), ["2.10", "2.12"]);
+        assert_eq!(names("2.13"), ["2.13"]);
+        assert_eq!(names("latest"), ["2.21"]);
+        for text in ["", "..", "2.12..", "2.12..9.9", "ALL", "2.12...2.13"] {
+            let error = Consumer::releases(text).unwrap_err().to_string();
+            assert!(error.contains("2.21.0"), "{error}");
+        }
+        let error = Consumer::releases("2.14..2.12").unwrap_err().to_string();
+        assert!(error.contains("the older one first"), "{error}");
+    }
+
+    #[test]
+    fn every_line_of_artifacts_is_in_the_registry() {
+        for line in ArtifactLine::ALL {
+            let record = registry().line(line.name()).unwrap();
+            assert!(record.entries.iter().any(|entry| !entry.withdrawn), "{line:?}");
+            assert_ne!(Consumer::newest().line(line).version, i32::MIN);
+        }
+    }
+
+    #[test]
+    fn a_ban_is_one_more_operation_that_graphs_may_not_use() {
+        let list = DeprecatedOperations::tensorflow();
+        assert!(matches!(Consumer::newest().bans_on(list), Cow::Borrowed(_)));
+        let banning = Consumer::newest().with_ban(&OperationBan::new("OurFusedOp", 2475, "V2"));
+        let both = banning.bans_on(list);
+        assert_eq!(both.entries().len(), list.entries().len() + 1);
+        assert_eq!(both.get("OurFusedOp").unwrap().version, 2475);
+        // One node "a" with op "OurFusedOp", of producer 2474 and 2475.
+        let verdict = |last: u8| {
+            let graph = [&b"\x0a\x0f\x0a\x01a\x12\x0aOurFusedOp\x22\x03\x08"[..], &[last, 0x13]];
+            crate::bytes(graph.concat()).for_consumer(&banning)
+        };
+        assert!(verdict(0xaa).is_acceptable());
+        assert!(!verdict(0xab).is_acceptable());
+    }
+
+    #[test]
+    fn a_consumer_that_cannot_be_is_an_error_that_says_why() {
+        let error = |text: &str| Consumer::newest().with(text).unwrap_err().to_string();
+        assert!(error("graph_def").contains("LINE=N"));
+        assert!(error("graph_def=x").contains("LINE=N"));
+        assert!(error("graph_def=1:y").contains("LINE=N"));
+        assert!(error("nothing=1").contains("graph_def"));
+        assert!(error("graph_def=5:6").contains("newer than itself"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Kinds of artifacts by the names of their files.
+
+use std::path::Path;
+
+use serdes_checkpoints::checkpoint_state;
+use serdes_tensors as tensor_io;
+
+use super::super::Kind;
+
+/// A name that says which of the kinds that are judged it is: it counts more than a content without
+/// a mark.
+pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
+    let kind = if file == "saved_model.pb" || file == "saved_model.pbtxt" {
+        Kind::SavedModel
+    } else if file.ends_with(".sds") {
+        Kind::DeviceState
+    } else if file.ends_with(".meta") {
+        Kind::MetaGraph
+    } else if file.ends_with(".pbtxt") {
+        Kind::GraphDefText
+    } else if tensor_io::is_index(Path::new(file)) {
+        Kind::ShardIndex
+    } else if file.ends_with(".index") {
+        Kind::TensorBundle
+    } else if file.contains(".ckpt") {
+        Kind::CheckpointV1
+    } else {
+        match extension(&file.to_ascii_lowercase()) {
+            "safetensors" => Kind::Safetensors,
+            "npy" => Kind::Npy,
+            "npz" => Kind::Npz,
+            "mlirbc" => Kind::StableHlo,
+            "jaxexport" | "jax_export" => Kind::JaxExport,
+            _ => return None,
+        }
+    };
+    Some(kind)
+}
+
+/// A name, in small letters, that says which of the other kinds it is: it counts where nothing else
+/// tells.
+pub(super) fn of_other(file: &str) -> Option<Kind> {
+    if file == "fingerprint.pb" {
+        return Some(Kind::Fingerprint);
+    }
+    let kind = match extension(file) {
+        "onnx" => Kind::Onnx,
+        "h5" | "hdf5" => Kind::Hdf5,
+        "keras" => Kind::Keras,
+        "tflite" => Kind::Tflite,
+        "pt" | "pth" => Kind::Torch,
+        "gguf" => Kind::Gguf,
+        "msgpack" => Kind::Flax,
+        "zip" => Kind::Zip,
+        "gz" | "tgz" => Kind::Gzip,
+        "html" | "htm" => Kind::Html,
+        "json" => Kind::Json,
+        _ if says_text(file) => Kind::Text,
+        _ => return None,
+    };
+    Some(kind)
+}
+
+/// The kind of an empty file by its name; `None` for a graph.
+pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
+    let lower = file.to_ascii_lowercase();
+    let library = || (extension(&lower) == "so").then_some(Kind::Plugin);
+    // TensorFlow looks into it whatever its length is.
+    let list = || (file == checkpoint_state::FILE_NAME).then_some(Kind::CheckpointState);
+    of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library)
+}
+
+/// True if a name, in lower case, is that of a text, whatever else it contains:
+/// `model.ckpt-notes.txt`.
+pub(super) fn says_text(file: &str) -> bool {
+    matches!(
+        extension(file),
+        "txt"
+            | "md"
+            | "rst"
+            | "csv"
+            | "tsv"
+            | "log"
+            | "py"
+            | "yaml"
+            | "yml"
+            | "toml"
+            | "ini"
+            | "cfg"
+    )
+}
+
+/// True if a name, in small letters, is one of TensorFlow's messages in the form of protobuf.
+pub(super) fn says_protobuf(file: &str) -> bool {
+    extension(file) == "pb"
+}
+
+fn extension(file: &str) -> &str {
+    file.rsplit_once('.').map_or("", |(_, extension)| extension)
+}

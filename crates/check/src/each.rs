@@ -1,0 +1,150 @@
+//! Several consumers, and one thing for each of them.
+//!
+//! Knows only that there is at least one. It must never know what is asked about.
+
+use serdes::version::VersionRule;
+
+use super::{ArtifactLine, Consumer, Findings, Kind, Options};
+
+/// One thing for each consumer, in their order; there is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Each<T> {
+    pub(super) first: T,
+    pub(super) others: Vec<T>,
+}
+
+impl<T> Each<T> {
+    /// One thing for one consumer.
+    pub(super) const fn one(first: T) -> Self {
+        Self { first, others: Vec::new() }
+    }
+
+    /// The things, in the order of the consumers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The things where they are.
+    pub(super) fn each_ref(&self) -> Each<&T> {
+        Each { first: &self.first, others: self.others.iter().collect() }
+    }
+
+    /// Applies a function to each by reference.
+    pub(super) fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> Each<U> {
+        Each { first: make(&self.first), others: self.others.iter().map(make).collect() }
+    }
+
+    /// Applies a function to each by value.
+    pub(super) fn map_into<U>(self, mut make: impl FnMut(T) -> U) -> Each<U> {
+        Each { first: make(self.first), others: self.others.into_iter().map(make).collect() }
+    }
+
+    /// The things with those of another that was made of the same consumers.
+    pub(super) fn zip<U>(self, other: Each<U>) -> Each<(T, U)> {
+        let others = self.others.into_iter().zip(other.others).collect();
+        Each { first: (self.first, other.first), others }
+    }
+
+    /// The things, in the order of the consumers.
+    pub(super) fn into_vec(self) -> Vec<T> {
+        let mut all = self.others;
+        all.insert(0, self.first);
+        all
+    }
+}
+
+impl<'c> Each<&'c Consumer> {
+    /// These consumers, if there are any.
+    pub(super) fn of(consumers: &'c [Consumer]) -> Option<Self> {
+        let (first, others) = consumers.split_first()?;
+        Some(Self { first, others: others.iter().collect() })
+    }
+
+    /// The consumers that load artifacts of a kind. If there are none, the first one, as the newest
+    /// release of the other framework stands for it; `None` without consumers.
+    pub(super) fn for_kind(kind: Kind, consumers: &'c [Consumer]) -> Option<Self> {
+        let is_of_jax = kind.of_jax().is_some();
+        let mut loading = consumers.iter().filter(|one| one.jaxlib.is_some() == is_of_jax);
+        let first = loading.next().or(consumers.first())?;
+        Some(Self { first, others: loading.collect() })
+    }
+}
+
+/// Lines whose numbers decide about what is no graph.
+const LINES: [ArtifactLine; 4] = [
+    ArtifactLine::TensorBundle,
+    ArtifactLine::Checkpoint,
+    ArtifactLine::DeviceState,
+    ArtifactLine::Ifrt,
+];
+
+/// The findings for each consumer in what is no graph. It is looked at once for all that have the
+/// same numbers: most releases do. A refusal by a number comes before anything is read, and names
+/// the release, so that it is each release's own.
+pub(super) fn check_beside_graphs(
+    consumers: &Each<&Consumer>,
+    options: &Options,
+    check: impl Fn(&Options) -> Findings,
+) -> Each<Findings> {
+    let mut known: Vec<(&Consumer, Findings)> = Vec::new();
+    consumers.map(|consumer| {
+        let is_alike = |other: &Consumer| {
+            LINES.iter().map(|line| (consumer.line(*line), other.line(*line))).all(
+                |(one, other)| {
+                    (one.version, one.min_producer) == (other.version, other.min_producer)
+                },
+            )
+        };
+        let found = known.iter().find(|(other, _)| is_alike(other));
+        if let Some((_, findings)) = found.filter(|(_, findings)| !is_refused_by_number(findings)) {
+            return findings.clone();
+        }
+        let findings = check(&options.clone().with_consumer((*consumer).clone()));
+        known.push((consumer, findings.clone()));
+        findings
+    })
+}
+
+fn is_refused_by_number(findings: &Findings) -> bool {
+    let rules = [VersionRule::ProducerTooOld, VersionRule::MinConsumer, VersionRule::BadConsumer];
+    findings
+        .reasons()
+        .iter()
+        .any(|reason| rules.map(super::Rule::of_versions).contains(&reason.rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::Rule;
+
+    #[test]
+    fn releases_with_the_same_numbers_are_checked_once() {
+        let releases = ["2.12", "2.16", "2.21"].map(|name| Consumer::tensorflow(name).unwrap());
+        let consumers = Each::of(&releases).unwrap();
+        let asked = Cell::new(0);
+        let of = |rule| {
+            asked.set(0);
+            let found = check_beside_graphs(&consumers, &Options::default(), |_| {
+                asked.set(asked.get() + 1);
+                Findings::default().refused(super::super::Reason::new(rule, "x"))
+            });
+            (found.into_vec().len(), asked.get())
+        };
+        assert_eq!(of(Rule::Corrupt), (3, 1));
+        assert_eq!(of(Rule::MinConsumer), (3, 3));
+    }
+
+    #[test]
+    fn each_keeps_the_order_of_the_consumers() {
+        let each = Each { first: 1, others: vec![2, 3] };
+        assert_eq!(each.iter().copied().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(each.map(|number| number * 2).into_vec(), [2, 4, 6]);
+        let pairs = each.clone().zip(each.map(|number| -number));
+        assert_eq!(pairs.into_vec(), [(1, -1), (2, -2), (3, -3)]);
+        assert_eq!(Each::one(7).into_vec(), [7]);
+        assert!(Each::of(&[]).is_none());
+    }
+}

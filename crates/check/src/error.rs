@@ -1,0 +1,96 @@
+//! Why nothing can be said about a path.
+
+use std::io;
+
+#[cfg(feature = "addresses")]
+use serdes_files::is_changed;
+
+use super::{Reason, Remedy, Rule, rule::messages};
+
+/// Files of the system are read as they were when they were opened.
+#[cfg(not(feature = "addresses"))]
+fn is_changed(_: &io::Error) -> bool {
+    false
+}
+
+/// Why nothing can be said about a path.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// There is nothing.
+    #[error("{path} does not exist; check the path")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// A directory without a SavedModel: [`all`](super::all) walks over it.
+    #[error("{path} is a directory and holds no SavedModel; check what is in it one by one")]
+    Directory {
+        /// The path.
+        path: String,
+    },
+    /// The system could not read it.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// The path.
+        path: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// More bytes came from a stream than are kept.
+    #[error("{path} gave more than {limit} bytes; save it to a file and check that")]
+    TooLong {
+        /// The source of the bytes.
+        path: String,
+        /// The most that are kept.
+        limit: u64,
+    },
+}
+
+impl CheckError {
+    /// Converts the system's error for a path.
+    pub(super) fn of_system(path: impl Into<String>, source: io::Error) -> Self {
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            _ => Self::Io { path, source },
+        }
+    }
+
+    /// The error as a reason.
+    pub(super) fn reason(&self) -> Reason {
+        match self {
+            Self::NotFound { .. } => Reason::new(Rule::NotFound, self.to_string()),
+            Self::Directory { .. } | Self::TooLong { .. } => {
+                Reason::new(Rule::Unsupported, self.to_string())
+            }
+            Self::Io { .. } => {
+                Reason::new(Rule::Unsupported, self.to_string()).with_remedy(Remedy::MakeReadable)
+            }
+        }
+    }
+}
+
+/// The reason for a file that ended earlier than the system had said.
+pub(super) fn became_shorter() -> Reason {
+    Reason::from(messages::became_shorter()).with_remedy(Remedy::CheckOnceWritten)
+}
+
+/// The rule for an error of the system while an artifact is read.
+pub(super) fn rule_of_io(error: &io::Error) -> Rule {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Rule::Corrupt,
+        io::ErrorKind::NotFound => Rule::NotFound,
+        _ => Rule::Unsupported,
+    }
+}
+
+/// The reason for such an error, with the reader's message.
+pub(super) fn reason_of_io(error: &io::Error, message: String) -> Reason {
+    let reason = Reason::new(rule_of_io(error), message);
+    match reason.rule {
+        Rule::Unsupported if is_changed(error) => reason.with_remedy(Remedy::CheckOnceWritten),
+        Rule::Unsupported => reason.with_remedy(Remedy::MakeReadable),
+        _ => reason,
+    }
+}

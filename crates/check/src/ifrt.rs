@@ -1,0 +1,132 @@
+//! Verdicts on serialized IFRT values: every version that is recorded in them must be one that the
+//! consumer knows.
+
+use serdes::{
+    codec::{DecodeError, DecodeErrorKind, DeserializeOptions, EncodeError, Serialized},
+    ifrt::{self, AnyDevice, MessageType, MessageValue, with_devices},
+    version::SerDesAnyVersionAccessor,
+};
+
+use super::{
+    Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, consumer::ArtifactLine,
+    opened::Bytes, rule::messages,
+};
+
+/// The largest value in bytes that is read; larger ones are no shardings or programs.
+const LARGEST: u64 = 1 << 30;
+
+pub(super) fn reason(error: &DecodeError) -> Reason {
+    let rule = match error.kind() {
+        DecodeErrorKind::TooNew => Rule::TooNew,
+        DecodeErrorKind::TooOld => Rule::TooOld,
+        DecodeErrorKind::MissingType => Rule::MissingType,
+        DecodeErrorKind::Corrupt => Rule::Corrupt,
+        _ => Rule::Unsupported,
+    };
+    let reason = Reason::new(rule, error.to_string());
+    match error {
+        DecodeError::TooNew { found, newest, .. } => {
+            reason.with_numbers(found, format_args!("<= {newest}"))
+        }
+        DecodeError::TooOld { found, minimum, .. } => {
+            reason.with_numbers(found, format_args!(">= {minimum}"))
+        }
+        DecodeError::UnknownTypeName { found, .. } => {
+            reason.with_numbers(found, "a type name with a serializer")
+        }
+        _ => reason,
+    }
+}
+
+/// The verdict on a serialized value.
+pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
+    let read = |bytes: Vec<u8>| {
+        let options = DeserializeOptions::default();
+        let value = Serialized::from_bytes(bytes.into(), &options)?;
+        ifrt::global_registry().deserialize_any(&value, &options).map(drop)
+    };
+    judge(file, options, ifrt::Inspection::of_serialized, read)
+}
+
+/// The verdict on a bare message, as one of the type that the caller names.
+pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Options) -> Findings {
+    let look = |bytes: &[u8]| ifrt::Inspection::of_message(&message.message(), bytes);
+    let mut value = None;
+    let read = |bytes: Vec<u8>| {
+        value = Some(message.read(bytes.into(), &with_devices(AnyDevice))?);
+        Ok(())
+    };
+    let mut findings = judge(file, options, look, read);
+    if let Some(reason) = value.and_then(|value| unknown_feature(&value, options)) {
+        findings.refuse(reason);
+    }
+    findings
+}
+
+/// The reason that a value has a feature which came after the consumer's version. Features such as
+/// element types come without a format of their own, so that no recorded version tells of them.
+fn unknown_feature(value: &MessageValue, options: &Options) -> Option<Reason> {
+    let limit = options.consumer().line(ArtifactLine::Ifrt).version;
+    let version = SerDesAnyVersionAccessor::get(limit).ok()?;
+    match value.to_bytes(version).err()? {
+        EncodeError::UnsupportedAtVersion { type_name, feature, first, .. } => {
+            let text = format!("{type_name} has {feature}, which version {first} brought");
+            Some(Reason::new(Rule::TooNew, text).with_numbers(first, format_args!("<= {limit}")))
+        }
+        _ => None,
+    }
+}
+
+/// The verdict on a value by the versions in it, and by reading it.
+fn judge(
+    file: &Bytes,
+    options: &Options,
+    look: impl FnOnce(&[u8]) -> Result<ifrt::Inspection, DecodeError>,
+    read: impl FnOnce(Vec<u8>) -> Result<(), DecodeError>,
+) -> Findings {
+    let looked = file.whole(LARGEST).and_then(|bytes| {
+        let found = look(&bytes);
+        Ok((found.map_err(|error| Box::new(reason(&error)))?, bytes))
+    });
+    let (inspection, bytes) = match looked {
+        Ok(looked) => looked,
+        Err(reason) => return reason.into(),
+    };
+    let mut findings = Findings::default();
+    let limit = options.consumer().line(ArtifactLine::Ifrt).version;
+    for value in inspection.values() {
+        if let Some(recorded) = value.recorded
+            && recorded > limit
+        {
+            let message = messages::value_is_too_new(&value.type_name, recorded, limit);
+            findings.refuse(
+                Reason::from(message)
+                    .with_remedy(Remedy::WriteOlder)
+                    .with_numbers(recorded, format_args!("<= {limit}"))
+                    .at(value.location.clone()),
+            );
+        }
+    }
+    if !findings.reasons().is_empty() {
+        return findings;
+    }
+    match read(bytes) {
+        Err(error) if !matches!(error.kind(), DecodeErrorKind::Caller) => {
+            findings.refused(reason(&error))
+        }
+        // What only the caller could give, such as devices, is no fault of the value.
+        _ => findings,
+    }
+}
+
+/// Describes the contents of a serialized value.
+pub(super) fn inspect(file: &Bytes, inspection: Inspection) -> Result<Inspection, Box<Reason>> {
+    let bytes = file.whole(LARGEST)?;
+    let found =
+        ifrt::Inspection::of_serialized(&bytes).map_err(|error| Box::new(reason(&error)))?;
+    let nested = found.values().iter().map(|value| {
+        let recorded = value.recorded.map(i64::from);
+        NestedVersion::new(value.location.clone(), value.type_name.clone(), recorded)
+    });
+    Ok(Inspection { nested: nested.collect(), ..inspection })
+}

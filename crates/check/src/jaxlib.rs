@@ -1,0 +1,133 @@
+//! Releases of jaxlib as consumers.
+//!
+//! Knows their names, and which of them are judged. What they read it must never know.
+
+use serdes_jax_artifacts::{Release, releases};
+
+use super::{Consumer, ConsumerError, Kind};
+
+impl Consumer {
+    /// jaxlib of this release, with the jax of the same version: `0.10.2`, or `0.10` for the newest
+    /// one of that number. It is asked about files of `jax.export` and portable artifacts of
+    /// StableHLO; of anything else it is the newest TensorFlow.
+    ///
+    /// ```
+    /// use serdes_check::Consumer;
+    ///
+    /// assert_eq!(Consumer::jax("0.10")?, Consumer::jax("0.10.2")?);
+    /// assert_eq!(Consumer::jax("0.10.2")?.jaxlib(), Some("0.10.2"));
+    /// assert!(Consumer::jax("0.4.35").is_err());
+    /// # Ok::<(), serdes_check::ConsumerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConsumerError::UnknownJaxlib`], which lists the known ones.
+    pub fn jax(release: &str) -> Result<Self, ConsumerError> {
+        find(release).map(Self::of_jaxlib)
+    }
+
+    /// jaxlib of several releases, oldest first: `all` whose verdicts are known, `latest`, the
+    /// releases of a range (`0.9.0..0.10.2`, both ends in it), or one.
+    ///
+    /// ```
+    /// use serdes_check::Consumer;
+    ///
+    /// assert_eq!(Consumer::jax_releases("0.10.0..0.11.0")?.len(), 4);
+    /// assert_eq!(Consumer::jax_releases("all")?[0], Consumer::jax("0.8.0")?);
+    /// assert!(Consumer::jax_releases("0.11.0..0.10.0").is_err());
+    /// # Ok::<(), serdes_check::ConsumerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConsumerError`] for a release that is not known, and for a range without any.
+    pub fn jax_releases(text: &str) -> Result<Vec<Self>, ConsumerError> {
+        if text == "all" {
+            return Ok(judged().map(Self::of_jaxlib).collect());
+        }
+        let Some((oldest, newest)) = text.split_once("..") else {
+            return Ok(vec![Self::jax(text)?]);
+        };
+        let ends = find(oldest)?..=find(newest)?;
+        let within: Vec<Self> =
+            judged().filter(|release| ends.contains(release)).map(Self::of_jaxlib).collect();
+        if within.is_empty() {
+            let (oldest, newest) = (oldest.to_owned(), newest.to_owned());
+            return Err(ConsumerError::NoRelease { oldest, newest });
+        }
+        Ok(within)
+    }
+
+    /// The version of the jaxlib that it is, if it was made as one.
+    #[must_use]
+    pub fn jaxlib(&self) -> Option<&'static str> {
+        self.jaxlib.map(|release| release.version)
+    }
+
+    /// The release that it stands for where artifacts of a kind are loaded.
+    pub(super) fn release_for(&self, kind: Kind) -> Option<&'static str> {
+        if kind.of_jax().is_some() { Some(self.reader_of_jax().version) } else { self.release() }
+    }
+
+    /// The jaxlib that loads what JAX writes: its own, or the newest one.
+    pub(super) fn reader_of_jax(&self) -> &'static Release {
+        self.jaxlib.unwrap_or_else(|| Release::latest())
+    }
+
+    fn of_jaxlib(release: &'static Release) -> Self {
+        let mut consumer = Self::newest();
+        consumer.jaxlib = Some(release);
+        consumer
+    }
+}
+
+/// The releases whose verdicts are known, the oldest first.
+fn judged() -> impl Iterator<Item = &'static Release> {
+    releases().iter().filter(|release| release.is_judged())
+}
+
+fn find(text: &str) -> Result<&'static Release, ConsumerError> {
+    let own = Release::find(text).filter(|release| release.is_judged());
+    let begins = |release: &&Release| {
+        let is_minor = text.split('.').count() == 2;
+        is_minor && release.version.strip_prefix(text).is_some_and(|rest| rest.starts_with('.'))
+    };
+    own.or_else(|| judged().filter(begins).last()).ok_or_else(|| {
+        let known: Vec<&str> = judged().map(|release| release.version).collect();
+        ConsumerError::UnknownJaxlib {
+            found: text.chars().take(60).collect(),
+            known: known.join(", "),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_of_jaxlib_are_named_by_ranges_and_words() {
+        let names = |text: &str| {
+            let releases = Consumer::jax_releases(text).unwrap();
+            releases.iter().map(|one| one.jaxlib().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("0.11"), ["0.11.2"]);
+        assert_eq!(names("0.11.0..0.11"), ["0.11.0", "0.11.1", "0.11.2"]);
+        assert_eq!(names("latest"), [Release::latest().version]);
+        assert_eq!(names("all").first(), Some(&"0.8.0"));
+        for text in ["", "..", "0.10.9", "0", "0.7.0", "0.10.0..", "ALL"] {
+            let error = Consumer::jax_releases(text).unwrap_err().to_string();
+            assert!(error.contains("0.10.2"), "{text}: {error}");
+        }
+        let error = Consumer::jax_releases("0.11.0..0.10.0").unwrap_err().to_string();
+        assert!(error.contains("the older one first"), "{error}");
+    }
+
+    #[test]
+    fn a_jaxlib_is_the_newest_tensorflow_to_graphs() {
+        let consumer = Consumer::jax("0.10.2").unwrap();
+        assert_eq!(consumer.release_for(Kind::GraphDef), Consumer::newest().release());
+        assert_eq!(consumer.release_for(Kind::JaxExport), Some("0.10.2"));
+        let newest = Consumer::newest().release_for(Kind::StableHlo);
+        assert_eq!(newest, Some(Release::latest().version));
+    }
+}

@@ -1,0 +1,373 @@
+//! Converts the faults of a graph, for the operations of a release, to reasons and warnings.
+//!
+//! Knows which rule each fault of an import breaks, and the words for it. It must never know how a
+//! fault was found.
+//!
+//! | fault | rule |
+//! |---|---|
+//! | the nodes or functions do not fit together, whatever the operations; so in a body | `corrupt` |
+//! | no such operation; a function has the name of one; no shape function; no kernel | `unknown_op` |
+//! | deprecated at the graph's producer | `deprecated_op` |
+//! | attribute without a default that is not there | `missing_attribute` |
+//! | attribute that the release does not know, where a loader minds | `unknown_attribute` |
+//! | value of an attribute: kind, type, minimum, list of allowed ones, number of tensors; a device | `attribute_value` |
+//! | number of inputs | `input_count` |
+//! | the objects of a model do not fit together | `corrupt` |
+//! | type in the object graph that the release does not have | `attribute_value` |
+//! | function that saves an object and takes no text | `input_type` |
+//! | more attributes than are looked at | `unsupported` |
+//! | type of an input, output that its node does not have, body that the release cannot build, shapes | `input_type` |
+
+use serdes_graphs::{
+    graph::{DeprecatedOperation, DroppedAttribute, ImportFault, ImportFaultKind, StructureFault},
+    ops::{Operation, Registry},
+};
+
+use super::{Reason, Remedy, Rule, Warning, rule::messages};
+
+/// The place of a node, as verdicts show it.
+pub(super) fn place_of(node: &str, function: Option<&str>) -> String {
+    match function {
+        Some(function) if node.is_empty() => format!("function {function}"),
+        Some(function) => format!("function {function}, node {node}"),
+        None => node.to_owned(),
+    }
+}
+
+/// A release by its name.
+pub(super) fn name_of(registry: &Registry) -> String {
+    format!("TensorFlow {}", registry.release())
+}
+
+/// The reason that a fault is for every consumer.
+pub(super) fn of_structure(fault: &StructureFault) -> Reason {
+    let reason = Reason::from(messages::nodes_do_not_fit(fault));
+    reason.with_remedy(Remedy::ExportAgain).at(fault.node.clone())
+}
+
+/// The reason that a fault is, for a consumer with these operations.
+pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
+    let ImportFault { kind, node, function, operation, found, expected } = fault;
+    let place = place_of(node, function.as_deref());
+    let release = &name_of(registry);
+    let message = match kind {
+        ImportFaultKind::Structure(fault) => return of_structure(fault),
+        ImportFaultKind::Deprecated(deprecated) => {
+            return built_by_consumer(deprecated, node, function.as_deref());
+        }
+        ImportFaultKind::UnknownOperation
+        | ImportFaultKind::FunctionName
+        | ImportFaultKind::NoShapeFunction
+        | ImportFaultKind::NoKernel => return of_operation(fault, registry).at(place),
+        ImportFaultKind::AttributesMissing { attributes } => {
+            return of_missing(fault, attributes, release).at(place);
+        }
+        ImportFaultKind::AttributeUnknown { attribute }
+            if !knows(registry, operation, attribute) =>
+        {
+            return of_unknown(fault, attribute, registry).at(place);
+        }
+        ImportFaultKind::AttributeUnknown { attribute }
+        | ImportFaultKind::AttributeKind { attribute }
+        | ImportFaultKind::AttributeType { attribute }
+        | ImportFaultKind::AttributeNotAllowed { attribute }
+        | ImportFaultKind::AttributeMinimum { attribute }
+        | ImportFaultKind::AttributeNumber { attribute } => {
+            return of_value(fault, attribute, release).at(place);
+        }
+        ImportFaultKind::InputCount => {
+            messages::inputs_differ_in_number(operation, release, found, expected)
+        }
+        ImportFaultKind::InputType { input } => {
+            messages::input_is_of_another_type(input, operation, release, found, expected)
+        }
+        ImportFaultKind::OutputIndex { input } => {
+            messages::output_is_not_there(input, found, release, expected)
+        }
+        ImportFaultKind::FunctionBody => {
+            let function = function.as_deref().unwrap_or(operation);
+            messages::function_cannot_be_built(function, release, found)
+        }
+        ImportFaultKind::Shape => messages::shapes_do_not_fit(operation, release, found),
+        ImportFaultKind::Oversized => messages::node_is_too_large(found),
+        ImportFaultKind::Device => messages::device_is_refused(found),
+        ImportFaultKind::Python => messages::python_refuses(found),
+        ImportFaultKind::Objects => {
+            let reason = Reason::from(messages::objects_do_not_fit(found));
+            let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
+            return reason.at(place);
+        }
+        ImportFaultKind::NamedNode => {
+            let reason = Reason::from(messages::names_do_not_fit(found));
+            let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
+            return reason.at(place);
+        }
+        ImportFaultKind::ObjectType => messages::type_of_object_is_unknown(release, found),
+        ImportFaultKind::SaveFunction => messages::object_cannot_be_saved(release),
+    };
+    Reason::from(message).with_numbers(found, expected).at(place)
+}
+
+/// The reason for missing attributes without default.
+fn of_missing(fault: &ImportFault, attributes: &[String], release: &str) -> Reason {
+    let names = attributes.join(", ");
+    let message = messages::attributes_are_missing(&names, &fault.operation, release);
+    Reason::from(message).with_numbers(&names, or(&fault.expected, || "a value".to_owned()))
+}
+
+/// The reason for an attribute that the release does not know.
+fn of_unknown(fault: &ImportFault, attribute: &str, registry: &Registry) -> Reason {
+    let operation = &fault.operation;
+    let message = messages::attribute_is_unknown(attribute, operation, name_of(registry));
+    Reason::from(message).with_numbers(
+        or(&fault.found, || attribute.to_owned()),
+        or(&fault.expected, || attributes_of(registry.operation(operation))),
+    )
+}
+
+/// The reason for an attribute's value.
+fn of_value(fault: &ImportFault, attribute: &str, release: &str) -> Reason {
+    let found = or(&fault.found, || attribute.to_owned());
+    let expected = or(&fault.expected, || "another value".to_owned());
+    let value = without_name(&found, attribute);
+    let message =
+        messages::value_is_refused(release, attribute, &fault.operation, value, &expected);
+    Reason::from(message).with_numbers(found, expected)
+}
+
+fn knows(registry: &Registry, operation: &str, attribute: &str) -> bool {
+    registry.operation(operation).is_some_and(|known| known.attribute(attribute).is_some())
+}
+
+/// `text`, or what stands for it where nothing is said.
+fn or(text: &str, instead: impl FnOnce() -> String) -> String {
+    if text.is_empty() { instead() } else { text.to_owned() }
+}
+
+/// The value alone of `T = DT_INT4`.
+fn without_name<'f>(found: &'f str, attribute: &str) -> &'f str {
+    let rest = found.strip_prefix(attribute).and_then(|rest| rest.strip_prefix(" = "));
+    rest.unwrap_or(found)
+}
+
+/// The names of an operation's attributes.
+fn attributes_of(operation: Option<Operation<'_>>) -> String {
+    let names = operation.map(|found| found.attributes().map(|one| one.name()).collect::<Vec<_>>());
+    names.unwrap_or_default().join(", ")
+}
+
+/// The reason for an operation as a whole: it is missing, or lacks something that the loader needs.
+fn of_operation(fault: &ImportFault, registry: &Registry) -> Reason {
+    let (operation, release) = (&fault.operation, name_of(registry));
+    let (message, expected) = match fault.kind {
+        ImportFaultKind::FunctionName => (
+            messages::function_has_name_of_operation(operation, &release, since(operation)),
+            "a name that no operation has",
+        ),
+        ImportFaultKind::NoShapeFunction => (
+            messages::operation_has_no_shape_function(operation, &release),
+            "an operation with a shape function",
+        ),
+        ImportFaultKind::NoKernel => (
+            messages::operation_has_no_kernel(operation, &release),
+            "an operation with a kernel for the CPU",
+        ),
+        _ => (
+            messages::operation_is_unknown(&release, operation, history(operation)),
+            "an operation of this release",
+        ),
+    };
+    let reason = Reason::from(message).with_numbers(operation, expected);
+    match fault.kind {
+        ImportFaultKind::UnknownOperation => {
+            reason.with_remedy(match registry.version_before(operation) {
+                Some(older) => Remedy::UseOlderOperation {
+                    operation: older.name().to_owned(),
+                    release: first_release(operation),
+                },
+                None if Registry::operation_of_any_release(operation).is_none() => {
+                    Remedy::NameOperation { operation: operation.clone() }
+                }
+                None => Remedy::General(Rule::UnknownOp),
+            })
+        }
+        _ => reason,
+    }
+}
+
+fn first_release(operation: &str) -> Option<String> {
+    let known = Registry::operation_of_any_release(operation)?;
+    known.first_release().map(str::to_owned)
+}
+
+/// Describes which releases have an operation.
+fn history(operation: &str) -> String {
+    let known = Registry::operation_of_any_release(operation);
+    match known.and_then(|known| known.first_release().zip(known.last_release())) {
+        Some((first, last)) if first == last => format!("; TensorFlow {first} has it"),
+        Some((first, last)) => format!("; TensorFlow {first} to {last} have it"),
+        None => "; no known release has it, so that it is one of a library of custom operations, \
+                 or misspelt"
+            .to_owned(),
+    }
+}
+
+/// From which release on an operation is there, if it is younger than the oldest.
+fn since(operation: &str) -> String {
+    let first = first_release(operation);
+    let is_younger = first.as_deref() != Registry::releases().next();
+    first.filter(|_| is_younger).map(|first| format!(", since {first}")).unwrap_or_default()
+}
+
+/// The reason that a function uses a deprecated operation, for a loader that builds it as if the
+/// consumer had made it.
+pub(super) fn built_by_consumer(
+    operation: &DeprecatedOperation,
+    node: &str,
+    function: Option<&str>,
+) -> Reason {
+    let DeprecatedOperation { name, version, replacement } = operation;
+    Reason::from(messages::function_is_built_with_deprecated(name, version))
+        .with_numbers(name, format_args!("an operation that is not deprecated at {version}"))
+        .with_remedy(Remedy::ReplaceOperation { replacement: replacement.clone() })
+        .at(place_of(node, function))
+}
+
+/// The warning about an attribute that the release forgets.
+pub(super) fn dropped(attribute: &DroppedAttribute, registry: &Registry) -> Warning {
+    let DroppedAttribute { node, function, operation, attribute, value, since, nodes } = attribute;
+    let since = match since {
+        Some(since) => format!("{since} is the first that does"),
+        None => "no known release does".to_owned(),
+    };
+    let count = show_count(*nodes);
+    let release = name_of(registry);
+    let message =
+        messages::attribute_is_forgotten(&release, attribute, operation, since, value, count);
+    Warning::from(message).at(place_of(node, function.as_deref()))
+}
+
+/// Shows a number of nodes.
+pub(super) fn show_count(count: u64) -> String {
+    if count == 1 { "one node".to_owned() } else { format!("{count} nodes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serdes_graphs::graph::{StructureFault, StructureFaultKind};
+
+    use super::*;
+    use crate::Outcome;
+
+    fn fault(kind: ImportFaultKind, operation: &str, found: &str, expected: &str) -> ImportFault {
+        ImportFault {
+            kind,
+            node: "n".to_owned(),
+            function: None,
+            operation: operation.to_owned(),
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+
+    fn registry(release: &str) -> Registry {
+        Registry::tensorflow(release).unwrap()
+    }
+
+    #[test]
+    fn each_fault_breaks_its_rule_and_says_what_was_found() {
+        let attribute = || "T".to_owned();
+        for (kind, rule) in [
+            (ImportFaultKind::UnknownOperation, Rule::UnknownOp),
+            (ImportFaultKind::FunctionName, Rule::UnknownOp),
+            (ImportFaultKind::NoShapeFunction, Rule::UnknownOp),
+            (ImportFaultKind::NoKernel, Rule::UnknownOp),
+            (ImportFaultKind::AttributeKind { attribute: attribute() }, Rule::AttributeValue),
+            (ImportFaultKind::AttributeType { attribute: attribute() }, Rule::AttributeValue),
+            (ImportFaultKind::AttributeNotAllowed { attribute: attribute() }, Rule::AttributeValue),
+            (ImportFaultKind::AttributeMinimum { attribute: attribute() }, Rule::AttributeValue),
+            (ImportFaultKind::AttributeNumber { attribute: attribute() }, Rule::AttributeValue),
+            (
+                ImportFaultKind::AttributeUnknown { attribute: "x".to_owned() },
+                Rule::UnknownAttribute,
+            ),
+            (ImportFaultKind::AttributeUnknown { attribute: attribute() }, Rule::AttributeValue),
+            (
+                ImportFaultKind::AttributesMissing { attributes: vec![attribute()] },
+                Rule::MissingAttribute,
+            ),
+            (ImportFaultKind::InputCount, Rule::InputCount),
+            (ImportFaultKind::InputType { input: 1 }, Rule::InputType),
+            (ImportFaultKind::OutputIndex { input: 1 }, Rule::InputType),
+            (ImportFaultKind::FunctionBody, Rule::InputType),
+            (ImportFaultKind::Shape, Rule::InputType),
+            (ImportFaultKind::Device, Rule::AttributeValue),
+            (ImportFaultKind::Python, Rule::AttributeValue),
+            (ImportFaultKind::ObjectType, Rule::AttributeValue),
+            (ImportFaultKind::SaveFunction, Rule::InputType),
+        ] {
+            let shown = format!("{kind:?}");
+            let reason =
+                reason(&fault(kind, "MatMul", "T = DT_INT4", "DT_FLOAT"), &registry("2.12"));
+            assert_eq!(reason.rule, rule, "{shown}");
+            assert_eq!(reason.rule.outcome(), Outcome::Unacceptable, "{shown}");
+            assert_eq!(reason.place.as_deref(), Some("n"), "{shown}");
+            assert!(reason.found.is_some() && reason.expected.is_some(), "{shown}");
+        }
+        let objects = reason(&fault(ImportFaultKind::Objects, "", "x", "y"), &registry("2.12"));
+        assert_eq!((objects.rule, objects.rule.outcome()), (Rule::Corrupt, Outcome::Unreadable));
+        let oversized = fault(ImportFaultKind::Oversized, "NoOp", "over 8 MiB", "less");
+        assert_eq!(reason(&oversized, &registry("2.12")).rule, Rule::Unsupported);
+        let structure =
+            StructureFault { node: "a".to_owned(), kind: StructureFaultKind::Cycle, body: None };
+        let reason =
+            reason(&fault(ImportFaultKind::Structure(structure), "", "", ""), &registry("2.12"));
+        assert_eq!((reason.rule, reason.place.as_deref()), (Rule::Corrupt, Some("a")));
+    }
+
+    #[test]
+    fn an_unknown_operation_names_the_releases_that_have_it_and_the_older_one() {
+        let unknown = |operation, release| {
+            reason(&fault(ImportFaultKind::UnknownOperation, operation, "", ""), &registry(release))
+        };
+        let newer = unknown("Conv", "2.12");
+        assert!(newer.message.contains("TensorFlow 2.14 to 2.21 have it"), "{newer}");
+        let older = unknown("SegmentMaxV2", "2.12");
+        let Remedy::UseOlderOperation { operation, release } = &older.remedy else {
+            panic!("{older}")
+        };
+        assert_eq!((operation.as_str(), release.as_deref()), ("SegmentMax", Some("2.13")));
+        let own = unknown("OurFusedOp", "2.12");
+        assert!(own.message.contains("no known release has it"), "{own}");
+        assert_eq!(own.remedy, Remedy::NameOperation { operation: "OurFusedOp".to_owned() });
+        let taken = fault(ImportFaultKind::FunctionName, "Conv", "", "");
+        let taken = reason(&taken, &registry("2.16"));
+        assert!(taken.message.contains("since 2.14"), "{taken}");
+    }
+
+    #[test]
+    fn a_place_is_the_node_and_the_function_around_it() {
+        assert_eq!(place_of("a", None), "a");
+        assert_eq!(place_of("a", Some("f")), "function f, node a");
+        assert_eq!(place_of("", Some("f")), "function f");
+    }
+
+    #[test]
+    fn a_forgotten_attribute_is_said_with_its_value_and_the_first_release_that_knows_it() {
+        let attribute = DroppedAttribute {
+            node: "mm".to_owned(),
+            function: Some("f".to_owned()),
+            operation: "MatMul".to_owned(),
+            attribute: "grad_a".to_owned(),
+            value: "true".to_owned(),
+            since: Some("2.16"),
+            nodes: 3,
+        };
+        let warning = dropped(&attribute, &registry("2.12"));
+        assert_eq!(warning.rule, Rule::AttributeDropped);
+        assert_eq!(warning.place.as_deref(), Some("function f, node mm"));
+        for words in ["grad_a", "MatMul", "true", "2.16", "3 nodes", "TensorFlow 2.12"] {
+            assert!(warning.message.contains(words), "{words}: {warning}");
+        }
+    }
+}

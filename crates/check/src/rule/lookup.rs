@@ -1,0 +1,135 @@
+//! A rule by its id, as people write it.
+
+use std::{fmt, str::FromStr};
+
+use serdes::version::VersionRule;
+
+use super::Rule;
+
+/// A rule id that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRule {
+    /// The text found, cut to 60 characters.
+    pub found: String,
+    /// The rule that was probably meant.
+    pub meant: Option<Rule>,
+}
+
+impl fmt::Display for UnknownRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no rule \"{}\"; ", self.found)?;
+        match self.meant {
+            Some(rule) => write!(f, "did you mean {rule}? The rules are ")?,
+            None => f.write_str("the rules are ")?,
+        }
+        f.write_str(&Rule::ALL.map(Rule::id).join(", "))
+    }
+}
+
+impl std::error::Error for UnknownRule {}
+
+impl Rule {
+    /// The rule of verdicts that a condition of the VersionDef rule is.
+    pub(crate) const fn of_versions(rule: VersionRule) -> Self {
+        match rule {
+            VersionRule::ProducerTooOld => Self::ProducerTooOld,
+            VersionRule::MinConsumer => Self::MinConsumer,
+            VersionRule::BadConsumer => Self::BadConsumer,
+            // A consumer that contradicts itself can judge nothing.
+            VersionRule::ConsumerBelowMinProducer => Self::Unsupported,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+impl FromStr for Rule {
+    type Err = UnknownRule;
+
+    /// Takes an id in letters of any size, with hyphens or spaces for underscores.
+    fn from_str(text: &str) -> Result<Self, UnknownRule> {
+        let found: String = text.chars().take(60).collect();
+        let id = found.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        if let Some(rule) = Self::ALL.into_iter().find(|rule| rule.id() == id) {
+            return Ok(rule);
+        }
+        let nearest = Self::ALL.into_iter().min_by_key(|rule| distance(rule.id(), &id));
+        let meant = nearest.filter(|rule| distance(rule.id(), &id) <= rule.id().len() / 3);
+        let begun =
+            || Self::ALL.into_iter().find(|rule| id.len() > 2 && rule.id().starts_with(&id));
+        Err(UnknownRule { found, meant: begun().or(meant) })
+    }
+}
+
+/// The edit distance of two words: the number of letters to insert, remove or replace.
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, a) in left.bytes().enumerate() {
+        let mut diagonal = line;
+        let mut before = line + 1;
+        let (first, rest) = match row.split_first_mut() {
+            Some(parts) => parts,
+            None => break,
+        };
+        *first = before;
+        for (cell, b) in rest.iter_mut().zip(right.bytes()) {
+            let cost = diagonal + usize::from(a != b);
+            diagonal = *cell;
+            before = cost.min(before + 1).min(diagonal + 1);
+            *cell = before;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Rule {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Explanation, *};
+    use crate::Outcome;
+
+    #[test]
+    fn every_rule_is_found_by_its_id_and_explained() {
+        for rule in Rule::ALL {
+            assert_eq!(rule.id().parse(), Ok(rule));
+            let Explanation { meaning, example, remedy, .. } = rule.explain();
+            assert!(!meaning.is_empty() && !example.is_empty() && !remedy.is_empty());
+        }
+        let error = "nothing".parse::<Rule>().unwrap_err();
+        assert!(error.to_string().contains("min_consumer"), "{error}");
+    }
+
+    #[test]
+    fn a_rule_is_found_in_letters_of_any_size_and_one_that_is_nearly_right_is_suggested() {
+        assert_eq!("MIN_CONSUMER".parse(), Ok(Rule::MinConsumer));
+        assert_eq!("Min-Consumer".parse(), Ok(Rule::MinConsumer));
+        let meant = |text: &str| text.parse::<Rule>().unwrap_err().meant;
+        assert_eq!(meant("min_consumers"), Some(Rule::MinConsumer));
+        assert_eq!(meant("depricated_op"), Some(Rule::DeprecatedOp));
+        assert_eq!(meant("forward"), Some(Rule::ForwardCompatibility));
+        assert_eq!(meant("nosuch"), None);
+        assert!(
+            "CORUPT".parse::<Rule>().unwrap_err().to_string().contains("did you mean corrupt?")
+        );
+        assert_eq!(distance("corrupt", "corrupt"), 0);
+        assert_eq!(distance("abc", "xbcd"), 2);
+    }
+
+    #[test]
+    fn what_nobody_can_read_is_unreadable_and_the_rest_unacceptable() {
+        assert_eq!(Rule::Corrupt.outcome(), Outcome::Unreadable);
+        assert_eq!(Rule::NotFound.outcome(), Outcome::Unreadable);
+        assert_eq!(Rule::Unsupported.outcome(), Outcome::Unreadable);
+        assert_eq!(Rule::TooNew.outcome(), Outcome::Unacceptable);
+    }
+}

@@ -1,0 +1,227 @@
+//! The devices, meshes and specs that a device state was saved with.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serdes::{
+    device_state::{Reader, Tensor},
+    ifrt::{HloSharding, Sharding},
+};
+
+/// The devices of a state, and how its arrays lie on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct StateSummary {
+    /// The different shardings of its arrays, in the order in which the arrays have them.
+    pub shardings: Vec<ShardingSummary>,
+    /// The different meshes that these shardings name.
+    pub meshes: Vec<MeshSummary>,
+    /// The devices whose pieces are in it, by their ids.
+    pub devices: Vec<DeviceSummary>,
+    /// The number of its pieces: an array has one, or one for each of its shards.
+    pub pieces: u64,
+    /// Payload of all arrays in bytes.
+    pub data_bytes: u64,
+    /// Length in bytes, parts included.
+    pub file_bytes: u64,
+    /// Bytes under one checksum.
+    pub chunk_bytes: u32,
+    /// The metadata that the saving program gave, by its keys.
+    pub metadata: BTreeMap<String, String>,
+    /// The parts that several processes saved; 0 for a state of one file.
+    pub parts: u32,
+    /// The part of a save, if the file is a part and no complete state.
+    pub part: Option<PartSummary>,
+}
+
+/// A sharding that arrays of a state have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ShardingSummary {
+    /// The kind of IFRT's sharding: `single_device`, `opaque`, `concrete`, `concrete_even`,
+    /// `sharding_param` or `hlo`.
+    pub kind: String,
+    /// The sharding in words.
+    pub sharding: String,
+    /// The ids of its devices, in the order of the shards.
+    pub devices: Vec<i32>,
+    /// The kind of memory; `None` if it is not said.
+    pub memory_kind: Option<String>,
+    /// True if each device holds all of an array.
+    pub replicated: bool,
+    /// The number of its mesh among the meshes; `None` if it names none.
+    pub mesh: Option<u64>,
+    /// Number of arrays with this sharding.
+    pub tensors: u64,
+}
+
+/// A mesh of devices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct MeshSummary {
+    /// Its axes, in the order in which the sharding lists them.
+    pub axes: Vec<AxisSummary>,
+    /// The ids of its devices, in the order of the sharding.
+    pub devices: Vec<i32>,
+}
+
+/// An axis of a mesh.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct AxisSummary {
+    /// Its name; `None` if the sharding keeps none.
+    pub name: Option<String>,
+    /// Devices along it.
+    pub size: i64,
+}
+
+/// A device of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct DeviceSummary {
+    /// Its id.
+    pub id: i32,
+    /// Pieces that were saved from it: what several devices hold alike is saved from one.
+    pub pieces: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The part of a save that a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PartSummary {
+    /// The save.
+    pub id: String,
+    /// Its number, from 0.
+    pub number: u32,
+    /// Number of parts.
+    pub count: u32,
+}
+
+/// A summary in the making.
+pub(super) struct Summing {
+    summary: StateSummary,
+    /// The number of each sharding; that of a mesh is in its sharding's summary.
+    shardings: HashMap<Sharding, u64>,
+    meshes: HashMap<MeshSummary, u64>,
+    devices: BTreeMap<i32, DeviceSummary>,
+}
+
+impl Summing {
+    /// Summarizes a state before its tensors are read.
+    pub(super) fn of(reader: &Reader) -> Self {
+        let metadata = reader.metadata().unwrap_or_default().iter().cloned().collect();
+        let part = reader.part().map(|part| PartSummary {
+            id: part.save().to_string(),
+            number: part.number(),
+            count: part.count(),
+        });
+        let summary = StateSummary {
+            data_bytes: reader.data_bytes(),
+            file_bytes: reader.file_bytes(),
+            chunk_bytes: reader.chunk_bytes(),
+            metadata,
+            parts: reader.parts(),
+            part,
+            ..StateSummary::default()
+        };
+        let (shardings, meshes) = (HashMap::new(), HashMap::new());
+        Self { summary, shardings, meshes, devices: BTreeMap::new() }
+    }
+
+    /// Adds a tensor; answers the number of its sharding among the shardings.
+    pub(super) fn add(&mut self, tensor: &Tensor) -> u64 {
+        for piece in tensor.piece_devices() {
+            self.summary.pieces += 1;
+            let new = DeviceSummary { id: piece.device, pieces: 0, bytes: 0 };
+            let device = self.devices.entry(piece.device).or_insert(new);
+            device.pieces += 1;
+            device.bytes = device.bytes.saturating_add(piece.bytes);
+        }
+        let sharding = tensor.spec().sharding();
+        let number = match self.shardings.get(sharding) {
+            Some(number) => *number,
+            None => self.add_sharding(sharding),
+        };
+        let known = usize::try_from(number).ok();
+        if let Some(known) = known.and_then(|at| self.summary.shardings.get_mut(at)) {
+            known.tensors += 1;
+        }
+        number
+    }
+
+    fn add_sharding(&mut self, sharding: &Sharding) -> u64 {
+        let mesh = mesh_of(sharding).map(|mesh| {
+            let next = self.meshes.len() as u64;
+            *self.meshes.entry(mesh.clone()).or_insert_with(|| {
+                self.summary.meshes.push(mesh);
+                next
+            })
+        });
+        let number = self.summary.shardings.len() as u64;
+        self.shardings.insert(sharding.clone(), number);
+        self.summary.shardings.push(ShardingSummary {
+            kind: kind_of(sharding).to_owned(),
+            sharding: sharding.to_string(),
+            devices: ids_of(sharding),
+            memory_kind: sharding.memory_kind().name().map(str::to_owned),
+            replicated: sharding.is_fully_replicated(),
+            mesh,
+            tensors: 0,
+        });
+        number
+    }
+
+    /// The summary of all that was added.
+    pub(super) fn finish(self) -> StateSummary {
+        StateSummary { devices: self.devices.into_values().collect(), ..self.summary }
+    }
+}
+
+fn ids_of(sharding: &Sharding) -> Vec<i32> {
+    sharding.devices().ids().iter().map(|id| id.0).collect()
+}
+
+fn kind_of(sharding: &Sharding) -> &'static str {
+    match sharding {
+        Sharding::SingleDevice(_) => "single_device",
+        Sharding::Opaque(_) => "opaque",
+        Sharding::Concrete(_) => "concrete",
+        Sharding::ConcreteEven(_) => "concrete_even",
+        Sharding::ShardingParam(_) => "sharding_param",
+        Sharding::Hlo(_) => "hlo",
+        _ => "other",
+    }
+}
+
+/// The mesh that a sharding names, as far as it does.
+fn mesh_of(sharding: &Sharding) -> Option<MeshSummary> {
+    let axes: Vec<AxisSummary> = match sharding {
+        Sharding::ShardingParam(sharding) => {
+            let sizes = sharding.param().axis_sizes().iter();
+            sizes.map(|size| AxisSummary { name: None, size: (*size).into() }).collect()
+        }
+        Sharding::Hlo(sharding) => axes_of_hlo(sharding)?,
+        _ => return None,
+    };
+    (!axes.is_empty()).then(|| MeshSummary { axes, devices: ids_of(sharding) })
+}
+
+fn axes_of_hlo(sharding: &HloSharding) -> Option<Vec<AxisSummary>> {
+    let words = sharding.op_sharding();
+    if let Some(mesh) = words.named_sharding().and_then(|named| named.mesh.as_ref()) {
+        let axes = mesh.axes.iter();
+        let axes = axes.map(|axis| AxisSummary { name: Some(axis.name.clone()), size: axis.size });
+        return Some(axes.collect());
+    }
+    let tiles = words.tile_assignment()?;
+    // An iota is over the axes of the mesh, as far as they were told apart.
+    let sizes = tiles.iota_parts().map_or_else(|| tiles.dimensions(), |(sizes, _)| sizes);
+    Some(sizes.iter().map(|size| AxisSummary { name: None, size: *size }).collect())
+}

@@ -1,0 +1,309 @@
+//! The answer: acceptable, unacceptable or unreadable, with reasons and warnings as data.
+
+use std::fmt;
+
+use serdes::version::{Consumer, VersionDef};
+
+use super::{Kind, Loaders, Outcome, Reason, Warning};
+
+/// The versions that an artifact records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Versions {
+    /// The version of the producer.
+    pub producer: i32,
+    /// The oldest consumer that may take it.
+    pub min_consumer: i32,
+    /// Consumers that must not take it.
+    pub bad_consumers: Vec<i32>,
+}
+
+impl From<&VersionDef> for Versions {
+    fn from(versions: &VersionDef) -> Self {
+        Self {
+            producer: versions.producer,
+            min_consumer: versions.min_consumer,
+            bad_consumers: versions.bad_consumers.clone(),
+        }
+    }
+}
+
+/// The consumer that was asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ConsumerVersion {
+    /// The line that decides about artifacts of this kind.
+    pub line: String,
+    /// The consumer's version.
+    pub version: i32,
+    /// The oldest producer whose data it takes.
+    pub min_producer: i32,
+}
+
+impl From<&Consumer> for ConsumerVersion {
+    fn from(consumer: &Consumer) -> Self {
+        Self {
+            line: consumer.line.to_string(),
+            version: consumer.version,
+            min_producer: consumer.min_producer,
+        }
+    }
+}
+
+/// The work was stopped before the verdict was known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled while {path} was verified; nothing is known of it")]
+pub struct Cancelled {
+    /// The path of the artifact, as it was given.
+    pub path: String,
+}
+
+/// The findings of a kind's reader, before they are assigned to an artifact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Findings {
+    /// The versions that the artifact records, if it could be read that far.
+    pub(super) versions: Option<Versions>,
+    reasons: Vec<Reason>,
+    warnings: Vec<Warning>,
+    /// The outcome of each loader, for a SavedModel.
+    pub(super) loaders: Option<Loaders>,
+}
+
+impl Findings {
+    /// Nothing so far, but the versions.
+    pub(super) fn of_versions(versions: impl Into<Versions>) -> Self {
+        Self { versions: Some(versions.into()), ..Self::default() }
+    }
+
+    /// Adds a reason. The first one decides between unacceptable and unreadable: what was
+    /// understood well enough to be refused was read.
+    pub(super) fn refuse(&mut self, reason: impl Into<Reason>) {
+        self.reasons.push(reason.into());
+    }
+
+    pub(super) fn warn(&mut self, warning: impl Into<Warning>) {
+        self.warnings.push(warning.into());
+    }
+
+    /// The same with one more reason.
+    pub(super) fn refused(mut self, reason: impl Into<Reason>) -> Self {
+        self.refuse(reason);
+        self
+    }
+
+    /// Adds what was found in a part of the artifact; its versions are its own.
+    pub(super) fn add(&mut self, part: Self) {
+        self.reasons.extend(part.reasons);
+        self.warnings.extend(part.warnings);
+    }
+
+    /// The same, without what is among the reasons already: of a tensor or file that the artifact is
+    /// refused for, nothing more is said.
+    pub(super) fn add_new(&mut self, part: Self) {
+        let known = |place: &Option<String>, message: &str| {
+            let is_about = |own: &Reason| place.is_some() && own.place == *place;
+            self.reasons.iter().any(|own| own.message == message || is_about(own))
+        };
+        let Self { reasons, warnings, .. } = part;
+        let is_new = |one: &Reason| !known(&one.place, &one.message);
+        let reasons: Vec<Reason> = reasons.into_iter().filter(is_new).collect();
+        let is_new = |one: &Warning| !known(&one.place, &one.message);
+        let warnings: Vec<Warning> = warnings.into_iter().filter(is_new).collect();
+        self.reasons.extend(reasons);
+        self.warnings.extend(warnings);
+    }
+
+    pub(super) fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    #[cfg(test)]
+    pub(super) fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    pub(super) fn first_reason_mut(&mut self) -> Option<&mut Reason> {
+        self.reasons.first_mut()
+    }
+
+    /// The verdict in one word, if nothing else is found.
+    pub(super) fn outcome(&self) -> Outcome {
+        self.reasons.first().map_or(Outcome::Acceptable, |reason| reason.rule.outcome())
+    }
+}
+
+/// A fault that says everything there is to say of an artifact.
+impl From<Box<Reason>> for Findings {
+    fn from(reason: Box<Reason>) -> Self {
+        Self::default().refused(*reason)
+    }
+}
+
+/// The result of checking an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Verdict {
+    /// The path as it was given; `-` for standard input.
+    pub path: String,
+    /// The kind, unless there is nothing to tell it from.
+    pub kind: Option<Kind>,
+    #[cfg_attr(feature = "serde", serde(rename = "verdict"))]
+    outcome: Outcome,
+    /// The versions that it records, if it could be read that far.
+    pub versions: Option<Versions>,
+    /// The consumer that was asked about.
+    pub consumer: Option<ConsumerVersion>,
+    /// The release that the consumer is, where it is one: `MAJOR.MINOR` of TensorFlow, and the
+    /// whole version of a jaxlib.
+    pub release: Option<String>,
+    /// The outcome of each loader of a SavedModel; `None` for other kinds.
+    pub loaders: Option<Loaders>,
+    reasons: Vec<Reason>,
+    warnings: Vec<Warning>,
+}
+
+impl Verdict {
+    /// The verdict on the artifact at a path; `strict` turns warnings into reasons.
+    pub(super) fn new(
+        path: String,
+        kind: Kind,
+        consumer: &super::Consumer,
+        mut findings: Findings,
+        strict: bool,
+    ) -> Self {
+        if strict {
+            let warnings = findings.warnings.drain(..);
+            findings.reasons.extend(warnings.map(Warning::into_reason));
+        }
+        let outcome = findings.outcome();
+        let Findings { versions, reasons, warnings, loaders } = findings;
+        Self {
+            path,
+            kind: Some(kind),
+            outcome,
+            versions,
+            consumer: kind.line().map(|line| (&consumer.line(line)).into()),
+            release: consumer.release_for(kind).map(str::to_owned),
+            loaders,
+            reasons,
+            warnings,
+        }
+    }
+
+    /// The verdict of a consumer on a path at which nothing can be judged.
+    pub(super) fn without_artifact(
+        path: String,
+        consumer: &super::Consumer,
+        reason: Reason,
+    ) -> Self {
+        Self {
+            path,
+            kind: None,
+            outcome: reason.rule.outcome(),
+            versions: None,
+            consumer: None,
+            release: consumer.release().map(str::to_owned),
+            loaders: None,
+            reasons: vec![reason],
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The verdict in one word.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// True if it may be loaded.
+    #[must_use]
+    pub fn is_acceptable(&self) -> bool {
+        self.outcome == Outcome::Acceptable
+    }
+
+    /// Why not; the first is the one that TensorFlow would give. Empty if it is acceptable.
+    #[must_use]
+    pub fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    /// The warnings, which do not change the outcome.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.outcome)?;
+        if let Some(kind) = self.kind {
+            write!(f, " ({kind})")?;
+        }
+        for reason in &self.reasons {
+            write!(f, "\n  {reason}")?;
+        }
+        for warning in &self.warnings {
+            write!(f, "\n  warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The verdicts of several consumers on one artifact, in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verdicts {
+    /// The path as it was given; `-` for standard input.
+    pub path: String,
+    verdicts: Vec<Verdict>,
+}
+
+impl Verdicts {
+    pub(super) const fn new(path: String, verdicts: Vec<Verdict>) -> Self {
+        Self { path, verdicts }
+    }
+
+    /// The verdicts, in the order of the consumers.
+    pub fn iter(&self) -> std::slice::Iter<'_, Verdict> {
+        self.verdicts.iter()
+    }
+
+    /// The worst outcome of all; [`Outcome::Acceptable`] if there are no verdicts.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Acceptable)
+    }
+
+    /// The first of the consumers that takes the artifact, by its release; of consumers in the
+    /// order of releases, the oldest.
+    #[must_use]
+    pub fn oldest(&self) -> Option<&str> {
+        self.iter().find(|verdict| verdict.is_acceptable())?.release.as_deref()
+    }
+
+    /// The last of the consumers that takes the artifact, by its release.
+    #[must_use]
+    pub fn newest(&self) -> Option<&str> {
+        self.iter().rfind(|verdict| verdict.is_acceptable())?.release.as_deref()
+    }
+}
+
+impl IntoIterator for Verdicts {
+    type Item = Verdict;
+    type IntoIter = std::vec::IntoIter<Verdict>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.verdicts.into_iter()
+    }
+}
+
+impl<'v> IntoIterator for &'v Verdicts {
+    type Item = &'v Verdict;
+    type IntoIter = std::slice::Iter<'v, Verdict>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

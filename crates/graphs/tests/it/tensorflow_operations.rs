@@ -1,0 +1,400 @@
+//! Every artifact of the corpus of operations gets the verdict that ten releases of TensorFlow
+//! gave, in every way of loading it, and for the same reason.
+//!
+//! `tests/data/tensorflow/op_corpus.zip` holds the artifacts and `verdicts.jsonl`: a line an
+//! artifact and way of loading, with the answers of the releases.
+//! `SERDES_DIFFERENCES=TEXT cargo test -p serdes-graphs --test it tensorflow_operations -- --nocapture` prints the
+//! differences whose line has the text (all for an empty one); `SERDES_CORPUS=DIRECTORY` compares a
+//! corpus that `tests/interop/tensorflow_operations.py --keep DIRECTORY` has made, of one release.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{Cursor, Read},
+    path::Path,
+    sync::Mutex,
+};
+
+use serde_json::Value;
+use serdes_graphs::{
+    graph::{
+        self, Form, Graph, GraphError, Graphs, ImportFaultKind, Loader, Message, MetaGraph,
+        ReadOptions, StructureFault, StructureFaultKind,
+    },
+    ops::Registry,
+};
+use serdes_version_registry::Consumer;
+
+const CORPUS: &[u8] = include_bytes!("../../../../tests/data/tensorflow/op_corpus.zip");
+const RELEASES: [&str; 10] = [
+    "2.12.0", "2.13.1", "2.14.1", "2.15.1", "2.16.2", "2.17.1", "2.18.1", "2.19.1", "2.20.0",
+    "2.21.0",
+];
+
+/// Reasons that the operations of a release do not give: TensorFlow's answer is one of its code.
+/// Where it refuses for one of them, nothing is asked of us; where we refuse, it is a difference
+/// all the same unless it refuses as well.
+const OUTSIDE: [&str; 3] = ["shape_function", "kernel", "placement"];
+
+/// Classes of faults in values of attributes. The one of several wrong values that TensorFlow names
+/// first depends on a hash; the corpus has one fault a node, random graphs have several.
+const VALUES: [&str; 4] = ["attr_kind", "attr_dtype", "attr_allowed", "attr_minimum"];
+
+/// Number of the corpus's lines that are left to [`OUTSIDE`], by way of loading: of each 11,270 and
+/// 4,340 lines.
+const LEFT: [(&str, usize); 4] =
+    [("capi_import", 53), ("capi_load", 20), ("import", 53), ("load_v1", 20)];
+
+/// Artifacts whose refusal has two names: a node with two faults, of which TensorFlow reports the
+/// one that its code comes to first in one way of loading and not in another, or a fault that its
+/// text calls otherwise than its status.
+const EITHER: [(&str, [&str; 2]); 5] = [
+    ("mutsm_attr_required_gone_body_136", ["function_body", "attr_missing"]),
+    ("mutsm_attr_required_gone_body_200", ["function_body", "attr_missing"]),
+    ("mutsm_input_added_body_301", ["attr_dtype", "input_count"]),
+    ("mutsm_input_dropped_main_295", ["graph_structure", "input_count"]),
+    ("probesm_in_n_huge", ["attr_number", "input_count"]),
+];
+
+/// Models with a table that `tf.saved_model.load` of 2.12 cannot make, for a reason of its Python
+/// code that no operation has.
+const TABLES: [&str; 3] = ["mutsm_attr_required_gone_main_6", "sm16_mod_mtable", "sm21_mod_mtable"];
+
+/// Answer of one release about one artifact in one way of loading it.
+#[derive(Clone, Debug)]
+struct Answer {
+    verdict: String,
+    reason: String,
+}
+
+/// An artifact with the answers, by way of loading.
+struct Artifact {
+    id: String,
+    path: String,
+    tags: Vec<String>,
+    answers: BTreeMap<String, Answers>,
+}
+
+/// By release; `None` where it was not asked.
+type Answers = Vec<Option<Answer>>;
+
+impl Artifact {
+    fn is_text(&self) -> bool {
+        self.path.ends_with(".pbtxt")
+    }
+
+    fn message(&self) -> Message {
+        let is_model = self.answers.contains_key("load_v1");
+        if is_model { Message::SavedModel } else { Message::GraphDef }
+    }
+
+    fn file(&self) -> String {
+        match self.message() {
+            Message::SavedModel => format!("{}/saved_model.pb", self.path),
+            _ => self.path.clone(),
+        }
+    }
+}
+
+/// The files of the corpus by path.
+fn files() -> BTreeMap<String, Vec<u8>> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(CORPUS)).unwrap();
+    let mut files = BTreeMap::new();
+    for number in 0..archive.len() {
+        let mut entry = archive.by_index(number).unwrap();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        files.insert(entry.name().unwrap().into_owned(), bytes);
+    }
+    files
+}
+
+/// One answer a release, from runs of releases with the same one.
+fn answers(runs: &Value) -> Answers {
+    let text = |run: &Value, key: &str| run[key].as_str().unwrap_or_default().to_owned();
+    let position = |run: &Value, key: &str| {
+        RELEASES.iter().position(|release| *release == text(run, key)).unwrap()
+    };
+    let mut answers = vec![None; RELEASES.len()];
+    for run in runs.as_array().unwrap() {
+        for answer in &mut answers[position(run, "from")..=position(run, "to")] {
+            assert!(answer.is_none(), "one answer a release: {runs}");
+            *answer = Some(Answer { verdict: text(run, "verdict"), reason: text(run, "reason") });
+        }
+    }
+    answers
+}
+
+fn artifacts(verdicts: &[u8]) -> Vec<Artifact> {
+    let mut artifacts: BTreeMap<String, Artifact> = BTreeMap::new();
+    for line in std::str::from_utf8(verdicts).unwrap().lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| record[key].as_str().unwrap().to_owned();
+        let tags = record["props"]["tags"].as_array().map_or_else(
+            || vec!["serve".to_owned()],
+            |tags| tags.iter().map(|tag| tag.as_str().unwrap().to_owned()).collect(),
+        );
+        let artifact = artifacts.entry(text("id")).or_insert_with(|| Artifact {
+            id: text("id"),
+            path: text("path"),
+            tags,
+            answers: BTreeMap::new(),
+        });
+        artifact.answers.insert(text("op"), answers(&record["verdicts"]));
+    }
+    artifacts.into_values().collect()
+}
+
+/// The loader that a way of loading goes through. Python's import of a bare graph is the one that
+/// `load_v1` rests on.
+fn loader(operation: &str) -> Loader {
+    match operation {
+        "capi_import" => Loader::Import,
+        "import" | "import_text" | "load_v1" => Loader::LoadV1,
+        "load_v2" => Loader::Load,
+        "capi_load" => Loader::Cpp,
+        other => panic!("{other}"),
+    }
+}
+
+/// The classes of TensorFlow's reasons that a fault of structure stands for.
+fn structure_classes(fault: &StructureFault) -> &'static [&'static str] {
+    match fault.kind {
+        StructureFaultKind::DuplicateFunction | StructureFaultKind::UnequalFunction => {
+            &["function_name"]
+        }
+        StructureFaultKind::SecondGradient => &["function_body"],
+        StructureFaultKind::CalledFunction => &["function_body", "graph_structure"],
+        _ => &["graph_structure"],
+    }
+}
+
+/// The classes of TensorFlow's reasons that a fault stands for.
+fn classes(kind: &ImportFaultKind) -> &'static [&'static str] {
+    match kind {
+        ImportFaultKind::Structure(fault) => structure_classes(fault),
+        ImportFaultKind::UnknownOperation => &["op_unknown"],
+        ImportFaultKind::Deprecated(_) => &["op_deprecated"],
+        ImportFaultKind::AttributeKind { .. } => &["attr_kind"],
+        ImportFaultKind::AttributeType { .. } => &["attr_dtype"],
+        ImportFaultKind::AttributeNotAllowed { .. } => &["attr_allowed"],
+        ImportFaultKind::AttributeMinimum { .. } => &["attr_minimum"],
+        ImportFaultKind::AttributesMissing { .. } => &["attr_missing"],
+        ImportFaultKind::AttributeNumber { .. } => &["attr_number"],
+        ImportFaultKind::InputCount => &["input_count"],
+        ImportFaultKind::InputType { .. } => &["edge_dtype"],
+        ImportFaultKind::OutputIndex { .. } => &["output_index"],
+        ImportFaultKind::FunctionName => &["function_name"],
+        ImportFaultKind::FunctionBody => &["function_body"],
+        ImportFaultKind::NoShapeFunction => &["no_shape_function"],
+        ImportFaultKind::Shape => &["shape_function"],
+        ImportFaultKind::NoKernel => &["kernel"],
+        ImportFaultKind::Device => &["device"],
+        ImportFaultKind::AttributeUnknown { .. } => &["other"],
+        ImportFaultKind::Python => &["other", "attr_dtype"],
+        ImportFaultKind::Objects | ImportFaultKind::ObjectType | ImportFaultKind::SaveFunction => {
+            &["other"]
+        }
+        // Nothing in the corpus is as large.
+        ImportFaultKind::Oversized => &[],
+        other => panic!("{other:?} has no class"),
+    }
+}
+
+/// Answer of the library about an artifact, by the registry at a place among those of the check:
+/// the classes of the reason, none where it accepts it, and the fault in words.
+fn ours(
+    graphs: &Result<Graphs, GraphError>,
+    artifact: &Artifact,
+    (place, registry): (usize, &Registry),
+    loader: Loader,
+) -> Option<(&'static [&'static str], String)> {
+    let graphs = match graphs {
+        Ok(graphs) => graphs,
+        Err(error) => return Some((&["parse"], error.to_string())),
+    };
+    let chosen = graphs.meta_graphs.iter().find(|meta_graph| {
+        artifact.message() == Message::GraphDef || has_tags(meta_graph, &artifact.tags)
+    });
+    let Some(MetaGraph { graph, has_object_graph, .. }) = chosen else {
+        return Some((&["tags"], "no meta graph".to_owned()));
+    };
+    let judgement = &graph.judgements[place];
+    let fault = judgement.fault(loader);
+    let is_asked = match loader {
+        Loader::Load if *has_object_graph => false,
+        loader => !judgement.is_before_versions(loader),
+    };
+    if let Some(refusal) = refused_by_version(graph, registry).filter(|_| is_asked) {
+        return Some((&["version"], refusal));
+    }
+    fault.map(|fault| (classes(&fault.kind), format!("{fault:?}")))
+}
+
+fn has_tags(meta_graph: &MetaGraph, tags: &[String]) -> bool {
+    meta_graph.tags.len() == tags.len() && tags.iter().all(|tag| meta_graph.tags.contains(tag))
+}
+
+fn refused_by_version(graph: &Graph, registry: &Registry) -> Option<String> {
+    let consumer = Consumer::new("graph_def", "graph", registry.graph_def_version(), 0);
+    consumer.check(&graph.versions).err().map(|refusal| refusal.to_string())
+}
+
+fn registries() -> &'static [Registry] {
+    static REGISTRIES: std::sync::OnceLock<Vec<Registry>> = std::sync::OnceLock::new();
+    REGISTRIES.get_or_init(|| {
+        RELEASES.iter().map(|release| Registry::tensorflow(release).unwrap()).collect()
+    })
+}
+
+/// Outcome of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Both give the same answer, for the same reason.
+    Same,
+    /// TensorFlow's reason is one of [`OUTSIDE`], or it ends the process.
+    Outside,
+    /// Both refuse, for other reasons.
+    OtherReason,
+    /// TensorFlow takes it, and we do not.
+    WronglyRefused,
+    /// TensorFlow refuses it, and we do not.
+    WronglyTaken,
+}
+
+fn compare(id: &str, answer: &Answer, ours: Option<&(&[&str], String)>) -> Outcome {
+    let outside = answer.verdict == "crash"
+        || OUTSIDE.contains(&answer.reason.as_str())
+        || answer.reason == "other" && TABLES.contains(&id);
+    match (answer.verdict.as_str(), ours) {
+        ("accept", None) => Outcome::Same,
+        ("accept", Some(_)) => Outcome::WronglyRefused,
+        (_, Some((classes, _))) if classes.contains(&answer.reason.as_str()) => Outcome::Same,
+        _ if outside => Outcome::Outside,
+        (_, None) => Outcome::WronglyTaken,
+        (_, Some((classes, _))) => {
+            let either = EITHER.iter().any(|(known, reasons)| {
+                *known == id && classes.iter().any(|class| reasons.contains(class))
+            });
+            let are_values = std::env::var_os("SERDES_CORPUS").is_some()
+                && VALUES.contains(&answer.reason.as_str())
+                && classes.iter().any(|class| VALUES.contains(class));
+            // A refusal of Python's own has no class of TensorFlow's.
+            if either || are_values || answer.reason == "other" {
+                Outcome::Same
+            } else {
+                Outcome::OtherReason
+            }
+        }
+    }
+}
+
+/// The comparison of one artifact: an outcome and a line of words for each way and release.
+fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Outcome, String)> {
+    let form = if artifact.is_text() { Form::Text } else { Form::Binary };
+    let asked: Vec<usize> = (0..RELEASES.len())
+        .filter(|release| artifact.answers.values().any(|answers| answers[*release].is_some()))
+        .collect();
+    let registries: Vec<Registry> =
+        asked.iter().map(|release| registries()[*release].clone()).collect();
+    let options = ReadOptions::default().with_registries(&registries);
+    let whole = graph::read(file, artifact.message(), form, &options);
+    let mut lines = Vec::new();
+    for (place, release) in asked.into_iter().enumerate() {
+        // What a parser of text knows depends on the release; of the binary form, it does not.
+        let of_release = artifact.is_text().then(|| {
+            let version = registries[place].graph_def_version();
+            graph::read(file, artifact.message(), form, &options.clone().with_release(version))
+        });
+        let graphs = of_release.as_ref().unwrap_or(&whole);
+        for (operation, answers) in &artifact.answers {
+            let Some(answer) = &answers[release] else { continue };
+            let ours = ours(graphs, artifact, (place, &registries[place]), loader(operation));
+            let outcome = compare(&artifact.id, answer, ours.as_ref());
+            let ours = ours.map_or("accept".to_owned(), |(classes, text)| {
+                format!("{} {text}", classes.join(" or "))
+            });
+            let line = format!(
+                "{outcome:?} {operation} {} {}: TensorFlow {} {}; ours {ours}",
+                RELEASES[release], artifact.id, answer.verdict, answer.reason
+            );
+            lines.push((operation.clone(), release, outcome, line));
+        }
+    }
+    lines
+}
+
+/// Result of comparing a corpus.
+struct Comparison {
+    /// Number of lines.
+    all: usize,
+    /// By way of loading, how often TensorFlow's reason is one of [`OUTSIDE`] and not found here.
+    outside: Vec<(String, usize)>,
+    differences: Vec<String>,
+}
+
+/// Compares a corpus whose files `file` finds; prints how often they agree, and the differences
+/// that are asked for.
+fn compare_corpus(verdicts: &[u8], file: impl Fn(&str) -> Vec<u8> + Sync) -> Comparison {
+    let artifacts = artifacts(verdicts);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let (artifacts, file, results) = (&artifacts, &file, &results);
+            scope.spawn(move || {
+                for artifact in artifacts.iter().skip(worker).step_by(2) {
+                    let found = compare_artifact(artifact, &file(&artifact.file()));
+                    results.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap();
+    results.sort();
+    let mut counts: BTreeMap<(&str, Outcome), usize> = BTreeMap::new();
+    for (operation, _, outcome, _) in &results {
+        *counts.entry((operation, *outcome)).or_default() += 1;
+    }
+    for ((operation, outcome), count) in &counts {
+        println!("{operation:12} {outcome:?}: {count}");
+    }
+    let outside = counts.iter().filter(|((_, outcome), _)| *outcome == Outcome::Outside);
+    let outside =
+        outside.map(|((operation, _), count)| ((*operation).to_owned(), *count)).collect();
+    let all = results.len();
+    if let Some(wanted) = std::env::var_os("SERDES_DIFFERENCES") {
+        let wanted = wanted.to_string_lossy();
+        let least =
+            if wanted.contains("Outside") { Outcome::Outside } else { Outcome::OtherReason };
+        for (_, _, outcome, line) in &results {
+            if *outcome >= least && line.contains(&*wanted) {
+                println!("{line}");
+            }
+        }
+    }
+    let differences: Vec<String> = results
+        .into_iter()
+        .filter(|(_, _, outcome, _)| *outcome > Outcome::Outside)
+        .map(|(_, _, _, line)| line)
+        .collect();
+    println!("{} of {all} differ", differences.len());
+    Comparison { all, outside, differences }
+}
+
+#[test]
+fn every_artifact_gets_the_verdict_of_every_release_in_every_way_of_loading_it() {
+    if let Some(directory) = std::env::var_os("SERDES_CORPUS") {
+        let directory = Path::new(&directory);
+        let read = |name: &str| fs::read(directory.join(name)).unwrap();
+        compare_corpus(&read("verdicts.jsonl"), read);
+        return;
+    }
+    let files = files();
+    let Comparison { all, outside, differences } =
+        compare_corpus(&files["verdicts.jsonl"], |name| files[name].clone());
+    assert_eq!(all, 35_950, "every line of the corpus and every release");
+    let outside: Vec<(&str, usize)> = outside.iter().map(|(o, n)| (o.as_str(), *n)).collect();
+    assert_eq!(outside, LEFT, "what shape functions refuse, and what crashes, by way of loading");
+    let first = differences.iter().take(40).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{} differ, the first are\n{first}", differences.len());
+}

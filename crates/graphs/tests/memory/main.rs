@@ -1,0 +1,17 @@
+//! Limits on the memory that readers take, counted by the allocator of this program.
+
+mod families;
+mod graph;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// Held by the test that runs: there is one allocator for all, which counts inputs as well.
+fn counting() -> MutexGuard<'static, ()> {
+    static COUNTING: Mutex<()> = Mutex::new(());
+    COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,55 @@
+//! Folders of files that hold tensors together: checkpoints of torch.distributed.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serdes_files::{EntryKind, Tree, read_at::read_up_to};
+
+#[cfg(feature = "torch")]
+use super::torch;
+use super::{Error, Source};
+
+/// The file that describes a checkpoint of torch.distributed, in its folder.
+const DESCRIPTION: &str = ".metadata";
+
+/// The folder of the checkpoint of torch.distributed that a path names: itself where it may be one,
+/// or that of its description.
+pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Option<PathBuf> {
+    if path.file_name().is_some_and(|name| name == DESCRIPTION) {
+        return path.parent().map(Path::to_owned);
+    }
+    let is_folder = may_be && matches!(tree.look(path), Ok(EntryKind::Directory));
+    (is_folder && is_distributed(tree, path)).then(|| path.to_owned())
+}
+
+/// True if the folder is a checkpoint of torch.distributed, by the file that describes it.
+pub fn is_distributed(tree: &dyn Tree, folder: &Path) -> bool {
+    let head = || -> io::Result<bool> {
+        let mut head = [0; 256];
+        let file = tree.open(&folder.join(DESCRIPTION))?;
+        let head = read_up_to(&file, &mut head, 0)?;
+        // A pickle that names a class of that module first.
+        let module = b"torch.distributed";
+        Ok(head.first() == Some(&0x80) && head.windows(module.len()).any(|part| part == module))
+    };
+    head().unwrap_or(false)
+}
+
+/// Opens the checkpoint of torch.distributed in a folder of any tree of files.
+///
+/// # Errors
+/// If it is damaged or incomplete.
+#[cfg(feature = "torch")]
+pub fn open_folder(tree: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(torch::DistributedSource::open(tree, folder)?))
+}
+
+/// As above, where files of PyTorch's are not read.
+#[cfg(not(feature = "torch"))]
+pub fn open_folder(_: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Source>, Error> {
+    let reason = "this build reads no files of PyTorch's; enable the feature `torch`".to_owned();
+    Err(Error::UnknownForm { path: folder.to_owned(), reason })
+}

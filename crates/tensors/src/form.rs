@@ -1,0 +1,164 @@
+//! Detection of a file's format by its name or its bytes.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use serdes::device_state::MAGIC;
+use serdes_checkpoints::{checkpoint_state::begins_like_state, table, tensor_bundle};
+use serdes_files::{ReadAt, read_at::read_up_to};
+
+#[cfg(feature = "torch")]
+use super::torch;
+use super::{Error, sharded};
+
+/// Bytes at the beginning of a file by which its form is told.
+const HEAD: usize = 4096;
+
+/// A kind of file that holds tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// A safetensors file.
+    Safetensors,
+    /// NumPy's npy: one tensor.
+    Npy,
+    /// NumPy's npz: an archive of npy files.
+    Npz,
+    /// A device state.
+    DeviceState,
+    /// A TensorFlow V2 checkpoint: several files, named by the prefix that they share.
+    TensorBundle,
+    /// A file of PyTorch's `torch.save`; read, and not written.
+    Torch,
+    /// The index of files that hold tensors together: `NAME.safetensors.index.json`.
+    ShardIndex,
+    /// A TensorFlow V1 checkpoint: a file, or files by a pattern of their names; read, and not
+    /// written.
+    CheckpointV1,
+    /// The list that TensorFlow keeps of the checkpoints in a folder, of which the newest is read.
+    CheckpointState,
+}
+
+impl Form {
+    const ALL: [Self; 9] = [
+        Self::Safetensors,
+        Self::Npy,
+        Self::Npz,
+        Self::DeviceState,
+        Self::TensorBundle,
+        Self::Torch,
+        Self::ShardIndex,
+        Self::CheckpointV1,
+        Self::CheckpointState,
+    ];
+
+    /// `safetensors`, `npy`, `npz`, `device_state`, `tensor_bundle`, `torch`, `shard_index`,
+    /// `checkpoint_v1` or `checkpoint_state`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
+            Self::Npz => "npz",
+            Self::DeviceState => "device_state",
+            Self::TensorBundle => "tensor_bundle",
+            Self::Torch => "torch",
+            Self::ShardIndex => "shard_index",
+            Self::CheckpointV1 => "checkpoint_v1",
+            Self::CheckpointState => "checkpoint_state",
+        }
+    }
+
+    /// Format by the name of a path; a name without a known suffix is the prefix of a checkpoint,
+    /// which is no file.
+    pub(super) fn of_name(path: &Path) -> Self {
+        if sharded::is_index(path) {
+            return Self::ShardIndex;
+        }
+        let extension =
+            path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        match extension.to_ascii_lowercase().as_str() {
+            "safetensors" => Self::Safetensors,
+            "npy" => Self::Npy,
+            "npz" => Self::Npz,
+            "sds" => Self::DeviceState,
+            "pt" | "pth" => Self::Torch,
+            _ => Self::TensorBundle,
+        }
+    }
+
+    /// Format detected from bytes, if it is one of these: a checkpoint is never in one sequence of
+    /// bytes.
+    pub(super) fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
+        let mut head = [0; HEAD];
+        let head = read_up_to(source, &mut head, 0)?;
+        Ok(match head {
+            head if head.starts_with(&MAGIC) => Some(Self::DeviceState),
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Npz),
+            #[cfg(feature = "torch")]
+            head if torch::is_legacy(head) => Some(Self::Torch),
+            // The length of a safetensors header is below 2^27.
+            [_, _, _, 0..8, 0, 0, 0, 0, ..] => Some(Self::Safetensors),
+            head if sharded::begins_like_index(head) => Some(Self::ShardIndex),
+            head => tensorflow_form_of(source, head)?,
+        })
+    }
+
+    /// Format from name and contents, if either decides: a magic number decides, whatever the name.
+    pub(super) fn of_both(name: Self, content: Option<Self>) -> Option<Self> {
+        match (name, content) {
+            // Also a program of TorchScript is an archive, and the reader says what it is.
+            (Self::Torch, Some(Self::Npz)) => Some(Self::Torch),
+            // A length is no mark.
+            (Self::TensorBundle, content) => content,
+            (name, None | Some(Self::Safetensors)) => Some(name),
+            (_, content) => content,
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Form {
+    type Err = Error;
+
+    /// The form of that name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownForm`] if there is none.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|form| form.as_str() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::as_str).join(", ");
+            unknown(
+                Path::new(name),
+                &format!("is no kind of file of tensors; expected one of {names}"),
+            )
+        })
+    }
+}
+
+pub(super) fn unknown(path: &Path, reason: &str) -> Error {
+    Error::UnknownForm { path: PathBuf::from(path), reason: reason.to_owned() }
+}
+
+/// Detects whether bytes are in one of TensorFlow's forms: a list of checkpoints, a V1 checkpoint,
+/// or the index of a V2 one.
+fn tensorflow_form_of(source: &dyn ReadAt, head: &[u8]) -> std::io::Result<Option<Form>> {
+    if begins_like_state(head) {
+        return Ok(Some(Form::CheckpointState));
+    }
+    let mut tail = [0; 8];
+    let tail = read_up_to(source, &mut tail, source.size()?.saturating_sub(8))?;
+    let is_table = tail == table::MAGIC.to_le_bytes();
+    Ok(is_table.then(|| match tensor_bundle::is_index(source) {
+        true => Form::TensorBundle,
+        false => Form::CheckpointV1,
+    }))
+}

@@ -1,0 +1,176 @@
+//! Opening of files of tensors by their format.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serdes::device_state::Reader;
+use serdes_files::{
+    Files as _, ReadAt, Tree,
+    read_at::{LONGEST_STREAM, spool},
+};
+
+#[cfg(feature = "npz")]
+use super::npz;
+#[cfg(feature = "torch")]
+use super::torch;
+use super::{
+    Error, Source, folder,
+    form::{Form, unknown},
+    npy, safetensors, sharded, state, tensorflow,
+};
+use crate::storage::Storage;
+
+/// Opens the tensors at `path`: safetensors, npy, npz, a device state, a file of PyTorch's, the
+/// index of shards, the prefix or index of a TensorFlow V2 checkpoint, a V1 checkpoint, or the folder
+/// or list of TensorFlow's checkpoints, of which the newest is opened; by its name, or a file
+/// without a telling name by its first bytes.
+///
+/// # Errors
+/// If there is no such file, it is none of these, or its head is damaged.
+pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
+    open_in(&Storage::system(), path)
+}
+
+/// As [`open`], of a path of any storage.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    // An address that says what it leads to is not asked whether it is a folder.
+    let may_be = Form::of_name(path) == Form::TensorBundle
+        || storage.system_path(path).is_ok_and(|system| system.is_some());
+    if let Some(folder) = folder::of_distributed(storage, path, may_be) {
+        return folder::open_folder(Arc::new(storage.clone()), &folder);
+    }
+    let form = Form::of_name(path);
+    if form == Form::TensorBundle
+        && let Some(opened) = tensorflow::open_bundle(storage, path)
+    {
+        return opened;
+    }
+    if let Some(opened) = tensorflow::open_otherwise(storage, path, may_be) {
+        return opened;
+    }
+    let shown = PathBuf::from(storage.name(path));
+    let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
+    match told(&file, &shown, form)? {
+        Form::CheckpointState => tensorflow::open_list(storage, path, &file),
+        Form::ShardIndex => Ok(Box::new(sharded::ShardedSource::open(storage, path)?)),
+        Form::DeviceState => {
+            let reader = Reader::from_source_among(file, &shown, Arc::new(storage.clone()))?;
+            Ok(Box::new(state::StateSource::new(&reader, &shown)?))
+        }
+        form => open_form(file, &shown, form),
+    }
+}
+
+/// Opens one of the files that an index names: safetensors, or a file of PyTorch's.
+///
+/// # Errors
+/// As [`open`]; and for every other kind.
+pub(super) fn open_shard(tree: &dyn Tree, path: &Path) -> Result<Box<dyn Source>, Error> {
+    let shown = PathBuf::from(tree.name(path));
+    let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
+    let name = match Form::of_name(path) {
+        form @ (Form::Safetensors | Form::Torch) => form,
+        _ => Form::TensorBundle,
+    };
+    match told(&file, &shown, name)? {
+        form @ (Form::Safetensors | Form::Torch) => open_form(file, &shown, form),
+        form => {
+            Err(unknown(&shown, &format!("is of the kind {form}; expected safetensors or torch")))
+        }
+    }
+}
+
+/// Opens tensors in any source of bytes; `path` is for messages, and gives the tensor of an npy
+/// file its name. They are of this `form`, or of the one that their first bytes say.
+///
+/// # Errors
+/// As [`open`]; and for a checkpoint, which is several files.
+pub fn open_at(
+    source: Arc<dyn ReadAt>,
+    path: impl AsRef<Path>,
+    form: Option<Form>,
+) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    let form = match form {
+        Some(form) => form,
+        None => told(&source, path, Form::TensorBundle)?,
+    };
+    open_form(source, path, form)
+}
+
+/// Opens the tensors that come out of a stream, such as standard input, under the name `path`. What
+/// is read is kept: in memory up to 64 MiB, in a temporary file without a name beyond.
+///
+/// # Errors
+/// As [`open_at`]; [`Error::TooLong`] beyond 64 GiB; and if the stream cannot be read or the
+/// temporary file not be written.
+pub fn open_stream(
+    stream: impl Read,
+    path: impl AsRef<Path>,
+    form: Option<Form>,
+) -> Result<Box<dyn Source>, Error> {
+    let path = path.as_ref();
+    let kept = spool(stream, LONGEST_STREAM).map_err(|error| Error::io("read", path, error))?;
+    open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
+}
+
+/// The form of a file that its name says to be of the form `name`, which is that of a checkpoint for
+/// a name that says nothing.
+fn told(source: &Arc<dyn ReadAt>, path: &Path, name: Form) -> Result<Form, Error> {
+    let content = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
+    match Form::of_both(name, content) {
+        #[cfg(feature = "torch")]
+        Some(Form::Npz) if torch::is_archive(source, path) => Ok(Form::Torch),
+        Some(form) => Ok(form),
+        None => Err(unknown(
+            path,
+            "is no safetensors file, index of shards, checkpoint prefix, npy, npz, device state or file of torch.save",
+        )),
+    }
+}
+
+fn open_form(source: Arc<dyn ReadAt>, path: &Path, form: Form) -> Result<Box<dyn Source>, Error> {
+    Ok(match form {
+        Form::Safetensors => Box::new(safetensors::SafetensorsSource::new(source, path)?),
+        Form::Npy => Box::new(npy::NpySource::named(source, path)?),
+        Form::Npz => open_npz(source, path)?,
+        Form::DeviceState => {
+            Box::new(state::StateSource::new(&Reader::from_source(source, path)?, path)?)
+        }
+        Form::TensorBundle => {
+            return Err(unknown(path, "a checkpoint is several files; name their prefix"));
+        }
+        Form::Torch => open_torch(source, path)?,
+        Form::CheckpointV1 => tensorflow::open_v1(source, path)?,
+        Form::ShardIndex | Form::CheckpointState => {
+            return Err(unknown(path, "it names files beside it; name it by its path"));
+        }
+    })
+}
+
+#[cfg(feature = "torch")]
+fn open_torch(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(torch::TorchSource::new(source, path)?))
+}
+
+#[cfg(not(feature = "torch"))]
+fn open_torch(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(path, "this build reads no files of PyTorch's; enable the feature `torch`"))
+}
+
+#[cfg(feature = "npz")]
+fn open_npz(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(npz::NpzSource::new(source, path)?))
+}
+
+#[cfg(not(feature = "npz"))]
+fn open_npz(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
+}

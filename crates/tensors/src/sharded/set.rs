@@ -1,0 +1,179 @@
+//! The files of an index together: each opened as far as it can be, and compared with the index.
+//!
+//! Loaders take all tensors of the files that an index names. So a tensor that the index does not
+//! name is one of the set; where the index names a file for a tensor that two files have, that file
+//! decides.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    path::{Path, PathBuf},
+};
+
+use serdes_files::Tree;
+
+use super::{
+    super::{Error, Source, TensorInfo, open},
+    KIND,
+    index::Index,
+};
+
+/// Names that a message lists.
+const LISTED: usize = 5;
+
+/// The files of an index, and what is wrong with them.
+pub struct ShardSet {
+    /// The files that the index names, in its order.
+    pub files: Vec<ShardFile>,
+    /// Faults that keep the set from being read, the first one first.
+    pub faults: Vec<Error>,
+    /// Names of tensors that a file has and the index does not name, sorted.
+    pub besides: Vec<String>,
+    /// The bytes of all tensors, as the index says.
+    pub total_size: Option<u64>,
+    /// The file in which the index has a tensor, by its number.
+    places: HashMap<String, usize>,
+}
+
+/// A file that an index names.
+pub struct ShardFile {
+    /// Its name beside the index.
+    pub name: String,
+    /// Its path.
+    pub path: PathBuf,
+    /// Number of tensors that the index assigns to it.
+    pub named: usize,
+    /// The opened file; `None` if it could not be opened.
+    pub source: Option<Box<dyn Source>>,
+}
+
+impl ShardSet {
+    /// Opens the files of the index at a path.
+    ///
+    /// # Errors
+    /// If the index cannot be read. What is wrong with its files is among the
+    /// [`faults`](Self::faults).
+    pub fn open(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
+        let shown = PathBuf::from(tree.name(path));
+        let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
+        Ok(Self::of(tree, path, &Index::read(&*file, &shown)?))
+    }
+
+    /// Opens the files that an index at a path names.
+    pub(super) fn of(tree: &dyn Tree, path: &Path, index: &Index) -> Self {
+        let shown = PathBuf::from(tree.name(path));
+        let (mut files, mut faults) = (Vec::new(), Vec::new());
+        for (name, named) in index.files() {
+            let file = path.with_file_name(name);
+            let source =
+                open::open_shard(tree, &file).map_err(|error| missing(error, &shown, named));
+            let source = source.map_err(|error| faults.push(error)).ok();
+            files.push(ShardFile { name: name.to_owned(), path: file, named, source });
+        }
+        let numbers: HashMap<&str, usize> =
+            files.iter().enumerate().map(|(number, file)| (&*file.name, number)).collect();
+        let place = |(name, file): &(String, String)| Some((name.clone(), *numbers.get(&**file)?));
+        let places = index.weights.iter().filter_map(place).collect();
+        let mut set =
+            Self { files, faults, besides: Vec::new(), total_size: index.total_size, places };
+        set.compare(index, &shown);
+        set
+    }
+
+    /// True if a tensor of a file is the one that a reader of the set gets.
+    pub fn is_taken(&self, name: &str, file: usize) -> bool {
+        self.places.get(name).is_none_or(|place| *place == file)
+    }
+
+    /// The bytes that the tensors take in files: those that share their bytes with another one once,
+    /// and as often as they are named. `None` if that is not known of all of them.
+    pub fn sizes(&self) -> Option<(u64, u64)> {
+        let (mut once, mut each) = (0_u64, 0_u64);
+        for (number, file) in self.files.iter().enumerate() {
+            let source = file.source.as_ref().filter(|source| source.refused().is_empty())?;
+            for (position, info) in source.tensors().iter().enumerate() {
+                if self.is_taken(&info.name, number) {
+                    let bytes = file_bytes(info);
+                    each = each.checked_add(bytes)?;
+                    once += if source.alias_of(position).is_none() { bytes } else { 0 };
+                }
+            }
+        }
+        Some((once, each))
+    }
+
+    /// Compares what the files hold with what the index says.
+    fn compare(&mut self, index: &Index, shown: &Path) {
+        let (mut found, mut doubled) = (HashSet::new(), Vec::new());
+        let mut besides = HashSet::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let Some(source) = &file.source else { continue };
+            let names = source.tensors().iter().map(|info| &info.name);
+            for name in names.chain(source.refused().iter().map(|refused| &refused.name)) {
+                if !self.places.contains_key(name) {
+                    if !besides.insert(name.clone()) {
+                        doubled.push(name.clone());
+                    }
+                } else if self.is_taken(name, number) {
+                    found.insert(&**name);
+                }
+            }
+        }
+        let is_open = |file: usize| self.files.get(file).is_some_and(|file| file.source.is_some());
+        let absent: Vec<String> = index
+            .weights
+            .iter()
+            .filter(|(name, _)| !found.contains(&**name))
+            .filter(|(name, _)| self.places.get(name).is_some_and(|file| is_open(*file)))
+            .map(|(name, file)| format!("{name} in {file}"))
+            .collect();
+        let corrupt = |what: String, expected| Error::corrupt(shown, KIND, what, expected);
+        if !doubled.is_empty() {
+            let found = format!("{} in two files: {}", count(doubled.len()), listed(&doubled));
+            self.faults.push(corrupt(found, "each tensor in one file"));
+        }
+        if !absent.is_empty() {
+            let verb = if absent.len() == 1 { "is" } else { "are" };
+            let found =
+                format!("{} that {verb} not there: {}", count(absent.len()), listed(&absent));
+            self.faults.push(corrupt(found, "all tensors of the index"));
+        }
+        self.besides = besides.into_iter().collect();
+        self.besides.sort_unstable();
+    }
+}
+
+/// Says of a file that is not there what the index has in it.
+fn missing(error: Error, index: &Path, named: usize) -> Error {
+    match error {
+        Error::Io { action, path, source } if source.kind() == io::ErrorKind::NotFound => {
+            let name = index.file_name().unwrap_or_default().to_string_lossy();
+            let words = format!("it is not there, and {name} has {} in it", count(named));
+            Error::io(action, &path, io::Error::new(io::ErrorKind::NotFound, words))
+        }
+        error => error,
+    }
+}
+
+/// The bytes of a tensor in a file that packs elements narrower than a byte.
+fn file_bytes(info: &TensorInfo) -> u64 {
+    match info.dtype.bits() {
+        Some(bits @ 1..8) => info.elements().saturating_mul(bits.into()).div_ceil(8),
+        _ => info.bytes,
+    }
+}
+
+/// A number of tensors in words.
+pub fn count(tensors: usize) -> String {
+    format!("{tensors} tensor{}", if tensors == 1 { "" } else { "s" })
+}
+
+/// The first of some names, and how many there are besides.
+pub fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(LISTED).map(|name| format!("{name:?}"));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

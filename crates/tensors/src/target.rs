@@ -1,0 +1,150 @@
+//! Files that tensors are written to.
+
+use std::{io::Read, time::Duration};
+
+use super::{Error, Metadata, TensorInfo};
+
+/// A place for a file of tensors that was not begun yet.
+pub trait Target: Send {
+    /// True if its metadata hold other names of tensors, so that a tensor with several names is
+    /// written once. `false` by default.
+    fn keeps_aliases(&self) -> bool {
+        false
+    }
+
+    /// True if it has a place for metadata, the default.
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
+    /// Checks that the kind of file can hold a tensor. By default every one can.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], with the reason.
+    fn check(&self, _info: &TensorInfo) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Begins the file, which holds these tensors. It appears when it is
+    /// [finished](TensorSink::finish), or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the kind of file cannot hold one of them; or the system's error.
+    fn begin(
+        self: Box<Self>,
+        tensors: Vec<TensorInfo>,
+        metadata: &Metadata,
+    ) -> Result<Box<dyn TensorSink>, Error>;
+}
+
+/// A file of tensors that was begun.
+///
+/// For each tensor, in this [order](Self::order), [`write`](Self::write) or
+/// [`write_strings`](Self::write_strings), then [`finish`](Self::finish); what is dropped before
+/// leaves nothing. That it was begun, once, is said by the type:
+///
+/// ```compile_fail
+/// # use serdes::device_state::{Versions, WriteOptions};
+/// # use serdes_tensors as tensor_io;
+/// let options = WriteOptions::new(Versions::current());
+/// let mut target = tensor_io::create("a.npz", &options)?;
+/// target.write(0, &mut &b"too early"[..])?;
+/// # Ok::<(), tensor_io::Error>(())
+/// ```
+/// ```compile_fail,E0382
+/// # use serdes::device_state::{Versions, WriteOptions};
+/// # use serdes_tensors as tensor_io;
+/// let options = WriteOptions::new(Versions::current());
+/// let target = tensor_io::create("a.npz", &options)?;
+/// let first = target.begin(Vec::new(), &None)?;
+/// let second = target.begin(Vec::new(), &None)?;
+/// # Ok::<(), tensor_io::Error>(())
+/// ```
+pub trait TensorSink: Send {
+    /// The order in which the bytes of the tensors must come: positions in the list that the target
+    /// was begun with.
+    fn order(&self) -> &[usize];
+
+    /// Writes the tensor at a position in that list, reading as many bytes of `data` as it has.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no tensor at `position`; if `data` fails or ends early, or
+    /// the file cannot be written.
+    fn write(&mut self, position: usize, data: &mut dyn Read) -> Result<(), Error>;
+
+    /// Writes the string tensor at `position`: all its elements, in row-major order.
+    ///
+    /// # Errors
+    /// If the file cannot hold strings or cannot be written.
+    fn write_strings(&mut self, position: usize, strings: &[Vec<u8>]) -> Result<(), Error>;
+
+    /// Gives the file its name; answers how long syncing and renaming took.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn finish(self: Box<Self>) -> Result<Duration, Error>;
+}
+
+/// The tensors that a sink was begun with, and the order in which it takes them.
+pub(super) struct Announced {
+    tensors: Vec<TensorInfo>,
+    order: Vec<usize>,
+}
+
+impl Announced {
+    /// In the order of the list.
+    pub(super) fn in_order(tensors: Vec<TensorInfo>) -> Self {
+        let order = (0..tensors.len()).collect();
+        Self { tensors, order }
+    }
+
+    /// In another order.
+    pub(super) const fn ordered(tensors: Vec<TensorInfo>, order: Vec<usize>) -> Self {
+        Self { tensors, order }
+    }
+
+    /// The order.
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// The tensor at a position.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is none.
+    pub(super) fn get(&self, position: usize) -> Result<&TensorInfo, Error> {
+        self.tensors.get(position).ok_or_else(|| {
+            let reason = format!(
+                "found the position {position} of a tensor, expected one below {}, as many as the file was begun with",
+                self.tensors.len()
+            );
+            Error::refused("", reason)
+        })
+    }
+
+    /// Why no strings go into a file of a kind that has none.
+    pub(super) fn refuse_strings(&self, position: usize, reason: String) -> Error {
+        self.get(position).map_or_else(|error| error, |info| Error::refused(&info.name, reason))
+    }
+}
+
+/// Bytes that are moved at a time.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// Hands exactly `count` bytes of `data` on to `put`, a step at a time.
+pub(super) fn pass_on(
+    name: &str,
+    data: &mut dyn Read,
+    mut count: u64,
+    mut put: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut step = vec![0; count.min(STEP_BYTES) as usize];
+    while count > 0 {
+        step.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        let part = &mut step[..];
+        data.read_exact(part).map_err(|source| Error::Data { name: name.to_owned(), source })?;
+        put(part)?;
+        count -= part.len() as u64;
+    }
+    Ok(())
+}
