@@ -227,6 +227,7 @@ const SHIPPED: [&str; 15] = [
     "crates/pjrt/src/lib.rs",
     "crates/plugin/src/lib.rs",
     "crates/python/src/lib.rs",
+    "crates/report/src/lib.rs",
     "crates/stream-executor/src/lib.rs",
     "crates/tensors/src/lib.rs",
     "crates/version-registry/src/lib.rs",

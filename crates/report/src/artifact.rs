@@ -1,0 +1,110 @@
+//! An artifact: the answers of releases on it, and its findings.
+
+use crate::{Cell, Finding};
+
+/// The answer of a release on an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The release; `None` where nothing was asked about one.
+    pub release: Option<String>,
+    /// The answer in one word.
+    pub cell: Cell,
+    /// What was found, the reasons of a refusal first.
+    pub findings: Vec<Finding>,
+}
+
+impl Answer {
+    /// The cell that findings make: the first refusal decides, then what differs.
+    pub(crate) fn judge(&mut self) {
+        let mut cells = self.findings.iter().map(Finding::cell);
+        let first = cells.clone().find(|cell| matches!(cell, Cell::No | Cell::Unknown));
+        self.cell = first.or(cells.find(|cell| *cell == Cell::Differs)).unwrap_or(Cell::Yes);
+    }
+
+    /// The answer for the exit status: only what counts.
+    pub(crate) fn counted(&self) -> Cell {
+        self.findings.iter().find(|one| one.counts()).map_or(Cell::Yes, Finding::cell)
+    }
+}
+
+/// An artifact: a row of the matrix.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Artifact {
+    path: String,
+    kind: Option<String>,
+    answers: Vec<Answer>,
+}
+
+impl Artifact {
+    /// An artifact about which no release was asked yet.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), kind: None, answers: Vec::new() }
+    }
+
+    /// The same of a kind.
+    #[must_use]
+    pub fn of_kind(self, kind: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// Adds the findings of a release; of the newest one last. Without any it takes the artifact.
+    pub fn add_release(
+        &mut self,
+        release: impl Into<String>,
+        findings: impl IntoIterator<Item = Finding>,
+    ) {
+        self.add(Some(release.into()), findings);
+    }
+
+    /// Adds findings that are about no release, as those of a file that is damaged.
+    pub fn add_findings(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.add(None, findings);
+    }
+
+    fn add(&mut self, release: Option<String>, findings: impl IntoIterator<Item = Finding>) {
+        let findings = findings.into_iter().map(|finding| Finding {
+            artifact: self.path.clone(),
+            kind: self.kind.clone(),
+            release: release.clone(),
+            ..finding
+        });
+        let mut answer =
+            Answer { findings: findings.collect(), cell: Cell::Yes, release: release.clone() };
+        answer.judge();
+        self.answers.push(answer);
+    }
+
+    /// The path, as it is reported.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The kind, if there is something to tell it from.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// The answers of the releases, in their order.
+    #[must_use]
+    pub fn answers(&self) -> &[Answer] {
+        &self.answers
+    }
+
+    pub(crate) fn answers_mut(&mut self) -> &mut [Answer] {
+        &mut self.answers
+    }
+
+    /// The findings of all releases.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.answers.iter().flat_map(|answer| &answer.findings)
+    }
+
+    /// The worst answer of all releases.
+    #[must_use]
+    pub fn worst(&self) -> Cell {
+        self.answers.iter().map(|answer| answer.cell).max().unwrap_or(Cell::Yes)
+    }
+}

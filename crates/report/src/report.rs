@@ -1,0 +1,166 @@
+//! The report: artifacts by releases, with what was found.
+
+use crate::{Artifact, Cell, Class, Levels};
+
+/// The program that a report is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version, `MAJOR.MINOR.PATCH`.
+    pub version: String,
+    /// The address of its documentation.
+    pub address: Option<String>,
+}
+
+impl Tool {
+    /// A program without an address.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { name: name.into(), version: version.into(), address: None }
+    }
+
+    /// The same with the address of its documentation.
+    #[must_use]
+    pub fn at(self, address: impl Into<String>) -> Self {
+        Self { address: Some(address.into()), ..self }
+    }
+}
+
+/// A rule, for those who read of it in a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rule {
+    /// Its name.
+    pub id: String,
+    /// What it means, in one sentence.
+    pub summary: String,
+    /// What it means.
+    pub meaning: String,
+    /// An example.
+    pub example: Option<String>,
+    /// What to do.
+    pub remedy: Option<String>,
+    /// The address of its documentation.
+    pub address: Option<String>,
+}
+
+impl Rule {
+    /// A rule by its name and meaning.
+    pub fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
+        Self { id: id.into(), summary: summary.into(), ..Self::default() }
+    }
+
+    /// The same with its meaning at length.
+    #[must_use]
+    pub fn with_meaning(self, meaning: impl Into<String>) -> Self {
+        Self { meaning: meaning.into(), ..self }
+    }
+
+    /// The same with an example.
+    #[must_use]
+    pub fn with_example(self, example: impl Into<String>) -> Self {
+        Self { example: Some(example.into()), ..self }
+    }
+
+    /// The same with what to do.
+    #[must_use]
+    pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// The same with the address of its documentation.
+    #[must_use]
+    pub fn at(self, address: impl Into<String>) -> Self {
+        Self { address: Some(address.into()), ..self }
+    }
+}
+
+/// Artifacts by releases, with what was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    tool: Tool,
+    rules: Vec<Rule>,
+    artifacts: Vec<Artifact>,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// A report without artifacts.
+    #[must_use]
+    pub const fn new(tool: Tool) -> Self {
+        Self { tool, rules: Vec::new(), artifacts: Vec::new(), notes: Vec::new() }
+    }
+
+    /// The same with the rules that its findings name. A rule that is not among them is known by
+    /// its name alone.
+    #[must_use]
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        Self { rules: rules.into_iter().collect(), ..self }
+    }
+
+    /// Adds an artifact.
+    pub fn add(&mut self, artifact: Artifact) {
+        self.artifacts.push(artifact);
+    }
+
+    /// Adds a sentence that is about no artifact: that files were skipped, that an entry of the
+    /// baseline is outdated.
+    pub fn note(&mut self, sentence: impl Into<String>) {
+        self.notes.push(sentence.into());
+    }
+
+    /// The program that made it.
+    #[must_use]
+    pub const fn tool(&self) -> &Tool {
+        &self.tool
+    }
+
+    /// The rules, in the order that they were given in.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The artifacts, in the order that they were added in.
+    #[must_use]
+    pub fn artifacts(&self) -> &[Artifact] {
+        &self.artifacts
+    }
+
+    pub(crate) fn artifacts_mut(&mut self) -> &mut [Artifact] {
+        &mut self.artifacts
+    }
+
+    /// Sentences that are about no artifact.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Sets the levels of warnings. Refusals keep theirs.
+    pub fn apply(&mut self, levels: &Levels) {
+        for answer in self.artifacts.iter_mut().flat_map(Artifact::answers_mut) {
+            for finding in &mut answer.findings {
+                if finding.class != Class::Refusal {
+                    finding.level = levels.of(&finding.rule);
+                }
+            }
+            answer.judge();
+        }
+    }
+
+    /// The worst answer that counts: no is status 1, unknown status 2. What is known to the
+    /// baseline does not count.
+    #[must_use]
+    pub fn outcome(&self) -> Cell {
+        let answers = self.artifacts.iter().flat_map(Artifact::answers);
+        answers.map(crate::Answer::counted).max().unwrap_or(Cell::Yes)
+    }
+
+    /// True if nothing counts against an artifact.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.outcome() == Cell::Yes
+    }
+}
