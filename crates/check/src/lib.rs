@@ -83,6 +83,9 @@ mod reading;
 mod reason;
 mod releases;
 mod remedy;
+#[cfg(feature = "report")]
+#[cfg_attr(docsrs, doc(cfg(feature = "report")))]
+pub mod report;
 mod restore;
 mod restoring;
 mod rule;

@@ -1,6 +1,8 @@
 //! An artifact: the answers of releases on it, and its findings.
 
-use crate::{Cell, Finding};
+use std::io;
+
+use crate::{Cell, Class, Finding, Levels, Room, text};
 
 /// The answer of a release on an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -73,6 +75,33 @@ impl Artifact {
             Answer { findings: findings.collect(), cell: Cell::Yes, release: release.clone() };
         answer.judge();
         self.answers.push(answer);
+    }
+
+    /// Sets the levels of warnings. Refusals keep theirs.
+    pub fn apply(&mut self, levels: &Levels) {
+        for answer in &mut self.answers {
+            for finding in &mut answer.findings {
+                if finding.class != Class::Refusal {
+                    finding.level = levels.of(&finding.rule);
+                }
+            }
+            answer.judge();
+        }
+    }
+
+    /// The worst answer that counts: no is status 1, unknown status 2. What is known to the
+    /// baseline does not count.
+    #[must_use]
+    pub fn outcome(&self) -> Cell {
+        self.answers.iter().map(Answer::counted).max().unwrap_or(Cell::Yes)
+    }
+
+    /// Writes the answers as text for the room that there is.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
+        text::write_artifact(self, room, out)
     }
 
     /// The path, as it is reported.

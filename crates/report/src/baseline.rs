@@ -164,24 +164,50 @@ impl Baseline {
 
     /// Marks the findings of a report that are known, and gives the entries that name none.
     pub fn apply(&self, report: &mut Report) -> Vec<Unmatched> {
-        let mut matched = BTreeSet::new();
-        let mut judged: BTreeSet<(String, Option<String>)> = BTreeSet::new();
-        for artifact in report.artifacts_mut() {
-            let path = clean(artifact.path()).into_owned();
-            for Answer { release, findings, .. } in artifact.answers_mut() {
-                judged.insert((path.clone(), release.clone()));
-                for finding in findings {
-                    let key = key(finding);
-                    if let Some(reason) = self.entries.get(&key) {
-                        finding.known = Some(reason.clone().unwrap_or_default());
-                        matched.insert(key);
-                    }
+        let mut comparison = self.compare();
+        report.artifacts_mut().iter_mut().for_each(|artifact| comparison.mark(artifact));
+        comparison.unmatched()
+    }
+
+    /// Begins a comparison, for artifacts that come one by one.
+    #[must_use]
+    pub const fn compare(&self) -> Comparison<'_> {
+        Comparison { baseline: self, matched: BTreeSet::new(), judged: BTreeSet::new() }
+    }
+}
+
+/// A comparison of artifacts with a baseline.
+#[derive(Clone, Debug)]
+pub struct Comparison<'b> {
+    baseline: &'b Baseline,
+    matched: BTreeSet<Key>,
+    /// Artifacts with the releases that they were judged for.
+    judged: BTreeSet<(String, Option<String>)>,
+}
+
+impl Comparison<'_> {
+    /// Marks the findings of an artifact that are known.
+    pub fn mark(&mut self, artifact: &mut Artifact) {
+        let path = clean(artifact.path()).into_owned();
+        for Answer { release, findings, .. } in artifact.answers_mut() {
+            self.judged.insert((path.clone(), release.clone()));
+            for finding in findings {
+                let key = key(finding);
+                if let Some(reason) = self.baseline.entries.get(&key) {
+                    finding.known = Some(reason.clone().unwrap_or_default());
+                    self.matched.insert(key);
                 }
             }
         }
-        let unmatched = self.entries().filter(|entry| !matched.contains(&entry.key()));
+    }
+
+    /// The entries that name no finding of these artifacts.
+    #[must_use]
+    pub fn unmatched(&self) -> Vec<Unmatched> {
+        let unmatched =
+            self.baseline.entries().filter(|entry| !self.matched.contains(&entry.key()));
         let with_judged = unmatched.map(|entry| Unmatched {
-            was_judged: judged.contains(&(entry.artifact.clone(), entry.release.clone())),
+            was_judged: self.judged.contains(&(entry.artifact.clone(), entry.release.clone())),
             entry,
         });
         with_judged.collect()
@@ -202,4 +228,85 @@ fn key(finding: &Finding) -> Key {
 /// The reason that the finding was known for.
 fn reason(finding: &Finding) -> Option<String> {
     finding.known.clone().filter(|reason| !reason.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cell, Class, Tool};
+
+    /// A report of artifacts with findings: path, release, rule, place.
+    fn report(findings: &[(&str, &str, &str, &str)]) -> Report {
+        let mut report = Report::new(Tool::new("t", "1"));
+        for (path, release, rule, place) in findings {
+            let finding = Finding::new(*rule, "m").of_class(Class::Refusal).at(*place);
+            let mut artifact = Artifact::new(*path);
+            artifact.add_release(*release, [finding]);
+            report.add(artifact);
+        }
+        report
+    }
+
+    const KNOWN: [(&str, &str, &str, &str); 2] =
+        [("m", "2.12", "unknown_op", "a"), ("n", "2.12", "unknown_op", "b")];
+
+    #[test]
+    fn baseline_leaves_only_what_is_new_to_count() {
+        let baseline = Baseline::of(&report(&KNOWN));
+        let mut again = report(&KNOWN);
+        assert!(baseline.apply(&mut again).is_empty() && again.is_clean());
+        for new in [
+            ("m", "2.13", "unknown_op", "a"),
+            ("m", "2.12", "corrupt", "a"),
+            ("m", "2.12", "unknown_op", "c"),
+            ("o", "2.12", "unknown_op", "a"),
+        ] {
+            let mut report = report(&[KNOWN[0], KNOWN[1], new]);
+            assert!(baseline.apply(&mut report).is_empty());
+            assert_eq!((report.outcome(), report.summary().counting), (Cell::No, 1), "{new:?}");
+            assert_eq!(report.summary().known, 2);
+        }
+    }
+
+    #[test]
+    fn baseline_says_which_entries_no_longer_occur() {
+        let baseline = Baseline::of(&report(&KNOWN));
+        let mut mended = report(&[("m", "2.12", "unknown_op", "c")]);
+        let unmatched = baseline.apply(&mut mended);
+        let said: Vec<_> =
+            unmatched.iter().map(|one| (one.entry.artifact.as_str(), one.was_judged)).collect();
+        assert_eq!(said, [("m", true), ("n", false)]);
+    }
+
+    #[test]
+    fn baseline_is_read_as_it_was_written_and_keeps_reasons() {
+        let mut text = Vec::new();
+        Baseline::of(&report(&KNOWN)).write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.lines().count(), 3);
+        let with_reason = text.replacen("\"reason\":null", "\"reason\":\"waits\"", 1);
+        let older = Baseline::parse(&format!("\n# ours\n{with_reason}")).unwrap();
+        let mut report = report(&KNOWN);
+        older.apply(&mut report);
+        let finding = report.artifacts()[0].findings().next().unwrap();
+        assert_eq!(finding.known.as_deref(), Some("waits"));
+        let anew = Baseline::of(&self::report(&KNOWN)).with_reasons_of(&older);
+        assert_eq!(anew, older);
+        let by_hand = "{\"serdes_baseline\":1}\n{\"artifact\":\"./m/\",\"rule\":\"r\"}";
+        assert_eq!(Baseline::parse(by_hand).unwrap().entries().next().unwrap().artifact, "m");
+    }
+
+    #[test]
+    fn baseline_says_why_it_cannot_be_read() {
+        for (text, words) in [
+            ("", "first line"),
+            ("{}", "first line"),
+            ("{\"serdes_baseline\":2}", "the form of the baseline is 2"),
+            ("{\"serdes_baseline\":1}\n\n{\"artifact\":\"m\"}", "line 3"),
+            ("{\"serdes_baseline\":1}\n{\"artifact\":\"m\",\"rule\":\"r\",\"wher\":\"x\"}", "wher"),
+        ] {
+            let error = Baseline::parse(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
 }

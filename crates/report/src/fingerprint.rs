@@ -80,8 +80,7 @@ mod tests {
     #[test]
     fn fingerprint_is_the_same_in_every_build() {
         let shown = Fingerprint::of("exported/model", "unknown_op", Some("x")).to_string();
-        assert_eq!(shown.len(), 32);
-        assert_eq!(shown, "");
+        assert_eq!(shown, "9fe292bf29f3175d075ae4befff4bfab");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, str::FromStr};
 
-use crate::Report;
+use crate::{Report, Room, github, gitlab, html, junit, markdown, sarif, text};
 
 /// A form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Format {
     Markdown,
     /// One HTML file that needs nothing else.
     Html,
-    /// Text for people, with escape sequences of colours.
+    /// Text for people, without colours.
     Text,
 }
 
@@ -80,7 +80,22 @@ impl Report {
     /// # Errors
     /// If the writer fails.
     pub fn write(&self, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
-        let _ = (format, out);
-        Ok(())
+        match format {
+            Format::Text => text::write(self, Room::file(), out),
+            Format::GitHub => github::write(self, out),
+            Format::GitLab => gitlab::write(self, out),
+            Format::Sarif => sarif::write(self, out),
+            Format::JUnit => junit::write(self, out),
+            Format::Markdown => markdown::write(self, out),
+            Format::Html => html::write(self, out),
+        }
+    }
+
+    /// Writes the report as text for the room that there is.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
+        text::write(self, room, out)
     }
 }

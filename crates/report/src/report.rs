@@ -1,6 +1,6 @@
 //! The report: artifacts by releases, with what was found.
 
-use crate::{Artifact, Cell, Class, Levels};
+use crate::{Artifact, Cell, Levels};
 
 /// The program that a report is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +43,20 @@ pub struct Rule {
     pub remedy: Option<String>,
     /// The address of its documentation.
     pub address: Option<String>,
+    /// True if it never refuses by itself: its findings are warnings, unless a level denies them.
+    pub is_warning: bool,
 }
 
 impl Rule {
     /// A rule by its name and meaning.
     pub fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
         Self { id: id.into(), summary: summary.into(), ..Self::default() }
+    }
+
+    /// The same, where it never refuses by itself.
+    #[must_use]
+    pub fn warning(self) -> Self {
+        Self { is_warning: true, ..self }
     }
 
     /// The same with its meaning at length.
@@ -89,7 +97,12 @@ impl Report {
     /// A report without artifacts.
     #[must_use]
     pub const fn new(tool: Tool) -> Self {
-        Self { tool, rules: Vec::new(), artifacts: Vec::new(), notes: Vec::new() }
+        Self {
+            tool,
+            rules: Vec::new(),
+            artifacts: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// The same with the rules that its findings name. A rule that is not among them is known by
@@ -140,22 +153,14 @@ impl Report {
 
     /// Sets the levels of warnings. Refusals keep theirs.
     pub fn apply(&mut self, levels: &Levels) {
-        for answer in self.artifacts.iter_mut().flat_map(Artifact::answers_mut) {
-            for finding in &mut answer.findings {
-                if finding.class != Class::Refusal {
-                    finding.level = levels.of(&finding.rule);
-                }
-            }
-            answer.judge();
-        }
+        self.artifacts.iter_mut().for_each(|artifact| artifact.apply(levels));
     }
 
     /// The worst answer that counts: no is status 1, unknown status 2. What is known to the
     /// baseline does not count.
     #[must_use]
     pub fn outcome(&self) -> Cell {
-        let answers = self.artifacts.iter().flat_map(Artifact::answers);
-        answers.map(crate::Answer::counted).max().unwrap_or(Cell::Yes)
+        self.artifacts.iter().map(Artifact::outcome).max().unwrap_or(Cell::Yes)
     }
 
     /// True if nothing counts against an artifact.

@@ -7,6 +7,7 @@
 mod define;
 mod lookup;
 mod table;
+mod warnings;
 
 use define::rules;
 

@@ -1,0 +1,168 @@
+//! JUnit XML: a suite an artifact, a test case a release.
+
+use std::io::{self, Write};
+
+use quick_xml::{
+    Writer,
+    events::{BytesDecl, BytesText, Event},
+};
+
+use crate::{Answer, Artifact, Cell, Finding, Report, names::shown};
+
+/// Writes the suites. A refusal that counts is a failure, an artifact that cannot be read an error,
+/// one whose faults are all known is skipped, and warnings are the output of a case that passes.
+pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut xml = Writer::new_with_indent(out, b' ', 2);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let all = Counts::of(report.artifacts());
+    xml.create_element("testsuites")
+        .with_attributes(all.attributes(&report.tool().name).iter().map(borrowed))
+        .write_inner_content(|xml| {
+            report.artifacts().iter().try_for_each(|artifact| suite(artifact, xml))
+        })?;
+    xml.into_inner().write_all(b"\n")
+}
+
+type Xml<'o> = Writer<&'o mut dyn Write>;
+
+fn suite(artifact: &Artifact, xml: &mut Xml<'_>) -> io::Result<()> {
+    let counts = Counts::of(std::slice::from_ref(artifact));
+    let name = shown(artifact.path());
+    xml.create_element("testsuite")
+        .with_attributes(counts.attributes(&name).iter().map(borrowed))
+        .write_inner_content(|xml| {
+            artifact.answers().iter().try_for_each(|answer| case(artifact, answer, &name, xml))
+        })?;
+    Ok(())
+}
+
+fn case(artifact: &Artifact, answer: &Answer, path: &str, xml: &mut Xml<'_>) -> io::Result<()> {
+    let release = answer.release.as_deref().map(shown).unwrap_or_else(|| "load".into());
+    let name = format!("{path} [{release}]");
+    let class = artifact.kind().unwrap_or("unknown");
+    xml.create_element("testcase")
+        .with_attributes([("name", name.as_str()), ("classname", class), ("time", "0")])
+        .write_inner_content(|xml| {
+            let shown_ones = || answer.findings.iter().filter(|finding| finding.is_shown());
+            let counting: Vec<&Finding> = shown_ones().filter(|one| one.counts()).collect();
+            let known: Vec<&Finding> = shown_ones().filter(|one| one.known.is_some()).collect();
+            let others: Vec<&Finding> =
+                shown_ones().filter(|one| !one.counts() && one.known.is_none()).collect();
+            match Outcome::of(answer) {
+                Outcome::Passed => {}
+                Outcome::Skipped => {
+                    let message = known.first().map(|one| format!("known: {}", sentence(one)));
+                    xml.create_element("skipped")
+                        .with_attribute(("message", message.unwrap_or_default().as_str()))
+                        .write_empty()?;
+                }
+                Outcome::Failed(tag) => {
+                    let first = counting.first();
+                    let message = first.map(|one| shown(&one.message).into_owned());
+                    let rule = first.map(|one| one.rule.as_str());
+                    xml.create_element(tag)
+                        .with_attribute(("message", message.unwrap_or_default().as_str()))
+                        .with_attribute(("type", rule.unwrap_or_default()))
+                        .write_text_content(BytesText::new(&lines(&counting)))?;
+                }
+            }
+            let mut rest = lines(&others);
+            if !matches!(Outcome::of(answer), Outcome::Skipped) || known.len() > 1 {
+                rest.push_str(&lines(&known));
+            }
+            if answer.cell == Cell::Differs {
+                rest.insert_str(0, "differs: the release takes it and computes something else\n");
+            }
+            if !rest.is_empty() {
+                xml.create_element("system-out").write_text_content(BytesText::new(&rest))?;
+            }
+            Ok(())
+        })?;
+    Ok(())
+}
+
+/// Findings as lines: a sentence, then the remedy.
+fn lines(findings: &[&Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let mark = match (&finding.known, finding.counts()) {
+            (Some(_), _) => "known: ",
+            (None, false) => "warning: ",
+            (None, true) => "",
+        };
+        text = text + mark + &sentence(finding) + "\n";
+        let facts = [
+            ("found", finding.found.as_ref()),
+            ("expected", finding.expected.as_ref()),
+            ("help", finding.remedy.as_ref()),
+        ];
+        for (label, fact) in facts {
+            if let Some(fact) = fact {
+                text = text + "  " + label + ": " + &shown(fact) + "\n";
+            }
+        }
+    }
+    text
+}
+
+fn sentence(finding: &Finding) -> String {
+    let at = finding.place.as_ref().map(|place| format!(" (at {})", shown(place)));
+    format!("{}: {}{}", finding.rule, shown(&finding.message), at.unwrap_or_default())
+}
+
+enum Outcome {
+    Passed,
+    Skipped,
+    /// With the name of the element.
+    Failed(&'static str),
+}
+
+impl Outcome {
+    fn of(answer: &Answer) -> Self {
+        match (answer.counted(), answer.cell) {
+            (Cell::No, _) => Self::Failed("failure"),
+            (Cell::Unknown, _) => Self::Failed("error"),
+            (_, Cell::No | Cell::Unknown) => Self::Skipped,
+            _ => Self::Passed,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn of(artifacts: &[Artifact]) -> Self {
+        let mut counts = Self::default();
+        for answer in artifacts.iter().flat_map(Artifact::answers) {
+            counts.tests += 1;
+            match Outcome::of(answer) {
+                Outcome::Passed => {}
+                Outcome::Skipped => counts.skipped += 1,
+                Outcome::Failed("error") => counts.errors += 1,
+                Outcome::Failed(_) => counts.failures += 1,
+            }
+        }
+        counts
+    }
+
+    fn attributes(&self, name: &str) -> [(&'static str, String); 6] {
+        [
+            ("name", name.to_owned()),
+            ("tests", self.tests.to_string()),
+            ("failures", self.failures.to_string()),
+            ("errors", self.errors.to_string()),
+            ("skipped", self.skipped.to_string()),
+            ("time", "0".to_owned()),
+        ]
+    }
+}
+
+fn borrowed<'a>((name, value): &'a (&'static str, String)) -> (&'a str, &'a str) {
+    (name, value)
+}
