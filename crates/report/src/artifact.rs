@@ -34,6 +34,7 @@ impl Answer {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Artifact {
     path: String,
+    location: Option<String>,
     kind: Option<String>,
     answers: Vec<Answer>,
 }
@@ -41,13 +42,21 @@ pub struct Artifact {
 impl Artifact {
     /// An artifact about which no release was asked yet.
     pub fn new(path: impl Into<String>) -> Self {
-        Self { path: path.into(), kind: None, answers: Vec::new() }
+        Self { path: path.into(), location: None, kind: None, answers: Vec::new() }
     }
 
     /// The same of a kind.
     #[must_use]
     pub fn of_kind(self, kind: impl Into<String>) -> Self {
         Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// The same with its path from where reports are read: from the root of a repository, say. It is
+    /// what fingerprints, baselines and the locations of code scanners are of; without one the path
+    /// is.
+    #[must_use]
+    pub fn located_at(self, location: impl Into<String>) -> Self {
+        Self { location: Some(location.into()), ..self }
     }
 
     /// Adds the findings of a release; of the newest one last. Without any it takes the artifact.
@@ -66,7 +75,7 @@ impl Artifact {
 
     fn add(&mut self, release: Option<String>, findings: impl IntoIterator<Item = Finding>) {
         let findings = findings.into_iter().map(|finding| Finding {
-            artifact: self.path.clone(),
+            artifact: self.location().to_owned(),
             kind: self.kind.clone(),
             release: release.clone(),
             ..finding
@@ -104,10 +113,16 @@ impl Artifact {
         text::write_artifact(self, room, out)
     }
 
-    /// The path, as it is reported.
+    /// The path, as it was given.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The path from where reports are read.
+    #[must_use]
+    pub fn location(&self) -> &str {
+        self.location.as_deref().unwrap_or(&self.path)
     }
 
     /// The kind, if there is something to tell it from.

@@ -188,7 +188,7 @@ pub struct Comparison<'b> {
 impl Comparison<'_> {
     /// Marks the findings of an artifact that are known.
     pub fn mark(&mut self, artifact: &mut Artifact) {
-        let path = clean(artifact.path()).into_owned();
+        let path = clean(artifact.location()).into_owned();
         for Answer { release, findings, .. } in artifact.answers_mut() {
             self.judged.insert((path.clone(), release.clone()));
             for finding in findings {

@@ -22,7 +22,7 @@ pub enum Class {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The path of the artifact, as it is reported.
+    /// The path of the artifact from where reports are read.
     pub artifact: String,
     /// The kind of the artifact, if there is something to tell it from.
     pub kind: Option<String>,

@@ -81,7 +81,7 @@ fn annotation(
     writeln!(
         out,
         "::{command} file={},line=1,title={}::{}",
-        property(artifact.path()),
+        property(artifact.location()),
         property(&title),
         lines.join("\n").replace('%', "%25").replace('\n', "%0A"),
     )

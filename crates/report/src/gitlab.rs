@@ -64,7 +64,7 @@ fn issue(artifact: &Artifact, group: &Group<'_>) -> Issue {
         fingerprint: group.finding.fingerprint().to_string(),
         severity: severity(group.finding),
         location: Location {
-            path: shown(&clean(artifact.path())).into_owned(),
+            path: shown(&clean(artifact.location())).into_owned(),
             lines: Lines { begin: 1 },
         },
     }

@@ -37,47 +37,55 @@ fn suite(artifact: &Artifact, xml: &mut Xml<'_>) -> io::Result<()> {
 }
 
 fn case(artifact: &Artifact, answer: &Answer, path: &str, xml: &mut Xml<'_>) -> io::Result<()> {
-    let release = answer.release.as_deref().map(shown).unwrap_or_else(|| "load".into());
+    let release = answer.release.as_deref().map_or("load".into(), shown);
     let name = format!("{path} [{release}]");
     let class = artifact.kind().unwrap_or("unknown");
     xml.create_element("testcase")
         .with_attributes([("name", name.as_str()), ("classname", class), ("time", "0")])
         .write_inner_content(|xml| {
-            let shown_ones = || answer.findings.iter().filter(|finding| finding.is_shown());
-            let counting: Vec<&Finding> = shown_ones().filter(|one| one.counts()).collect();
-            let known: Vec<&Finding> = shown_ones().filter(|one| one.known.is_some()).collect();
-            let others: Vec<&Finding> =
-                shown_ones().filter(|one| !one.counts() && one.known.is_none()).collect();
-            match Outcome::of(answer) {
-                Outcome::Passed => {}
-                Outcome::Skipped => {
-                    let message = known.first().map(|one| format!("known: {}", sentence(one)));
-                    xml.create_element("skipped")
-                        .with_attribute(("message", message.unwrap_or_default().as_str()))
-                        .write_empty()?;
-                }
-                Outcome::Failed(tag) => {
-                    let first = counting.first();
-                    let message = first.map(|one| shown(&one.message).into_owned());
-                    let rule = first.map(|one| one.rule.as_str());
-                    xml.create_element(tag)
-                        .with_attribute(("message", message.unwrap_or_default().as_str()))
-                        .with_attribute(("type", rule.unwrap_or_default()))
-                        .write_text_content(BytesText::new(&lines(&counting)))?;
-                }
-            }
-            let mut rest = lines(&others);
-            if !matches!(Outcome::of(answer), Outcome::Skipped) || known.len() > 1 {
-                rest.push_str(&lines(&known));
-            }
+            let shown_ones = answer.findings.iter().filter(|finding| finding.is_shown());
+            let (counting, others): (Vec<&Finding>, Vec<&Finding>) =
+                shown_ones.partition(|finding| finding.counts());
+            result(&Outcome::of(answer), &counting, &others, xml)?;
+            let mut rest = String::new();
             if answer.cell == Cell::Differs {
-                rest.insert_str(0, "differs: the release takes it and computes something else\n");
+                rest.push_str("differs: the release takes it and computes something else\n");
             }
+            rest.push_str(&lines(&others));
             if !rest.is_empty() {
                 xml.create_element("system-out").write_text_content(BytesText::new(&rest))?;
             }
             Ok(())
         })?;
+    Ok(())
+}
+
+/// Writes what became of a case: nothing where it passed.
+fn result(
+    outcome: &Outcome,
+    counting: &[&Finding],
+    others: &[&Finding],
+    xml: &mut Xml<'_>,
+) -> io::Result<()> {
+    match outcome {
+        Outcome::Passed => {}
+        Outcome::Skipped => {
+            let known = others.iter().find(|finding| finding.known.is_some());
+            let message = known.map(|finding| format!("known: {}", sentence(finding)));
+            xml.create_element("skipped")
+                .with_attribute(("message", message.unwrap_or_default().as_str()))
+                .write_empty()?;
+        }
+        Outcome::Failed(tag) => {
+            let first = counting.first();
+            let message = first.map(|finding| shown(&finding.message));
+            let rule = first.map(|finding| finding.rule.as_str());
+            xml.create_element(*tag)
+                .with_attribute(("message", message.unwrap_or_default().as_ref()))
+                .with_attribute(("type", rule.unwrap_or_default()))
+                .write_text_content(BytesText::new(&lines(counting)))?;
+        }
+    }
     Ok(())
 }
 

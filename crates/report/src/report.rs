@@ -97,12 +97,7 @@ impl Report {
     /// A report without artifacts.
     #[must_use]
     pub const fn new(tool: Tool) -> Self {
-        Self {
-            tool,
-            rules: Vec::new(),
-            artifacts: Vec::new(),
-            notes: Vec::new(),
-        }
+        Self { tool, rules: Vec::new(), artifacts: Vec::new(), notes: Vec::new() }
     }
 
     /// The same with the rules that its findings name. A rule that is not among them is known by

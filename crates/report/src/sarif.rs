@@ -299,7 +299,7 @@ fn result<'r>(
         message: Message { text: message(&text) },
         locations: [Location {
             physical_location: PhysicalLocation {
-                artifact_location: ArtifactLocation { uri: uri(artifact.path()) },
+                artifact_location: ArtifactLocation { uri: uri(artifact.location()) },
                 region: Region { start_line: 1 },
             },
             logical_locations: finding

@@ -56,19 +56,20 @@ impl Report {
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.tables().iter().map(Table::sentence).collect();
-        let Summary { counting, known, .. } = self.summary();
-        if known > 0 {
-            sentences.push(format!(
-                "{} known to the baseline; {} new",
-                count(known, "finding"),
-                if counting == 0 {
-                    "none is".to_owned()
-                } else {
-                    format!("{counting} {}", are(counting))
-                },
-            ));
-        }
+        sentences.extend(self.known());
         sentences
+    }
+
+    /// The sentence about findings that the baseline knows; `None` where there are none.
+    #[must_use]
+    pub fn known(&self) -> Option<String> {
+        let Summary { counting, known, .. } = self.summary();
+        let new = match counting {
+            0 => "none is new".to_owned(),
+            1 => "1 is new".to_owned(),
+            many => format!("{many} are new"),
+        };
+        (known > 0).then(|| format!("{} known to the baseline; {new}", count(known, "finding")))
     }
 
     /// The artifacts by the releases that they were judged for, in the order of their first ones.
@@ -89,10 +90,6 @@ impl Report {
         }
         tables
     }
-}
-
-const fn are(number: usize) -> &'static str {
-    if number == 1 { "is" } else { "are" }
 }
 
 impl Table<'_> {

@@ -266,7 +266,7 @@ fn are_alike(one: &Answer, other: &Answer) -> bool {
 const fn in_words(cell: Cell) -> (Style, &'static str) {
     match cell {
         Cell::Yes => (GOOD, "acceptable"),
-        Cell::Differs => (WARN, "differs: it loads and computes something else"),
+        Cell::Differs => (WARN, "differs"),
         Cell::No => (BAD, "unacceptable"),
         Cell::Unknown => (ODD, "unreadable"),
     }
