@@ -1,8 +1,8 @@
 //! Verdicts as findings, and the reports of them: SARIF, JUnit, GitHub, GitLab, Markdown, HTML, text.
 //!
 //! ```
-//! use serdes::check::{Consumer, Options, report, walk};
-//! use serdes::check::report::Format;
+//! use serdes_check::{Consumer, Options, report, walk};
+//! use serdes_check::report::Format;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let exported = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/rules");
@@ -32,12 +32,11 @@ const RULES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules
 
 /// The words of a program that makes reports of verdicts.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct Terms<'t> {
     /// Words for a remedy: a program names its own options.
     pub remedy: &'t dyn Fn(&Remedy) -> String,
-    /// Name of an artifact, of its path as it was given.
-    pub name: &'t dyn Fn(&str) -> String,
+    /// Path of an artifact from where the reports are read, of its path as it was given.
+    pub location: &'t dyn Fn(&str) -> String,
     /// The loader that decides about SavedModels.
     pub loader: Option<&'t str>,
 }
@@ -45,7 +44,7 @@ pub struct Terms<'t> {
 impl Default for Terms<'_> {
     /// The words of the library, and paths as they were given.
     fn default() -> Self {
-        Self { remedy: &Remedy::to_string, name: &str::to_owned, loader: None }
+        Self { remedy: &Remedy::to_string, location: &str::to_owned, loader: None }
     }
 }
 
@@ -90,7 +89,7 @@ pub fn artifact(verdicts: &Verdicts) -> Artifact {
 pub fn artifact_with(verdicts: &Verdicts, terms: &Terms<'_>) -> Artifact {
     let first = verdicts.iter().next();
     let path = first.map_or(verdicts.path.as_str(), |verdict| &verdict.path);
-    let mut artifact = Artifact::new((terms.name)(path));
+    let mut artifact = Artifact::new(path).located_at((terms.location)(path));
     if let Some(kind) = verdicts.iter().find_map(|verdict| verdict.kind) {
         artifact = artifact.of_kind(kind.to_string());
     }

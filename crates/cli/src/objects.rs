@@ -53,7 +53,7 @@ pub fn versions(as_of: Option<Date>) -> Vec<Value> {
 /// paragraphs.
 pub fn explanation(rule: Rule) -> String {
     let (meaning, example) = (rule.explain().meaning, remedies::example(rule));
-    let (name, outcome, remedy) = (rule.id(), rule.outcome(), remedies::general(rule));
+    let (name, outcome, remedy) = (rule.id(), remedies::verdict(rule), remedies::general(rule));
     format!("{name} ({outcome})\n\n{meaning}\n\nExample  {example}\nRemedy   {remedy}")
 }
 

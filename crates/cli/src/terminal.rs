@@ -214,8 +214,14 @@ impl Terminal {
 
     /// Prints one result as a JSON line; only with `--json`.
     pub(crate) fn object(&mut self, value: &Value) -> Result<(), Failure> {
-        let line = escaped(value.to_string(), |c| format!("\\u{:04x}", u32::from(c)));
-        self.print(format!("{line}\n").as_bytes())
+        self.print(json_line(value).as_bytes())
+    }
+
+    /// Columns of the terminal that results go to; `None` where they go elsewhere.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let results = self.stdout.as_inner();
+        let size = results.is_terminal().then(|| terminal_size::terminal_size_of(results));
+        size.flatten().map(|(terminal_size::Width(columns), _)| columns.into())
     }
 
     /// Prints a line for people; not with `--json`.
@@ -280,6 +286,11 @@ impl Terminal {
         let _ = writeln!(self.stderr, "{BAD}error{BAD:#}: {}", harmless(&message));
         status
     }
+}
+
+/// An object as a line of `--json`.
+pub(crate) fn json_line(value: &Value) -> String {
+    escaped(value.to_string(), |c| format!("\\u{:04x}", u32::from(c))) + "\n"
 }
 
 /// The bar of the phase that the work is in, over a number of bytes, on standard error; hidden

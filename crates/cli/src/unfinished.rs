@@ -1,8 +1,10 @@
 //! Files of results that appear whole or not at all.
 
-use std::{fs, io, path::PathBuf};
-#[cfg(unix)]
-use std::{fs::File, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::{failure::Failure, terminal::shown_path};
 
@@ -18,7 +20,6 @@ impl Unfinished {
     ///
     /// # Errors
     /// If it cannot be created.
-    #[cfg(unix)]
     pub(crate) fn beside(path: &Path) -> Result<(Self, File), Failure> {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}.partial", std::process::id()));

@@ -133,7 +133,9 @@ impl Table<'_> {
             parts.push(format!("{some_differ} {} something else{where_in}", loads(differ)));
         }
         if are_several {
-            parts.push(self.where_all_load());
+            let words = self.where_all_load();
+            let is_none = differ > 0 && words.starts_with("none");
+            parts.push(if is_none { words + " unchanged" } else { words });
         }
         parts.join("; ")
     }
@@ -220,6 +222,10 @@ mod tests {
             (
                 &["ddy", "yyy"],
                 "1 of 2 load in each of these releases; 1 of 2 loads and computes something else in at least one release; all load from 2.14 on",
+            ),
+            (
+                &["dd"],
+                "1 of 1 loads and computes something else in at least one release; none of these releases loads it unchanged",
             ),
             (&["nnn"], "1 of 1 fails in at least one release; none of these releases loads it"),
             (&["nny"], "1 of 1 fails in at least one release; it loads from 2.14 on"),

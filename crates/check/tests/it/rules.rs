@@ -153,9 +153,15 @@ fn page() -> String {
         .to_owned();
     for rule in Rule::ALL {
         let first = rule.explain().meaning.split(['.', ':']).next().unwrap_or_default();
-        writeln!(page, "| [`{rule}`](#{rule}) | {} | {first} |", rule.outcome()).unwrap();
+        let outcome = rule.outcome();
+        let verdict = if rule.is_warning() {
+            format!("warning; {outcome} with `--strict`")
+        } else {
+            outcome.to_string()
+        };
+        writeln!(page, "| [`{rule}`](#{rule}) | {verdict} | {first} |").unwrap();
     }
-    page += "\nA rule whose verdict counts only as a warning is one with `--strict`. Messages have `{}` around what differs; what the \
+    page += "\nA warning counts with `--strict`, or with `--deny RULE`. Messages have `{}` around what differs; what the \
              reader of a format finds is said in the reader's own words.\n";
     for rule in Rule::ALL {
         let explanation = rule.explain();

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::arguments::ReportArguments;
+
 /// A loader of saved models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -62,7 +64,7 @@ pub(crate) struct CheckArguments {
     /// Read and check every byte of every tensor.
     #[arg(long)]
     pub(crate) verify_data: bool,
-    /// Turn warnings into reasons.
+    /// Turn warnings into reasons, but for rules that --warn or --allow names.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Leave out what matches below a folder; patterns as in .gitignore, may be repeated.
@@ -74,4 +76,6 @@ pub(crate) struct CheckArguments {
     /// Another list of deprecated operations than TensorFlow's: a JSON file.
     #[arg(long, value_name = "FILE")]
     pub(crate) deprecated: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
 }

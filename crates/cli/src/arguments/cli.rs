@@ -75,7 +75,9 @@ serdes versions release\n  serdes versions lock --check"
     #[command(
         after_help = "Examples:\n  serdes check exported/model\n  serdes check ckpt-1000 --tensorflow 2.12.0 --verify-data\n  \
 serdes check graph.pb --consumer graph_def=1395:21\n  serdes check exported/model --tensorflow 2.12..2.16 --custom-op OurFusedOp\n  \
-serdes check models --tensorflow all\n  serdes check f.jaxexport --jax 0.9.0..0.12.0\n  serdes check models --exclude 'build/' --require-known\n  cat graph.pb | serdes check - --kind graph_def --json"
+serdes check models --tensorflow all\n  serdes check f.jaxexport --jax 0.9.0..0.12.0\n  serdes check models --exclude 'build/' --require-known\n  \
+serdes check models --tensorflow all --format html=report.html --format sarif=report.sarif\n  \
+serdes check models --deny attribute_dropped --baseline serdes.baseline\n  cat graph.pb | serdes check - --kind graph_def --json"
     )]
     Check(CheckArguments),
     /// Check whether the packages of a Python environment fit one another.

@@ -16,6 +16,7 @@ mod merge;
 mod negotiate;
 mod ops;
 mod plugin;
+mod reports;
 mod restore;
 mod save;
 mod serve;
@@ -36,6 +37,7 @@ pub(crate) use self::{
     negotiate::{NegotiateArguments, RangeArguments},
     ops::OpsArguments,
     plugin::{CheckPluginArguments, PluginArguments, PluginCommand, VerifyArguments},
+    reports::ReportArguments,
     restore::RestoreArguments,
     save::SaveArguments,
     serve::{AccessArguments, LogFormat, ServeArguments},

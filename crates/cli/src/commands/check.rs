@@ -8,14 +8,19 @@ use std::{
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serdes::{files::Tree, ifrt::MessageType};
-use serdes_check::{self as check, Kind, Outcome, Verdicts, Walk};
+use serdes_check::{
+    self as check, Kind, Outcome, Verdicts, Walk,
+    report::{Baseline, Comparison},
+};
 use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::CheckArguments,
     commands::{
         consumers::{Several, consumers, options},
-        places, streams, unread, verdicts, watch,
+        places,
+        reports::Reports,
+        streams, unread, watch,
     },
     failure::Failure,
     status::Status,
@@ -43,13 +48,16 @@ pub(crate) fn run_for(
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     let consumers = consumers(arguments)?;
-    let mut options = options(arguments)?;
+    let reports = Reports::of(arguments, consumers.several.any(), terminal)?;
+    let mut options = options(arguments)?.with_strict(reports.strict(arguments));
     let (kind, message) = named_kind(arguments.kind.as_deref())?;
     if let Some(message) = message {
         options = options.with_message(message);
     }
     let excluded = excluded(&arguments.exclude)?;
-    let mut summary = Summary::new(consumers.several);
+    let baseline = reports.baseline();
+    let comparison = baseline.as_ref().map(Baseline::compare);
+    let mut summary = Summary::new(consumers.several, reports, comparison);
     if matches!(loaders, Loaders::Named) {
         summary.missing = Missing {
             tensorflow: arguments.tensorflow.is_empty(),
@@ -93,8 +101,7 @@ pub(crate) fn run_for(
         }
         show_walk(walk, path, arguments, terminal, &mut summary)?;
     }
-    summary.print(terminal)?;
-    Ok(summary.status)
+    summary.finish(terminal)
 }
 
 /// Checks what is at a path. A directory that was walked ends with what became of the files in it.
@@ -103,15 +110,15 @@ fn show_walk(
     path: &Path,
     arguments: &CheckArguments,
     terminal: &mut Terminal,
-    summary: &mut Summary,
+    summary: &mut Summary<'_>,
 ) -> Result<(), Failure> {
     let mut here = Counts::default();
     while let Some(verdicts) = walk.next_artifact() {
         let verdicts = verdicts.map_err(Failure::of)?;
-        let is_judged = summary.show(&verdicts, terminal)?;
+        let outcome = summary.show(&verdicts, terminal)?;
         // That there is nothing at all is said of the directory, and not of a file in it.
-        if is_judged && walk.found_any() {
-            here.add(verdicts.outcome());
+        if let Some(outcome) = outcome.filter(|_| walk.found_any()) {
+            here.add(outcome);
         }
     }
     if !walk.is_of_directory() {
@@ -122,25 +129,25 @@ fn show_walk(
         summary.status = summary.status.worst(Status::Failed);
     }
     let paths = || skipped.paths.iter().map(|path| path.to_string_lossy());
-    if terminal.json() {
-        return terminal.object(&serde_json::json!({
-            "summary": true,
-            "path": path.to_string_lossy(),
-            "checked": here.checked(),
-            "acceptable": here.acceptable,
-            "unacceptable": here.unacceptable,
-            "unreadable": here.unreadable,
-            "skipped": skipped.count,
-            "skipped_paths": paths().collect::<Vec<_>>(),
-        }));
-    }
+    let object = serde_json::json!({
+        "summary": true,
+        "path": path.to_string_lossy(),
+        "checked": here.checked(),
+        "acceptable": here.acceptable,
+        "unacceptable": here.unacceptable,
+        "unreadable": here.unreadable,
+        "skipped": skipped.count,
+        "skipped_paths": paths().collect::<Vec<_>>(),
+    });
+    summary.reports.object(&object, terminal)?;
     let are = if skipped.count == 1 { "file is" } else { "files are" };
-    terminal.line(format_args!(
-        "{NAME}{}{NAME:#}: {} checked; {} {are} of no kind that is judged",
-        shown(&path.to_string_lossy()),
-        here.checked(),
-        skipped.count
-    ))?;
+    let (name, checked) = (path.to_string_lossy(), here.checked());
+    let rest = format!("{checked} checked; {} {are} of no kind that is judged", skipped.count);
+    summary.reports.note(format!("{}: {rest}", shown(&name)));
+    if !summary.reports.is_streamed() {
+        return Ok(());
+    }
+    terminal.line(format_args!("{NAME}{}{NAME:#}: {rest}", shown(&name)))?;
     if arguments.require_known || terminal.verbosity() > 0 {
         for path in paths() {
             terminal.line(format_args!("  {FAINT}skipped{FAINT:#}: {}", shown(&path)))?;
@@ -219,31 +226,36 @@ impl Missing {
 }
 
 /// Summary of all artifacts.
-struct Summary {
+struct Summary<'b> {
     status: Status,
     missing: Missing,
     /// Number of artifacts of each kind with each verdict; of several releases the worst.
     kinds: BTreeMap<(String, &'static str), u64>,
     counts: Counts,
     several: Several,
-    /// The artifacts with the word of each release, where several are asked about; for people.
-    releases: Vec<Verdicts>,
+    reports: Reports,
+    comparison: Option<Comparison<'b>>,
 }
 
-impl Summary {
-    fn new(several: Several) -> Self {
+impl<'b> Summary<'b> {
+    fn new(several: Several, reports: Reports, comparison: Option<Comparison<'b>>) -> Self {
         Self {
             status: Status::Yes,
             missing: Missing::default(),
             kinds: BTreeMap::new(),
             counts: Counts::default(),
             several,
-            releases: Vec::new(),
+            reports,
+            comparison,
         }
     }
 
-    /// Shows the verdicts on an artifact, and counts them; false where what loads it is not there.
-    fn show(&mut self, found: &Verdicts, terminal: &mut Terminal) -> Result<bool, Failure> {
+    /// Shows the verdicts on an artifact, and counts them; `None` where what loads it is not there.
+    fn show(
+        &mut self,
+        found: &Verdicts,
+        terminal: &mut Terminal,
+    ) -> Result<Option<Outcome>, Failure> {
         let kind = found.iter().find_map(|verdict| verdict.kind);
         if let Some(loader) = self.missing.loader_of(kind) {
             let path = found.iter().next().map(|verdict| verdict.path.as_str());
@@ -251,33 +263,27 @@ impl Summary {
                 "{} is not judged: no {loader} was found that is to load it",
                 shown(path.unwrap_or_default())
             ));
-            return Ok(false);
+            return Ok(None);
         }
-        let outcome = found.outcome();
-        self.status = self.status.worst(Status::of(outcome));
         let are_several = self.several.of(kind);
+        let counted = self.reports.add(found, are_several, &mut self.comparison, terminal)?;
+        self.status = self.status.worst(counted.status);
         let kind = kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string());
-        *self.kinds.entry((kind, outcome.id())).or_default() += 1;
-        self.counts.add(outcome);
-        if !are_several {
-            found.iter().try_for_each(|verdict| verdicts::show(verdict, terminal))?;
-            return Ok(true);
-        }
-        verdicts::show_releases(found, terminal)?;
-        if !terminal.json() {
-            self.releases.push(found.clone());
-        }
-        Ok(true)
+        *self.kinds.entry((kind, counted.words)).or_default() += 1;
+        self.counts.add(counted.outcome);
+        Ok(Some(counted.outcome))
     }
 
-    /// A table for people: models by releases, or where there was more than one artifact, how many
-    /// got which verdict.
-    fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
-        verdicts::tables(&self.releases, terminal)?;
-        let total = self.counts.checked();
-        if total < 2 || total == self.releases.len() as u64 {
-            return Ok(());
+    /// Writes the reports, and a table for people of how many artifacts got which verdict, where
+    /// they were shown one by one.
+    fn finish(self, terminal: &mut Terminal) -> Result<Status, Failure> {
+        if self.reports.is_streamed() && self.counts.checked() > 1 {
+            self.print(terminal)?;
         }
+        self.reports.finish(self.status, self.comparison.as_ref(), terminal)
+    }
+
+    fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING);
         table.set_header(["count", "kind", "verdict"]);
@@ -288,6 +294,7 @@ impl Summary {
         for line in table.lines() {
             terminal.line(line.trim_end())?;
         }
+        let total = self.counts.checked();
         let bad = total - self.counts.acceptable;
         terminal.line(format_args!("\n{bad} of {total} would not load"))
     }

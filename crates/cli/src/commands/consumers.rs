@@ -33,6 +33,11 @@ pub(crate) struct Several {
 }
 
 impl Several {
+    /// True if several releases of some framework are asked about.
+    pub(crate) const fn any(self) -> bool {
+        self.tensorflow || self.jax
+    }
+
     /// True if several releases are asked about for artifacts of this kind.
     pub(crate) fn of(self, kind: Option<Kind>) -> bool {
         let is_of_jax = matches!(kind, Some(Kind::JaxExport | Kind::StableHlo));

@@ -43,7 +43,11 @@ pub(crate) fn run(
         } else if arguments.rule.is_none() {
             terminal.line(format_args!("{NAME}{:<22}{NAME:#}{meaning}", rule.id()))?;
         } else {
-            terminal.line(format_args!("{NAME}{}{NAME:#} ({})\n", rule.id(), rule.outcome()))?;
+            terminal.line(format_args!(
+                "{NAME}{}{NAME:#} ({})\n",
+                rule.id(),
+                remedies::verdict(rule)
+            ))?;
             terminal.line(meaning)?;
             terminal.line(format_args!("\n{NAME}Example{NAME:#}  {example}"))?;
             terminal.line(format_args!("{NAME}Remedy{NAME:#}   {remedy}"))?;

@@ -40,6 +40,7 @@ mod plugin_opening;
 mod plugin_process;
 mod plugin_suite;
 pub(crate) mod remedies;
+mod reports;
 mod restore;
 mod save;
 mod selection;
@@ -52,7 +53,6 @@ mod streams;
 #[cfg(target_os = "linux")]
 mod supervised;
 mod unread;
-mod verdicts;
 pub(crate) mod versions;
 mod watch;
 #[cfg(target_os = "linux")]

@@ -17,6 +17,16 @@ pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     }
 }
 
+/// Verdict on an artifact that breaks a rule, in words.
+pub(crate) fn verdict(rule: Rule) -> Cow<'static, str> {
+    let outcome = rule.outcome();
+    if rule.is_warning() {
+        format!("warning; {outcome} with --strict").into()
+    } else {
+        outcome.id().into()
+    }
+}
+
 /// General remedy of a rule for the user of this command.
 pub(crate) fn general(rule: Rule) -> &'static str {
     match rule {

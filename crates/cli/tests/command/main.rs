@@ -32,6 +32,7 @@ mod plugin;
 #[cfg(target_os = "linux")]
 mod plugin_process;
 mod plugin_suite;
+mod reports;
 mod restore;
 #[cfg(target_os = "linux")]
 mod results;

@@ -1,0 +1,71 @@
+//! The objects of `--json`: as the library has them, with what levels and the baseline change.
+
+use serde_json::{Map, Value, json};
+use serdes_check::{
+    Outcome, Verdict,
+    report::{Answer, Artifact, Cell, Class, Finding, Level},
+};
+
+use crate::{commands::remedies, failure::Failure, objects};
+
+/// The outcome that a cell is: a model that computes something else is acceptable.
+pub(crate) const fn outcome(cell: Cell) -> Outcome {
+    match cell {
+        Cell::Yes | Cell::Differs => Outcome::Acceptable,
+        Cell::No => Outcome::Unacceptable,
+        Cell::Unknown => Outcome::Unreadable,
+    }
+}
+
+/// The object of a verdict, as it stands with these levels and this baseline.
+pub(crate) fn judged(verdict: &Verdict, answer: &Answer) -> Result<Value, Failure> {
+    let mut object = objects::verdict(verdict).map_err(Failure::of)?;
+    let mut list = |name: &str| match object.get_mut(name).map(Value::take) {
+        Some(Value::Array(list)) => list,
+        _ => Vec::new(),
+    };
+    let said = list("reasons").into_iter().chain(list("warnings"));
+    let (mut reasons, mut warnings) = (Vec::new(), Vec::new());
+    for (mut said, finding) in said.zip(&answer.findings) {
+        if let (Some(reason), Some(fields)) = (&finding.known, said.as_object_mut()) {
+            fields.insert("known".to_owned(), json!(reason));
+        }
+        match finding.level {
+            Level::Deny if finding.class == Class::Refusal => reasons.push(said),
+            Level::Deny => reasons.push(denied(said, finding)),
+            Level::Warn => warnings.push(said),
+            Level::Allow => {}
+        }
+    }
+    object["verdict"] = outcome(answer.cell).id().into();
+    object["reasons"] = reasons.into();
+    object["warnings"] = warnings.into();
+    Ok(object)
+}
+
+/// A warning as a reason, as `--strict` has it.
+fn denied(warning: Value, finding: &Finding) -> Value {
+    let mut reason = Map::new();
+    reason.insert("found".to_owned(), Value::Null);
+    reason.insert("expected".to_owned(), Value::Null);
+    let remedy = finding.rule.parse().map(remedies::general).ok();
+    reason.insert("remedy".to_owned(), json!(remedy));
+    if let Value::Object(fields) = warning {
+        reason.extend(fields);
+    }
+    reason.into()
+}
+
+/// The object behind those of an artifact, where several releases are asked about.
+pub(crate) fn releases(path: &str, artifact: &Artifact) -> Value {
+    let answers = || artifact.answers().iter();
+    let taking = |answer: &&Answer| outcome(answer.cell) == Outcome::Acceptable;
+    let words = answers()
+        .filter_map(|answer| Some((answer.release.clone()?, json!(outcome(answer.cell).id()))));
+    json!({
+        "path": path,
+        "releases": words.collect::<Map<String, Value>>(),
+        "oldest": answers().find(taking).and_then(|answer| answer.release.as_deref()),
+        "newest": answers().rfind(taking).and_then(|answer| answer.release.as_deref()),
+    })
+}
