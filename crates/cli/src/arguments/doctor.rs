@@ -31,7 +31,7 @@ pub(crate) struct DoctorArguments {
     /// Write the report into this file, whole or not at all.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The form of the report; json is that of `--json`.
+    /// The form of the report; json is that of `--json`, the others are those of `check`.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<DoctorFormat>,
 }
@@ -43,4 +43,16 @@ pub(crate) enum DoctorFormat {
     Text,
     /// One object a line.
     Json,
+    /// Workflow commands.
+    Github,
+    /// Code Quality.
+    Gitlab,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// JUnit XML.
+    Junit,
+    /// For a comment.
+    Markdown,
+    /// One file for a browser.
+    Html,
 }

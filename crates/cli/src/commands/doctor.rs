@@ -7,14 +7,17 @@ use std::{
 };
 
 use clap::Parser as _;
-use serdes_check::Consumer;
+use serdes_check::{Consumer, report::Format};
 use serdes_doctor::{Diagnosis, Environment, ReadError, Verdict};
 
 #[cfg(unix)]
 use crate::unfinished::Unfinished;
 use crate::{
     arguments::{Cli, Command, DoctorArguments, DoctorFormat},
-    commands::check::{self, Loaders},
+    commands::{
+        check::{self, Loaders},
+        doctor_report,
+    },
     environments::EnvironmentQuestion,
     failure::Failure,
     status::Status,
@@ -56,6 +59,12 @@ fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status,
         strict: arguments.strict,
         verify_files: arguments.verify_files,
     };
+    let form = arguments.format.and_then(report_of);
+    if form.is_some() && !question.artifacts.is_empty() {
+        return Err(Failure::new("artifacts are not in this report of environments")
+            .with_hint("`serdes check --format` writes one of artifacts"));
+    }
+    let mut report = doctor_report::report();
     let mut status = Status::Yes;
     for read in read {
         let environments = match read {
@@ -67,12 +76,35 @@ fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status,
             }
         };
         for diagnosis in question.judge(environments) {
-            status = status.worst(show(&diagnosis, terminal)?);
+            status = status.worst(status_of(&diagnosis));
+            if form.is_some() {
+                report.add(doctor_report::artifact(&diagnosis));
+                continue;
+            }
+            show(&diagnosis, terminal)?;
             let artifacts = &question.artifacts;
             status = status.worst(judge_artifacts(&diagnosis.environment, artifacts, terminal)?);
         }
     }
+    if let Some(form) = form {
+        let mut text = Vec::new();
+        report.write(form, &mut text).map_err(Failure::of)?;
+        terminal.raw(&text)?;
+    }
     Ok(status)
+}
+
+/// The report that a form is; `None` for text and JSON, which are written as they come.
+const fn report_of(format: DoctorFormat) -> Option<Format> {
+    match format {
+        DoctorFormat::Text | DoctorFormat::Json => None,
+        DoctorFormat::Github => Some(Format::GitHub),
+        DoctorFormat::Gitlab => Some(Format::GitLab),
+        DoctorFormat::Sarif => Some(Format::Sarif),
+        DoctorFormat::Junit => Some(Format::JUnit),
+        DoctorFormat::Markdown => Some(Format::Markdown),
+        DoctorFormat::Html => Some(Format::Html),
+    }
 }
 
 type Read = Result<Vec<Environment>, ReadError>;
@@ -110,19 +142,20 @@ fn own() -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(diagnosis: &Diagnosis, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn show(diagnosis: &Diagnosis, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json() {
-        terminal.object(&diagnosis.to_json())?;
-    } else {
-        for line in diagnosis.to_string().lines() {
-            terminal.line(coloured(&harmless(line)))?;
-        }
+        return terminal.object(&diagnosis.to_json());
     }
-    Ok(match diagnosis.verdict() {
+    let text = diagnosis.to_string();
+    text.lines().try_for_each(|line| terminal.line(coloured(&harmless(line))))
+}
+
+fn status_of(diagnosis: &Diagnosis) -> Status {
+    match diagnosis.verdict() {
         Verdict::DoesNotFit => Status::No,
         Verdict::Unknown => Status::Failed,
         Verdict::Fits => Status::Yes,
-    })
+    }
 }
 
 /// A line with the colour of the word that it begins with, and its rule in the background.

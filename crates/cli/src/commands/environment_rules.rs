@@ -1,5 +1,6 @@
 //! The rules of `serdes doctor`, as `serdes explain` says them.
 
+use serdes_check::report;
 use serdes_doctor::{Rule, Verdict, WarningRule};
 
 use crate::{
@@ -44,6 +45,16 @@ impl EnvironmentRule {
     /// The id.
     pub(super) fn id(&self) -> &'static str {
         self.id
+    }
+
+    /// The rule as reports have it.
+    pub(super) fn for_reports(&self) -> report::Rule {
+        let summary = self.meaning.split(['.', ':']).next().unwrap_or_default();
+        let rule = report::Rule::new(self.id, format!("{summary}."))
+            .with_meaning(self.meaning)
+            .with_example(self.example)
+            .with_remedy(self.remedy);
+        if self.verdict == "warning" { rule.warning() } else { rule }
     }
 
     /// Prints the meaning of the rule.

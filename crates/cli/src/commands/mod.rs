@@ -15,6 +15,7 @@ mod device;
 mod diff;
 mod dispatch;
 mod doctor;
+mod doctor_report;
 mod environment_rules;
 mod explain;
 mod failures;

@@ -87,6 +87,21 @@ fn doctor_writes_a_report_into_a_file_and_nothing_else() {
 }
 
 #[test]
+fn doctor_writes_the_reports_that_check_writes() {
+    let folder = environment(&[("jax", "0.10.0"), ("jaxlib", "0.10.2")]);
+    let environment = folder.path().to_str().unwrap();
+    let output = serdes(&["doctor", "--env", environment, "--format", "sarif"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let sarif: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!((&result["ruleId"], &result["level"]), (&"jaxlib_too_new".into(), &"error".into()));
+    let output = serdes(&["doctor", "--env", environment, "--format", "junit"]);
+    assert!(String::from_utf8(output.stdout).unwrap().contains("failures=\"1\""));
+    let output = serdes(&["doctor", "--env", environment, "--format", "html", "absent.pb"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn doctor_judges_the_others_where_one_cannot_be_read() {
     let folder = environment(&[("jax", "0.10.0"), ("jaxlib", "0.10.2")]);
     let missing = folder.path().join("none");
