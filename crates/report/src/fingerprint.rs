@@ -40,11 +40,12 @@ impl fmt::Display for Fingerprint {
 /// A path without what does not change where it leads: `./`, doubled and final slashes. Addresses
 /// stay as they are.
 pub(crate) fn clean(path: &str) -> Cow<'_, str> {
-    let is_clean = !path.starts_with("./")
-        && !path.contains("/./")
-        && !path.contains("//")
-        && !(path.len() > 1 && path.ends_with('/'));
-    if is_clean || path.contains("://") {
+    let is_odd = path.starts_with("./")
+        || path.contains("/./")
+        || path.contains("//")
+        || path.ends_with("/.")
+        || path.len() > 1 && path.ends_with('/');
+    if !is_odd || path.contains("://") {
         return Cow::Borrowed(path);
     }
     let parts: Vec<&str> =
@@ -88,6 +89,7 @@ mod tests {
         for (path, cleaned) in [
             ("./a//b/", "a/b"),
             ("a/./b", "a/b"),
+            ("a/.", "a"),
             ("/a", "/a"),
             ("//a", "/a"),
             (".", "."),

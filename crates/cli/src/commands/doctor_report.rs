@@ -41,7 +41,8 @@ pub(super) fn artifact(diagnosis: &Diagnosis) -> Artifact {
         Finding::new(warning.rule.id(), &warning.message).at(warning.packages.join(", "))
     });
     let unknown = diagnosis.unknown.iter().map(|unknown| {
-        let message = format!("{} {} is not judged: {}", unknown.name, unknown.version, unknown.why);
+        let message =
+            format!("{} {} is not judged: {}", unknown.name, unknown.version, unknown.why);
         Finding::new("unknown", message).of_class(Class::Refusal).unreadable().at(&unknown.name)
     });
     let mut artifact = Artifact::new(&diagnosis.environment.label).of_kind("environment");
