@@ -12,7 +12,7 @@ pub struct Answer {
     pub release: Option<String>,
     /// The answer in one word.
     pub cell: Cell,
-    /// What was found, the reasons of a refusal first.
+    /// The findings, the reasons of a refusal first.
     pub findings: Vec<Finding>,
 }
 

@@ -37,7 +37,7 @@ pub struct Entry {
     /// The place inside of the artifact.
     #[serde(default, rename = "where")]
     pub place: Option<String>,
-    /// Why it is accepted, if somebody wrote that down.
+    /// The reason for which it is accepted, if one is given.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -53,7 +53,7 @@ pub enum BaselineError {
     Line {
         /// The number of the line, from 1 on.
         line: usize,
-        /// What the parser said.
+        /// The words of the parser.
         reason: String,
     },
     /// A file without the first line of a baseline.
@@ -87,7 +87,7 @@ pub struct Baseline {
     entries: BTreeMap<Key, Option<String>>,
 }
 
-/// What names a finding: artifact, release, rule and place.
+/// Name of a finding: artifact, release, rule and place.
 type Key = (String, Option<String>, String, Option<String>);
 
 impl Baseline {

@@ -15,7 +15,7 @@ pub enum Class {
     Warning,
 }
 
-/// What a rule has against an artifact, for a release.
+/// A violation of a rule by an artifact, for a release.
 ///
 /// The artifact, its kind and the release are set by the [`Artifact`](crate::Artifact) that the
 /// finding is added to.
@@ -45,7 +45,7 @@ pub struct Finding {
     pub expected: Option<String>,
     /// A sentence for people.
     pub message: String,
-    /// What to do, for people.
+    /// The remedy, for people.
     pub remedy: Option<String>,
     /// True if the artifact cannot be read because of it: where it counts, the answer is unknown
     /// rather than no.

@@ -151,7 +151,7 @@ fn weight(group: &Group<'_>) -> (usize, &'static str) {
 /// Longest text of a comment, in characters.
 const LONGEST_TEXT: usize = 500;
 
-/// A text in which nothing is markup, nobody is mentioned, and no issue is linked to.
+/// A text without markup, without mentions of users, and without links to issues.
 struct Words(String);
 
 impl Words {

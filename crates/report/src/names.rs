@@ -20,7 +20,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A text of at most so many characters, with a mark where its middle was left out.
+/// A text of at most `longest` characters, with a mark in place of its middle if that was left out.
 pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest || text.chars().nth(longest).is_none() {
         return Cow::Borrowed(text);

@@ -33,13 +33,13 @@ impl Tool {
 pub struct Rule {
     /// Its name.
     pub id: String,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub summary: String,
-    /// What it means.
+    /// Its meaning.
     pub meaning: String,
     /// An example.
     pub example: Option<String>,
-    /// What to do.
+    /// The remedy.
     pub remedy: Option<String>,
     /// The address of its documentation.
     pub address: Option<String>,

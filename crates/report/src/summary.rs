@@ -18,13 +18,13 @@ pub(crate) struct Table<'r> {
 pub struct Summary {
     /// Number of artifacts.
     pub artifacts: usize,
-    /// Those that every release takes.
+    /// Number of artifacts that every release takes.
     pub yes: usize,
-    /// Those that every release takes, and that some release computes otherwise.
+    /// Number of artifacts that every release takes, and that some release computes otherwise.
     pub differs: usize,
-    /// Those that some release refuses.
+    /// Number of artifacts that some release refuses.
     pub no: usize,
-    /// Those that cannot be read.
+    /// Number of artifacts that cannot be read.
     pub unknown: usize,
     /// Findings that count for the status, each release's apart.
     pub counting: usize,

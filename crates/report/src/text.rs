@@ -28,7 +28,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// A terminal of so many columns.
+    /// A terminal of this number of columns.
     #[must_use]
     pub const fn terminal(columns: usize) -> Self {
         Self { table: columns, line: Some(columns), has_colours: true }

@@ -50,7 +50,7 @@ fn elements(text: &str, is_html: bool) -> Vec<String> {
     }
 }
 
-/// What a report has whatever the names are.
+/// Asserts the properties that a report has for every name.
 fn holds(text: &str) {
     let (found, plain) = (report(text), report("plain"));
     assert_eq!(

@@ -40,7 +40,7 @@ pub(crate) struct Reports {
     lines: String,
 }
 
-/// What became of the verdicts on an artifact.
+/// The verdicts on an artifact, counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     /// The worst outcome of all releases.
@@ -170,7 +170,7 @@ impl Reports {
         Ok(())
     }
 
-    /// What is known, for [`Self::add`].
+    /// The baseline, for [`Self::add`].
     pub(crate) fn baseline(&self) -> Option<report::Baseline> {
         self.gate.baseline.clone()
     }
