@@ -37,9 +37,11 @@ pub(crate) fn judged(verdict: &Verdict, answer: &Answer) -> Result<Value, Failur
             Level::Allow => {}
         }
     }
-    object["verdict"] = outcome(answer.cell).id().into();
-    object["reasons"] = reasons.into();
-    object["warnings"] = warnings.into();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("verdict".to_owned(), outcome(answer.cell).id().into());
+        fields.insert("reasons".to_owned(), reasons.into());
+        fields.insert("warnings".to_owned(), warnings.into());
+    }
     Ok(object)
 }
 
