@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, StateSummary, Versions, jax_summary::JaxSummary};
+use super::{Kind, ModelSummary, StateSummary, Versions, jax_summary::JaxSummary};
 
 /// A version that is recorded inside of an artifact, below its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +135,9 @@ pub struct Inspection {
     /// kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub jax: Option<JaxSummary>,
+    /// Signatures, assets and fingerprint of a SavedModel; `None` for other kinds.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub model: Option<ModelSummary>,
     /// Further details by name: the tags of meta graphs, the release that wrote it.
     pub details: BTreeMap<String, String>,
 }
@@ -157,6 +160,7 @@ impl Inspection {
             state: None,
             checkpoints: None,
             jax: None,
+            model: None,
             details: BTreeMap::new(),
         }
     }

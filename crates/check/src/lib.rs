@@ -72,6 +72,7 @@ mod jax_summary;
 mod jaxlib;
 mod kind;
 mod loaders;
+mod model_summary;
 mod opened;
 mod operations;
 mod options;
@@ -109,6 +110,10 @@ pub use self::{
     jax_summary::{ExportSummary, FunctionSummary, JaxSummary, ValueSummary},
     kind::{Kind, UnknownKind, named_kind},
     loaders::Loaders,
+    model_summary::{
+        FingerprintSummary, FunctionInterface, FunctionOption, MetaGraphSummary, ModelSummary,
+        SignatureSummary, SignatureTensor,
+    },
     options::Options,
     outcome::Outcome,
     reason::{Reason, Warning},

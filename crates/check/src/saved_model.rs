@@ -7,12 +7,12 @@ use std::{cell::RefCell, ffi::OsStr, path::Path, rc::Rc, sync::Arc};
 
 use serdes_files::{ReadAt, Tree};
 use serdes_graphs::graph::{
-    Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions, read,
+    Form, Graph, GraphError, Graphs, Message, MetaGraph, ReadOptions, callables, interfaces, read,
 };
 
 use super::{
-    CheckError, Consumer, Findings, Inspection, Kind, Loader, Loaders, Options, Reason, Remedy,
-    Warning, call_modules,
+    CheckError, Consumer, Findings, Inspection, Kind, Loader, Loaders, ModelSummary, Options,
+    Reason, Remedy, Warning, call_modules,
     consumer::ArtifactLine,
     each::{Each, check_beside_graphs},
     graph::{self, Asked, LISTED, name_of, show_tags},
@@ -316,6 +316,17 @@ pub(super) fn inspect(
             graph::date(meta_graph, &mut inspection);
         }
     }
+    let found = interfaces(&source, Message::SavedModel, form).map_err(|e| graph::reason(&e))?;
+    if found.overflow {
+        let words = "more than is listed (4 MiB)".to_owned();
+        inspection.details.insert("signatures".to_owned(), words);
+    }
+    let directory = match model {
+        ModelFiles::Directory(directory) => Some(directory),
+        ModelFiles::Message(_) => None,
+    };
+    let functions = callables(&source, form).map_err(|e| graph::reason(&e))?;
+    inspection.model = Some(ModelSummary::of(found, functions, directory));
     Ok(match variables_of(model) {
         Some(variables) => tensor_bundle::inspect_variables(&variables, inspection),
         None => inspection,

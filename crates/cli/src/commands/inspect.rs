@@ -12,7 +12,9 @@ use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::InspectArguments,
-    commands::{check::named_kind, inspect_jax, inspect_message, remedies, streams, unread},
+    commands::{
+        check::named_kind, inspect_jax, inspect_message, inspect_model, remedies, streams, unread,
+    },
     failure::Failure,
     status::Status,
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
@@ -29,7 +31,7 @@ pub(crate) fn run(
     }
     if arguments.path == Path::new("-") {
         let artifact = check::reader(streams::standard_input()?, kind).map_err(Failure::of)?;
-        print(&inspect(&artifact)?, terminal)?;
+        print(&inspect(&artifact)?, arguments, terminal)?;
         return Ok(Status::Yes);
     }
     let options = Options::default();
@@ -49,7 +51,7 @@ pub(crate) fn run(
             Err(unopened) => (unopened.path, Err(Failure::new(unopened.reason.message))),
         };
         match found {
-            Ok(inspection) => print(&inspection, terminal)?,
+            Ok(inspection) => print(&inspection, arguments, terminal)?,
             Err(failure) if Path::new(&path) == arguments.path && !walk.is_of_directory() => {
                 status = status.worst(terminal.fail(&failure));
             }
@@ -69,11 +71,20 @@ fn inspect(artifact: &Artifact) -> Result<Inspection, Failure> {
 }
 
 /// Prints what the library found.
-fn print(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
+fn print(
+    inspection: &Inspection,
+    arguments: &InspectArguments,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     if terminal.json() {
         return terminal.object(&json_of(inspection)?);
     }
-    show(inspection, terminal)
+    match &inspection.model {
+        Some(model) if arguments.signatures => {
+            inspect_model::show_signatures(inspection, model, terminal)
+        }
+        _ => show(inspection, terminal),
+    }
 }
 
 fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -83,14 +94,18 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         inspection.kind
     ))?;
     if let Some(versions) = &inspection.versions {
+        let label = match inspection.kind {
+            Kind::DeviceState => "container versions",
+            Kind::TensorBundle | Kind::CheckpointV1 => "checkpoint versions",
+            _ => "GraphDef versions",
+        };
         let bad = if versions.bad_consumers.is_empty() {
             String::new()
         } else {
             format!(", bad_consumers {:?}", versions.bad_consumers)
         };
         let (producer, oldest) = (versions.producer, versions.min_consumer);
-        terminal
-            .fact("versions", format_args!("producer {producer}, min_consumer {oldest}{bad}"))?;
+        terminal.fact(label, format_args!("producer {producer}, min_consumer {oldest}{bad}"))?;
     }
     facts(inspection, terminal)?;
     if let Some(state) = &inspection.state {
@@ -101,6 +116,9 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     }
     if let Some(found) = &inspection.jax {
         inspect_jax::show(found, terminal)?;
+    }
+    if let Some(model) = &inspection.model {
+        inspect_model::show(model, terminal)?;
     }
     nested(inspection, terminal)?;
     operations(inspection, terminal)?;
@@ -116,7 +134,8 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
 
 /// Prints what is told in one line each.
 fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
-    let facts = [("date", &inspection.date), ("release", &inspection.release)];
+    let facts =
+        [("producer's date", &inspection.date), ("producer's release", &inspection.release)];
     for (label, value) in facts {
         if let Some(value) = value {
             terminal.fact(label, value)?;
@@ -129,6 +148,11 @@ fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure
         terminal.fact("stripped_op_list", count(listed, "operation"))?;
     }
     for (label, value) in &inspection.details {
+        let label = if inspection.kind == Kind::DeviceState && label == "requested" {
+            "for readers of ifrt_serdes"
+        } else {
+            label
+        };
         if value.is_empty() {
             terminal.fact(label, "none")?;
         } else {
@@ -211,13 +235,13 @@ fn nested(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failur
     if inspection.nested.is_empty() {
         return Ok(());
     }
-    terminal.line("  nested versions")?;
+    terminal.line("  versions recorded inside")?;
     for nested in &inspection.nested {
         let recorded = nested.recorded.map_or_else(|| "-".to_owned(), |number| number.to_string());
         terminal.line(format_args!(
-            "    {recorded} {} {FAINT}{}{FAINT:#}",
-            shown(&nested.type_name),
-            shown(&nested.place)
+            "    {}: {} {recorded}",
+            shown(&nested.place),
+            shown(&nested.type_name)
         ))?;
     }
     Ok(())

@@ -23,6 +23,7 @@ mod framework_names;
 mod inspect;
 mod inspect_jax;
 mod inspect_message;
+mod inspect_model;
 mod left_out;
 mod matrix;
 mod merge;

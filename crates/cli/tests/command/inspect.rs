@@ -63,3 +63,25 @@ fn a_directory_is_walked_and_each_artifact_in_it_shown() {
     assert!(found[1]["error"].as_str().unwrap().contains("aa.sds"), "{}", found[1]);
     assert_eq!((found.len(), &found[2]["kind"]), (3, &"safetensors".into()));
 }
+
+#[test]
+fn signatures_are_listed_as_tensorflow_lists_them() {
+    let model = data("tensorflow/sm/tf2");
+    let listed = printed(&serdes(&["inspect", "--signatures", text(&model)]));
+    for line in [
+        "meta graph [serve]  written by TensorFlow 2.21.0",
+        "    signature serving_default",
+        "      input x\n        dtype: DT_FLOAT\n        shape: (-1, 2)\n        name: serving_default_x:0",
+        "        shape: unknown_rank\n        name: NoOp",
+        "      method: tensorflow/serving/predict",
+        "    function f\n      option 1\n        TensorSpec(shape=(None, 2), dtype=tf.float32, name='x')",
+    ] {
+        assert!(listed.contains(line), "{line}\n{listed}");
+    }
+    let object = &objects_of(&["inspect", "--json", text(&model)])[0];
+    let input = &object["meta_graphs"][0]["signatures"]["serving_default"]["inputs"]["x"];
+    assert_eq!((&input["dtype"], &input["shape"]), (&"F32".into(), &serde_json::json!([-1, 2])));
+    assert_eq!(object["meta_graphs"][0]["tags"], serde_json::json!(["serve"]));
+    assert!(object["fingerprint"]["checkpoint_hash"].is_string(), "{object}");
+    assert_eq!(object["assets"], serde_json::json!([]));
+}

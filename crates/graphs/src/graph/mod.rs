@@ -21,6 +21,7 @@
 
 mod attributes;
 mod call_modules;
+mod callables;
 mod characters;
 mod deprecated_uses;
 mod deprecation;
@@ -33,6 +34,7 @@ mod graphs;
 mod growing;
 mod importer;
 mod index;
+mod interfaces;
 mod judgement;
 mod kinds;
 mod name_of;
@@ -56,9 +58,11 @@ pub use self::restored::{
     RestoredTensor, RestoredTensors, TableLines, TableShape, restored,
 };
 pub use self::{
+    callables::{Callable, CallableOption, callables},
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
     fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},
     graphs::{DeprecatedUse, Graph, Graphs, MetaGraph},
+    interfaces::{Interface, Interfaces, SignatureInterface, TensorInterface, interfaces},
     judgement::{DroppedAttribute, ImportFault, ImportFaultKind, Judgement, Loader},
     read::{ReadOptions, read, versions},
     source::{Form, GraphError, Message},
