@@ -21,6 +21,7 @@ mod commands;
 mod environments;
 mod failure;
 mod invocation;
+mod numbers;
 pub mod objects;
 mod plugin_argument;
 #[cfg(target_os = "linux")]

@@ -36,7 +36,7 @@ pub(crate) use self::{
     merge::MergeArguments,
     negotiate::{NegotiateArguments, RangeArguments},
     ops::OpsArguments,
-    plugin::{CheckPluginArguments, PluginArguments, PluginCommand, VerifyArguments},
+    plugin::{CheckPluginArguments, Level, PluginArguments, PluginCommand, VerifyArguments},
     reports::ReportArguments,
     restore::RestoreArguments,
     save::SaveArguments,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::numbers::whole_number;
 
 /// Commands under `plugin`.
 #[derive(Debug, Subcommand)]
@@ -33,7 +35,10 @@ It is loaded in a process of its own; where the version in its file says that no
     /// Run the conformance suite, one line a behaviour.
     #[command(
         after_help = "Examples:\n  serdes plugin verify ./libmy_device.so\n  serdes plugin verify --list\n  serdes plugin verify --list pjrt:\n  \
-serdes explain memcpy_dtoh"
+serdes plugin verify ./libmy_device.so --level robust --known-failures known.txt --format junit=verify.xml\n  \
+serdes explain memcpy_dtoh\n\n\
+Status 1 where a required behaviour fails that is not known to fail, or one passes that is known to fail. \
+What hosts rest on is required; what a careful plug-in does with bad input is robust, and counts with --level robust."
     )]
     Verify(VerifyArguments),
 }
@@ -59,6 +64,38 @@ pub(crate) struct VerifyArguments {
     /// or for `pjrt:`.
     #[arg(long)]
     pub(crate) list: bool,
+    /// The behaviours whose failures count.
+    #[arg(long, value_enum, default_value_t = Level::Required, value_name = "LEVEL")]
+    pub(crate) level: Level,
+    /// Try only this behaviour; a `*` at the end stands for any letters; may be repeated.
+    #[arg(long, value_name = "BEHAVIOUR")]
+    pub(crate) only: Vec<String>,
+    /// Leave this behaviour out; a `*` at the end stands for any letters; may be repeated.
+    #[arg(long, value_name = "BEHAVIOUR")]
+    pub(crate) skip: Vec<String>,
+    /// A file of behaviours that are known to fail, one a line, with a reason behind `#`: they do not
+    /// count, and one that passes does.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known_failures: Option<PathBuf>,
+    /// Form of the results: text, json, junit, markdown or html; with `=FILE` into a file, so that
+    /// one run writes several.
+    #[arg(long, value_name = "FORMAT[=FILE]")]
+    pub(crate) format: Vec<String>,
+    /// File for the form that `--format` names without one.
+    #[arg(short, long, value_name = "FILE", requires = "format")]
+    pub(crate) output: Option<PathBuf>,
+    /// Set by the command for the process of its own: behaviours that are not tried.
+    #[arg(long, hide = true, value_delimiter = ',', value_name = "NAMES")]
+    pub(crate) without: Vec<String>,
+}
+
+/// Classes of behaviours that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// Those that the C API demands and hosts rest on.
+    Required,
+    /// All of them, with those of careful plug-ins.
+    Robust,
 }
 
 /// A plug-in to load.
@@ -73,7 +110,7 @@ pub(crate) struct PluginArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) layout: Option<String>,
     /// Time limit for opening it, and for each behaviour; the call that takes longer is named.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = seconds)]
     pub(crate) time_limit: u64,
     /// Load it in this process instead of in one of its own (for debuggers).
     #[arg(long)]
@@ -81,4 +118,10 @@ pub(crate) struct PluginArguments {
     /// Set by the command for the process of its own: how many behaviours were tried before.
     #[arg(long, hide = true, value_name = "COUNT")]
     pub(crate) supervised: Option<usize>,
+}
+
+/// A time limit in seconds, a day at most.
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = whole_number(text)?;
+    (1..=86_400).contains(&number).then_some(number).ok_or_else(|| "expected 1 to 86400".to_owned())
 }

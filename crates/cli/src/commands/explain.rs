@@ -18,7 +18,7 @@ pub(crate) fn run(
     if let Some(name) = &arguments.rule
         && let Some(behaviour) = plugin_suite::demands().find(|(behaviour, _)| behaviour == name)
     {
-        plugin_suite::demand(behaviour, terminal)?;
+        plugin_suite::explain(behaviour, terminal)?;
         return Ok(Status::Yes);
     }
     if let Some(found) = arguments.rule.as_deref().and_then(environment_rules::named) {

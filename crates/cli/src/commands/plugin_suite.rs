@@ -6,19 +6,24 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::json;
 use serdes::{
     pjrt::{self, PjrtError},
-    stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome},
+    stream_executor::conformance::{self, Conformance, ConformanceOptions, Guidance, Outcome},
 };
 
-use super::{plugin_opening, plugin_process};
+use super::{
+    plugin_opening, plugin_process,
+    plugin_report::Outputs,
+    plugin_selection::{self, KnownFailures},
+    plugin_tally::Tally,
+};
 use crate::{
     arguments::{PluginArguments, VerifyArguments},
     failure::Failure,
     plugin_argument::PluginArgument,
     status::Status,
-    terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless},
+    terminal::{NAME, Terminal},
 };
 
 /// The behaviours of both suites, and what each demands.
@@ -26,12 +31,17 @@ pub(crate) fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     conformance::demands().chain(pjrt::conformance::demands())
 }
 
+/// The guidance on a behaviour of either suite.
+pub(crate) fn guidance(behaviour: &str) -> Option<Guidance> {
+    conformance::guidance(behaviour).or_else(|| pjrt::conformance::guidance(behaviour))
+}
+
 /// Tries the suite of the plug-in's kind, or lists it.
 pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
-    let VerifyArguments { plugin: arguments, list } = arguments;
+    let plugin = &arguments.plugin;
     // Without a library behind it this is the name of the suite.
-    let is_suite = *list && arguments.plugin == "pjrt:";
-    let subject = match PluginArgument::parse(&arguments.plugin) {
+    let is_suite = arguments.list && plugin.plugin == "pjrt:";
+    let subject = match PluginArgument::parse(&plugin.plugin) {
         _ if is_suite => PluginArgument::Pjrt { path: PathBuf::new(), options: Vec::new() },
         subject => subject?,
     };
@@ -39,44 +49,70 @@ pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Resul
         PluginArgument::StreamExecutor(_) => conformance::demands().collect(),
         PluginArgument::Pjrt { .. } => pjrt::conformance::demands().collect(),
     };
-    if *list {
-        demands.into_iter().try_for_each(|behaviour| demand(behaviour, terminal))?;
+    let names: Vec<&str> = demands.iter().map(|(name, _)| *name).collect();
+    let mut left_out = plugin_selection::left_out(&names, arguments)?;
+    left_out.extend(arguments.without.iter().cloned());
+    if arguments.list {
+        let listed =
+            demands.into_iter().filter(|(name, _)| !left_out.iter().any(|one| one == name));
+        for (name, demand) in listed {
+            list(name, demand, terminal)?;
+        }
         return Ok(Status::Yes);
     }
-    if !plugin_opening::is_in_this_process(arguments, terminal) {
-        let names: Vec<&str> = demands.into_iter().map(|(name, _)| name).collect();
-        return supervise(&names, arguments, terminal);
+    let known = KnownFailures::read(arguments.known_failures.as_deref(), &names)?;
+    let outputs = Outputs::of(arguments, terminal)?;
+    let mut tally = Tally::new(arguments.level, known, outputs.prints());
+    let ended = if plugin_opening::is_in_this_process(plugin, terminal) {
+        match subject {
+            PluginArgument::StreamExecutor(_) => verify(plugin, &left_out, &mut tally, terminal)?,
+            PluginArgument::Pjrt { path, options } => {
+                verify_pjrt(&path, &options, (plugin, &left_out), &mut tally, terminal)?;
+            }
+        }
+        None
+    } else {
+        let tried = names.into_iter().filter(|name| !left_out.iter().any(|one| one == name));
+        supervise(&tried.collect::<Vec<_>>(), &left_out, plugin, &mut tally, terminal)?
+    };
+    if let Some(status) = ended {
+        return Ok(status);
     }
-    match subject {
-        PluginArgument::StreamExecutor(_) => verify(arguments, terminal),
-        PluginArgument::Pjrt { path, options } => verify_pjrt(&path, &options, arguments, terminal),
-    }
+    outputs.write(&plugin.plugin, &tally, terminal)?;
+    tally.end(terminal)
 }
 
-/// Runs all behaviours; after one that ends its process, continues in a new one.
+/// Runs all behaviours; after one that ends its process, continues in a new one. The status, if
+/// there is one without outcomes.
 fn supervise(
     names: &[&str],
+    left_out: &[String],
     arguments: &PluginArguments,
+    tally: &mut Tally,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<Option<Status>, Failure> {
+    let without = left_out.join(",");
     let mut options = terminal.options();
     options.push("--json");
-    let mut tally = Tally::default();
+    if !left_out.is_empty() {
+        options.extend(["--without", &without]);
+    }
     loop {
-        let before = tally.tried;
+        let before = tally.tried().len();
         let ended = plugin_process::run("verify", arguments, before, &options, |line| {
             tally.add(line, terminal)
         })?;
+        let tried = tally.tried().len();
         match ended.end {
-            Ok(status) if tally.tried == 0 => return Ok(status),
-            Ok(Status::Failed) => return Ok(Status::Failed),
-            Ok(_) => break,
+            Ok(status) if tried == 0 => return Ok(Some(status)),
+            Ok(Status::Failed) => return Ok(Some(Status::Failed)),
+            Ok(_) => return Ok(None),
             Err(how) => {
                 let hint = "run it with --in-process in a debugger";
-                let next = names.get(tally.tried).filter(|_| !ended.complete);
+                let next = names.get(tried).filter(|_| !ended.complete);
                 let (behaviour, when) = match next {
                     // It is loaded for the behaviours that are left, too.
-                    Some(name) if tally.tried == 0 => (*name, ", or before it"),
+                    Some(name) if tried == 0 => (*name, ", or before it"),
                     Some(name) => (*name, ""),
                     None => ("unload", ""),
                 };
@@ -87,73 +123,27 @@ fn supervise(
                     terminal,
                 )?;
                 // One that cannot be loaded and registered will not be the next time.
-                if next.is_none() || tally.tried == 1 || tally.tried == names.len() {
-                    break;
+                if next.is_none() || tried == 0 || tried + 1 == names.len() {
+                    return Ok(None);
                 }
             }
         }
     }
-    tally.end(terminal)
 }
 
-/// Outcomes of the behaviours so far.
-#[derive(Default)]
-struct Tally {
-    tried: usize,
-    passed: usize,
-    failed: usize,
-}
-
-impl Tally {
-    /// Takes a line that a process printed: an outcome, or, in front of its end, why there is none.
-    fn add(&mut self, line: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
-        let value: Value = serde_json::from_slice(line).map_err(Failure::of)?;
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let result = [Conformance::Pass, Conformance::Fail, Conformance::Unsupported]
-            .into_iter()
-            .find(|result| result.as_str() == text("result"));
-        match result {
-            Some(result) => self.count(text("behaviour"), result, text("detail"), terminal),
-            // People have read it on standard error.
-            None if terminal.json() => terminal.object(&value),
-            None => Ok(()),
-        }
-    }
-
-    /// Counts and prints an outcome.
-    fn count(
-        &mut self,
-        behaviour: &str,
-        result: Conformance,
-        detail: &str,
-        terminal: &mut Terminal,
-    ) -> Result<(), Failure> {
-        self.tried += 1;
-        self.passed += usize::from(result == Conformance::Pass);
-        self.failed += usize::from(result == Conformance::Fail);
-        outcome(behaviour, result, detail, terminal)
-    }
-
-    fn end(&self, terminal: &mut Terminal) -> Result<Status, Failure> {
-        terminal.line(format_args!(
-            "\n{} passed, {} failed, {} unsupported",
-            self.passed,
-            self.failed,
-            self.tried - self.passed - self.failed
-        ))?;
-        Ok(if self.failed == 0 { Status::Yes } else { Status::No })
-    }
-}
-
-fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn verify(
+    arguments: &PluginArguments,
+    left_out: &[String],
+    tally: &mut Tally,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let limit = Duration::from_secs(arguments.time_limit);
     let layout = arguments.layout.as_deref();
     let opened = plugin_opening::try_open(&arguments.plugin, layout, limit)
         .map_err(plugin_opening::failure)?;
     // The suite goes on where an outcome cannot be printed; the first such error is kept.
     let mut printed = Ok(());
-    let mut tally = Tally::default();
-    conformance::verify(&opened, suite_options(arguments), |found| {
+    conformance::verify(&opened, suite_options(arguments, left_out), |found| {
         let shown = tally.count(found.behaviour, found.result, &found.detail, terminal);
         if printed.is_ok() {
             printed = shown;
@@ -161,75 +151,68 @@ fn verify(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status
     });
     printed?;
     terminal.unloading();
-    plugin_opening::close(opened, limit).map_err(plugin_opening::failure)?;
-    tally.end(terminal)
+    plugin_opening::close(opened, limit).map_err(plugin_opening::failure)
 }
 
-fn suite_options(arguments: &PluginArguments) -> ConformanceOptions {
+fn suite_options(arguments: &PluginArguments, left_out: &[String]) -> ConformanceOptions {
     ConformanceOptions::new()
         .with_time_limit(Duration::from_secs(arguments.time_limit))
         .with_skip(arguments.supervised.unwrap_or_default())
+        .without(left_out)
 }
 
 fn verify_pjrt(
     path: &Path,
     options: &[(String, pjrt::Value)],
-    arguments: &PluginArguments,
+    (arguments, left_out): (&PluginArguments, &[String]),
+    tally: &mut Tally,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<(), Failure> {
     let mut printed = Ok(());
-    let mut tally = Tally::default();
     let mut count = |found: &Outcome| {
         let shown = tally.count(found.behaviour, found.result, &found.detail, terminal);
         if printed.is_ok() {
             printed = shown;
         }
     };
-    pjrt::conformance::verify(path, options, suite_options(arguments), &mut count).map_err(
-        |error| match error {
+    pjrt::conformance::verify(path, options, suite_options(arguments, left_out), &mut count)
+        .map_err(|error| match error {
             error @ PjrtError::NotAPlugin { .. } => Failure::no(error),
             error => Failure::of(error),
-        },
-    )?;
+        })?;
     printed?;
     terminal.unloading();
-    tally.end(terminal)
+    Ok(())
 }
 
-/// Prints what a behaviour demands of a plug-in.
-pub(crate) fn demand(
+/// Prints a behaviour in a list of them.
+fn list(behaviour: &str, demand: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let class = guidance(behaviour).map_or("required", |guidance| guidance.class.as_str());
+    if terminal.json() {
+        let object = json!({ "behaviour": behaviour, "class": class, "demand": demand });
+        return terminal.object(&object);
+    }
+    terminal.line(format_args!("{NAME}{behaviour:<31}{NAME:#} {class:<9} {demand}"))
+}
+
+/// Explains a behaviour: what it demands, where that is written, and how a plug-in is mended.
+pub(crate) fn explain(
     (behaviour, demand): (&str, &str),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    if terminal.json() {
-        return terminal.object(&json!({ "behaviour": behaviour, "demand": demand }));
-    }
-    terminal.line(format_args!("{NAME}{behaviour:<28}{NAME:#}{demand}"))
-}
-
-/// Prints what became of a behaviour.
-fn outcome(
-    behaviour: &str,
-    result: Conformance,
-    detail: &str,
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
+    let Some(guidance) = guidance(behaviour) else { return list(behaviour, demand, terminal) };
+    let class = guidance.class.as_str();
     if terminal.json() {
         return terminal.object(&json!({
             "behaviour": behaviour,
-            "result": result.as_str(),
-            "detail": detail,
+            "class": class,
+            "demand": demand,
+            "written": guidance.written,
+            "remedy": guidance.remedy,
         }));
     }
-    // A line a behaviour, whatever a plug-in's message has in it.
-    let detail = harmless(&detail.replace('\n', " "));
-    let style = match result {
-        Conformance::Pass => GOOD,
-        Conformance::Fail => BAD,
-        Conformance::Unsupported => WARN,
-    };
-    terminal.line(format_args!(
-        "{style}{:<11}{style:#} {behaviour:<40} {FAINT}{detail}{FAINT:#}",
-        result.as_str()
-    ))
+    terminal.line(format_args!("{NAME}{behaviour}{NAME:#} ({class})\n"))?;
+    terminal.line(demand)?;
+    terminal.line(format_args!("\n{NAME}Written{NAME:#}  {}", guidance.written))?;
+    terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", guidance.remedy))
 }

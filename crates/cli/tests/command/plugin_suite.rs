@@ -106,3 +106,87 @@ fn a_state_makes_the_trip_over_a_platform_that_asks_for_best_fit() {
     let difference = serdes(&["diff", &path("in.safetensors"), &path("out.safetensors")]);
     assert_eq!(status(&difference), 0, "{difference:?}");
 }
+
+/// The outcomes of the plug-in of the tests with these bad habits, and the status.
+#[cfg(target_os = "linux")]
+fn verify(habits: &str, arguments: &[&str]) -> (i32, Vec<Value>) {
+    let (_folder, library) = crate::testkit::stub(habits);
+    let library = library.to_str().unwrap();
+    let output = serdes(&[&["plugin", "verify", library, "--json"], arguments].concat());
+    (status(&output), objects(&output))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn robust_failures_count_by_level_and_required_ones_always() {
+    let outcome = |found: &[Value], name: &str| {
+        found.iter().find(|one| one["behaviour"] == name).unwrap().clone()
+    };
+    let robust = "crash=create_stream_dependency";
+    let only = ["--only", "stream_dependency_on_itself"];
+    let (status, found) = verify(robust, &only);
+    let failed = outcome(&found, "stream_dependency_on_itself");
+    assert_eq!((&failed["result"], &failed["class"]), (&"fail".into(), &"robust".into()));
+    assert_eq!((status, &failed["counts"], found.len()), (0, &false.into(), 1));
+    assert_eq!(verify(robust, &[&only[..], &["--level", "robust"]].concat()).0, 1);
+    let (status, found) = verify("crash=memset32", &["--only", "mem*"]);
+    let failed = outcome(&found, "memset32");
+    assert_eq!(
+        (status, &failed["class"], &failed["counts"]),
+        (1, &"required".into(), &true.into())
+    );
+    assert!(found.iter().all(|one| one["behaviour"].as_str().unwrap().starts_with("mem")));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_known_failure_may_fail_and_must_not_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("known.txt");
+    let known = ["--only", "mem*", "--known-failures", list.to_str().unwrap()];
+    fs::write(&list, "# ours\nmemset32 # ticket 7\n").unwrap();
+    let (status_of_failure, found) = verify("crash=memset32", &known);
+    let failed = found.iter().find(|one| one["behaviour"] == "memset32").unwrap();
+    assert_eq!((status_of_failure, &failed["known"]), (0, &true.into()), "{failed}");
+    // It passes, and the list says otherwise.
+    assert_eq!(verify("", &known).0, 1);
+    fs::write(&list, "memset23\n").unwrap();
+    let (status, found) = verify("", &known);
+    let error = found[0]["error"].as_str().unwrap();
+    assert!(status == 2 && error.contains("line 1") && error.contains("memset32?"), "{error}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_a_device_one_behaviour_is_skipped() {
+    let (status, found) = verify("devices=0", &[]);
+    let skipped: Vec<_> = found.iter().filter(|one| one["result"] == "skipped").collect();
+    assert_eq!((status, skipped.len()), (0, 1), "{found:?}");
+    assert_eq!(found.last().unwrap()["behaviour"], "device_count");
+}
+
+#[test]
+fn results_go_into_files_by_their_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let forms = ["text", "json", "junit", "markdown", "html"];
+    let formats: Vec<String> =
+        forms.iter().map(|form| format!("--format={form}={}", file(form))).collect();
+    let mut arguments = vec!["plugin", "verify", "host", "--only", "memset"];
+    arguments.extend(formats.iter().map(String::as_str));
+    let output = serdes(&arguments);
+    assert_eq!(status(&output), 0, "{output:?}");
+    for form in forms {
+        let text = fs::read_to_string(file(form)).unwrap();
+        assert!(text.contains("memset"), "{form}: {text}");
+    }
+    let one = ["plugin", "verify", "host", "--only", "memset", "--format", "json", "-o"];
+    let json = file("one.json");
+    assert_eq!(status(&serdes(&[&one[..], &[&json]].concat())), 0);
+    let line = fs::read_to_string(json).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["behaviour"], "memset");
+    for wrong in [&["--format", "xml"][..], &["--format", "json="], &["-o", "x"]] {
+        let output = serdes(&[&["plugin", "verify", "host"], wrong].concat());
+        assert_eq!(status(&output), 2, "{wrong:?}");
+    }
+}

@@ -14,16 +14,19 @@ pub enum Conformance {
     Fail,
     /// The plug-in does not have it, and need not.
     Unsupported,
+    /// It cannot be tried here, and neither can those behind it: the hardware is not there.
+    Skipped,
 }
 
 impl Conformance {
-    /// `pass`, `fail` or `unsupported`.
+    /// `pass`, `fail`, `unsupported` or `skipped`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
             Self::Fail => "fail",
             Self::Unsupported => "unsupported",
+            Self::Skipped => "skipped",
         }
     }
 }
@@ -40,10 +43,11 @@ pub struct Outcome {
 }
 
 /// Options of a run of the suite.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConformanceOptions {
     time_limit: Duration,
     skip: usize,
+    left_out: Vec<String>,
 }
 
 impl ConformanceOptions {
@@ -69,6 +73,20 @@ impl ConformanceOptions {
         self
     }
 
+    /// Leaves out these behaviours, by name: they are not tried, and not counted by
+    /// [`with_skip`](Self::with_skip).
+    #[must_use]
+    pub fn without(mut self, behaviours: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.left_out.extend(behaviours.into_iter().map(Into::into));
+        self
+    }
+
+    /// True unless the behaviour is left out.
+    #[must_use]
+    pub fn has(&self, behaviour: &str) -> bool {
+        self.left_out.iter().all(|name| name != behaviour)
+    }
+
     /// Time limit of one behaviour.
     #[must_use]
     pub fn time_limit(&self) -> Duration {
@@ -90,7 +108,7 @@ impl ConformanceOptions {
 
 impl Default for ConformanceOptions {
     fn default() -> Self {
-        Self { time_limit: Duration::from_secs(30), skip: 0 }
+        Self { time_limit: Duration::from_secs(30), skip: 0, left_out: Vec::new() }
     }
 }
 
@@ -106,6 +124,7 @@ pub fn attempt(
         Ok(Ok(detail)) => (Conformance::Pass, detail),
         Ok(Err(Failure::Failed(detail))) => (Conformance::Fail, detail),
         Ok(Err(Failure::Unsupported(detail))) => (Conformance::Unsupported, detail),
+        Ok(Err(Failure::NoHardware(detail))) => (Conformance::Skipped, detail),
         Err(error) => (Conformance::Fail, error.to_string()),
     };
     (Outcome { behaviour: name, result, detail }, came_back)

@@ -11,6 +11,8 @@ pub enum Failure {
     Failed(String),
     /// The plug-in does not have it, and need not.
     Unsupported(String),
+    /// There is no hardware to try it on.
+    NoHardware(String),
 }
 
 /// Result of a trial: an observation, or the reason why it did not pass.
@@ -54,6 +56,13 @@ pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Failu
             expected[at]
         )),
     }
+}
+
+/// A number of things: `1 device`, `2 devices`.
+#[must_use]
+pub fn counted(number: usize, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{ending}")
 }
 
 /// Bytes without a short period.

@@ -1,7 +1,7 @@
 //! The table, the sizes of arguments, errors: what needs no client.
 
 use serdes_abi::pjrt;
-use serdes_library_file::conformance::{Verdict, expect, failed};
+use serdes_library_file::conformance::{Verdict, counted, expect, failed};
 
 use super::subject::{Behaviour, Subject};
 use crate::{
@@ -116,7 +116,7 @@ fn extensions(subject: &Subject) -> Verdict {
             short.number, short.struct_size
         ));
     }
-    Ok(format!("{} extensions", extensions.len()))
+    Ok(counted(extensions.len(), "extension"))
 }
 
 fn attributes(subject: &Subject) -> Verdict {

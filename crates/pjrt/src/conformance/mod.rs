@@ -17,11 +17,15 @@ mod buffers;
 mod clients;
 mod element_types;
 mod events;
+mod guidance;
 mod interface;
 mod programs;
 mod subject;
 mod suite;
 mod transfers;
 
-pub use serdes_library_file::conformance::{Conformance, ConformanceOptions, Outcome};
+pub use guidance::guidance;
+pub use serdes_library_file::conformance::{
+    Class, Conformance, ConformanceOptions, Guidance, Outcome,
+};
 pub use suite::{behaviours, demands, verify};

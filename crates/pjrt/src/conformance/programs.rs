@@ -157,7 +157,9 @@ fn refused(subject: &Subject, format: &str, code: &str, options: &[u8]) -> Verdi
     compile(subject)?;
     match compiled(subject, format, code, options) {
         Ok(_) => failed("it is compiled"),
-        Err(Failure::Failed(said) | Failure::Unsupported(said)) => Ok(said),
+        Err(Failure::Failed(said) | Failure::Unsupported(said) | Failure::NoHardware(said)) => {
+            Ok(said)
+        }
     }
 }
 
@@ -165,6 +167,8 @@ fn no_options(subject: &Subject) -> Verdict {
     compile(subject)?;
     match compiled(subject, "mlir", DOUBLED, &[]) {
         Ok(_) => Ok("they are taken".to_owned()),
-        Err(Failure::Failed(said) | Failure::Unsupported(said)) => Ok(said),
+        Err(Failure::Failed(said) | Failure::Unsupported(said) | Failure::NoHardware(said)) => {
+            Ok(said)
+        }
     }
 }

@@ -56,16 +56,20 @@ impl Subject {
         Self { path, plugin, slots, options, client: Arc::default() }
     }
 
-    /// The client; its creation is a behaviour of its own, and fails whatever needs it.
+    /// The client; its creation is a behaviour of its own. A plug-in that answers an error has no
+    /// hardware here; one that answers something else is at fault.
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let mut shared = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*shared {
             return Ok(client.clone());
         }
-        let client = self
-            .plugin
-            .create_client(&self.options)
-            .map_err(|error| Failure::Failed(format!("it gives no client: {error}")))?;
+        let client = self.plugin.create_client(&self.options).map_err(|error| {
+            let said = format!("it gives no client: {error}");
+            match error {
+                PjrtError::Status { .. } => Failure::NoHardware(said),
+                _ => Failure::Failed(said),
+            }
+        })?;
         *shared = Some(client.clone());
         Ok(client)
     }

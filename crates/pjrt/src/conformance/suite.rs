@@ -46,7 +46,9 @@ fn all() -> impl Iterator<Item = Behaviour> {
 
 /// Loads the plug-in at `path` into this process and tries every behaviour, with clients that are
 /// created with `options`. `report` gets each outcome as soon as it is there. Behaviours that
-/// [`ConformanceOptions::with_skip`] leaves out are counted with the one of loading.
+/// [`ConformanceOptions::with_skip`] leaves out are counted with the one of loading. Where the
+/// plug-in gives no client (there is no hardware for it), the first behaviour that needs one is
+/// skipped and the last that is reported.
 ///
 /// # Errors
 /// [`PjrtError::NotLoadable`], [`PjrtError::NotAPlugin`] and [`PjrtError::UnsupportedTarget`] for
@@ -81,13 +83,15 @@ pub fn verify(
     };
     let result = if loaded.is_some() { Conformance::Pass } else { Conformance::Fail };
     let mut outcomes = Vec::new();
-    if conformance.skip() == 0 || loaded.is_none() {
+    let reports_loading = conformance.has(LOAD.0);
+    if (conformance.skip() == 0 && reports_loading) || loaded.is_none() {
         outcomes.push(Outcome { behaviour: LOAD.0, result, detail });
         outcomes.iter().for_each(&mut report);
     }
     let Some(subject) = loaded else { return Ok(outcomes) };
     let mut limit = conformance.time_limit();
-    for behaviour in all().skip(conformance.skip().saturating_sub(1)) {
+    let tried = conformance.skip().saturating_sub(usize::from(reports_loading));
+    for behaviour in all().filter(|behaviour| conformance.has(behaviour.name)).skip(tried) {
         let subject = subject.clone();
         let trial = move || (behaviour.run)(&subject);
         let (outcome, came_back) = attempt(behaviour.name, limit, trial);
@@ -95,7 +99,11 @@ pub fn verify(
             limit = conformance.time_limit_of_one_that_hung();
         }
         report(&outcome);
+        let is_skipped = outcome.result == Conformance::Skipped;
         outcomes.push(outcome);
+        if is_skipped {
+            break;
+        }
     }
     Ok(outcomes)
 }

@@ -1,7 +1,7 @@
 //! One behaviour, and the device that it is tried on.
 
 pub(super) use serdes_library_file::conformance::{
-    Failure, Verdict, expect, failed, pattern, same_bytes,
+    Failure, Verdict, counted, expect, failed, pattern, same_bytes,
 };
 
 use crate::{device::Device, error::Error, plugin::Plugin};

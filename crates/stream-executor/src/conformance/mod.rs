@@ -15,11 +15,15 @@ mod behaviour;
 mod callbacks;
 mod concurrency;
 mod copies;
+mod guidance;
 mod memory;
 mod probes;
 mod registration;
 mod streams;
 mod suite;
 
-pub use serdes_library_file::conformance::{Conformance, ConformanceOptions, Outcome};
+pub use guidance::guidance;
+pub use serdes_library_file::conformance::{
+    Class, Conformance, ConformanceOptions, Guidance, Outcome,
+};
 pub use suite::{behaviours, demands, verify};

@@ -1,6 +1,6 @@
 //! Registration, devices, and what they say of themselves.
 
-use super::behaviour::{Behaviour, Failure, Verdict, expect, failed, first_device};
+use super::behaviour::{Behaviour, Failure, Verdict, counted, expect, failed, first_device};
 use crate::plugin::Plugin;
 
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
@@ -89,15 +89,16 @@ fn required_functions(plugin: &Plugin) -> Verdict {
 fn device_count(plugin: &Plugin) -> Verdict {
     let report = plugin.report();
     match report.warnings.iter().find(|warning| warning.contains("device")) {
+        Some(warning) if plugin.device_count() == 0 => Err(Failure::NoHardware(warning.clone())),
         Some(warning) => failed(warning.clone()),
-        None => Ok(format!("{} device(s)", plugin.device_count())),
+        None if plugin.device_count() == 0 => {
+            Err(Failure::NoHardware("the plug-in counts 0 devices".to_owned()))
+        }
+        None => Ok(counted(plugin.device_count(), "device")),
     }
 }
 
 fn create_device(plugin: &Plugin) -> Verdict {
-    if plugin.device_count() == 0 {
-        return failed("there is no device to try anything on");
-    }
     let count = plugin.device_count().min(64);
     for ordinal in 0..count {
         let device = plugin.device(ordinal)?;
@@ -105,7 +106,7 @@ fn create_device(plugin: &Plugin) -> Verdict {
             .map_err(|_| Failure::Failed("more devices than a C int counts".to_owned()))?;
         expect("SP_Device.ordinal", device.written_ordinal(), expected)?;
     }
-    Ok(format!("{count} device(s) made"))
+    Ok(format!("{} made", counted(count, "device")))
 }
 
 fn device_description(plugin: &Plugin) -> Verdict {

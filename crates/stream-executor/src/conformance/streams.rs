@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::behaviour::{
-    Behaviour, Failure, Verdict, expect, failed, first_device, pattern, same_bytes,
+    Behaviour, Failure, Verdict, counted, expect, failed, first_device, pattern, same_bytes,
 };
 use crate::{
     device::{Device, EventStatus, Stream},
@@ -233,7 +233,7 @@ fn event_status(plugin: &Plugin) -> Verdict {
     let copy = stream.copy_to_host(&memory, 0, 1 << 20, host)?;
     stream.record(&event)?;
     let limit = Instant::now() + Duration::from_secs(20);
-    let mut polls = 0u64;
+    let mut polls = 0usize;
     loop {
         polls += 1;
         match event.status()? {
@@ -250,7 +250,7 @@ fn event_status(plugin: &Plugin) -> Verdict {
         }
     }
     copy.wait()?;
-    Ok(format!("complete after {polls} poll(s)"))
+    Ok(format!("complete after {}", counted(polls, "poll")))
 }
 
 fn block_host_for_event(plugin: &Plugin) -> Verdict {

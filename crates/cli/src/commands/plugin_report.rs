@@ -1,0 +1,112 @@
+//! The forms in which `serdes plugin verify` writes its results.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use super::{
+    form_places::{self, FormPlaces},
+    plugin_junit, plugin_pages,
+    plugin_tally::{Tally, json_line, text_line},
+};
+use crate::{arguments::VerifyArguments, failure::Failure, terminal::Terminal};
+
+/// A form of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+    JUnit,
+    Markdown,
+    Html,
+}
+
+/// The names of the forms.
+const FORMS: [&str; 5] = ["text", "json", "junit", "markdown", "html"];
+
+impl Form {
+    /// The form of one of these names.
+    fn named(name: &str) -> Self {
+        match name {
+            "json" => Self::Json,
+            "junit" => Self::JUnit,
+            "markdown" => Self::Markdown,
+            "html" => Self::Html,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// The places that results go to: one form to standard output, any number into files.
+pub(super) struct Outputs {
+    /// `None` where outcomes are printed as they come.
+    standard: Option<Form>,
+    files: Vec<(Form, PathBuf)>,
+}
+
+impl Outputs {
+    /// The outputs that the arguments name; the terminal is set to the form of lines.
+    pub(super) fn of(
+        arguments: &VerifyArguments,
+        terminal: &mut Terminal,
+    ) -> Result<Self, Failure> {
+        let places = FormPlaces::of(&arguments.format, arguments.output.as_deref(), &FORMS)?;
+        let standard = match places.standard.as_deref().map(Form::named) {
+            Some(Form::Json) => {
+                terminal.speak_json();
+                None
+            }
+            Some(Form::Text) | None => None,
+            Some(form) => Some(form),
+        };
+        let files = places.files.into_iter().map(|(name, path)| (Form::named(&name), path));
+        Ok(Self { standard, files: files.collect() })
+    }
+
+    /// True if each outcome is printed as it comes.
+    pub(super) fn prints(&self) -> bool {
+        self.standard.is_none()
+    }
+
+    /// Writes all forms but the lines.
+    pub(super) fn write(
+        &self,
+        plugin: &str,
+        tally: &Tally,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
+        if self.standard.is_none() && self.files.is_empty() {
+            return Ok(());
+        }
+        for (form, path) in &self.files {
+            form_places::write(path, &content(*form, plugin, tally)?)?;
+        }
+        if let Some(form) = self.standard {
+            let bytes = content(form, plugin, tally)?;
+            terminal.raw(&bytes)?;
+        }
+        Ok(())
+    }
+}
+
+fn content(form: Form, plugin: &str, tally: &Tally) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match form {
+        Form::Text => {
+            for tried in tally.tried() {
+                writeln!(bytes, "{}", anstream::adapter::strip_str(&text_line(tried)))?;
+            }
+            writeln!(bytes, "\n{}", tally.summary())?;
+        }
+        Form::Json => {
+            for tried in tally.tried() {
+                writeln!(bytes, "{}", json_line(tried))?;
+            }
+        }
+        Form::JUnit => plugin_junit::write(plugin, tally, &mut bytes)?,
+        Form::Markdown => bytes.write_all(plugin_pages::markdown(plugin, tally)?.as_bytes())?,
+        Form::Html => bytes.write_all(plugin_pages::html(plugin, tally)?.as_bytes())?,
+    }
+    Ok(bytes)
+}

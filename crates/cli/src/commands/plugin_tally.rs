@@ -1,0 +1,189 @@
+//! Outcomes of the behaviours that `serdes plugin verify` tries: counted, printed, kept for reports.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use serdes::stream_executor::conformance::{Class, Conformance};
+
+use super::{plugin_selection::KnownFailures, plugin_suite};
+use crate::{
+    arguments::Level,
+    failure::Failure,
+    status::Status,
+    terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless, shown},
+};
+
+/// An outcome with all that a report says of it.
+#[derive(Clone, Debug)]
+pub(super) struct Tried {
+    pub(super) behaviour: String,
+    pub(super) result: Conformance,
+    pub(super) detail: String,
+    pub(super) class: Class,
+    /// The reason of a behaviour that is known to fail.
+    pub(super) known: Option<String>,
+    /// True if the status is 1 because of it.
+    pub(super) counts: bool,
+}
+
+/// Outcomes of the behaviours so far.
+pub(super) struct Tally {
+    level: Level,
+    known: KnownFailures,
+    /// True if outcomes are printed as they come.
+    prints: bool,
+    tried: Vec<Tried>,
+}
+
+impl Tally {
+    /// No outcomes yet. `prints` says if they are printed as they come.
+    pub(super) fn new(level: Level, known: KnownFailures, prints: bool) -> Self {
+        Self { level, known, prints, tried: Vec::new() }
+    }
+
+    /// The outcomes, in the order in which they came.
+    pub(super) fn tried(&self) -> &[Tried] {
+        &self.tried
+    }
+
+    /// Takes a line that a process printed: an outcome, or, in front of its end, why there is none.
+    pub(super) fn add(&mut self, line: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
+        let value: Value = serde_json::from_slice(line).map_err(Failure::of)?;
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let result =
+            [Conformance::Pass, Conformance::Fail, Conformance::Unsupported, Conformance::Skipped]
+                .into_iter()
+                .find(|result| result.as_str() == text("result"));
+        match result {
+            Some(result) => self.count(text("behaviour"), result, text("detail"), terminal),
+            // People have read it on standard error.
+            None if terminal.json() => terminal.object(&value),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts and prints an outcome.
+    pub(super) fn count(
+        &mut self,
+        behaviour: &str,
+        result: Conformance,
+        detail: &str,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
+        let guidance = plugin_suite::guidance(behaviour);
+        // What is no behaviour of the suite, as the end of the process while unloading, is required.
+        let class = guidance.map_or(Class::Required, |guidance| guidance.class);
+        let known = self.known.reason(behaviour).map(str::to_owned);
+        let is_of_level = class == Class::Required || self.level == Level::Robust;
+        let counts = match (result, &known) {
+            (Conformance::Fail, None) => is_of_level,
+            (Conformance::Pass, Some(_)) => true,
+            _ => false,
+        };
+        let (behaviour, detail) = (behaviour.to_owned(), detail.to_owned());
+        let tried = Tried { behaviour, result, detail, class, known, counts };
+        if self.prints {
+            print(&tried, terminal)?;
+        }
+        self.tried.push(tried);
+        Ok(())
+    }
+
+    fn number(&self, is_counted: impl Fn(&&Tried) -> bool) -> usize {
+        self.tried.iter().filter(is_counted).count()
+    }
+
+    /// The status that the outcomes mean.
+    pub(super) fn status(&self) -> Status {
+        if self.tried.iter().any(|one| one.counts) { Status::No } else { Status::Yes }
+    }
+
+    /// The outcomes in numbers.
+    pub(super) fn summary(&self) -> String {
+        let of = |result| self.number(|one| one.result == result);
+        let failed = of(Conformance::Fail);
+        let known = self.number(|one| one.result == Conformance::Fail && one.known.is_some());
+        let robust = self.number(|one| {
+            one.result == Conformance::Fail && one.known.is_none() && one.class == Class::Robust
+        });
+        let surprising = self.number(|one| one.result == Conformance::Pass && one.counts);
+        let mut words = vec![
+            format!("{} passed", of(Conformance::Pass)),
+            format!("{failed} failed"),
+            format!("{} unsupported", of(Conformance::Unsupported)),
+        ];
+        if of(Conformance::Skipped) > 0 {
+            words.push("the rest skipped".to_owned());
+        }
+        if surprising > 0 {
+            words.push(format!("{surprising} passed that the list says fail"));
+        }
+        let mut summary = words.join(", ");
+        if failed > 0 {
+            let _ = write!(summary, "; of those that failed {} required", failed - known - robust);
+            for (number, word) in [(robust, "robust"), (known, "known")] {
+                if number > 0 {
+                    let _ = write!(summary, ", {number} {word}");
+                }
+            }
+        }
+        summary
+    }
+
+    /// Prints the numbers to people; the status that the outcomes mean.
+    pub(super) fn end(&self, terminal: &mut Terminal) -> Result<Status, Failure> {
+        if self.prints {
+            terminal.line(format_args!("\n{}", self.summary()))?;
+            let is_robust = |one: &&Tried| {
+                one.result == Conformance::Fail && one.class == Class::Robust && !one.counts
+            };
+            if self.number(is_robust) > 0 && self.level == Level::Required {
+                terminal.line("robust behaviours count with --level robust")?;
+            }
+        }
+        Ok(self.status())
+    }
+}
+
+/// Prints an outcome.
+fn print(tried: &Tried, terminal: &mut Terminal) -> Result<(), Failure> {
+    if terminal.json() {
+        terminal.object(&json_line(tried))
+    } else {
+        terminal.line(text_line(tried))
+    }
+}
+
+/// An outcome as an object.
+pub(super) fn json_line(tried: &Tried) -> Value {
+    json!({
+        "behaviour": tried.behaviour,
+        "result": tried.result.as_str(),
+        "detail": tried.detail,
+        "class": tried.class.as_str(),
+        "known": tried.known.is_some(),
+        "counts": tried.counts,
+    })
+}
+
+/// An outcome for people: a line, whatever a plug-in's message has in it.
+pub(super) fn text_line(tried: &Tried) -> String {
+    let Tried { behaviour, result, detail, class, known, .. } = tried;
+    let detail = harmless(&detail.replace('\n', " "));
+    let style = match result {
+        Conformance::Fail if tried.counts => BAD,
+        Conformance::Pass if !tried.counts => GOOD,
+        _ => WARN,
+    };
+    let note = match (result, class, known) {
+        (Conformance::Fail, _, Some(reason)) if reason.is_empty() => "[known] ".to_owned(),
+        (Conformance::Fail, _, Some(reason)) => format!("[known: {}] ", shown(reason)),
+        (Conformance::Fail, Class::Robust, None) => "[robust] ".to_owned(),
+        (Conformance::Pass, _, Some(_)) => "[listed as a known failure; take it out] ".to_owned(),
+        _ => String::new(),
+    };
+    format!(
+        "{style}{:<11}{style:#} {behaviour:<40} {note}{FAINT}{detail}{FAINT:#}",
+        result.as_str()
+    )
+}
