@@ -279,10 +279,12 @@ impl Consumer {
         let syntax = || ConsumerError::Syntax { found: text.chars().take(60).collect() };
         let (line, numbers) = text.split_once('=').ok_or_else(syntax)?;
         let (version, min_producer) = match numbers.split_once(':') {
-            Some((version, min_producer)) => (version, min_producer.parse().map_err(|_| syntax())?),
+            Some((version, min_producer)) => {
+                (version, plain_number(min_producer).ok_or_else(syntax)?)
+            }
             None => (numbers, 0),
         };
-        self.with_line(line, version.parse().map_err(|_| syntax())?, min_producer)
+        self.with_line(line, plain_number(version).ok_or_else(syntax)?, min_producer)
     }
 
     /// The same with another version and min_producer for one line. With another GraphDef version
@@ -387,6 +389,12 @@ impl Consumer {
 /// The operations of a release, if they are known.
 fn registry_of(release: &Release) -> Option<Registry> {
     Registry::tensorflow(release.version).ok()
+}
+
+/// A number as it is written when it is printed, without a sign.
+fn plain_number(text: &str) -> Option<i32> {
+    let number: i32 = text.parse().ok()?;
+    (number >= 0 && number.to_string() == text).then_some(number)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@
 mod arguments;
 mod bridge;
 mod commands;
+mod configuration;
 mod environments;
 mod failure;
 mod invocation;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::arguments::ReportArguments;
+use super::{ConfigurationArguments, ReportArguments};
 
 /// A loader of saved models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,10 +19,11 @@ pub(crate) enum ModelLoader {
 }
 
 /// Arguments of `check`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// Files, folders, checkpoint prefixes, V1 globs, or `-` for standard input.
-    #[arg(required = true, value_name = "PATH")]
+    /// Files, folders, checkpoint prefixes, V1 globs, or `-` for standard input; those that
+    /// serdes.toml names, if none is given.
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Another consumer for a line: LINE=N[:MIN_PRODUCER]; may be given for several lines.
     #[arg(long, value_name = "LINE=N[:MIN_PRODUCER]")]
@@ -78,4 +79,10 @@ pub(crate) struct CheckArguments {
     pub(crate) deprecated: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reports: ReportArguments,
+    /// Compare with a revision of git or a folder: which releases load each artifact before and now
+    /// (all releases, unless --tensorflow or --jax says which). Status 1 where one loads it no longer.
+    #[arg(long, value_name = "REF")]
+    pub(crate) against: Option<String>,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
 }

@@ -3,9 +3,10 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::{
-    AbiCommand, CheckArguments, ConvertArguments, DiffArguments, DoctorArguments, ExplainArguments,
-    InspectArguments, MatrixArguments, MergeArguments, NegotiateArguments, OpsArguments,
-    PluginCommand, RestoreArguments, SaveArguments, ServeArguments, VersionsArguments,
+    AbiCommand, CheckArguments, ConfigArguments, ConvertArguments, DiffArguments, DoctorArguments,
+    ExplainArguments, InspectArguments, MatrixArguments, MergeArguments, NegotiateArguments,
+    OpsArguments, PluginCommand, RestoreArguments, SaveArguments, ServeArguments,
+    VersionsArguments,
 };
 
 /// Move machine-learning state between builds that were not made on the same day.
@@ -79,7 +80,13 @@ serdes check models --tensorflow all\n  serdes check f.jaxexport --jax 0.9.0..0.
 serdes check models --tensorflow all --format html=report.html --format sarif=report.sarif\n  \
 serdes check models --deny attribute_dropped --baseline serdes.baseline\n  cat graph.pb | serdes check - --kind graph_def --json"
     )]
-    Check(CheckArguments),
+    Check(Box<CheckArguments>),
+    /// Print the configuration that `check` has, and where each value comes from.
+    #[command(
+        after_help = "Examples:\n  serdes config\n  serdes config --tensorflow 2.16 --json\n  serdes config --schema > serdes.schema.json\n\n\
+The file serdes.toml is looked for in the working directory and above; options of `check` stand before what it says."
+    )]
+    Config(Box<ConfigArguments>),
     /// Check whether the packages of a Python environment fit one another.
     ///
     /// jax, jaxlib, their plug-ins, CUDA's libraries, torch_xla, libtpu, TensorFlow and what is built
@@ -192,5 +199,14 @@ HTTP/2; RUST_LOG, where it is set, decides instead."
         /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one for every command into a directory.
+    #[command(
+        after_help = "Examples:\n  serdes man | man -l -\n  serdes man --directory /usr/local/share/man/man1"
+    )]
+    Man {
+        /// The directory; it is made where it is not there.
+        #[arg(long, value_name = "DIR")]
+        directory: Option<std::path::PathBuf>,
     },
 }

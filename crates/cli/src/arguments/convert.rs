@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::numbers::plain_number;
+
 use crate::arguments::SyncMode;
 
 /// Arguments of `convert`.
@@ -74,7 +76,7 @@ const UNITS: [(&str, u64); 7] = [
 fn parse_bytes(text: &str) -> Result<u64, String> {
     let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
     let (number, unit) = unit.unwrap_or((text, 1));
-    let bytes = number.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let bytes = plain_number::<u64>(number.trim_end()).and_then(|number| number.checked_mul(unit));
     bytes
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| "expected a number of bytes, 1 or more, as 5GB or 1073741824".to_owned())
@@ -90,7 +92,7 @@ mod tests {
         assert_eq!(parse_bytes("5GB"), Ok(5_000_000_000));
         assert_eq!(parse_bytes("2 GiB"), Ok(2 << 30));
         assert_eq!(parse_bytes("3kB"), Ok(3000));
-        for text in ["", "0", "GB", "-1", "1.5GB", "1TB", "99999999999GiB", "0KiB"] {
+        for text in ["", "0", "+5", "+5GB", "GB", "-1", "1.5GB", "1TB", "99999999999GiB", "0KiB"] {
             assert!(parse_bytes(text).is_err(), "{text:?}");
         }
     }

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::numbers::whole_number;
+
 /// Options for the device.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
@@ -11,7 +13,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_name = "PLUGIN", default_value = "host")]
     pub(crate) plugin: String,
     /// The ordinal of the device.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<i32>)]
     pub(crate) device: i32,
     /// The layout of the library, instead of the detected one.
     #[arg(long, value_name = "NAME")]

@@ -5,6 +5,7 @@
 mod abi;
 mod check;
 mod cli;
+mod config;
 mod convert;
 mod device;
 mod diff;
@@ -26,6 +27,7 @@ pub(crate) use self::{
     abi::{AbiCommand, AllowedBump},
     check::{CheckArguments, ModelLoader},
     cli::{Cli, Color, Command, Global},
+    config::{ConfigArguments, ConfigurationArguments},
     convert::ConvertArguments,
     device::{DeviceArguments, SyncMode},
     diff::DiffArguments,

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use serdes_check::report::Level;
 
 /// Arguments about reports.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArguments {
     /// The form of the report: text, json, github, gitlab, sarif, junit, markdown or html; with =FILE
     /// it goes into a file, and may be repeated.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::numbers::whole_number;
+
 use crate::arguments::RangeArguments;
 
 /// Who may connect to a server, and how much.
@@ -72,6 +74,7 @@ pub(crate) struct ServeArguments {
         visible_alias = "state-keep",
         value_name = "N",
         default_value_t = 1,
+        value_parser = whole_number::<u32>,
         requires = "state"
     )]
     pub(crate) keep: u32,

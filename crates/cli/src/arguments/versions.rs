@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::numbers::whole_number;
+
 /// Arguments of `versions`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -126,7 +128,7 @@ pub(crate) struct AddVersionArguments {
     #[arg(long, value_name = "DATE")]
     pub(crate) introduced: Option<String>,
     /// Another number than the next one, for a line whose numbers are somebody else's.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<i32>)]
     pub(crate) number: Option<i32>,
     /// The first release that has it.
     #[arg(long, value_name = "RELEASE")]
@@ -135,7 +137,7 @@ pub(crate) struct AddVersionArguments {
     #[arg(long, value_name = "TEXT")]
     pub(crate) date_source: Option<String>,
     /// The oldest consumer of its data.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<i32>)]
     pub(crate) min_consumer: Option<i32>,
     /// The release of the line with it (MAJOR.MINOR.PATCH); the line's `release` moves there.
     #[arg(long, value_name = "RELEASE")]

@@ -17,18 +17,39 @@ use serdes_tensors::storage::Storage;
 use crate::{
     arguments::CheckArguments,
     commands::{
+        against,
         consumers::{Several, consumers, options},
         places,
         reports::Reports,
         streams, unread, watch,
     },
+    configuration::Effective,
     failure::Failure,
     status::Status,
-    terminal::{FAINT, NAME, Terminal, shown},
+    terminal::{FAINT, NAME, Terminal, shown, shown_path},
 };
 
+/// Checks every path that the command line names, or else `serdes.toml`.
+pub(crate) fn run_configured(
+    arguments: &CheckArguments,
+    terminal: &mut Terminal,
+) -> Result<Status, Failure> {
+    let Effective { arguments, file, .. } = Effective::of(arguments)?;
+    if arguments.paths.is_empty() {
+        let hint = match file {
+            Some(file) => format!("{} names no paths either", shown_path(&file)),
+            None => "there is no serdes.toml that names paths".to_owned(),
+        };
+        return Err(Failure::new("no PATH is named: what is to be checked?").with_hint(hint));
+    }
+    match &arguments.against {
+        Some(against) => against::run(&arguments, against, terminal),
+        None => run(&arguments, terminal),
+    }
+}
+
 /// Checks every path; the worst verdict decides the status.
-pub(crate) fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
     run_for(arguments, Loaders::All, terminal)
 }
 
@@ -179,7 +200,7 @@ impl Counts {
 }
 
 /// Matcher of the exclude patterns, as in a .gitignore at the top of the directory.
-fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
+pub(super) fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
     if patterns.is_empty() {
         return Ok(None);
     }

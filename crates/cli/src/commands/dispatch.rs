@@ -1,8 +1,8 @@
 //! Dispatch of commands to the files of this folder.
 
 use super::{
-    abi, check, completions, convert, diff, doctor, explain, inspect, matrix, merge, negotiate,
-    ops, plugin, restore, save, serve, versions,
+    abi, check, completions, config, convert, diff, doctor, explain, inspect, man, matrix, merge,
+    negotiate, ops, plugin, restore, save, serve, versions,
 };
 use crate::{arguments::Command, failure::Failure, status::Status, terminal::Terminal};
 
@@ -10,7 +10,8 @@ use crate::{arguments::Command, failure::Failure, status::Status, terminal::Term
 pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, Failure> {
     match command {
         Command::Versions(arguments) => versions::run(arguments, terminal),
-        Command::Check(arguments) => check::run(arguments, terminal),
+        Command::Check(arguments) => check::run_configured(arguments, terminal),
+        Command::Config(arguments) => config::run(arguments, terminal),
         Command::Doctor(arguments) => doctor::run(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
@@ -26,5 +27,6 @@ pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, 
         Command::Negotiate(arguments) => negotiate::run(arguments, terminal),
         Command::Serve(arguments) => serve::run(arguments, terminal),
         Command::Completions { shell } => completions::run(*shell, terminal),
+        Command::Man { directory } => man::run(directory.as_deref(), terminal),
     }
 }

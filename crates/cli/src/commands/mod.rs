@@ -2,10 +2,12 @@
 //! back.
 
 mod abi;
+mod against;
 mod check;
 #[cfg(unix)]
 mod compile_worker;
 mod completions;
+mod config;
 mod consumers;
 mod convert;
 mod convert_message;
@@ -26,6 +28,7 @@ mod inspect_jax;
 mod inspect_message;
 mod inspect_model;
 mod left_out;
+mod man;
 mod markdown_text;
 mod matrix;
 mod merge;

@@ -12,6 +12,7 @@ use super::{offer::Offer, small_file};
 use crate::{
     arguments::{NegotiateArguments, RangeArguments},
     failure::Failure,
+    numbers::plain_number,
     status::Status,
     terminal::{NAME, Terminal},
 };
@@ -160,7 +161,8 @@ pub(super) fn ranges(arguments: &RangeArguments) -> Result<Ranges, Failure> {
 
 fn range<L: Line>(option: &str, text: &str) -> Result<VersionRange<L>, Failure> {
     let numbers = text.split_once("..").unwrap_or((text, text));
-    let parsed = numbers.0.trim().parse().ok().zip(numbers.1.trim().parse().ok());
+    let [minimum, maximum] = [numbers.0, numbers.1].map(|text| plain_number(text.trim()));
+    let parsed = minimum.zip(maximum);
     parsed.and_then(|(minimum, maximum)| VersionRange::new(minimum, maximum)).ok_or_else(|| {
         Failure::new(format_args!(
             "{option} {text}: expected MIN..MAX, both included, such as {}",

@@ -27,6 +27,7 @@ use crate::{
         places, plugin_opening, selection, streams, watch,
     },
     failure::Failure,
+    numbers::plain_number,
     status::Status,
     terminal::{GOOD, NAME, Terminal, shown_path},
 };
@@ -170,7 +171,8 @@ fn part(arguments: &SaveArguments) -> Result<Option<Part>, Failure> {
         return Err(Failure::new("--part: standard output takes whole states; name a file"));
     }
     let numbers = text.split_once('/').and_then(|(number, count)| {
-        Some((plain_number(number)?, plain_number(count)?)).filter(|(number, _)| *number >= 0)
+        Some((plain_number::<i32>(number)?, plain_number::<i32>(count)?))
+            .filter(|(number, _)| *number >= 0)
     });
     let wrong = || {
         Failure::new(format_args!(
@@ -242,24 +244,4 @@ pub(super) fn versions(
             Versions::for_reader_of(version)
         }
     })
-}
-
-/// A number as it is written when it is printed: no sign, no zeros before it, no blanks.
-fn plain_number(text: &str) -> Option<i32> {
-    let number: i32 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_versions_are_plain() {
-        assert_eq!(plain_number("0"), Some(0));
-        assert_eq!(plain_number("12"), Some(12));
-        for text in ["+1", "-0", "01", " 1", "1 ", "1_0", "0x1", "\u{661}", "", "99999999999"] {
-            assert_eq!(plain_number(text), None, "{text:?}");
-        }
-    }
 }

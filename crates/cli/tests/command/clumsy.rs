@@ -120,3 +120,21 @@ fn a_name_of_very_many_parts_takes_no_more_lines_than_a_screen() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(output.stdout.len() < 30_000, "{}", output.stdout.len());
 }
+
+#[test]
+fn numbers_with_a_sign_are_bad_usage() {
+    let tiny = crate::testkit::tiny();
+    let tiny = tiny.to_str().unwrap();
+    for arguments in [
+        &["check", tiny, "--consumer", "ifrt_serdes=+5"][..],
+        &["check", tiny, "--consumer", "graph_def=5:+1"],
+        &["negotiate", "127.0.0.1:1", "--serdes", "+0..6"],
+        &["negotiate", "127.0.0.1:1", "--protocol", "1..+2"],
+        &["save", "--from", tiny, "-o", "/dev/null", "--device", "+0"],
+        &["save", "--from", tiny, "-o", "/dev/null", "--part", "+0/2", "--id", "a"],
+        &["plugin", "check", "host", "--time-limit", "+5"],
+        &["serve", "--state", "s", "--keep", "+1"],
+    ] {
+        assert_eq!(serdes(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}

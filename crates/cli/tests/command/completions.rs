@@ -14,3 +14,13 @@ fn each_shell_gets_a_script_that_knows_the_commands() {
     }
     assert_eq!(status(&serdes(&["completions", "dos"])), 2);
 }
+
+#[test]
+fn values_are_completed_where_shells_complete_any() {
+    for shell in ["bash", "fish", "zsh"] {
+        let script = printed(&serdes(&["completions", shell]));
+        for word in ["attribute_dropped", "2.16", "pjrt_put", "saved_model"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}

@@ -61,6 +61,8 @@ fn the_page_describes_each_object_that_a_command_prints() {
         ("versions", &["versions"][..]),
         ("check", &["check", text(&model)]),
         ("explain", &["explain", "corrupt"]),
+        ("config", &["config"]),
+        ("check --against", &["check", text(&model), "--against", text(&model)]),
         ("inspect", &["inspect", text(&model)]),
         ("ops", &["ops", "2.12", "2.21"]),
         ("save", &["save", "--from", text(&tiny), "-o", state]),

@@ -2,6 +2,7 @@
 
 mod abi;
 mod addresses;
+mod against;
 mod changing_files;
 mod check;
 mod check_kinds;
@@ -10,6 +11,7 @@ mod check_releases;
 mod checkpoint_state;
 mod clumsy;
 mod completions;
+mod config;
 mod convert;
 mod diff;
 mod doctor;
@@ -19,6 +21,7 @@ mod inspect;
 mod jax;
 mod json;
 mod kinds;
+mod man;
 mod matrix;
 mod merge;
 mod negotiate;

@@ -132,3 +132,19 @@ pub(crate) fn compile(source: &Path, library: &Path) {
         .unwrap();
     assert!(compiled.success());
 }
+
+/// Copies a model of the tests with all of its files to a place.
+pub(crate) fn copy_model(name: &str, place: &Path) {
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let to = to.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => copy(&entry.path(), &to),
+                false => drop(fs::copy(entry.path(), to).unwrap()),
+            }
+        }
+    }
+    copy(&data(&format!("tensorflow/sm/{name}")), place);
+}
