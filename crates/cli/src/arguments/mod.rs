@@ -6,6 +6,7 @@ mod abi;
 mod check;
 mod cli;
 mod config;
+mod configuration;
 mod convert;
 mod device;
 mod diff;
@@ -27,7 +28,8 @@ pub(crate) use self::{
     abi::{AbiCommand, AllowedBump},
     check::{CheckArguments, ModelLoader},
     cli::{Cli, Color, Command, Global},
-    config::{ConfigArguments, ConfigurationArguments},
+    config::ConfigArguments,
+    configuration::ConfigurationArguments,
     convert::ConvertArguments,
     device::{DeviceArguments, SyncMode},
     diff::DiffArguments,

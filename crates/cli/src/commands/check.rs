@@ -6,8 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serdes::{files::Tree, ifrt::MessageType};
+use serdes::files::Tree;
 use serdes_check::{
     self as check, Kind, Outcome, Verdicts, Walk,
     report::{Baseline, Comparison},
@@ -21,7 +20,9 @@ use crate::{
         consumers::{Several, consumers, options},
         places,
         reports::Reports,
-        streams, unread, watch,
+        streams, unread,
+        walk_options::{excluded, named_kind},
+        watch,
     },
     configuration::Effective,
     failure::Failure,
@@ -197,29 +198,6 @@ impl Counts {
     fn checked(&self) -> u64 {
         self.acceptable + self.unacceptable + self.unreadable
     }
-}
-
-/// Matcher of the exclude patterns, as in a .gitignore at the top of the directory.
-pub(super) fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
-    if patterns.is_empty() {
-        return Ok(None);
-    }
-    let failed = |error: ignore::Error| Failure::new(format_args!("--exclude: {error}"));
-    let mut builder = GitignoreBuilder::new("");
-    for pattern in patterns {
-        builder.add_line(None, pattern).map_err(failed)?;
-    }
-    builder.build().map(Some).map_err(failed)
-}
-
-/// The kind that `--kind` names, and of a message of IFRT its type.
-pub(crate) fn named_kind(
-    name: Option<&str>,
-) -> Result<(Option<Kind>, Option<MessageType>), Failure> {
-    let Some(name) = name else { return Ok((None, None)) };
-    let (kind, message) =
-        check::named_kind(name).map_err(|error| Failure::new(format_args!("--kind: {error}")))?;
-    Ok((Some(kind), message))
 }
 
 /// Frameworks that are not there to load an artifact.

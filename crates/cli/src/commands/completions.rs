@@ -5,7 +5,7 @@ use serdes_check::{Consumer, Kind, Rule};
 
 use crate::{
     arguments::Cli,
-    commands::{environment_rules, plugin_suite},
+    commands::{environment_rules, plugin_behaviours},
     failure::Failure,
     status::Status,
     terminal::Terminal,
@@ -24,7 +24,7 @@ pub(crate) fn run(shell: clap_complete::Shell, terminal: &mut Terminal) -> Resul
 /// on: it says more about one that is wrong.
 fn with_words(mut command: Command) -> Command {
     let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
-    let behaviours: Vec<&str> = plugin_suite::demands().map(|(name, _)| name).collect();
+    let behaviours: Vec<&str> = plugin_behaviours::demands().map(|(name, _)| name).collect();
     let of_environments = environment_rules::all().map(|rule| rule.id());
     let explained: Vec<&str> =
         rules.iter().chain(&behaviours).copied().chain(of_environments).collect();

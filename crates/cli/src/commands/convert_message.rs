@@ -13,7 +13,7 @@ use serdes_check::{self as check, Kind};
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{check::named_kind, convert_output, inspect_message, places, save, streams},
+    commands::{convert_output, inspect_message, places, save, streams, walk_options::named_kind},
     failure::Failure,
     status::Status,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},

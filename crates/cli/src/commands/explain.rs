@@ -4,7 +4,7 @@ use serdes_check::{Rule, UnknownRule};
 
 use crate::{
     arguments::ExplainArguments,
-    commands::{environment_rules, nearest::nearest, plugin_suite, remedies},
+    commands::{environment_rules, nearest::nearest, plugin_behaviours, remedies},
     failure::Failure,
     status::Status,
     terminal::{NAME, Terminal},
@@ -16,9 +16,10 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<Status, Failure> {
     if let Some(name) = &arguments.rule
-        && let Some(behaviour) = plugin_suite::demands().find(|(behaviour, _)| behaviour == name)
+        && let Some(behaviour) =
+            plugin_behaviours::demands().find(|(behaviour, _)| behaviour == name)
     {
-        plugin_suite::explain(behaviour, terminal)?;
+        plugin_behaviours::explain(behaviour, terminal)?;
         return Ok(Status::Yes);
     }
     if let Some(found) = arguments.rule.as_deref().and_then(environment_rules::named) {
@@ -59,7 +60,7 @@ pub(crate) fn run(
 /// An error for a name of nothing, with the behaviour that was probably meant where no rule was.
 fn unknown(error: UnknownRule) -> Failure {
     let of_environments: Vec<&str> = environment_rules::all().map(|rule| rule.id()).collect();
-    let named = plugin_suite::demands().map(|(behaviour, _)| behaviour).chain(of_environments);
+    let named = plugin_behaviours::demands().map(|(behaviour, _)| behaviour).chain(of_environments);
     match nearest(&error.found, named).filter(|_| error.meant.is_none()) {
         Some(behaviour) => Failure::new(format_args!(
             "there is no rule and no behaviour {:?}; did you mean {behaviour}? `serdes plugin verify --list` lists the behaviours, \

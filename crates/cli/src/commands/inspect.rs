@@ -13,7 +13,8 @@ use serdes_tensors::storage::Storage;
 use crate::{
     arguments::InspectArguments,
     commands::{
-        check::named_kind, inspect_jax, inspect_message, inspect_model, remedies, streams, unread,
+        inspect_jax, inspect_message, inspect_model, remedies, streams, unread,
+        walk_options::named_kind,
     },
     failure::Failure,
     status::Status,

@@ -40,6 +40,7 @@ mod ops;
 mod pjrt_check;
 mod places;
 mod plugin;
+mod plugin_behaviours;
 mod plugin_files;
 mod plugin_folder;
 mod plugin_inspect;
@@ -66,6 +67,7 @@ mod streams;
 mod supervised;
 mod unread;
 pub(crate) mod versions;
+mod walk_options;
 mod watch;
 #[cfg(target_os = "linux")]
 mod xla_flags;

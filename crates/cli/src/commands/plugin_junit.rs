@@ -9,7 +9,7 @@ use quick_xml::{
 use serdes::stream_executor::conformance::Conformance;
 
 use super::{
-    plugin_suite,
+    plugin_behaviours,
     plugin_tally::{Tally, Tried},
 };
 use crate::terminal::shown;
@@ -73,7 +73,8 @@ fn case(tried: &Tried, xml: &mut Writer<&mut Vec<u8>>) -> io::Result<()> {
                 xml.create_element("system-out").write_text_content(BytesText::new(&detail))?;
             }
             Case::Failed => {
-                let remedy = plugin_suite::guidance(&tried.behaviour).map(|found| found.remedy);
+                let remedy =
+                    plugin_behaviours::guidance(&tried.behaviour).map(|found| found.remedy);
                 let words = match (tried.result, remedy) {
                     (Conformance::Pass, _) => {
                         "it is listed as a known failure, and passes: take it out".to_owned()

@@ -7,7 +7,7 @@ use serdes::stream_executor::conformance::{Class, Conformance};
 
 use super::{
     markdown_text::{code, plain},
-    plugin_suite,
+    plugin_behaviours,
     plugin_tally::{Tally, Tried},
 };
 use crate::terminal::harmless;
@@ -77,7 +77,7 @@ fn row(tried: &Tried, words: impl Fn(&str) -> String) -> Row {
         (Conformance::Fail, Class::Robust, None) if !tried.counts => " (does not count)",
         _ => "",
     };
-    let remedy = plugin_suite::guidance(&tried.behaviour).map(|guidance| guidance.remedy);
+    let remedy = plugin_behaviours::guidance(&tried.behaviour).map(|guidance| guidance.remedy);
     let mut detail = tried.detail.replace('\n', " ");
     if let Some(reason) = tried.known.as_deref().filter(|reason| !reason.is_empty()) {
         detail = format!("{reason}: {detail}");

@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
 use serdes::{
     pjrt::{self, PjrtError},
-    stream_executor::conformance::{self, Conformance, ConformanceOptions, Guidance, Outcome},
+    stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome},
 };
 
 use super::{
+    plugin_behaviours::list,
     plugin_opening, plugin_process,
     plugin_report::Outputs,
     plugin_selection::{self, KnownFailures},
@@ -23,18 +23,8 @@ use crate::{
     failure::Failure,
     plugin_argument::PluginArgument,
     status::Status,
-    terminal::{NAME, Terminal},
+    terminal::Terminal,
 };
-
-/// The behaviours of both suites, and what each demands.
-pub(crate) fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
-    conformance::demands().chain(pjrt::conformance::demands())
-}
-
-/// The guidance on a behaviour of either suite.
-pub(crate) fn guidance(behaviour: &str) -> Option<Guidance> {
-    conformance::guidance(behaviour).or_else(|| pjrt::conformance::guidance(behaviour))
-}
 
 /// Tries the suite of the plug-in's kind, or lists it.
 pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
@@ -183,36 +173,4 @@ fn verify_pjrt(
     printed?;
     terminal.unloading();
     Ok(())
-}
-
-/// Prints a behaviour in a list of them.
-fn list(behaviour: &str, demand: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let class = guidance(behaviour).map_or("required", |guidance| guidance.class.as_str());
-    if terminal.json() {
-        let object = json!({ "behaviour": behaviour, "class": class, "demand": demand });
-        return terminal.object(&object);
-    }
-    terminal.line(format_args!("{NAME}{behaviour:<31}{NAME:#} {class:<9} {demand}"))
-}
-
-/// Explains a behaviour: what it demands, where that is written, and how a plug-in is mended.
-pub(crate) fn explain(
-    (behaviour, demand): (&str, &str),
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let Some(guidance) = guidance(behaviour) else { return list(behaviour, demand, terminal) };
-    let class = guidance.class.as_str();
-    if terminal.json() {
-        return terminal.object(&json!({
-            "behaviour": behaviour,
-            "class": class,
-            "demand": demand,
-            "written": guidance.written,
-            "remedy": guidance.remedy,
-        }));
-    }
-    terminal.line(format_args!("{NAME}{behaviour}{NAME:#} ({class})\n"))?;
-    terminal.line(demand)?;
-    terminal.line(format_args!("\n{NAME}Written{NAME:#}  {}", guidance.written))?;
-    terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", guidance.remedy))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use serdes::stream_executor::conformance::{Class, Conformance};
 
-use super::{plugin_selection::KnownFailures, plugin_suite};
+use super::{plugin_behaviours, plugin_selection::KnownFailures};
 use crate::{
     arguments::Level,
     failure::Failure,
@@ -70,7 +70,7 @@ impl Tally {
         detail: &str,
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
-        let guidance = plugin_suite::guidance(behaviour);
+        let guidance = plugin_behaviours::guidance(behaviour);
         // What is no behaviour of the suite, as the end of the process while unloading, is required.
         let class = guidance.map_or(Class::Required, |guidance| guidance.class);
         let known = self.known.reason(behaviour).map(str::to_owned);

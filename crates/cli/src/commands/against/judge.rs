@@ -11,8 +11,8 @@ use serdes::{
 use crate::{
     arguments::CheckArguments,
     commands::{
-        check::{excluded, named_kind},
         consumers::{Consumers, options},
+        walk_options::{excluded, named_kind},
     },
     failure::Failure,
 };

@@ -1,0 +1,55 @@
+//! The behaviours of both conformance suites: what each demands, where that is written, and how a
+//! plug-in is mended.
+
+use serde_json::json;
+use serdes::{
+    pjrt,
+    stream_executor::conformance::{self, Guidance},
+};
+
+use crate::{
+    failure::Failure,
+    terminal::{NAME, Terminal},
+};
+
+/// The behaviours of both suites, and what each demands.
+pub(crate) fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
+    conformance::demands().chain(pjrt::conformance::demands())
+}
+
+/// The guidance on a behaviour of either suite.
+pub(crate) fn guidance(behaviour: &str) -> Option<Guidance> {
+    conformance::guidance(behaviour).or_else(|| pjrt::conformance::guidance(behaviour))
+}
+
+/// Prints a behaviour in a list of them.
+pub(super) fn list(behaviour: &str, demand: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let class = guidance(behaviour).map_or("required", |guidance| guidance.class.as_str());
+    if terminal.json() {
+        let object = json!({ "behaviour": behaviour, "class": class, "demand": demand });
+        return terminal.object(&object);
+    }
+    terminal.line(format_args!("{NAME}{behaviour:<31}{NAME:#} {class:<9} {demand}"))
+}
+
+/// Explains a behaviour: what it demands, where that is written, and how a plug-in is mended.
+pub(crate) fn explain(
+    (behaviour, demand): (&str, &str),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let Some(guidance) = guidance(behaviour) else { return list(behaviour, demand, terminal) };
+    let class = guidance.class.as_str();
+    if terminal.json() {
+        return terminal.object(&json!({
+            "behaviour": behaviour,
+            "class": class,
+            "demand": demand,
+            "written": guidance.written,
+            "remedy": guidance.remedy,
+        }));
+    }
+    terminal.line(format_args!("{NAME}{behaviour}{NAME:#} ({class})\n"))?;
+    terminal.line(demand)?;
+    terminal.line(format_args!("\n{NAME}Written{NAME:#}  {}", guidance.written))?;
+    terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", guidance.remedy))
+}
