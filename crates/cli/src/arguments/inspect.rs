@@ -13,8 +13,8 @@ pub(crate) struct InspectArguments {
     /// type: ArraySpec, Shape, DType, HloSharding and the like.
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// Of a SavedModel show what `saved_model_cli show --all` lists: each signature with its
-    /// inputs and outputs, the assets, the fingerprint and the types of operations.
+    /// Show of a SavedModel what `saved_model_cli show --all` lists: each signature with its
+    /// inputs and outputs, the functions, the assets, the fingerprint and the types of operations.
     #[arg(long)]
     pub(crate) signatures: bool,
 }

@@ -92,7 +92,7 @@ pub(crate) struct VerifyArguments {
 /// Classes of behaviours that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Level {
-    /// Those that the C API demands and hosts rest on.
+    /// Behaviours that the C API demands and hosts rest on.
     Required,
     /// All of them, with those of careful plug-ins.
     Robust,

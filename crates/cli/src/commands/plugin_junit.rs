@@ -14,7 +14,7 @@ use super::{
 };
 use crate::terminal::shown;
 
-/// What became of a test case.
+/// Result of a test case.
 enum Case {
     Passed,
     /// It counts for the status.

@@ -1,4 +1,4 @@
-//! What is left out of a walk, and the kind of what is found, as options name them.
+//! Options of a walk: the patterns that are left out, and the kind of what is found.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serdes::{

@@ -18,7 +18,7 @@ use crate::{arguments::CheckArguments, failure::Failure, terminal::shown_path};
 /// The place that a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nobody says anything else.
+    /// Neither the file nor the command line has it.
     Default,
     /// A line of the file.
     Line(usize),

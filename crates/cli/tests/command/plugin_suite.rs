@@ -107,10 +107,10 @@ fn a_state_makes_the_trip_over_a_platform_that_asks_for_best_fit() {
     assert_eq!(status(&difference), 0, "{difference:?}");
 }
 
-/// The outcomes of the plug-in of the tests with these bad habits, and the status.
+/// The outcomes of the plug-in of the tests with these fault switches, and the status.
 #[cfg(target_os = "linux")]
-fn verify(habits: &str, arguments: &[&str]) -> (i32, Vec<Value>) {
-    let (_folder, library) = crate::testkit::stub(habits);
+fn verify(faults: &str, arguments: &[&str]) -> (i32, Vec<Value>) {
+    let (_folder, library) = crate::testkit::stub(faults);
     let library = library.to_str().unwrap();
     let output = serdes(&[&["plugin", "verify", library, "--json"], arguments].concat());
     (status(&output), objects(&output))

@@ -35,7 +35,7 @@ const EACH: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interfaces {
-    /// Those of its meta graphs, in the order of the file.
+    /// The interfaces of its meta graphs, in the order of the file.
     pub meta_graphs: Vec<Interface>,
     /// True if there is more than is kept (4 MiB).
     pub overflow: bool,

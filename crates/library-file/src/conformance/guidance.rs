@@ -1,7 +1,7 @@
-//! What is known of a behaviour besides its trial: how much hosts rest on it, where it is written,
-//! and how a plug-in is mended.
+//! Guidance on behaviours: how much hosts rest on one, where it is written, and how a plug-in is
+//! mended.
 
-/// How much a host rests on a behaviour.
+/// The weight of a behaviour for hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The C API demands it, and hosts rest on it.
@@ -24,11 +24,11 @@ impl Class {
 /// The guidance on a behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guidance {
-    /// How much hosts rest on it.
+    /// Its weight for hosts.
     pub class: Class,
     /// The place in a header that demands it.
     pub written: &'static str,
-    /// What to change in a plug-in that does not do it.
+    /// The change for a plug-in that does not do it.
     pub remedy: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of `git`, as a process.
+//! Questions to `git`, as a process.
 
 use std::{
     ffi::OsStr,
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The longest listing of a revision that is read, in bytes.
 const LONGEST_LISTING: u64 = 512 << 20;
 
-/// A command of git's, which asks nobody anything.
+/// A command of git's, which never asks the user.
 fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
@@ -24,7 +24,7 @@ fn failed(error: &std::io::Error) -> Failure {
         .with_hint("--against takes a folder where there is no git")
 }
 
-/// What a command of git's prints; `None` where its status is not 0.
+/// Output of a command of git's; `None` where its status is not 0.
 fn ask(directory: &Path, arguments: &[&OsStr]) -> Result<Option<Vec<u8>>, Failure> {
     let mut child = git(directory)
         .args(arguments)

@@ -26,9 +26,9 @@ const POINTER: u64 = 1024;
 
 /// The earlier state.
 pub(super) struct Earlier {
-    /// What each path was; `None` where there was nothing.
+    /// The place of each path's earlier state; `None` where there was nothing.
     pub(super) places: Vec<Option<PathBuf>>,
-    /// What is to be said about it.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
     /// Is removed with this value.
     _folder: Option<TempDir>,
