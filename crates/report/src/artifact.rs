@@ -1,8 +1,6 @@
 //! An artifact: the answers of releases on it, and its findings.
 
-use std::io;
-
-use crate::{Cell, Class, Finding, Levels, Room, text};
+use crate::{Cell, Class, Finding, Levels};
 
 /// The answer of a release on an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -103,14 +101,6 @@ impl Artifact {
     #[must_use]
     pub fn outcome(&self) -> Cell {
         self.answers.iter().map(Answer::counted).max().unwrap_or(Cell::Yes)
-    }
-
-    /// Writes the answers as text for the room that there is.
-    ///
-    /// # Errors
-    /// If the writer fails.
-    pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
-        text::write_artifact(self, room, out)
     }
 
     /// The path, as it was given.

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, str::FromStr};
 
-use crate::{Report, Room, github, gitlab, html, junit, markdown, sarif, text};
+use crate::{Artifact, Report, Room, github, gitlab, html, junit, markdown, sarif, text};
 
 /// A form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,5 +97,15 @@ impl Report {
     /// If the writer fails.
     pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
         text::write(self, room, out)
+    }
+}
+
+impl Artifact {
+    /// Writes the answers as text for the room that there is.
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
+        text::write_artifact(self, room, out)
     }
 }
