@@ -82,7 +82,7 @@ fn add_operations(module: &Module, release: &Release, needs: &mut Vec<Need>) {
             "sdy" => vocabulary::shardy(name).map(|_| None),
             "arith" => {
                 let wants_two = release.deserializer >= Deserializer::Leaves;
-                if vocabulary::has_rounding_mode(name) && wants_two && used.fewest_properties < 2 {
+                if vocabulary::has_rounding_mode(name) && wants_two && used.has_one_property {
                     needs.push(old_arithmetic(name, release));
                 }
                 Some(None)

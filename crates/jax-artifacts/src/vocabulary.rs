@@ -16,12 +16,6 @@ pub(crate) struct VhloOperation {
 }
 
 impl VhloOperation {
-    /// True if the values of its properties are read, and not only counted: those of functions and
-    /// custom calls.
-    pub(crate) fn is_looked_into(self) -> bool {
-        self.name == "func_v1" || self.name.starts_with("custom_call_v")
-    }
-
     /// The version that brought it, if it is not as old as every judged release.
     pub(crate) fn since(self) -> Option<StableHlo> {
         (self.since_minor > NEWEST_OF_ALL)

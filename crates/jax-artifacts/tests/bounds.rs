@@ -159,6 +159,48 @@ fn attributes_that_hold_themselves_are_refused() {
 }
 
 #[test]
+fn operations_beside_one_another_are_bounded() {
+    let _alone = alone();
+    // As many as three bytes each are in a megabyte: a name, no parts, a location.
+    let mut operations = Vec::new();
+    varint(&mut operations, (MIB / 3) << 1);
+    operations.extend([1, 0, 1].repeat(MIB / 3));
+    let bytes = module(&[LOCATION], &[], &operations);
+    let (judgement, peak, _) = cost(&bytes, Kind::StableHlo);
+    assert!(judgement.is_acceptable(), "{judgement:?}");
+    assert!(peak < MIB / 4, "{peak} bytes");
+    let artifact = Artifact::read(&bytes).unwrap();
+    let module = artifact.inspect(&Options::new()).module;
+    assert_eq!(module.operations["builtin.module"], MIB as u64 / 3);
+}
+
+#[test]
+fn properties_of_many_operations_are_checked_for_each_name() {
+    let _alone = alone();
+    // `cbrt_v2` has a property, `slice_v1` three: the same properties are enough for the first.
+    let of = |operations: &[[u8; 4]]| {
+        let mut bytes = head();
+        let mut strings = vec![9, 17, 19, 17, 11];
+        strings.extend(b"vhlo\0cbrt_v2\0slice_v1\0builtin\0");
+        section(&mut bytes, 0, &strings);
+        section(&mut bytes, 1, &[5, 1, 13, 5, 1, 5, 7, 11]);
+        section(&mut bytes, 2, LOCATION);
+        section(&mut bytes, 3, &[3, 1, 3, 3, 7]);
+        let mut contents = Vec::new();
+        varint(&mut contents, operations.len() << 1);
+        contents.extend(operations.concat());
+        section(&mut bytes, 4, &contents);
+        section(&mut bytes, 8, &[3, 3, 1]);
+        cost(&bytes, Kind::StableHlo).0
+    };
+    let [cbrt, slice] = [[1, 0x40, 1, 1], [3, 0x40, 1, 1]];
+    let accepted = of(&[cbrt, cbrt]);
+    assert!(accepted.is_acceptable(), "{accepted:?}");
+    let refused = of(&[cbrt, cbrt, slice]);
+    assert!(refused.reasons[0].message.contains("another byte"), "{refused:?}");
+}
+
+#[test]
 fn operations_in_operations_are_bounded() {
     let _alone = alone();
     let mut operations = vec![5];

@@ -15,26 +15,31 @@ pub(crate) type Result<T, E = Damage> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    at: usize,
+    /// The offset in the file of the end of the rest, so that a step changes the rest alone.
+    end: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// The bytes, the first of which is byte `at` of the file.
+    #[inline]
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { rest: bytes, at }
+        Self { rest: bytes, end: at.saturating_add(bytes.len()) }
     }
 
     /// The offset of the next byte in the file.
+    #[inline]
     pub fn at(&self) -> usize {
-        self.at
+        self.end.saturating_sub(self.rest.len())
     }
 
     /// The bytes that are left.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// True if no bytes are left.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -45,7 +50,7 @@ impl<'a> Cursor<'a> {
     /// Always.
     #[cold]
     pub fn damage<T>(&self, expected: &'static str) -> Result<T> {
-        Err(Damage { at: self.at, expected })
+        Err(Damage { at: self.at(), expected })
     }
 
     /// Reads as many bytes.
@@ -57,7 +62,6 @@ impl<'a> Cursor<'a> {
             return self.damage("as many bytes as were announced");
         };
         self.rest = rest;
-        self.at = self.at.saturating_add(count);
         Ok(bytes)
     }
 
@@ -65,11 +69,11 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
+    #[inline]
     pub fn byte(&mut self) -> Result<u8> {
         match self.rest {
             [byte, rest @ ..] => {
                 self.rest = rest;
-                self.at = self.at.saturating_add(1);
                 Ok(*byte)
             }
             [] => self.damage("another byte"),
@@ -81,6 +85,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
+    #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         let first = self.byte()?;
         if first & 1 == 1 {
@@ -112,6 +117,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
+    #[inline]
     pub fn flagged(&mut self) -> Result<(u64, bool)> {
         let value = self.varint()?;
         Ok((value >> 1, value & 1 != 0))

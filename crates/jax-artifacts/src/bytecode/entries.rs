@@ -97,20 +97,25 @@ impl Dialect {
 
 /// Reads what is referred to, with all that it refers to.
 impl<'a> References<'a> for Entries<'_, 'a> {
+    #[inline]
     fn attribute(&mut self, cursor: &mut Cursor<'a>, wanted: Wanted) -> Result<usize, Stop> {
-        let reference = self.attribute_reference(cursor, wanted)?;
-        self.resolve(reference)?;
-        if wanted == Wanted::Location
-            && let Some(state) = self.state(reference)
-        {
-            *state = State::Location;
+        let at = *cursor;
+        let number = cursor.varint()?;
+        // Most were read before, and are what is wanted.
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        match (self.attributes.get(index), wanted) {
+            (Some(State::Location), Wanted::Location | Wanted::Anything)
+            | (Some(State::Done), Wanted::Anything) => Ok(index),
+            _ => self.read_attribute(number, &at, wanted),
         }
-        Ok(reference.index())
     }
 
+    #[inline]
     fn type_of(&mut self, index: u64, cursor: &Cursor<'a>) -> Result<usize, Stop> {
         let index = self.tables.index(index, self.types.len(), cursor)?;
-        self.resolve(Reference::new(index, true))?;
+        if self.types.get(index) != Some(&State::Done) {
+            self.resolve(Reference::new(index, true))?;
+        }
         Ok(index)
     }
 }
@@ -131,6 +136,23 @@ impl<'t, 'a> Entries<'t, 'a> {
             constant_bytes: 0,
             open: Vec::new(),
         }
+    }
+
+    /// Reads what an operation refers to and what was not read before, or must be of a kind.
+    #[inline(never)]
+    fn read_attribute(
+        &mut self,
+        number: u64,
+        at: &Cursor<'a>,
+        wanted: Wanted,
+    ) -> Result<usize, Stop> {
+        let index = self.attribute_of(number, at, wanted)?;
+        if wanted == Wanted::Location
+            && let Some(state) = self.attributes.get_mut(index)
+        {
+            *state = State::Location;
+        }
+        Ok(index)
     }
 
     /// Reads an attribute of that number, and all that it refers to.

@@ -31,10 +31,7 @@ pub(crate) use self::{
     },
     references::{Stop, UnknownCode},
 };
-use crate::{
-    release::StableHlo,
-    vocabulary::{self, VhloOperation},
-};
+use crate::{release::StableHlo, vocabulary};
 
 /// The container, for other readers of this workspace.
 #[doc(hidden)]
@@ -61,11 +58,11 @@ const FUTURE: u64 = 42;
 const MOST_NAMES: usize = 10_000;
 
 /// The uses of an operation in a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) count: u64,
-    /// The fewest numbers of attributes that its properties have.
-    pub(crate) fewest_properties: u64,
+    /// True if one of arith's has fewer than two properties.
+    pub(crate) has_one_property: bool,
 }
 
 /// A function of a module.
@@ -146,16 +143,16 @@ impl Module {
         let sections = Sections::read(cursor, version)?;
         let tables = Tables::read(&sections, version)?;
         let mut entries = Entries::new(&tables);
-        let mut used = vec![false; tables.dialects.len()];
         let mut uses = Uses::new(&tables);
-        let walked = Walk::new(&tables, &mut entries).run(|operation, entries| {
-            if let Some(used) = used.get_mut(operation.operation.dialect) {
+        let walked = Walk::new(&tables, &mut entries)
+            .run(|operation, entries| uses.visit(&tables, operation, entries));
+        let mut used = std::mem::take(&mut entries.used_dialects);
+        let counted = tables.operation_names.iter().zip(&uses.of_names);
+        let counted = counted.filter(|(_, of_name)| of_name.count > 0);
+        for dialect in counted.map(|(name, _)| name.dialect).chain(uses.stopped_at) {
+            if let Some(used) = used.get_mut(dialect) {
                 *used = true;
             }
-            uses.visit(&tables, operation, entries)
-        });
-        for (used, by_entries) in used.iter_mut().zip(&entries.used_dialects) {
-            *used |= by_entries;
         }
         self.take(&tables, &entries, &used, uses);
         walked
@@ -172,13 +169,14 @@ impl Module {
             }
         }
         for (name, used) in tables.operation_names.iter().zip(uses.of_names) {
-            let Some(used) = used else { continue };
+            if used.count == 0 {
+                continue;
+            }
             let key =
                 (shortened(tables.dialect(name.dialect)), shortened(tables.string(name.name)));
-            let total =
-                self.operations.entry(key).or_insert(Use { count: 0, fewest_properties: u64::MAX });
+            let total = self.operations.entry(key).or_default();
             total.count = total.count.saturating_add(used.count);
-            total.fewest_properties = total.fewest_properties.min(used.fewest_properties);
+            total.has_one_property |= used.has_one_property;
         }
         self.vhlo_attributes = codes(&entries.vhlo_attributes);
         self.vhlo_types = codes(&entries.vhlo_types);
@@ -210,10 +208,17 @@ fn shortened(bytes: &[u8]) -> String {
 /// The known facts of an operation, by its name.
 #[derive(Clone, Copy)]
 enum Known {
-    Vhlo(VhloOperation),
+    /// An operation of VHLO, with the numbers of attributes of its properties.
+    Vhlo(u8),
+    /// One of VHLO's whose properties are looked into as well.
+    Function(u8),
+    /// As above.
+    CustomCall(u8),
     Module,
     /// With the numbers of attributes of its properties.
     Shardy(u8),
+    /// One whose properties are counted.
+    Arithmetic,
     Other,
 }
 
@@ -221,18 +226,66 @@ impl Known {
     fn of(tables: &Tables<'_>, name: OperationName) -> Self {
         let text = std::str::from_utf8(tables.string(name.name)).unwrap_or_default();
         match tables.dialect(name.dialect) {
-            b"vhlo" => vocabulary::vhlo(text).map_or(Self::Other, Self::Vhlo),
+            b"vhlo" => vocabulary::vhlo(text).map_or(Self::Other, |operation| {
+                let properties = operation.properties;
+                match text {
+                    "func_v1" => Self::Function(properties),
+                    _ if text.starts_with("custom_call_v") => Self::CustomCall(properties),
+                    _ => Self::Vhlo(properties),
+                }
+            }),
             b"builtin" if text == "module" => Self::Module,
             b"sdy" => vocabulary::shardy(text).flatten().map_or(Self::Other, Self::Shardy),
+            b"arith" if vocabulary::has_rounding_mode(text) => Self::Arithmetic,
             _ => Self::Other,
+        }
+    }
+}
+
+/// The uses of a name of an operation.
+struct OfName {
+    known: Known,
+    count: u64,
+    has_one_property: bool,
+}
+
+/// Properties that were read for a name of an operation, the latest of those that share a place:
+/// operations that say the same have the same properties.
+struct CheckedProperties {
+    /// The number of the properties above the number of the name.
+    places: Box<[u64; 1 << 10]>,
+}
+
+impl CheckedProperties {
+    fn new() -> Self {
+        Self { places: Box::new([u64::MAX; 1 << 10]) }
+    }
+
+    /// The place of a pair, and the pair: there are at most 2^16 names and 2^31 properties.
+    fn pair(name: usize, number: u64) -> (usize, u64) {
+        let pair = number << 16 | name as u64;
+        ((pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize, pair)
+    }
+
+    fn has(&self, name: usize, number: u64) -> bool {
+        let (place, pair) = Self::pair(name, number);
+        self.places.get(place) == Some(&pair)
+    }
+
+    fn add(&mut self, name: usize, number: u64) {
+        let (place, pair) = Self::pair(name, number);
+        if let Some(place) = self.places.get_mut(place) {
+            *place = pair;
         }
     }
 }
 
 /// The items that the operations of a module use.
 struct Uses {
-    known: Vec<Known>,
-    of_names: Vec<Option<Use>>,
+    of_names: Vec<OfName>,
+    /// The dialect of the operation at which reading stopped.
+    stopped_at: Option<usize>,
+    checked: CheckedProperties,
     custom_calls: BTreeMap<String, u64>,
     has_futures: bool,
     functions: Vec<Function>,
@@ -243,10 +296,16 @@ struct Uses {
 
 impl Uses {
     fn new(tables: &Tables<'_>) -> Self {
-        let names = &tables.operation_names;
+        let names = tables.operation_names.iter();
+        let of_name = |name: &OperationName| OfName {
+            known: Known::of(tables, *name),
+            count: 0,
+            has_one_property: false,
+        };
         Self {
-            known: names.iter().map(|name| Known::of(tables, *name)).collect(),
-            of_names: vec![None; names.len()],
+            of_names: names.map(of_name).collect(),
+            stopped_at: None,
+            checked: CheckedProperties::new(),
             custom_calls: BTreeMap::new(),
             has_futures: false,
             functions: Vec::new(),
@@ -255,14 +314,54 @@ impl Uses {
         }
     }
 
+    #[inline]
     fn visit<'a>(
         &mut self,
         tables: &Tables<'a>,
         operation: &Operation<'a>,
         entries: &mut Entries<'_, 'a>,
     ) -> Result<(), Stop> {
-        match self.known.get(operation.name).copied().unwrap_or(Known::Other) {
-            Known::Vhlo(known) => self.visit_vhlo(tables, operation, known, entries)?,
+        let Some(of_name) = self.of_names.get_mut(operation.name) else { return Ok(()) };
+        of_name.count = of_name.count.saturating_add(1);
+        // Most operations of a large module have no properties, or those of an earlier one.
+        match (of_name.known, operation.properties_number) {
+            (Known::Vhlo(0), _) if !operation.has_properties => Ok(()),
+            (Known::Vhlo(_), Some(number)) if self.checked.has(operation.name, number) => Ok(()),
+            (known, _) => self.look_into_counted(tables, operation, known, entries),
+        }
+    }
+
+    /// Looks into an operation that was counted, and takes it back where reading stops.
+    fn look_into_counted<'a>(
+        &mut self,
+        tables: &Tables<'a>,
+        operation: &Operation<'a>,
+        known: Known,
+        entries: &mut Entries<'_, 'a>,
+    ) -> Result<(), Stop> {
+        let looked = self.look_into(tables, operation, known, entries);
+        if looked.is_err() {
+            self.stopped_at = Some(operation.operation.dialect);
+            if let Some(of_name) = self.of_names.get_mut(operation.name) {
+                of_name.count = of_name.count.saturating_sub(1);
+            }
+        } else if let (Known::Vhlo(_), Some(number)) = (known, operation.properties_number) {
+            self.checked.add(operation.name, number);
+        }
+        looked
+    }
+
+    fn look_into<'a>(
+        &mut self,
+        tables: &Tables<'a>,
+        operation: &Operation<'a>,
+        known: Known,
+        entries: &mut Entries<'_, 'a>,
+    ) -> Result<(), Stop> {
+        match known {
+            Known::Vhlo(count) | Known::Function(count) | Known::CustomCall(count) => {
+                self.visit_vhlo(tables, operation, (known, count), entries)?;
+            }
             Known::Module => {
                 read_optional(operation, entries)?;
                 if let Some(attributes) = operation.attributes {
@@ -270,13 +369,13 @@ impl Uses {
                 }
             }
             Known::Shardy(properties) => drop(read_numbers(operation, properties, entries)?),
+            Known::Arithmetic => {
+                let has_two = operation.properties.is_some_and(has_two);
+                if let Some(of_name) = self.of_names.get_mut(operation.name) {
+                    of_name.has_one_property |= !has_two;
+                }
+            }
             Known::Other => {}
-        }
-        let properties = operation.properties.map_or(0, count_of);
-        if let Some(place) = self.of_names.get_mut(operation.name) {
-            let used = place.get_or_insert(Use { count: 0, fewest_properties: u64::MAX });
-            used.count = used.count.saturating_add(1);
-            used.fewest_properties = used.fewest_properties.min(properties);
         }
         Ok(())
     }
@@ -285,19 +384,19 @@ impl Uses {
         &mut self,
         tables: &Tables<'a>,
         operation: &Operation<'a>,
-        known: VhloOperation,
+        (known, properties): (Known, u8),
         entries: &mut Entries<'_, 'a>,
     ) -> Result<(), Stop> {
-        if tables.version >= 5 && operation.has_properties != (known.properties > 0) {
+        if tables.version >= 5 && operation.has_properties != (properties > 0) {
             return Ok(operation.results.damage("properties where the operation has some")?);
         }
-        let numbers = read_numbers(operation, known.properties, entries)?;
-        if !known.is_looked_into() {
+        let numbers = read_numbers(operation, properties, entries)?;
+        if matches!(known, Known::Vhlo(_)) {
             return Ok(());
         }
         let attribute = |at: usize| numbers.get(at).copied().flatten();
         let text = |at: usize| attribute(at).and_then(|at| texts::string_of(tables, at));
-        if known.name.starts_with("custom_call_v") {
+        if let Known::CustomCall(_) = known {
             let target = text(2).map(shortened).unwrap_or_default();
             if self.custom_calls.len() < MOST_NAMES || self.custom_calls.contains_key(&target) {
                 let count = self.custom_calls.entry(target).or_default();
@@ -309,7 +408,7 @@ impl Uses {
                 let code = texts::vhlo(tables, of, true).map(|(code, _)| code);
                 self.has_futures |= code == Some(FUTURE);
             }
-        } else if known.name == "func_v1" && self.functions.len() < MOST_NAMES {
+        } else if self.functions.len() < MOST_NAMES {
             let signature =
                 attribute(1).and_then(|at| texts::signature(tables, at, self.signature_room));
             let (inputs, outputs) = signature.unwrap_or_default();
@@ -330,9 +429,9 @@ impl Uses {
     }
 }
 
-/// Number of numbers that properties have, at most 64.
-fn count_of(mut properties: Cursor<'_>) -> u64 {
-    (0..64).take_while(|_| properties.varint().is_ok()).count() as u64
+/// True if properties have two numbers or more.
+fn has_two(mut properties: Cursor<'_>) -> bool {
+    properties.varint().and_then(|_| properties.varint()).is_ok()
 }
 
 /// Number of leading properties that are read; those of functions and custom calls that matter are

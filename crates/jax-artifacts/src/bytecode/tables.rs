@@ -137,6 +137,8 @@ impl<'a> Tables<'a> {
             };
         }
         let count = cursor.count()?;
+        // A length each.
+        self.properties.reserve_exact(count.min(cursor.rest().len()));
         for _ in 0..count {
             self.properties.push(offset(cursor.at(), &cursor)?);
             let length = cursor.count()?;
@@ -248,6 +250,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The index, if it is one of `count`.
+    #[inline]
     pub(super) fn index(&self, index: u64, count: usize, cursor: &Cursor<'_>) -> Result<usize> {
         match usize::try_from(index) {
             Ok(index) if index < count => Ok(index),

@@ -22,6 +22,8 @@ mod has {
     pub(super) const REGIONS: u8 = 0x10;
     pub(super) const ORDERS_OF_USES: u8 = 0x20;
     pub(super) const PROPERTIES: u8 = 0x40;
+    /// The parts behind the operands.
+    pub(super) const RARE: u8 = SUCCESSORS | REGIONS | ORDERS_OF_USES;
 }
 
 /// An operation, without its operands and regions.
@@ -239,58 +241,42 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         visit: &mut impl FnMut(&Operation<'a>, &mut R) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let tables = self.tables;
-        let at = self.cursor;
-        let name = self.cursor.varint()?;
-        let name = tables.index(name, tables.operation_names.len(), &at)?;
+        let mut cursor = self.cursor;
+        let at = cursor;
+        let name = tables.index(cursor.varint()?, tables.operation_names.len(), &at)?;
         let Some(operation) = tables.operation_names.get(name).copied() else { return Ok(()) };
-        let mask_at = self.cursor.at();
-        let mask = self.cursor.byte()?;
-        self.entries.attribute(&mut self.cursor, Wanted::Location)?;
+        let mask_at = cursor.at();
+        let mask = cursor.byte()?;
+        self.entries.attribute(&mut cursor, Wanted::Location)?;
         let mut attributes = None;
         if mask & has::ATTRIBUTES != 0 {
-            attributes = Some(self.entries.attribute(&mut self.cursor, Wanted::Dictionary)?);
+            attributes = Some(self.entries.attribute(&mut cursor, Wanted::Dictionary)?);
         }
-        let (mut properties, mut properties_number) = (None, None);
-        let properties_at = self.cursor.at();
+        let properties_at = cursor.at();
+        let mut properties = None;
         if mask & has::PROPERTIES != 0 {
-            match operation.was_registered {
-                None => return Ok(self.cursor.damage("no properties in this encoding")?),
-                Some(true) => {
-                    let at = self.cursor;
-                    let number = self.cursor.varint()?;
-                    properties = Some(tables.properties(number, &at)?);
-                    properties_number = Some(number);
-                }
-                Some(false) => {
-                    self.entries.attribute(&mut self.cursor, Wanted::Anything)?;
-                }
-            }
+            properties = self.read_properties(&mut cursor, operation)?;
         }
-        let result_count = self.count(mask, has::RESULTS)?;
-        let results = self.cursor;
+        let result_count = count(&mut cursor, mask, has::RESULTS)?;
+        let results = cursor;
         for _ in 0..result_count {
-            let at = self.cursor;
-            let of = self.cursor.varint()?;
-            self.entries.type_of(of, &at)?;
+            let at = cursor;
+            self.entries.type_of(cursor.varint()?, &at)?;
         }
-        let operands = self.count(mask, has::OPERANDS)?;
+        let operands = count(&mut cursor, mask, has::OPERANDS)?;
         for _ in 0..operands {
-            let at = self.cursor;
-            let value = self.cursor.varint()?;
-            self.use_value(value, &at)?;
+            let at = cursor;
+            self.use_value(cursor.varint()?, &at)?;
         }
-        for _ in 0..self.count(mask, has::SUCCESSORS)? {
-            let at = self.cursor;
-            let block = self.cursor.varint()?;
-            if self.levels.last().is_none_or(|level| block >= level.blocks) {
-                return Ok(at.damage("the number of a block of the region")?);
-            }
+        let mut regions = (0, false);
+        if mask & has::RARE != 0 {
+            self.cursor = cursor;
+            regions = self.read_rare_parts(mask, result_count)?;
+            cursor = self.cursor;
         }
-        if tables.version >= 3 && mask & has::ORDERS_OF_USES != 0 {
-            self.skip_orders_of_uses(result_count)?;
-        }
-        let (regions, is_isolated) =
-            if mask & has::REGIONS == 0 { (0, false) } else { self.cursor.flagged()? };
+        let (regions, is_isolated) = regions;
+        let (properties_number, properties) = properties.unzip();
+        self.cursor = cursor;
         visit(
             &Operation {
                 name,
@@ -307,14 +293,51 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
                 at: at.at(),
                 mask: (mask_at, mask),
                 properties_at,
-                end: self.cursor.at(),
+                end: cursor.at(),
             },
             &mut *self.entries,
         )?;
-        if self.levels.last().is_some_and(|level| level.values > 0) {
+        if result_count > 0 && self.levels.last().is_some_and(|level| level.values > 0) {
             self.define(result_count)?;
         }
         if regions > 0 { self.begin_regions(regions, is_isolated) } else { Ok(()) }
+    }
+
+    /// Reads the number of an operation's properties and finds them, or the attribute that stands
+    /// in their place.
+    fn read_properties(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        operation: OperationName,
+    ) -> Result<Option<(u64, Cursor<'a>)>, Stop> {
+        match operation.was_registered {
+            None => Ok(cursor.damage("no properties in this encoding")?),
+            Some(true) => {
+                let at = *cursor;
+                let number = cursor.varint()?;
+                Ok(Some((number, self.tables.properties(number, &at)?)))
+            }
+            Some(false) => {
+                self.entries.attribute(cursor, Wanted::Anything)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads the parts of an operation behind its operands, which most operations do not have;
+    /// the number of its regions, and true if they lie in a section of their own.
+    fn read_rare_parts(&mut self, mask: u8, results: u64) -> Result<(u64, bool), Stop> {
+        for _ in 0..count(&mut self.cursor, mask, has::SUCCESSORS)? {
+            let at = self.cursor;
+            let block = self.cursor.varint()?;
+            if self.levels.last().is_none_or(|level| block >= level.blocks) {
+                return Ok(at.damage("the number of a block of the region")?);
+            }
+        }
+        if self.tables.version >= 3 && mask & has::ORDERS_OF_USES != 0 {
+            self.skip_orders_of_uses(results)?;
+        }
+        if mask & has::REGIONS == 0 { Ok((0, false)) } else { Ok(self.cursor.flagged()?) }
     }
 
     fn begin_regions(&mut self, regions: u64, is_isolated: bool) -> Result<(), Stop> {
@@ -346,10 +369,6 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         Ok(())
     }
 
-    fn count(&mut self, mask: u8, part: u8) -> Result<u64> {
-        if mask & part == 0 { Ok(0) } else { self.cursor.varint() }
-    }
-
     /// Numbers that many new values.
     fn define(&mut self, count: u64) -> Result<(), Stop> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
@@ -361,32 +380,35 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
             return Ok(self.cursor.damage("at most as many values as the region announced")?);
         }
         *next = end;
-        for value in begin..end {
-            self.mark(value, 1)?;
-        }
-        Ok(())
+        let at = self.cursor;
+        (begin..end).try_for_each(|value| self.mark(value, 1, &at))
     }
 
     fn use_value(&mut self, value: u64, at: &Cursor<'a>) -> Result<(), Stop> {
-        if self.scopes.last().is_none_or(|scope| value >= scope.announced) {
+        let Some(scope) = self.scopes.last().filter(|scope| value < scope.announced) else {
             return Ok(at.damage("the number of a value that was announced")?);
+        };
+        match usize::try_from(value).ok().and_then(|index| scope.states.get(index)) {
+            Some(1 | 2) => Ok(()),
+            _ => self.mark(value, 2, at),
         }
-        self.mark(value, 2)
     }
 
     /// Notes that a value is defined (1) or used (2).
-    fn mark(&mut self, value: u64, state: u8) -> Result<(), Stop> {
+    fn mark(&mut self, value: u64, state: u8, at: &Cursor<'a>) -> Result<(), Stop> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         let index = usize::try_from(value).unwrap_or(usize::MAX);
         if index >= scope.states.len() {
             let grown = index.saturating_sub(scope.states.len()).saturating_add(1);
             if grown > self.room {
-                return Ok(self
-                    .cursor
-                    .damage("at most as many values as the file has room for")?);
+                return Ok(at.damage("at most as many values as the file has room for")?);
             }
             self.room = self.room.saturating_sub(grown);
-            scope.states.resize(index.saturating_add(1), 0);
+            if grown == 1 {
+                scope.states.push(0);
+            } else {
+                scope.states.resize(index.saturating_add(1), 0);
+            }
         }
         if let Some(place) = scope.states.get_mut(index) {
             match (*place, state) {
@@ -412,4 +434,10 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         }
         Ok(())
     }
+}
+
+/// The number of parts of an operation; none where its mask says so.
+#[inline]
+fn count(cursor: &mut Cursor<'_>, mask: u8, part: u8) -> Result<u64> {
+    if mask & part == 0 { Ok(0) } else { cursor.varint() }
 }
