@@ -38,6 +38,8 @@ pub(super) fn run(
     let program = Program::read(&bytes).map_err(refused)?;
     let written = program.written_for(target).map_err(refused)?;
     convert_output::write(arguments, &storage, to, &written, terminal)?;
+    let warnings = warnings(&program);
+    warnings.iter().for_each(|warning| terminal.warning(warning));
     let readers = readers(&written)?;
     let read_by = match (readers.first(), readers.last()) {
         (Some(first), Some(last)) => format!("jaxlib {first} to {last} read it"),
@@ -50,6 +52,7 @@ pub(super) fn run(
             "from_stablehlo": program.version().to_string(),
             "to_stablehlo": target.min(program.version()).to_string(),
             "read_by": readers,
+            "warnings": warnings,
         }))?;
         return Ok(Status::Yes);
     }
@@ -60,6 +63,45 @@ pub(super) fn run(
         shown_path(to),
     ))?;
     Ok(Status::Yes)
+}
+
+/// Custom calls that the compiler of every release takes for its own.
+const OF_THE_COMPILER: [&str; 4] =
+    ["Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"];
+
+/// Prefixes of others.
+const PREFIXES_OF_THE_COMPILER: [&str; 3] = ["chlo.", "mhlo.", "xla."];
+
+/// No more names of functions are listed.
+const MOST_LISTED: usize = 8;
+
+/// Parts of a program that a reader may take and not run: no version says who has them.
+fn warnings(program: &Program<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let is_of_the_compiler = |target: &str| {
+        OF_THE_COMPILER.contains(&target)
+            || PREFIXES_OF_THE_COMPILER.iter().any(|prefix| target.starts_with(prefix))
+    };
+    let targets = program.custom_calls().map(|target| target.unwrap_or("one without a name"));
+    let targets: Vec<&str> = targets.filter(|target| !is_of_the_compiler(target)).collect();
+    if let Some(first) = targets.get(..targets.len().min(MOST_LISTED)).filter(|it| !it.is_empty()) {
+        let more = match targets.len().saturating_sub(first.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let first = first.join(", ");
+        warnings.push(format!(
+            "the program calls {first}{more}, which the process that runs it must have registered with the same parameters; another jaxlib may read the \
+             program and refuse to run it"
+        ));
+    }
+    if program.operation_dialects().any(|dialect| dialect == "sdy") {
+        warnings.push(
+            "the program has operations of the dialect sdy, which has no versions; jaxlib before 0.7.0 may read the program and refuse to run it"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 /// Three numbers, or two and a patch of 0.

@@ -116,6 +116,28 @@ fn a_program_is_written_for_older_readers_or_refused_by_name() {
 }
 
 #[test]
+fn functions_that_a_reader_may_not_have_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("g.mlirbc");
+    let warnings = |program: &Path| {
+        let target = text(&target);
+        let arguments =
+            ["convert", text(program), "--to-stablehlo", "1.13.1", "-o", target, "--json"];
+        let written = serdes(&arguments);
+        assert_eq!(status(&written), 0, "{written:?}");
+        fs::remove_file(target).unwrap();
+        objects(&written)[0]["warnings"].clone()
+    };
+    assert_eq!(warnings(&data("programs/exp.mlirbc")), json!([]));
+    let called = warnings(&data("programs/cholesky.mlirbc"));
+    assert!(called[0].as_str().unwrap().contains("lapack_spotrf_ffi"), "{called}");
+    assert_eq!(called.as_array().unwrap().len(), 1);
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../jax-artifacts/tests/data/files");
+    let sharded = warnings(&files.join("sharded-0.12.0+prodold.mlirbc"));
+    assert!(sharded.to_string().contains("dialect sdy"), "{sharded}");
+}
+
+#[test]
 fn a_bare_message_of_ifrt_is_shown_as_the_type_that_is_named() {
     let message = data("ifrt/golden/serdes3.2x3.xla.ifrt.ShapeProto.binpb");
     let checked = serdes(&["check", text(&message), "--json"]);
