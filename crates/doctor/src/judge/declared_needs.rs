@@ -1,6 +1,7 @@
 //! Checks the requirements that packages declare: `Requires-Dist` of one judged package on another.
 
 use pep440_rs::{Operator, VersionSpecifiers};
+use pep508_rs::Requirement;
 
 use super::{
     declared::{extras, requires, rule_of, specifiers},
@@ -25,6 +26,18 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> 
             let Some(wanted) = specifiers(requirement) else { continue };
             let known = (package.name.clone(), other.name.clone());
             if wanted.contains(&other.public()) || findings.explained.contains(&known) {
+                continue;
+            }
+            // Of several extras that bring the package, one that takes it is the one that counts:
+            // others are for those who develop, and pin what they were tested with.
+            let is_of_extra = |one: &Requirement| !one.evaluate_markers(&markers, &[]);
+            let takes = |one: &Requirement| {
+                one.name == requirement.name
+                    && is_of_extra(one)
+                    && one.evaluate_markers(&markers, &extras)
+                    && specifiers(one).is_none_or(|wanted| wanted.contains(&other.public()))
+            };
+            if is_of_extra(requirement) && requires.iter().any(takes) {
                 continue;
             }
             // A pre-release is as good as its release where nothing says more.

@@ -30,6 +30,23 @@ fn package_that_is_too_old_and_too_new_has_two_causes() {
 }
 
 #[test]
+fn extra_that_takes_a_package_counts_before_one_that_pins_it() {
+    let extras = "Provides-Extra: pinned-tf\nProvides-Extra: tensorflow\n\
+        Requires-Dist: tensorflow==2.18.0 ; extra == 'pinned-tf'\n\
+        Requires-Dist: tensorflow>=2.11.0 ; extra == 'tensorflow'";
+    for (version, found) in [("2.21.0", &[][..]), ("2.10.0", &["requirement"])] {
+        let folder = venv(&[("tensorflow", version)]);
+        install(folder.path(), "safetensors", "0.8.0", extras);
+        assert_eq!(rules(&judged(folder.path())), found, "{version}");
+    }
+    // What is required without an extra counts, whatever an extra takes.
+    let folder = venv(&[("tensorflow", "2.21.0")]);
+    let plain = format!("{extras}\nRequires-Dist: tensorflow<2.20");
+    install(folder.path(), "safetensors", "0.8.0", &plain);
+    assert_eq!(rules(&judged(folder.path())), ["requirement"]);
+}
+
+#[test]
 fn packages_of_another_python_are_one_problem() {
     let folder = venv(&[("jax", "0.10.2"), ("jaxlib", "0.10.2"), ("safetensors", "0.6.2")]);
     let names = [("jaxlib", "0.10.2"), ("ml_dtypes", "0.5.1"), ("numpy", "2.2.0")];
