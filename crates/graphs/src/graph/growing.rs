@@ -1,13 +1,17 @@
 //! Lists that grow by a quarter: what they hold is most of the memory of a check, and most graphs
 //! have no such thing.
 
-/// Adds a value to a list, for which room is made by a quarter of its length at a time.
+/// Adds a value to a list, for which room is made by a quarter of its length at a time; short lists
+/// double.
 #[inline]
 pub(super) fn push<T>(list: &mut Vec<T>, value: T) {
-    /// Values that a list has room for at first.
+    /// Lists of fewer values are short.
     const LEAST: usize = 16;
     if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 4).max(LEAST));
+        match list.len() {
+            ..LEAST => list.reserve(1),
+            length => list.reserve_exact((length / 4).max(LEAST)),
+        }
     }
     list.push(value);
 }

@@ -80,12 +80,8 @@ fn functions_that_nodes_are_take_8_times_the_file() {
 fn functions_that_nodes_name_take_8_times_the_file() {
     let _alone = counting();
     let functions = library(&many(|number| function(&name(number), &[])));
-    let nodes = many(|number| {
-        let called = field(10, &field(1, name(number).as_bytes()));
-        let types = |key| attribute(5, key, &field(1, &[]));
-        let more = [attribute(5, "f", &called), types("Tin"), types("Tout")].concat();
-        field(1, &node(&name(number), "PartitionedCall", &more))
-    });
+    let nodes =
+        many(|number| field(1, &node(&name(number), "PartitionedCall", &call(&name(number)))));
     check_graph(&[functions, nodes].concat());
 }
 
@@ -103,6 +99,45 @@ fn called_functions_of_a_node_each_take_8_times_the_file() {
     let functions = library(&many(|number| function(&name(number), &body)));
     let nodes = many(|number| field(1, &node(&name(number), &name(number), &[])));
     check_graph(&[functions, nodes].concat());
+}
+
+/// The attributes of a node that calls a function by its name.
+fn call(function: &str) -> Vec<u8> {
+    let called = field(10, &field(1, function.as_bytes()));
+    let types = |key| attribute(5, key, &field(1, &[]));
+    [attribute(5, "f", &called), types("Tin"), types("Tout")].concat()
+}
+
+/// Functions of which each has a node that calls the next, and a node that calls the first.
+fn chain(node_of: impl Fn(&str) -> Vec<u8>) -> Vec<u8> {
+    let functions = many(|number| {
+        let body = field(3, &node_of(&name(number + 1)));
+        function(&name(number), if number + 1 < COUNT { &body } else { &[] })
+    });
+    [library(&functions), field(1, &node("c", &name(0), &[]))].concat()
+}
+
+#[test]
+fn functions_that_are_nodes_in_others_take_8_times_the_file() {
+    let _alone = counting();
+    check_graph(&chain(|next| node("n", next, &[])));
+}
+
+#[test]
+fn functions_that_others_name_take_8_times_the_file() {
+    let _alone = counting();
+    check_graph(&chain(|next| node("n", "PartitionedCall", &call(next))));
+}
+
+#[test]
+fn called_functions_with_a_fault_take_8_times_the_file() {
+    let _alone = counting();
+    // An operation that no release has; an input that is no node.
+    for faulty in [node("n", "NoSuch", &[]), node("n", "NoOp", &field(3, b"^m"))] {
+        let functions = library(&many(|number| function(&name(number), &field(3, &faulty))));
+        let nodes = many(|number| field(1, &node(&name(number), &name(number), &[])));
+        check_graph(&[functions, nodes].concat());
+    }
 }
 
 #[test]

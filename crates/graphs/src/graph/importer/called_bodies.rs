@@ -26,7 +26,7 @@ use super::{
     count,
     digest::{ClearCall, Digest},
     function_memo::FunctionMemo,
-    instantiate::{BodyFinding, Built, Definitions, Finding},
+    instantiate::{Built, Definitions, Finding},
     signatures::Signatures,
 };
 use crate::{
@@ -35,7 +35,7 @@ use crate::{
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
         growing,
-        index::{BodyCall, Call, CallingNode, FunctionIndex},
+        index::{BodyCall, CallingNode, FunctionIndex},
         source::{Extent, Source},
     },
     ops::{Operation, Registry},
@@ -46,33 +46,39 @@ use crate::{
 pub(in super::super) struct FunctionFinding {
     /// The extent of the function in the file.
     pub(super) function: Extent,
-    pub(super) finding: BodyFinding,
+    /// Shared by functions that have the same wrong with them.
+    pub(super) finding: Rc<Finding>,
 }
 
 type Found = Option<Rc<FunctionFinding>>;
 
-/// A call in a body.
+/// A call in a body that the importer looks into.
 #[derive(Clone, Copy, Debug)]
 struct InnerCall {
-    call: Call,
+    /// The hash of the function's name.
+    function: u64,
     inputs: u64,
     outputs: u64,
 }
 
 /// A function that is called.
 struct CalledBody {
-    place: Extent,
     built: Option<ByRelease<BuiltBody>>,
-    calls: Box<[InnerCall]>,
+    /// Its position in the library.
+    position: u32,
+    /// The end of its calls among those of all functions.
+    calls: u32,
 }
 
 /// The result of building a function in a release.
-type BuiltBody = Result<Built, Rc<FunctionFinding>>;
+type BuiltBody = Result<Built, Rc<Finding>>;
 
 /// The functions that nodes of a graph call, at once or through others.
 pub(in super::super) struct CalledBodies<'c> {
     names: &'c FunctionNames,
     bodies: Vec<CalledBody>,
+    /// The calls in them, one function after the other.
+    calls: Vec<InnerCall>,
     /// By its position in the library, the number of a function in `bodies`, from 1 on; 0 for one
     /// without a call.
     numbers: Vec<u32>,
@@ -82,6 +88,8 @@ pub(in super::super) struct CalledBodies<'c> {
     lenient: Option<Findings>,
     /// The result of the last function in which no release finds anything, shared with equal ones.
     clear: Option<Rc<BuiltBody>>,
+    /// The last other result, shared likewise.
+    other_result: Option<Rc<BuiltBody>>,
     order: CallOrder,
     /// True if one of the functions leaves an attribute to its callers.
     has_open: bool,
@@ -172,10 +180,12 @@ impl<'l> CalledBodies<'l> {
         let mut bodies = Self {
             names: library.names,
             bodies: Vec::with_capacity(most),
+            calls: Vec::new(),
             numbers: vec![0; library.names.places()],
             findings: Findings::default(),
             lenient: None,
             clear: None,
+            other_result: None,
             order,
             has_open: false,
             has_unordered: false,
@@ -214,7 +224,7 @@ impl<'l> CalledBodies<'l> {
         let digest = memo.digest(library, place)?;
         let known = ClearBody::of(&digest);
         if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
-            self.add_clear(place, call, &known, waiting);
+            self.add_clear(call, &known, waiting);
             return Ok(());
         }
         let function = memo.index(library, place)?;
@@ -237,13 +247,14 @@ impl<'l> CalledBodies<'l> {
             binding.complete(signature);
         }
         let around = Rc::new(Around { binding, signature, name });
-        let built = around.judge(library, signatures, &function, (place, &digest)).into_iter();
+        let built = around.judge(library, signatures, &function, &digest).into_iter();
         let built = built.map(|built| built.map(|built| self.shared(built))).collect();
         let built = ByRelease::of(built, |_| true, are_one);
         let mut known = HashSet::new();
         let inside = self.calls_inside(library, (&function, place))?;
-        let calls = inside.iter().map(|inner| around.inner(&function, inner, signatures));
-        let calls: Box<[InnerCall]> = calls.collect();
+        for inner in &inside {
+            growing::push(&mut self.calls, around.inner(&function, inner, signatures));
+        }
         // The first call has to come off the stack first.
         let firsts = inside.into_iter().filter(|inner| {
             self.position(inner.call.function).is_none() && known.insert(inner.call.function)
@@ -257,16 +268,33 @@ impl<'l> CalledBodies<'l> {
             })
             .collect();
         waiting.extend(firsts.into_iter().rev());
-        self.push(call.function, CalledBody { place, built, calls });
+        self.push(call.function, built);
         Ok(())
     }
 
-    fn push(&mut self, function: u64, body: CalledBody) {
+    /// Takes in a function whose calls are the last of all.
+    fn push(&mut self, function: u64, built: Option<ByRelease<BuiltBody>>) {
+        let Some(position) = self.names.position(function) else { return };
+        let calls = count(self.calls.len());
+        let body = CalledBody { built, position: count(position), calls };
         growing::push(&mut self.bodies, body);
-        let position = self.names.position(function);
-        if let Some(number) = position.and_then(|position| self.numbers.get_mut(position)) {
+        if let Some(number) = self.numbers.get_mut(position) {
             *number = count(self.bodies.len());
         }
+    }
+
+    /// The calls in a function.
+    fn calls_of(&self, function: usize) -> &[InnerCall] {
+        let end = |function: usize| self.bodies.get(function).map_or(0, |body| body.calls as usize);
+        let begin = function.checked_sub(1).map_or(0, end);
+        self.calls.get(begin..end(function)).unwrap_or_default()
+    }
+
+    /// A finding in a function.
+    fn with(&self, body: &CalledBody, finding: Rc<Finding>) -> Rc<FunctionFinding> {
+        let function = self.names.at(body.position as usize);
+        let function = function.map_or(Extent::default(), |(_, function)| function.place);
+        Rc::new(FunctionFinding { function, finding })
     }
 
     /// The number of a function in `bodies`, by the hash of its name.
@@ -291,19 +319,12 @@ impl<'l> CalledBodies<'l> {
     }
 
     /// Takes in a function in which no release finds anything, and says what it calls.
-    fn add_clear(
-        &mut self,
-        place: Extent,
-        call: &FirstCall,
-        known: &ClearBody<'_>,
-        waiting: &mut Vec<FirstCall>,
-    ) {
-        let calls = known.calls.iter().map(|inner| InnerCall {
-            call: inner.body.call,
-            inputs: inner.tensors.0,
-            outputs: inner.tensors.1,
-        });
-        self.has_unordered |= known.calls.iter().any(|inner| inner.body.call.inside);
+    fn add_clear(&mut self, call: &FirstCall, known: &ClearBody<'_>, waiting: &mut Vec<FirstCall>) {
+        for inner in known.calls.iter().filter(|inner| inner.body.call.inside) {
+            let (function, (inputs, outputs)) = (inner.body.call.function, inner.tensors);
+            growing::push(&mut self.calls, InnerCall { function, inputs, outputs });
+            self.has_unordered = true;
+        }
         let mut seen = HashSet::new();
         let firsts = known.calls.iter().map(|inner| &inner.body).filter(|inner| {
             inner.call.inside
@@ -319,9 +340,8 @@ impl<'l> CalledBodies<'l> {
         });
         let firsts: Vec<FirstCall> = firsts.collect();
         waiting.extend(firsts.into_iter().rev());
-        let calls = calls.collect();
         let built = self.built_of(known.built);
-        self.push(call.function, CalledBody { place, built: Some(ByRelease::Same(built)), calls });
+        self.push(call.function, Some(ByRelease::Same(built)));
     }
 
     /// The result of building a function in all releases, for the number of tensors that it takes
@@ -346,7 +366,10 @@ impl<'l> CalledBodies<'l> {
             Ok(Built { inputs, outputs, no_shape_function: None }) => {
                 self.built_of((*inputs, *outputs))
             }
-            _ => built,
+            _ => match &self.other_result {
+                Some(known) if **known == *built => Rc::clone(known),
+                _ => Rc::clone(self.other_result.insert(built)),
+            },
         }
     }
 
@@ -354,12 +377,13 @@ impl<'l> CalledBodies<'l> {
     /// calls.
     fn settle(&mut self, releases: usize) {
         let this = &*self;
-        let edges = (0_u32..).zip(&this.bodies).flat_map(|(caller, body)| {
-            let inside = body.calls.iter().filter(|inner| inner.call.inside);
-            let called = inside.filter_map(|inner| this.position(inner.call.function));
-            called.map(move |called| (count(called), caller))
+        let calls = (0..this.bodies.len()).flat_map(|caller| {
+            let called = this.calls_of(caller).iter();
+            let called = called.filter_map(|inner| this.position(inner.function));
+            called.map(move |called| (count(called), count(caller)))
         });
-        let edges: Vec<_> = edges.collect();
+        let mut edges = Vec::with_capacity(this.calls.len());
+        edges.extend(calls);
         let (order, circular) = Callers::of(self.bodies.len(), edges).callees_first();
         let lacks = |built: &Rc<BuiltBody>| {
             built.as_ref().as_ref().is_ok_and(|built| built.no_shape_function.is_some())
@@ -395,7 +419,9 @@ impl<'l> CalledBodies<'l> {
         }
         for function in circular {
             if let Some(body) = self.bodies.get(*function as usize) {
-                findings.complete(*function as usize, || body.recursion());
+                let recursion = Finding::names(Part::Function, BodyFaultKind::Recursion);
+                let recursion = self.with(body, recursion.into());
+                findings.complete(*function as usize, || Rc::clone(&recursion));
             }
         }
         findings
@@ -405,9 +431,8 @@ impl<'l> CalledBodies<'l> {
     fn callers_in(&self, functions: &[u32]) -> HashMap<u32, Vec<u32>> {
         let mut callers: HashMap<u32, Vec<u32>> = HashMap::new();
         for caller in functions {
-            let calls = self.bodies.get(*caller as usize).map(|body| &*body.calls);
-            for inner in calls.unwrap_or_default().iter().filter(|inner| inner.call.inside) {
-                if let Some(called) = self.position(inner.call.function) {
+            for inner in self.calls_of(*caller as usize) {
+                if let Some(called) = self.position(inner.function) {
                     callers.entry(count(called)).or_default().push(*caller);
                 }
             }
@@ -427,23 +452,19 @@ impl<'l> CalledBodies<'l> {
         let find = |findings: &Findings, release| {
             let called = |inner: &InnerCall| {
                 let tensors = (inner.inputs, inner.outputs);
-                self.call_finding(inner.call, tensors, release).or_else(|| {
-                    let called = self.position(inner.call.function)?;
-                    findings.get(called, release).filter(|_| inner.call.inside)
-                })
+                self.call_finding(inner.function, tensors, release)
+                    .or_else(|| findings.get(self.position(inner.function)?, release))
             };
             let own = body.own(release, wants_shape_functions);
-            own.or_else(|| body.calls.iter().find_map(called))
+            let own = own.map(|finding| self.with(body, finding));
+            own.or_else(|| self.calls_of(function).iter().find_map(called))
         };
         findings.add(function, find)
     }
 
     /// The fault of a call with this number of inputs and outputs, whatever the function contains.
-    fn call_finding(&self, call: Call, (inputs, outputs): (u64, u64), release: usize) -> Found {
-        if !call.inside {
-            return None;
-        }
-        let body = self.bodies.get(self.position(call.function)?)?;
+    fn call_finding(&self, function: u64, (inputs, outputs): (u64, u64), release: usize) -> Found {
+        let body = self.bodies.get(self.position(function)?)?;
         let built = body.built(release)?.as_ref().as_ref().ok()?;
         let kind = if inputs < built.inputs {
             BodyFaultKind::FewInputs
@@ -452,7 +473,7 @@ impl<'l> CalledBodies<'l> {
         } else {
             return None;
         };
-        Some(body.with(Finding::names(Part::Function, kind)))
+        Some(self.with(body, Finding::names(Part::Function, kind).into()))
     }
 
     /// The finding that keeps the importer of a release from building the function that a node of
@@ -471,7 +492,7 @@ impl<'l> CalledBodies<'l> {
         let findings = lenient.unwrap_or(&self.findings);
         let own = || findings.get(self.position(node.call.function)?, release);
         // Its attributes may be others than those that the body was built for.
-        let found = own().or_else(|| self.call_finding(node.call, tensors, release));
+        let found = own().or_else(|| self.call_finding(node.call.function, tensors, release));
         let other = || self.other.as_ref()?.finding(node, tensors, release, wants_shape_functions);
         found.or_else(other)
     }
@@ -531,26 +552,18 @@ impl Built {
 }
 
 impl CalledBody {
-    fn with(&self, finding: BodyFinding) -> Rc<FunctionFinding> {
-        Rc::new(FunctionFinding { function: self.place, finding })
-    }
-
     fn built(&self, release: usize) -> Option<&Rc<BuiltBody>> {
         self.built.as_ref()?.get(release)
     }
 
     /// The finding in the function itself, without those in functions that it calls.
-    fn own(&self, release: usize, wants_shape_functions: bool) -> Found {
+    fn own(&self, release: usize, wants_shape_functions: bool) -> Option<Rc<Finding>> {
         match self.built(release)?.as_ref() {
             Err(finding) => Some(Rc::clone(finding)),
             Ok(built) => {
                 let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);
-                lacking.map(|finding| self.with(finding))
+                lacking.map(Rc::from)
             }
         }
-    }
-
-    fn recursion(&self) -> Rc<FunctionFinding> {
-        self.with(Finding::names(Part::Function, BodyFaultKind::Recursion))
     }
 }

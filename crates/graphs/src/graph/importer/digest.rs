@@ -34,7 +34,7 @@ use crate::{
 const MOST_EDGES: usize = 1 << 16;
 
 /// The summary of a function.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Digest {
     /// The fault that every release finds, whatever its operations are.
     pub(super) fault: Option<PartFault>,
@@ -51,7 +51,7 @@ pub(super) struct Digest {
 }
 
 /// The results of judging a function for several releases.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Judged {
     /// The functions that it names, if any.
     pub(super) named: Option<Box<Named>>,
@@ -168,7 +168,7 @@ impl Judged {
                 let kinds = kinds.of_function(function, functions, registries);
                 clear(function, edges, &kinds, registries)
             }
-            None => Box::new([None]),
+            None => Box::default(),
         };
         let is_clear = clear.iter().any(Option::is_some);
         Self {
@@ -292,7 +292,7 @@ pub(super) enum FunctionForm {
 }
 
 /// Why TensorFlow does not find a function equal to itself.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Unequal {
     /// A node has the name of another one.
     twice: Option<BodyFinding>,

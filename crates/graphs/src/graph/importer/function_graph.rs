@@ -101,7 +101,7 @@ pub(super) fn reload(
         arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
         nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
     };
-    let own = |finding| FunctionFinding { function: place, finding };
+    let own = |finding| FunctionFinding { function: place, finding: Rc::from(finding) };
     let before = graph
         .argument_shapes()
         .or_else(|| graph.unknown_operation())

@@ -25,7 +25,7 @@ use crate::graph::{
 const KEPT: usize = 1 << 16;
 
 /// Number of parts that an empty function is counted as.
-const EMPTY: usize = 16;
+const EMPTY: usize = 24;
 
 /// Digests that are shared among functions: real libraries have some hundred.
 const SHARED: usize = 1 << 10;
@@ -43,6 +43,8 @@ struct Memory {
     digests: Digests,
     /// Digests of functions that differ in nothing else than their names.
     shared: HashMap<LeafKey, Rc<Digest>>,
+    /// The last of the others: a fault is mostly that of many.
+    last: Option<Rc<Digest>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
     /// Number of parts of `functions`, bounded by [`KEPT`].
     kept: usize,
@@ -172,7 +174,12 @@ impl Digests {
 impl Memory {
     /// A digest like this one: a known one where functions of the same kind were read before.
     fn share(&mut self, digest: Digest) -> Rc<Digest> {
-        let Some(key) = digest.leaf_key() else { return Rc::new(digest) };
+        let Some(key) = digest.leaf_key() else {
+            return match &self.last {
+                Some(known) if **known == digest => Rc::clone(known),
+                _ => Rc::clone(self.last.insert(Rc::new(digest))),
+            };
+        };
         if let Some(known) = self.shared.get(&key) {
             return Rc::clone(known);
         }

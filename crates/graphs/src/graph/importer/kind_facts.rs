@@ -107,6 +107,8 @@ pub(super) struct KnownKinds {
     kinds: Vec<Option<ByRelease>>,
     /// The types of the last function, which many have.
     types: Option<Rc<NodeType>>,
+    /// What is known of a kind that needs the slow path in every release.
+    nothing: Option<ByRelease>,
 }
 
 type ByRelease = Rc<[Option<Rc<KindFacts>>]>;
@@ -133,7 +135,12 @@ impl KnownKinds {
             if self.kinds.len() <= number {
                 self.kinds.resize(number + 1, None);
             }
-            let judge = || by_release(kind, functions, registries, &function.outputs);
+            let nothing = || registries.iter().map(|_| None).collect();
+            let nothing = Rc::clone(self.nothing.get_or_insert_with(nothing));
+            let judge = || match is_plain(kind, functions) {
+                true => by_release(kind, registries, &function.outputs),
+                false => nothing,
+            };
             match self.kinds.get_mut(number) {
                 Some(known) => Rc::clone(known.get_or_insert_with(judge)),
                 None => judge(),
@@ -144,15 +151,7 @@ impl KnownKinds {
 }
 
 /// Asks every release, but those that have the same definition and types as the one before.
-fn by_release(
-    kind: &BodyKind,
-    functions: &FunctionNames,
-    registries: &[Registry],
-    names: &OutputNames,
-) -> ByRelease {
-    if !is_plain(kind, functions) {
-        return registries.iter().map(|_| None).collect();
-    }
+fn by_release(kind: &BodyKind, registries: &[Registry], names: &OutputNames) -> ByRelease {
     let mut before: Option<(_, Option<Rc<KindFacts>>)> = None;
     let ask = |(definition, registry): (Option<Operation<'_>>, &Registry)| {
         let definition = definition?;

@@ -62,12 +62,12 @@ impl Unloaded {
     /// A fault of the function.
     fn find(&self, fault: impl Fn(&Judged) -> Option<&BodyFinding>) -> Option<FunctionFinding> {
         let finding = fault(self.judged()?)?.clone();
-        Some(FunctionFinding { function: self.place, finding })
+        Some(FunctionFinding { function: self.place, finding: finding.into() })
     }
 }
 
 /// The functions that one names.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Named {
     /// The hashes of the names of those that it is loaded after.
     functions: Box<[u64]>,
@@ -283,7 +283,7 @@ fn note_unequal(
         if known.is_none()
             && let Some(finding) = unequal.in_release(registry, form)
         {
-            let finding = FunctionFinding { function: place, finding };
+            let finding = FunctionFinding { function: place, finding: finding.into() };
             *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));
         }
     }
@@ -389,7 +389,7 @@ impl<'a> Loading<'a> {
         let finding = Finding::of(Part::Node(node), ImportFaultKind::Python)
             .of_operation(&index, node)
             .with("a function as an attribute that is loaded later", "one that is loaded before");
-        let found = FunctionFinding { function: unloaded.place, finding };
+        let found = FunctionFinding { function: unloaded.place, finding: finding.into() };
         let fault = in_words(self.library, Extent::default(), &found)?;
         for known in self.found.faults.iter_mut().filter(|known| known.is_none()) {
             *known = Some(fault.clone());
@@ -457,7 +457,9 @@ impl<'a> Loading<'a> {
                 continue;
             }
             let reloaded = match function.oversized {
-                true => Err(FunctionFinding { function: *place, finding: Finding::oversized() }),
+                true => {
+                    Err(FunctionFinding { function: *place, finding: Finding::oversized().into() })
+                }
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
                     let function = (function, *place);
@@ -641,5 +643,5 @@ impl NamedBy {
 fn needs_itself(function: &Unloaded) -> FunctionFinding {
     let finding = Finding::of(Part::Function, ImportFaultKind::Python);
     let finding = finding.with("it needs itself, at once or through others", "");
-    FunctionFinding { function: function.place, finding }
+    FunctionFinding { function: function.place, finding: finding.into() }
 }

@@ -341,7 +341,7 @@ fn python_functions(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, Gr
             if known.is_none()
                 && let Some(finding) = untyped(&index.arguments, registry)
             {
-                let finding = FunctionFinding { function: function.place, finding };
+                let finding = FunctionFinding { function: function.place, finding: finding.into() };
                 *known = Some(in_words(library, Extent::default(), &finding)?);
             }
         }

@@ -77,7 +77,8 @@ impl PlacedBodies {
         let index = memo.index(library, place)?;
         if self.loops.is_none() {
             let finding = control_flow::fault(library, (&index, place))?;
-            self.loops = finding.map(|finding| FunctionFinding { function: place, finding });
+            self.loops =
+                finding.map(|finding| FunctionFinding { function: place, finding: finding.into() });
         }
         let mut kinds = HashSet::new();
         for (node, body) in numbered(&index.nodes) {
@@ -124,7 +125,7 @@ impl PlacedBodies {
                 finding.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0")
             }
         };
-        let found = FunctionFinding { function: at.function, finding };
+        let found = FunctionFinding { function: at.function, finding: finding.into() };
         in_words(library, Extent::default(), &found).map(Some)
     }
 

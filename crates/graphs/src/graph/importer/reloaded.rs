@@ -153,7 +153,7 @@ impl Reloaded {
     }
 
     fn with(&self, finding: BodyFinding) -> FunctionFinding {
-        FunctionFinding { function: self.place, finding }
+        FunctionFinding { function: self.place, finding: finding.into() }
     }
 
     /// The fault of a call with this number of tensors, whatever the function contains.

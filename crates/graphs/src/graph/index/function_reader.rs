@@ -24,6 +24,7 @@ use crate::{
         devices::DeviceReader,
         function_attributes::is_known_to_all,
         function_names::FunctionNames,
+        growing,
         node_bytes::{KnownNodes, Reference},
         node_rules::{GradientName, PythonColocation},
         rules::{LoopRole, is_body_name, is_control_input, is_node_name, is_partitioned_call},
@@ -56,7 +57,7 @@ pub(in super::super) enum FunctionDepth {
 }
 
 /// Kinds and names of outputs that are remembered.
-const MOST_REMEMBERED: usize = 1 << 14;
+const MOST_REMEMBERED: usize = 1 << 13;
 
 /// Reads the functions of one library, one after the other.
 #[derive(Debug)]
@@ -283,13 +284,13 @@ impl FunctionVisitor<'_> {
         let in_file = |at: u64| self.start.saturating_add(at);
         let place = Extent { start: in_file(begin), end: in_file(end) };
         if let Some(call) = call {
-            self.index.calls.push(BodyCall { call, node, place });
+            growing::push(&mut self.index.calls, BodyCall { call, node, place });
         }
         if self.wants_kinds() && self.kinds.is_constant(self.node.kind) {
             self.index.constants.push((node, place));
         }
         self.index.registered.extend(registered.map(|function| (node, function)));
-        self.index.nodes.push(self.node);
+        growing::push(&mut self.index.nodes, self.node);
     }
 
     /// Takes in a node of the common form that is like an earlier one.

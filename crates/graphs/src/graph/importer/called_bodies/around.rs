@@ -12,7 +12,7 @@ use super::{
         instantiate::{Built, Definitions, argument_types, instantiate},
         signatures::Signatures,
     },
-    BuiltBody, FunctionFinding, InnerCall, Library, ReleaseDefinitions,
+    BuiltBody, InnerCall, Library, ReleaseDefinitions,
 };
 use crate::{
     graph::{
@@ -74,7 +74,7 @@ impl Around {
         library: Library<'_>,
         signatures: &Signatures,
         function: &FunctionIndex,
-        (place, digest): (Extent, &Digest),
+        digest: &Digest,
     ) -> Vec<Option<Rc<BuiltBody>>> {
         let Some(scope) = self.scope() else {
             let built = Rc::new(Ok(Built::default()));
@@ -101,9 +101,7 @@ impl Around {
                 true => Ok(Built::of(digest)),
                 false => instantiate(function, scope, &definitions),
             };
-            let built = Rc::new(
-                built.map_err(|finding| Rc::new(FunctionFinding { function: place, finding })),
-            );
+            let built = Rc::new(built.map_err(Rc::from));
             judged.push((key, Rc::clone(&built)));
             built
         };
@@ -123,14 +121,14 @@ impl Around {
         if call.direct {
             let tensors = kind.and_then(|kind| self.direct(kind, signatures.get(call.function)?));
             let (inputs, outputs) = tensors.unwrap_or((u64::MAX, u64::MAX));
-            return InnerCall { call, inputs, outputs };
+            return InnerCall { function: call.function, inputs, outputs };
         }
         let length = |name: &str| {
             let value = kind?.attributes.get(name)?;
             Some(self.scope()?.bind(value)?.types().len())
         };
         InnerCall {
-            call,
+            function: call.function,
             inputs: length("Tin").unwrap_or(u64::MAX),
             outputs: length("Tout").unwrap_or(u64::MAX),
         }

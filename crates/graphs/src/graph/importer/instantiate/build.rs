@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// A function that can be built.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(in super::super) struct Built {
     /// Number of inputs that the call must have.
     pub(in super::super) inputs: u64,
