@@ -1,5 +1,6 @@
 //! Limits on the memory that readers take, counted by the allocator of this program.
 
+mod jax;
 mod torch;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
