@@ -2,8 +2,9 @@
 //!
 //! It downloads the release's wheel, reads and measures what the tables of releases have, writes
 //! them, and prints a report in Markdown: what moved, and what a person has to decide. Without a
-//! release it says which ones are newer than the tables. `--check` prints the interop commands
-//! instead of running them, `--remove` takes a release out. Python runs in environments outside of
+//! release it says which ones are newer than the tables. Writing needs nothing of the tables that
+//! are built in; behind it they are built anew and tested. `--check` prints these commands and those
+//! of the interop suite instead of running them, `--remove` takes a release out. Python runs in environments outside of
 //! the tree; nothing of a wheel is imported here.
 
 mod pins;
@@ -113,7 +114,11 @@ fn declared(
 ) -> TaskResult<()> {
     // The package `tensorflow` declares its libraries of CUDA as well.
     let package = wanted.row();
-    let python = tables.python_of(package).unwrap_or_else(|| "3.12".to_owned());
+    // The half of a plug-in with its library requires nothing: what it is stands in another table.
+    if package.ends_with("-pjrt") && !tables.has_package(package) {
+        return Ok(());
+    }
+    let python = tables.python_of(package, wanted.version).unwrap_or_else(|| "3.12".to_owned());
     let wheel = tools.wheel(package, wanted.version, &python)?;
     let row = pins::row(&tools.declared(&wheel)?)?;
     tables.put_package(package, row)?;
@@ -148,7 +153,8 @@ fn plugin(
     wanted: Wanted<'_>,
     report: &mut Report,
 ) -> TaskResult<()> {
-    let python = tables.python_of(wanted.package).unwrap_or_else(|| "3.12".to_owned());
+    let python = tables.python_of(wanted.package, wanted.version);
+    let python = python.unwrap_or_else(|| "3.12".to_owned());
     let wheel = tools.wheel(wanted.package, wanted.version, &python)?;
     let minor = tools.plugin_minor(&wheel)?;
     tables.put_pjrt(wanted.package, wanted.version, minor)?;
@@ -186,19 +192,25 @@ fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> TaskRes
     Ok(())
 }
 
-/// The checks against the real release: run, or printed.
+/// The checks of what was written: the tests of the tables, and those against the real release. Run,
+/// or printed.
 fn interop(
     tools: &Tools,
     wanted: Wanted<'_>,
     only_print: bool,
     report: &mut Report,
 ) -> TaskResult<()> {
-    let stage = match wanted.row() {
-        "jaxlib" | "jax" => format!("jaxlib-{}", wanted.version),
-        "tensorflow" => format!("tensorflow-{}", wanted.version),
-        _ => return Ok(()),
-    };
-    for command in tools.interop_commands(&stage) {
+    let mut commands = tools.build_and_test(wanted.row());
+    match wanted.row() {
+        "jaxlib" | "jax" => {
+            commands.extend(tools.interop_commands(&format!("jaxlib-{}", wanted.version)));
+        }
+        "tensorflow" => {
+            commands.extend(tools.interop_commands(&format!("tensorflow-{}", wanted.version)));
+        }
+        _ => {}
+    }
+    for command in commands {
         let ended = if only_print { None } else { Some(tools.shell(&command)?) };
         report.interop(&command, ended);
     }

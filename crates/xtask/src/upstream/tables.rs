@@ -81,11 +81,22 @@ impl Tables {
         releases.iter().filter_map(|release| Version::from_str(&release.version).ok()).max()
     }
 
-    /// The Python of the wheel that the newest row of a package is of: `3.12` of `cp312-…`.
-    pub(super) fn python_of(&self, package: &str) -> Option<String> {
-        let tag = self.packages.named(package)?.releases.last()?.tag.as_deref()?;
-        let minor = tag.strip_prefix("cp3")?.split('-').next()?;
+    /// The Python of the wheel that the row before a release is of: `3.12` of `cp312-…`. Rows of a
+    /// package stay with one Python as long as it has wheels for it.
+    pub(super) fn python_of(&self, package: &str, release: &str) -> Option<String> {
+        let own = Version::from_str(release).ok()?;
+        let releases = &self.packages.named(package)?.releases;
+        let is_before = |row: &&PackageRelease| {
+            Version::from_str(&row.version).is_ok_and(|version| version < own)
+        };
+        let row = releases.iter().rfind(is_before).or_else(|| releases.last())?;
+        let minor = row.tag.as_deref()?.strip_prefix("cp3")?.split('-').next()?;
         Some(format!("3.{minor}"))
+    }
+
+    /// True if the table of packages has releases of a package.
+    pub(super) fn has_package(&self, package: &str) -> bool {
+        self.packages.named(package).is_some()
     }
 
     /// Puts a release of a package in.
@@ -168,6 +179,19 @@ mod tests {
         assert_eq!(tables.texts().unwrap(), tables.before);
         assert_ne!(before.version, jaxlib.version);
         assert!(tables.moved().unwrap().is_empty());
+    }
+
+    #[test]
+    fn python_is_that_of_the_row_before() {
+        let tables = tables();
+        let rows = &tables.packages.named("tensorflow").unwrap().releases;
+        for pair in rows.windows(2) {
+            let [before, row] = pair else { unreachable!() };
+            let python = tables.python_of("tensorflow", &row.version).unwrap();
+            let tag = format!("cp{}-", python.replace('.', ""));
+            assert!(before.tag.as_ref().unwrap().starts_with(&tag), "{}: {tag}", row.version);
+        }
+        assert_eq!(tables.python_of("no-such-package", "1.0"), None);
     }
 
     #[test]

@@ -26,6 +26,16 @@ pub(super) struct Tools {
     serdes: PathBuf,
 }
 
+/// True if a file is a wheel for this Python, or for more than one.
+fn is_wheel_of(path: &Path, python: &str) -> bool {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let own = format!("cp{}", python.replace('.', ""));
+    let mut tags = stem.rsplit('-');
+    let (_platform, abi, of) = (tags.next(), tags.next(), tags.next());
+    let takes_any = abi.is_some_and(|abi| matches!(abi, "none" | "abi3"));
+    path.extension().is_some_and(|suffix| suffix == "whl") && (takes_any || of == Some(&own))
+}
+
 /// Versions of TensorFlow's graphs.
 #[derive(Debug, Deserialize)]
 pub(super) struct GraphVersions {
@@ -85,7 +95,7 @@ impl Tools {
         let wheel = || {
             let entries = fs::read_dir(&folder).ok()?;
             let mut paths = entries.flatten().map(|entry| entry.path());
-            paths.find(|path| path.extension().is_some_and(|suffix| suffix == "whl"))
+            paths.find(|path| is_wheel_of(path, python))
         };
         if let Some(wheel) = wheel() {
             return Ok(wheel);
@@ -154,6 +164,9 @@ impl Tools {
         fs::create_dir_all(&folder)?;
         let mut command = self.script(&self.python, "read_wheel.py");
         let library = self.output(command.arg(wheel).arg("--library").arg(&folder))?;
+        if !self.serdes.is_file() {
+            self.output(Command::new("cargo").args(["build", "--quiet", "-p", "serdes-cli"]))?;
+        }
         let mut command = Command::new(&self.serdes);
         let said = self.output(command.args(["plugin", "inspect", &library, "--json"]));
         fs::remove_file(&library)?;
@@ -211,6 +224,22 @@ impl Tools {
         Ok(serde_json::from_str(said.lines().last().unwrap_or_default())?)
     }
 
+    /// The commands that build what looks at the tables, once they are written, and test it: until
+    /// then the tables of before are built in.
+    pub(super) fn build_and_test(&self, package: &str) -> Vec<String> {
+        let mut commands = Vec::new();
+        if env::var_os("SERDES").is_none() {
+            commands.push("cargo build --quiet -p serdes-cli".to_owned());
+        }
+        let tests: &[&str] = match package {
+            "tensorflow" => &["-p serdes-graphs --test operations"],
+            "jaxlib" => &["-p serdes-releases", "-p serdes-jax-artifacts --test it"],
+            _ => &["-p serdes-releases"],
+        };
+        commands.extend(tests.iter().map(|test| format!("cargo test --quiet {test}")));
+        commands
+    }
+
     /// The commands of the interop suite that are about a release.
     pub(super) fn interop_commands(&self, environment: &str) -> Vec<String> {
         let python = self.cache.join("venvs").join(environment).join("bin/python");
@@ -231,5 +260,19 @@ impl Tools {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(&self.root).stdout(std::process::Stdio::null());
         Ok(command.status()?.success())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wheels_of_another_python_are_not_taken() {
+        let is_of_311 = |name: &str| is_wheel_of(Path::new(name), "3.11");
+        assert!(is_of_311("tensorflow-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl"));
+        assert!(!is_of_311("tensorflow-2.21.0-cp312-cp312-manylinux_2_27_x86_64.whl"));
+        assert!(is_of_311("jax-0.12.0.1-py3-none-any.whl"));
+        assert!(!is_of_311("jax-0.12.0.1.tar.gz"));
     }
 }
