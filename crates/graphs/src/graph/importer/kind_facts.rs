@@ -107,7 +107,7 @@ pub(super) struct KnownKinds {
     kinds: Vec<Option<ByRelease>>,
     /// The types of the last function, which many have.
     types: Option<Rc<NodeType>>,
-    /// What is known of a kind that needs the slow path in every release.
+    /// The facts of a kind that needs the slow path in every release: none.
     nothing: Option<ByRelease>,
 }
 
