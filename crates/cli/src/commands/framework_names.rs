@@ -8,6 +8,9 @@ use serdes::pjrt::Framework;
 use super::nearest::nearest;
 use crate::failure::Failure;
 
+/// The name of all frameworks that are known.
+pub(super) const ALL: &str = "all";
+
 /// The frameworks of these names; `all` are those of the table, `jaxlib-0.8..` those from a release
 /// on, and `jax==0.9.1` is the jaxlib of that number.
 pub(super) fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
@@ -19,7 +22,7 @@ pub(super) fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
 }
 
 fn named(name: &str) -> Result<Vec<Framework>, Failure> {
-    if name == "all" {
+    if name == ALL {
         return Ok(Framework::names().filter_map(|name| Framework::named(&name)).collect());
     }
     let number = ["jaxlib==", "jax==", "jaxlib-", "jax-"]

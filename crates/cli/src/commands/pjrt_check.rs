@@ -138,18 +138,23 @@ pub(crate) fn run(
         terminal.object(&json_of(&answer)?)?;
     }
     show(&answer, terminal)?;
-    Ok(status(&answer))
+    let asks_which = arguments.frameworks.iter().any(|name| name == framework_names::ALL);
+    Ok(status(&answer, asks_which))
 }
 
-/// The worst of what is said.
-fn status(answer: &Answer) -> Status {
+/// The worst of what is said. A question about all releases asks which of them fit: a no means that
+/// none does.
+fn status(answer: &Answer, asks_which: bool) -> Status {
     let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
+    let accepted = if answer.accepted == Some(false) { Status::No } else { Status::Yes };
+    if asks_which && fits.iter().any(|fit| fit.fits == Some(true)) {
+        return accepted;
+    }
     let worst = fits.iter().map(|fit| match fit.fits {
         Some(true) => Status::Yes,
         Some(false) => Status::No,
         None => Status::Failed,
     });
-    let accepted = if answer.accepted == Some(false) { Status::No } else { Status::Yes };
     worst.fold(accepted, Status::worst)
 }
 
@@ -383,7 +388,13 @@ fn show(answer: &Answer, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     remarks(&answer.warnings, &answer.reasons, terminal)?;
     let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
-    fits.iter().try_for_each(|fit| show_fit(fit, fits.len() == 1, terminal))
+    if let [fit] = fits {
+        return show_fit(std::slice::from_ref(fit), true, terminal);
+    }
+    let are_alike = |one: &FrameworkFit, other: &FrameworkFit| {
+        one.fits == other.fits && one.rules.first() == other.rules.first()
+    };
+    fits.chunk_by(are_alike).try_for_each(|group| show_fit(group, false, terminal))
 }
 
 fn remarks(
@@ -400,18 +411,35 @@ fn remarks(
     Ok(())
 }
 
-/// One framework: everything that is to be said, or its first reason, which is what a user meets.
-fn show_fit(fit: &FrameworkFit, in_full: bool, terminal: &mut Terminal) -> Result<(), Failure> {
-    let FrameworkFit { framework, pjrt_version, .. } = fit;
-    let verdict = match fit.fits {
+/// Frameworks one after the other with the same answer: everything that is to be said, or the first
+/// reason, which is what a user meets.
+fn show_fit(group: &[FrameworkFit], in_full: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else { return Ok(()) };
+    let verdict = match first.fits {
         Some(true) => format!("{GOOD}fits{GOOD:#}"),
         Some(false) => format!("{BAD}does not fit{BAD:#}"),
         None => format!("{WARN}not known{WARN:#}"),
     };
-    terminal
-        .line(format_args!("{NAME}{framework:<16}{NAME:#} PJRT {pjrt_version:<6} {verdict}"))?;
-    if in_full {
-        return remarks(&fit.warnings, &fit.reasons, terminal);
+    let (mut names, mut versions) = (first.framework.clone(), first.pjrt_version.clone());
+    let mut count = String::new();
+    if group.len() > 1 {
+        let number = last.framework.strip_prefix("jaxlib-").unwrap_or(&last.framework);
+        names = format!("{names} to {number}");
+        count = format!(" ({} releases)", group.len());
+        if last.pjrt_version != versions {
+            versions = format!("{versions} to {}", last.pjrt_version);
+        }
     }
-    remarks(&[], fit.reasons.get(..1).unwrap_or_default(), terminal)
+    terminal
+        .line(format_args!("{NAME}{names:<26}{NAME:#} PJRT {versions:<14} {verdict}{count}"))?;
+    let with_rule = |(reason, rule): (&String, Option<&String>)| match rule {
+        Some(rule) => format!("{reason}   [{rule}]"),
+        None => reason.clone(),
+    };
+    let rules = first.rules.iter().map(Some).chain(std::iter::repeat(None));
+    let reasons: Vec<String> = first.reasons.iter().zip(rules).map(with_rule).collect();
+    if in_full {
+        return remarks(&first.warnings, &reasons, terminal);
+    }
+    remarks(&[], reasons.get(..1).unwrap_or_default(), terminal)
 }

@@ -199,7 +199,8 @@ fn every_release_is_asked_at_once() {
     let double = Double::new(81, 984, &[]);
     let (status, object) = double.check(&["--for", "all"]);
     let fits = object["for"].as_array().unwrap();
-    assert_eq!(status, 1);
+    // Which of them fit is what is asked: some do.
+    assert_eq!(status, 0);
     assert!(fits.len() > 30, "{object}");
     let of = |name: &str| fits.iter().find(|fit| fit["framework"] == name).unwrap();
     assert_eq!(of("jaxlib-0.6.2")["fits"], false);
@@ -213,8 +214,13 @@ fn every_release_is_asked_at_once() {
     assert_eq!((status, object["for"].as_array().unwrap().len()), (0, 2), "{object}");
     let people = double.serdes("check", &["--for", "all"]);
     let text = String::from_utf8(people.stdout).unwrap();
-    let line = text.lines().find(|line| line.starts_with("jaxlib-0.6.2")).unwrap();
-    assert!(line.contains("does not fit"), "{line}");
+    // Releases with one answer are one line, and the reason has its rule.
+    let mut lines = text.lines().filter(|line| line.starts_with("jaxlib-"));
+    assert!(lines.clone().count() < 12, "{text}");
+    assert!(lines.any(|line| line.contains(" to ") && line.contains("does not fit (")), "{text}");
+    assert!(text.contains("[struct_too_short]"), "{text}");
+    let (status, object) = Double::new(20, 984, &[]).check(&["--for", "all"]);
+    assert_eq!(status, 1, "none of them fits: {object}");
     // An unknown framework is bad usage, and so is a question about the other kind.
     let (status, object) = double.check(&["--for", "jaxlib-9.9.9"]);
     assert_eq!(status, 2);
