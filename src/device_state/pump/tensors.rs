@@ -83,6 +83,12 @@ pub struct Downloads<M: Memory> {
     returns: Returns,
 }
 
+impl<M: Memory> Default for Downloads<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<M: Memory> Downloads<M> {
     /// Streams of any devices.
     pub fn new() -> Self {
