@@ -72,6 +72,7 @@ mod jax_summary;
 mod jaxlib;
 mod kind;
 mod loaders;
+mod mesh_names;
 mod model_summary;
 mod opened;
 mod operations;

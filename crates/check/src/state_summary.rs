@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::mesh_names::MeshNames;
 use serdes::{
     device_state::{Reader, Tensor},
     ifrt::{HloSharding, Sharding},
@@ -107,8 +108,10 @@ pub struct PartSummary {
 /// A summary in the making.
 pub(super) struct Summing {
     summary: StateSummary,
-    /// The number of each sharding; that of a mesh is in its sharding's summary.
-    shardings: HashMap<Sharding, u64>,
+    names: MeshNames,
+    /// The number of each sharding, by the mesh whose axes have names, if there is one; the number
+    /// of a mesh in the summary is in its sharding's summary.
+    shardings: HashMap<Option<usize>, HashMap<Sharding, u64>>,
     meshes: HashMap<MeshSummary, u64>,
     devices: BTreeMap<i32, DeviceSummary>,
 }
@@ -131,8 +134,9 @@ impl Summing {
             part,
             ..StateSummary::default()
         };
+        let names = MeshNames::of(reader.metadata().unwrap_or_default());
         let (shardings, meshes) = (HashMap::new(), HashMap::new());
-        Self { summary, shardings, meshes, devices: BTreeMap::new() }
+        Self { summary, names, shardings, meshes, devices: BTreeMap::new() }
     }
 
     /// Adds a tensor; answers the number of its sharding among the shardings.
@@ -145,9 +149,11 @@ impl Summing {
             device.bytes = device.bytes.saturating_add(piece.bytes);
         }
         let sharding = tensor.spec().sharding();
-        let number = match self.shardings.get(sharding) {
+        let named = self.names.mesh(tensor.name(), sharding.devices().ids().len());
+        let known = self.shardings.get(&named).and_then(|shardings| shardings.get(sharding));
+        let number = match known {
             Some(number) => *number,
-            None => self.add_sharding(sharding),
+            None => self.add_sharding(sharding, named),
         };
         let known = usize::try_from(number).ok();
         if let Some(known) = known.and_then(|at| self.summary.shardings.get_mut(at)) {
@@ -156,8 +162,10 @@ impl Summing {
         number
     }
 
-    fn add_sharding(&mut self, sharding: &Sharding) -> u64 {
-        let mesh = mesh_of(sharding).map(|mesh| {
+    fn add_sharding(&mut self, sharding: &Sharding, named: Option<usize>) -> u64 {
+        let mesh = named
+            .map(|mesh| MeshSummary { axes: self.names.axes(mesh), devices: ids_of(sharding) });
+        let mesh = mesh.or_else(|| mesh_of(sharding)).map(|mesh| {
             let next = self.meshes.len() as u64;
             *self.meshes.entry(mesh.clone()).or_insert_with(|| {
                 self.summary.meshes.push(mesh);
@@ -165,7 +173,6 @@ impl Summing {
             })
         });
         let number = self.summary.shardings.len() as u64;
-        self.shardings.insert(sharding.clone(), number);
         self.summary.shardings.push(ShardingSummary {
             kind: kind_of(sharding).to_owned(),
             sharding: sharding.to_string(),
@@ -175,6 +182,7 @@ impl Summing {
             mesh,
             tensors: 0,
         });
+        self.shardings.entry(named).or_default().insert(sharding.clone(), number);
         number
     }
 

@@ -1,7 +1,8 @@
 //! Metadata of a state for the package `serdes_ml`: other names of its tensors, and leaves that are
 //! no tensors.
 //!
-//! Source: `python/serdes_ml/_files.py` (aliases) and `python/serdes_ml/jax.py` (leaves).
+//! Source: `python/serdes_ml/_files.py` (aliases), `jax.py` (leaves), `_trees.py` and `_meshes.py`
+//! there.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +14,10 @@ const ALIASES: &str = "serdes_ml.aliases";
 
 /// The key under which leaves stand that are no tensors: a JSON object, each name with its value.
 pub(super) const LEAVES: &str = "serdes_ml.leaves";
+
+/// Keys under which the structure of a tree stands, and the meshes of its leaves. The names of the
+/// tensors say the first without the kinds of its nodes.
+const OF_TREES: [&str; 2] = ["serdes_ml.tree", "serdes_ml.meshes"];
 
 /// Takes the other names of tensors out of metadata: each with the position of the tensor among
 /// `stored`. Metadata that says something else stays as it is.
@@ -44,6 +49,7 @@ pub(crate) fn names_of(metadata: &Metadata) -> Vec<String> {
         match key.as_str() {
             LEAVES => names.extend(names_of_leaves(text)),
             ALIASES => {}
+            key if OF_TREES.contains(&key) => {}
             key => names.push(key.to_owned()),
         }
     }

@@ -1,0 +1,96 @@
+//! Names of mesh axes, which JAX knows and no sharding of IFRT keeps: in the metadata of a state.
+//!
+//! Source: `python/serdes_ml/_meshes.py`.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::state_summary::AxisSummary;
+
+/// The key under which the meshes of a tree stand.
+const MESHES: &str = "serdes_ml.meshes";
+
+/// Axes of the meshes over which the tensors of a state were sharded, by the tensors' names.
+#[derive(Debug, Default)]
+pub(super) struct MeshNames {
+    meshes: Vec<Vec<(String, i64)>>,
+    /// The number of the mesh of each tensor.
+    tensors: HashMap<String, usize>,
+}
+
+impl MeshNames {
+    /// Parses the metadata of a state; metadata that say something else name nothing.
+    pub(super) fn of(metadata: &[(String, String)]) -> Self {
+        let text = metadata.iter().find(|(key, _)| key == MESHES).map(|(_, text)| text);
+        text.and_then(|text| Self::parse(text)).unwrap_or_default()
+    }
+
+    /// Parses an object of `meshes`, each a list of axes with name and size; `shardings`, each a
+    /// list that begins with the number of a mesh; `leaves`, numbers of shardings by the names of
+    /// tensors.
+    fn parse(text: &str) -> Option<Self> {
+        let mut recorded: HashMap<String, Value> = serde_json::from_str(text).ok()?;
+        let meshes = serde_json::from_value(recorded.remove("meshes")?).ok()?;
+        let shardings: Vec<Vec<Value>> =
+            serde_json::from_value(recorded.remove("shardings")?).ok()?;
+        let leaves: HashMap<String, usize> =
+            serde_json::from_value(recorded.remove("leaves")?).ok()?;
+        let mesh = |sharding: usize| shardings.get(sharding)?.first()?.as_u64()?.try_into().ok();
+        let tensors = leaves.into_iter().filter_map(|(name, at)| Some((name, mesh(at)?)));
+        Some(Self { tensors: tensors.collect(), meshes })
+    }
+
+    /// The number of the mesh of a tensor that is over `devices` devices.
+    pub(super) fn mesh(&self, tensor: &str, devices: usize) -> Option<usize> {
+        let number = *self.tensors.get(tensor)?;
+        let axes = self.meshes.get(number)?;
+        let size = axes.iter().try_fold(1_i64, |size, (_, axis)| size.checked_mul(*axis))?;
+        (usize::try_from(size).ok()? == devices).then_some(number)
+    }
+
+    /// The axes of a mesh by its number.
+    pub(super) fn axes(&self, mesh: usize) -> Vec<AxisSummary> {
+        let axes = self.meshes.get(mesh).into_iter().flatten();
+        axes.map(|(name, size)| AxisSummary { name: Some(name.clone()), size: *size }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> MeshNames {
+        MeshNames::of(&[(MESHES.to_owned(), text.to_owned())])
+    }
+
+    #[test]
+    fn a_tensor_has_the_axes_of_its_mesh() {
+        let found = names(
+            r#"{"meshes":[[["a",8]],[["x",4],["y",2]]],"shardings":[[1,["x",null,["x","y"]]]],"leaves":{"w":0}}"#,
+        );
+        let mesh = found.mesh("w", 8).unwrap();
+        let axes = found.axes(mesh);
+        let axes: Vec<_> = axes.iter().map(|axis| (axis.name.as_deref(), axis.size)).collect();
+        assert_eq!(axes, [(Some("x"), 4), (Some("y"), 2)]);
+        assert_eq!(found.mesh("other", 8), None);
+    }
+
+    #[test]
+    fn a_mesh_of_other_devices_is_not_taken() {
+        let large = i64::MAX;
+        let found = names(&format!(
+            r#"{{"meshes":[[["x",{large}],["y",{large}]]],"shardings":[[0,[]],[7,[]]],"leaves":{{"w":0,"v":1,"u":9}}}}"#
+        ));
+        for tensor in ["w", "v", "u"] {
+            assert_eq!(found.mesh(tensor, 8), None, "{tensor}");
+        }
+    }
+
+    #[test]
+    fn metadata_of_another_form_name_nothing() {
+        for text in ["", "[]", r#"{"meshes":[[["x","y"]]],"shardings":[],"leaves":{}}"#] {
+            assert_eq!(names(text).mesh("w", 1), None, "{text}");
+        }
+    }
+}
