@@ -17,6 +17,23 @@ class Future:
     def __init__(self, what: str, future: _Future[None]) -> None:
         self._what, self._future, self._asked = what, future, False
 
+    def __repr__(self) -> str:
+        return f"<{self._what}: {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import heading
+
+        return heading(f"{self._what}: {self._state()}")
+
+    def _state(self) -> str:
+        if not self._future.done():
+            return "running" if self._future.running() else "waiting"
+        error = self._future.exception()
+        if error is None:
+            return "done"
+        line = str(error).partition("\n")[0]
+        return f"failed, {type(error).__name__}: {line[:200]}"
+
     def result(self, timeout: float | None = None) -> None:
         """Wait for the end, ``timeout`` seconds at most, and raise what went wrong.
 

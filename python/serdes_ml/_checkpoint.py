@@ -33,8 +33,10 @@ from ._arrays import (
     to_torch,
 )
 from ._errors import Corrupt, SerdesError, Unsupported
-from ._files import RESERVED, State, metadata_of, version_of
+from ._files import metadata_of, version_of
 from ._paths import Path, inside, place, system_path
+from ._state import RESERVED, State
+from ._types import Version
 
 __all__ = ["FILE", "StorageReader", "StorageWriter"]
 
@@ -121,7 +123,7 @@ class StorageWriter(_Writer):  # type: ignore[misc]
         folder: Path | None = None,
         metadata: Mapping[str, str] | None = None,
         *,
-        serdes_version: str | int = "current",
+        serdes_version: Version = "current",
         sync: bool = True,
     ) -> None:
         super().__init__()

@@ -13,12 +13,11 @@ import numpy as np
 from . import _native
 from ._arrays import Array, dtype_name, imported
 from ._errors import Corrupt, Unsupported
-from ._files import RESERVED, version_of
+from ._files import version_of
 from ._paths import Path, place
 from ._progress import Progress, listener
-
-LEAVES = RESERVED + "leaves"
-"""Leaves that are no arrays, as `serdes_ml.jax` keeps them: a JSON object."""
+from ._state import LEAVES
+from ._types import Version
 
 _PIECE = 32 << 20
 """Bytes of an array that are read at a time."""
@@ -44,7 +43,7 @@ def convert(
     *,
     only: str | Sequence[str] | None = None,
     shard_bytes: int | None = None,
-    serdes_version: str | int = "current",
+    serdes_version: Version = "current",
     skip_unsupported: bool = False,
     sync: bool = True,
     progress: Progress = None,
@@ -113,6 +112,16 @@ def _orbax_folder(name: str) -> pathlib.Path | None:
     if (folder / _METADATA).exists():
         return folder
     items = [item.parent for item in sorted(folder.glob("*/" + _METADATA))]
+    steps = _steps(folder) if not items or all(item.name.isdecimal() for item in items) else []
+    if steps:
+        listed = ", ".join(map(str, steps[:20])) + (", …" if len(steps) > 20 else "")
+        raise Unsupported(
+            f"{name} is the folder of a manager of Orbax, with steps {listed}: name one",
+            "unsupported",
+            f"steps {listed}",
+            "one step",
+            f"Name the folder of a step: {folder / str(steps[-1])}",
+        )
     if len(items) == 1:
         return items[0]
     if items:
@@ -133,6 +142,17 @@ def _orbax_folder(name: str) -> pathlib.Path | None:
             "Restore it with Orbax, and save it again.",
         )
     return None
+
+
+def _steps(folder: pathlib.Path) -> list[int]:
+    """The steps in the folder of a manager of Orbax."""
+    marks = (_METADATA, "_CHECKPOINT_METADATA", "*/" + _METADATA, "*/state.sds")
+    found: list[int] = []
+    for step in folder.iterdir():
+        is_step = step.name.isascii() and step.name.isdecimal() and step.is_dir()
+        if is_step and any(True for mark in marks for _ in step.glob(mark)):
+            found.append(int(step.name))
+    return sorted(found)
 
 
 class _Orbax:

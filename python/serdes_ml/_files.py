@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType, TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from . import _native
 from ._arrays import (
     STRING,
     Array,
-    array_of_strings,
     dtype_name,
     dtype_of,
     dtype_of_value,
@@ -22,15 +20,13 @@ from ._arrays import (
     hosted,
     strings_of,
 )
-from ._errors import Corrupt
 from ._paths import Path, place
 from ._progress import Progress, listener
+from ._state import RESERVED, State
+from ._types import Framework, NumPy, Version
 
-RESERVED = "serdes_ml."
-"""What the keys of metadata begin with that the package keeps for itself."""
-
-ALIASES = RESERVED + "aliases"
-"""Names of tensors that are stored under another name: a JSON object of both."""
+if TYPE_CHECKING:
+    from ._types import Tensor
 
 
 def check_text(what: str, text: str) -> None:
@@ -64,7 +60,7 @@ def metadata_of(
     return pairs + list((own or {}).items())
 
 
-def version_of(serdes_version: str | int) -> str | int:
+def version_of(serdes_version: Version) -> Version:
     """A version as the extension takes it."""
     if isinstance(serdes_version, str):
         return serdes_version
@@ -105,7 +101,7 @@ def write(
     path: str | None,
     tensors: Mapping[str, Any],
     metadata: list[tuple[str, str]] | None,
-    serdes_version: str | int,
+    serdes_version: Version,
     sync: bool,
     progress: Progress,
 ) -> bytes | None:
@@ -115,11 +111,11 @@ def write(
 
 
 def save_file(
-    tensors: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
     filename: Path,
     metadata: Mapping[str, str] | None = None,
     *,
-    serdes_version: str | int = "current",
+    serdes_version: Version = "current",
     sync: bool = True,
     progress: Progress = None,
 ) -> None:
@@ -151,10 +147,10 @@ def save_file(
 
 
 def save(
-    tensors: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
     metadata: Mapping[str, str] | None = None,
     *,
-    serdes_version: str | int = "current",
+    serdes_version: Version = "current",
     progress: Progress = None,
 ) -> bytes:
     """Save tensors into bytes: those of a file of `save_file`.
@@ -167,136 +163,35 @@ def save(
     return cast("bytes", found)
 
 
-def _parsed(text: str) -> Any:
-    """A value of JSON; None where the text is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-class State:
-    """An open state with the names that the package gives to its tensors."""
-
-    def __init__(self, reader: _native.Reader) -> None:
-        self.reader = reader
-        pairs = reader.metadata()
-        self.own = {key: value for key, value in pairs if key.startswith(RESERVED)}
-        self.metadata = {key: value for key, value in pairs if not key.startswith(RESERVED)}
-        self.aliases = self._aliases()
-        self.names = sorted({*reader.names(), *self.aliases})
-
-    @staticmethod
-    def open(path: Path) -> State:
-        """The state in a file."""
-        return State(_native.Reader.open(place(path)))
-
-    @staticmethod
-    def of_bytes(data: Any) -> State:
-        """The state in bytes, or whatever has the buffer protocol."""
-        view = memoryview(data)
-        array = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
-        return State(_native.Reader.of_bytes(array))
-
-    def object(self, key: str) -> dict[str, Any]:
-        """An object in the metadata that is the package's own; empty where there is none."""
-        text = self.own.get(key)
-        if text is None:
-            return {}
-        found = _parsed(text)
-        if not isinstance(found, dict):
-            raise Corrupt(f"the metadata {key} of the state is no object", "corrupt", text[:200])
-        return cast("dict[str, Any]", found)
-
-    def size(self, names: Iterable[str]) -> int:
-        """Bytes of tensors of which `read` tells as progress: those that are stored under one name
-        count once, and strings not at all.
-        """
-        own = {self.stored(name) for name in names}
-        described = [self.reader.describe(name) for name in own]
-        return sum(size for dtype, _, size in described if dtype != STRING)
-
-    def _aliases(self) -> dict[str, str]:
-        text = self.own.get(ALIASES)
-        if text is None:
-            return {}
-        found = _parsed(text)
-        known = set(self.reader.names())
-        if not isinstance(found, dict) or not all(
-            isinstance(name, str) and isinstance(stored, str) and stored in known
-            for name, stored in cast("dict[object, object]", found).items()
-        ):
-            raise Corrupt(
-                f"the metadata {ALIASES} of the state names tensors that are not there",
-                "corrupt",
-                text[:200],
-                "a JSON object of names of tensors",
-                "Take another copy, or save it again.",
-            )
-        aliases = cast("dict[str, str]", found)
-        return {name: stored for name, stored in aliases.items() if name not in known}
-
-    def stored(self, name: str) -> str:
-        """The name under which a tensor is stored."""
-        return self.aliases.get(name, name)
-
-    def describe(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """Type, in the words of a state, and shape."""
-        dtype, shape, _ = self.reader.describe(self.stored(name))
-        return dtype, tuple(shape)
-
-    def select(self, only: str | Sequence[str] | None) -> list[str]:
-        """The names that one of the patterns matches, or all."""
-        if only is None:
-            return self.names
-        patterns = [only] if isinstance(only, str) else list(only)
-        chosen: set[str] = set()
-        for pattern in patterns:
-            found = _native.matching(pattern, self.names)
-            if not found:
-                raise KeyError(f"no tensor of the state has a name that {pattern!r} matches")
-            chosen.update(found)
-        return [name for name in self.names if name in chosen]
-
-    def read(self, names: Iterable[str], verify: bool, progress: Progress) -> dict[str, Array]:
-        """Whole tensors; those that are stored under one name are one array."""
-        stored: dict[str, Array] = {}
-        numbers: list[tuple[str, Array]] = []
-        names = list(names)
-        for name in names:
-            own = self.stored(name)
-            if own in stored:
-                continue
-            dtype, shape = self.describe(own)
-            if dtype == STRING:
-                stored[own] = array_of_strings(self.reader.strings(own, verify), shape)
-            else:
-                stored[own] = np.empty(shape, dtype_of(own, dtype))
-                numbers.append((own, stored[own]))
-        self.reader.read_into(numbers, verify, listener(progress))
-        return {name: stored[self.stored(name)] for name in names}
-
-    def read_part(
-        self, name: str, origin: Sequence[int], extent: Sequence[int], verify: bool
-    ) -> Array:
-        """A part of a tensor: the chunks that it crosses are read."""
-        own = self.stored(name)
-        dtype, shape = self.describe(own)
-        if dtype == STRING:
-            whole = array_of_strings(self.reader.strings(own, verify), shape)
-            ends = zip(origin, extent, strict=True)
-            return whole[tuple(slice(begin, begin + count) for begin, count in ends)].copy()
-        array: Array = np.empty(tuple(extent), dtype_of(own, dtype))
-        self.reader.read_parts([(own, list(origin), list(extent), array)], verify, None)
-        return array
-
-
+@overload
 def load_file(
     filename: Path,
     *,
-    framework: str = "numpy",
+    framework: NumPy = "numpy",
+    device: Literal["cpu"] | None = None,
+    only: str | Sequence[str] | None = None,
+    leaves: Literal[False] | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Array]: ...
+@overload
+def load_file(
+    filename: Path,
+    *,
+    framework: Framework = "numpy",
     device: Any = None,
     only: str | Sequence[str] | None = None,
+    leaves: bool | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Any]: ...
+def load_file(
+    filename: Path,
+    *,
+    framework: Framework = "numpy",
+    device: Any = None,
+    only: str | Sequence[str] | None = None,
+    leaves: bool | None = None,
     verify: bool = True,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -307,6 +202,10 @@ def load_file(
     ``?``, ``[a-z]``), as ``["encoder/*"]``. ``verify=False`` takes the bytes as they are, and
     compares no checksums. Arrays own their memory and can be written to; strings come as arrays of
     ``bytes`` objects.
+
+    States of trees may have values that are no tensors: numbers, texts. ``leaves=True`` gives them
+    as they are, among the tensors, and ``leaves=False`` leaves them out; without either a
+    ``UserWarning`` names those that are left out.
 
     >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
@@ -321,21 +220,50 @@ def load_file(
     """
     make = framework_of(framework, device)
     state = State.open(filename)
-    return _made(make, state.read(state.select(only), verify, progress))
+    names, plain = state.select_with(only, leaves)
+    return {**_made(make, state.read(names, verify, progress)), **plain}
 
 
+@overload
 def load(
     data: Any,
     *,
-    framework: str = "numpy",
+    framework: NumPy = "numpy",
     only: str | Sequence[str] | None = None,
+    leaves: Literal[False] | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Array]: ...
+@overload
+def load(
+    data: Any,
+    *,
+    framework: Framework = "numpy",
+    only: str | Sequence[str] | None = None,
+    leaves: bool | None = None,
+    verify: bool = True,
+    progress: Progress = None,
+) -> dict[str, Any]: ...
+def load(
+    data: Any,
+    *,
+    framework: Framework = "numpy",
+    only: str | Sequence[str] | None = None,
+    leaves: bool | None = None,
     verify: bool = True,
     progress: Progress = None,
 ) -> dict[str, Any]:
-    """Load tensors from bytes, or from whatever has the buffer protocol; see `load_file`."""
+    """Load tensors from bytes, or from whatever has the buffer protocol; see `load_file`.
+
+    >>> import numpy as np, serdes_ml as sd
+    >>> data = sd.save({"w": np.arange(3), "b": np.zeros(1)})
+    >>> sd.load(data, only="w")
+    {'w': array([0, 1, 2])}
+    """
     make = framework_of(framework)
     state = State.of_bytes(data)
-    return _made(make, state.read(state.select(only), verify, progress))
+    names, plain = state.select_with(only, leaves)
+    return {**_made(make, state.read(names, verify, progress)), **plain}
 
 
 def _made(make: Any, arrays: dict[str, Array]) -> dict[str, Any]:
@@ -442,6 +370,14 @@ def _number_or_slice(index: object) -> int | slice:
     raise IndexError(f"expected numbers, slices and ..., found {index!r}")
 
 
+def _size(count: int) -> str:
+    """Bytes in the largest unit of which there is one."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
+
+
 class safe_open:
     """A state whose tensors are read one by one, or in part.
 
@@ -459,7 +395,7 @@ class safe_open:
     def __init__(
         self,
         filename: Path,
-        framework: str = "numpy",
+        framework: Framework = "numpy",
         device: Any = None,
         *,
         verify: bool = True,
@@ -471,7 +407,26 @@ class safe_open:
     def __repr__(self) -> str:
         if self._state is None:
             return f"<closed state {self._name!r}>"
-        return f"<state {self._name!r}: {len(self)} tensors>"
+        size = _size(self._state.reader.data_bytes())
+        count = len(self)
+        tensors = f"{count} tensor" + ("" if count == 1 else "s")
+        plain = len(self._state.plain())
+        values = f" and {plain} other value{'' if plain == 1 else 's'}" if plain else ""
+        return f"<state {self._name!r}: {tensors}{values}, {size}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import heading, table
+
+        state = self._state
+        if state is None:
+            return heading(repr(self))
+        rows: list[tuple[object, ...]] = []
+        for name in state.names:
+            dtype, shape = state.describe(name)
+            rows.append((name, dtype, list(shape), state.reader.sharding(state.stored(name))))
+        for name, value in state.plain().items():
+            rows.append((name, type(value).__name__, repr(value)[:200], ""))
+        return heading(repr(self)) + table(("name", "type", "shape", "sharding"), rows)
 
     def __enter__(self) -> safe_open:
         return self
@@ -505,6 +460,18 @@ class safe_open:
     def metadata(self) -> dict[str, str]:
         """Words that were saved with the tensors."""
         return dict(self._open().metadata)
+
+    def leaves(self) -> dict[str, Any]:
+        """Values of a tree that are no tensors, by their names: numbers and texts.
+
+        >>> import tempfile, pathlib, numpy as np, serdes_ml as sd
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+        >>> sd.save_file({"w": np.ones(2)}, path)
+        >>> with sd.safe_open(path) as f:
+        ...     f.leaves()
+        {}
+        """
+        return self._open().plain()
 
     def get_tensor(self, name: str) -> Any:
         """All of a tensor.

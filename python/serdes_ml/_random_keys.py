@@ -8,7 +8,7 @@ import numpy as np
 
 from ._arrays import imported
 from ._errors import Corrupt, Unsupported
-from ._files import RESERVED, State
+from ._state import RESERVED, State
 
 jax = imported("jax")
 

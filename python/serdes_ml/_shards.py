@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._arrays import Array, imported
-from ._files import State
 from ._progress import Progress, Whole
+from ._state import State
 
 jax = imported("jax")
 

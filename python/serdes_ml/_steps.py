@@ -3,28 +3,62 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import operator
 import pathlib
 import re
+import warnings
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from . import _native
 from ._async import Future
-from ._errors import NotFound
+from ._errors import NotFound, SerdesError
 from ._paths import Path, inside, place, system_path
+from ._state import RESERVED, State
+from ._verdicts import check
+
+METRICS = RESERVED + "metrics"
+"""Numbers that were saved with the state of a step: a JSON object."""
 
 _Self = TypeVar("_Self", bound="Steps")
 _NAME = re.compile(r"step-(\d{8,})\.sds(\.parts)?")
 
 
+def _count(what: str, given: int | None) -> int | None:
+    found = None if given is None else operator.index(given)
+    if found is not None and found < 1:
+        raise ValueError(f"{what}: expected 1 or more, or None, found {given}")
+    return found
+
+
 class Steps:
     """Names, lists and removes the states of steps; how they are written is up to subclasses."""
 
-    def __init__(self, folder: Path, keep: int | None = None) -> None:
-        self._keep = None if keep is None else operator.index(keep)
-        if self._keep is not None and self._keep < 1:
-            raise ValueError(f"keep: expected 1 or more, or None for all, found {keep}")
+    def __init__(
+        self,
+        folder: Path,
+        keep: int | None = None,
+        *,
+        keep_every: int | None = None,
+        keep_best: int | None = None,
+        metric: str | None = None,
+        mode: Literal["min", "max"] = "min",
+    ) -> None:
+        self._keep = _count("keep", keep)
+        self._every = _count("keep_every", keep_every)
+        self._best, self._metric = _count("keep_best", keep_best), metric
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode!r}: expected 'min' or 'max'")
+        if keep is None and (keep_every is not None or keep_best is not None):
+            raise ValueError("keep_every and keep_best are beside the newest; give keep, too")
+        if keep_best is not None and metric is None:
+            raise ValueError("keep_best: which are the best? give metric, the name of a number")
+        self._sign = 1.0 if mode == "min" else -1.0
+        # The metric of states that were opened for it.
+        self._metrics: dict[int, float | None] = {}
         self._pending: list[Future] = []
         found = system_path(folder)
         self._is_local = found is not None
@@ -73,9 +107,49 @@ class Steps:
         found = (_NAME.fullmatch(name) for name in names)
         return [(int(match[1]), match[2] is None) for match in found if match]
 
-    def latest(self) -> int | None:
-        """The last step that has a state; None if there is none."""
-        return max(self.all(), default=None)
+    def latest(self, *, valid: bool = False) -> int | None:
+        """The last step that has a state; None if there is none.
+
+        With ``valid`` the last whose state is whole: all of it is read, newest first, until one
+        is. A ``UserWarning`` says of each that is passed over what is wrong with it.
+        """
+        if not valid:
+            return max(self.all(), default=None)
+        for step in reversed(self.all()):
+            verdict = check(self.path(step), kind="device_state", verify_data=True)
+            if verdict:
+                return step
+            reasons = "; ".join(map(str, verdict.reasons)) or verdict.verdict
+            warnings.warn(f"step {step} of {self._folder} is passed over: {reasons}", stacklevel=2)
+        return None
+
+    def metrics(self, step: int) -> dict[str, float]:
+        """The numbers that were saved with the state of a step.
+
+        Raises:
+            NotFound: if the step has no state.
+        """
+        found = State.open(self.path(step)).object(METRICS)
+        is_number = (int, float)
+        return {name: float(one) for name, one in found.items() if isinstance(one, is_number)}
+
+    def best(self) -> int | None:
+        """The step whose ``metric`` is the best, the newest of several; None if none has one."""
+        if self._metric is None:
+            raise ValueError("Steps without a metric know no best one; Steps(…, metric=NAME)")
+        return next(iter(self._ranked(self.all())), None)
+
+    def _ranked(self, steps: Iterable[int]) -> list[int]:
+        """Those steps that have a metric, the best first."""
+        found: list[tuple[float, int]] = []
+        for step in steps:
+            if step not in self._metrics:
+                with contextlib.suppress(SerdesError, FileNotFoundError):
+                    self._metrics[step] = self.metrics(step).get(self._metric or "")
+            value = self._metrics.get(step)
+            if value is not None and not math.isnan(value):
+                found.append((self._sign * value, -step))
+        return [-step for _, step in sorted(found)]
 
     def pending(self, future: Future) -> Future:
         """Wait for a save at the end of the ``with`` block."""
@@ -99,12 +173,31 @@ class Steps:
         """
         if self._keep is None or not self._prunes():
             return
+        self._metrics.pop(saved, None)
         names = self._names()
-        kept = sorted({step for step, is_state in names if is_state})[-self._keep :]
+        states = sorted({step for step, is_state in names if is_state})
+        kept = states[-self._keep :]
+        stay = {saved}
+        if self._every is not None:
+            stay.update(step for step in states if step % self._every == 0)
+        if self._best is not None:
+            stay.update(self._ranked(states)[: self._best])
         for step in sorted({step for step, _ in names}):
-            if kept and step < kept[0] and step != saved:
+            if kept and step < kept[0] and step not in stay:
                 with contextlib.suppress(FileNotFoundError):
                     self.delete(step)
+
+    def given_metrics(self, metrics: Mapping[str, float] | None) -> dict[str, str]:
+        """Numbers as they stand in the metadata of a state.
+
+        Raises:
+            ValueError: if the one that decides what is kept is missing.
+        """
+        if self._best is not None and self._metric not in (metrics or {}):
+            raise ValueError(f"keep_best: save with metrics={{{self._metric!r}: …}}")
+        if not metrics:
+            return {}
+        return {METRICS: json.dumps({name: float(one) for name, one in metrics.items()})}
 
     def _prunes(self) -> bool:
         """Whether this process removes what is not kept."""

@@ -9,10 +9,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from . import _native
 from ._paths import Path, place
+
+Loader: TypeAlias = Literal["load_v1", "load", "cpp"]
+"""Loaders of a SavedModel."""
 
 
 class Exported(Protocol):
@@ -70,7 +73,7 @@ class Consumer:
     min_producer: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What is known of an artifact after it was checked; true if it may be loaded.
 
@@ -102,6 +105,31 @@ class Verdict:
         said.extend(f"  reason: {reason}" for reason in self.reasons)
         said.extend(f"  warning: {warning}" for warning in self.warnings)
         return "\n".join(said)
+
+    def __repr__(self) -> str:
+        words = [self.verdict, repr(self.path)]
+        if self.kind is not None:
+            words.append(self.kind)
+        if self.release is not None:
+            words.append(f"for {self.release}")
+        found = _few([reason.rule for reason in self.reasons])
+        warned = _few([warning.rule for warning in self.warnings])
+        text = f"<Verdict {' '.join(words)}"
+        text += f": {found}" if found else ""
+        return text + (f" (warnings: {warned})>" if warned else ">")
+
+    def _repr_html_(self) -> str:
+        from ._html import heading, table
+
+        release = "" if self.release is None else f" for {self.release}"
+        rows = [
+            ("reason", one.rule, one.message, one.where or "", one.remedy or "")
+            for one in self.reasons
+        ]
+        rows += [("warning", one.rule, one.message, one.where or "", "") for one in self.warnings]
+        title = heading(f"{self.path}: {self.verdict}{release}")
+        columns = ("", "rule", "message", "at", "remedy")
+        return title + (table(columns, rows) if rows else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``serdes check --json`` prints."""
@@ -138,6 +166,13 @@ class Verdict:
             ),
             _object=json.dumps(found),
         )
+
+
+def _few(rules: list[str]) -> str:
+    """Rules, each once, as few as fit into a line."""
+    different = list(dict.fromkeys(rules))
+    more = len(different) - 3
+    return ", ".join(different[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def _texts(what: str, given: str | Iterable[str] | None) -> list[str]:
@@ -211,7 +246,7 @@ def check(
     jax: str | None = None,
     tags: str | Iterable[str] | None = None,
     kind: str | None = None,
-    loader: str = "load_v1",
+    loader: Loader = "load_v1",
     verify_data: bool = False,
     strict: bool = False,
     custom_ops: str | Iterable[str] | None = None,
@@ -255,7 +290,7 @@ def check_all(
     jax: str | Iterable[str] | None = None,
     tags: str | Iterable[str] | None = None,
     kind: str | None = None,
-    loader: str = "load_v1",
+    loader: Loader = "load_v1",
     verify_data: bool = False,
     strict: bool = False,
     custom_ops: str | Iterable[str] | None = None,

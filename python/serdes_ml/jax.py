@@ -8,8 +8,9 @@ the number of processes were.
 >>> from serdes_ml import jax as sdj
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
 >>> sdj.save(path, {"params": {"w": jnp.ones((2, 2))}, "step": 7})
->>> sorted(sdj.load(path))
-['params/w', 'step']
+>>> tree = sdj.load(path)
+>>> tree["params"]["w"].shape, tree["step"]
+((2, 2), 7)
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from ._arrays import (
     Array,
     check_alive,
     dtype_name,
-    dtype_of,
     imported,
     strings_of,
     to_numpy,
@@ -42,22 +42,30 @@ from ._connect import (
     VersionMismatch,
     connect,
 )
-from ._files import RESERVED, State, metadata_of, version_of
+from ._files import metadata_of, version_of
+from ._meshes import MESHES, meshes_of
+from ._mismatches import Mismatch, TreeMismatch
 from ._paths import Path, place
 from ._processes import DEFAULT_TIMEOUT, Processes
 from ._progress import Progress, listener
-from ._random_keys import KEYS, Keys, generator_of, is_keys
-from ._shards import Loading, part_of, wanted_of, words_of
+from ._random_keys import KEYS, generator_of, is_keys
+from ._restoring import is_plain, load_all, load_like
+from ._shards import part_of, words_of
+from ._state import LEAVES, State
 from ._steps import Steps as _Steps
 from ._transfers import AHEAD_BYTES, Transfers
+from ._trees import TREE, flatten, structure_of, tree_of
+from ._types import Version
 
 __all__ = [
     "ConnectError",
     "Connection",
     "Future",
+    "Mismatch",
     "SessionRefused",
     "Steps",
     "TokenRefused",
+    "TreeMismatch",
     "Unreachable",
     "VersionMismatch",
     "connect",
@@ -68,9 +76,6 @@ __all__ = [
 
 jax = imported("jax")
 
-LEAVES = RESERVED + "leaves"
-"""Leaves that are no arrays: a JSON object of names and values."""
-
 
 class _Leaves(NamedTuple):
     """A tree as the extension takes it."""
@@ -79,21 +84,9 @@ class _Leaves(NamedTuple):
     plain: dict[str, int | float | bool | str]
     # The generator of typed random keys, by the names of the leaves.
     keys: dict[str, str]
-
-
-def _name(path: Any) -> str:
-    return str(jax.tree_util.keystr(path, simple=True, separator="/"))
-
-
-def _flatten(tree: Any) -> tuple[list[tuple[str, Any]], Any]:
-    leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-    named = [(_name(path), leaf) for path, leaf in leaves]
-    seen: set[str] = set()
-    for name, _ in named:
-        if name in seen:
-            raise ValueError(f"two leaves are called {name!r}; names in a state are unique")
-        seen.add(name)
-    return named, structure
+    # The structure of the tree, and the meshes of its leaves, as JSON.
+    structure: str
+    meshes: str | None
 
 
 def _is_on_host(data: Any) -> bool:
@@ -163,21 +156,22 @@ def _tensor(
 
 
 def _leaves_of(tree: Any, copy: bool, processes: Processes) -> _Leaves:
-    named, _ = _flatten(tree)
+    named, _ = flatten(tree)
+    structure, meshes = structure_of(tree), meshes_of(named)
     keys = {name: generator_of(name, leaf) for name, leaf in named if is_keys(leaf)}
     named = [(name, jax.random.key_data(leaf) if name in keys else leaf) for name, leaf in named]
     hosting = _Hosting(copy)
     tensors: list[tuple[Any, ...]] = []
     plain: dict[str, int | float | bool | str] = {}
     for name, leaf in named:
-        if isinstance(leaf, (bool, int, float, str)) and not isinstance(leaf, np.generic):
+        if is_plain(leaf):
             plain[name] = leaf
             continue
         tensor = _tensor(name, leaf, hosting, processes)
         if tensor is not None:
             tensors.append(tensor)
     hosting.finish(tensors)
-    return _Leaves(tensors, plain, keys)
+    return _Leaves(tensors, plain, keys, structure, meshes)
 
 
 class _Save(NamedTuple):
@@ -186,7 +180,7 @@ class _Save(NamedTuple):
     path: str
     leaves: _Leaves
     metadata: list[tuple[str, str]] | None
-    serdes_version: str | int
+    serdes_version: Version
     sync: bool
     processes: Processes
 
@@ -217,16 +211,21 @@ def _prepare(
     path: Path,
     tree: Any,
     metadata: Mapping[str, str] | None,
-    serdes_version: str | int,
+    serdes_version: Version,
     sync: bool,
     timeout: float,
     copy: bool,
+    said: Mapping[str, str] | None = None,
 ) -> _Save:
     processes = Processes.of_jax(timeout)
     with processes.preparing():
         leaves = _leaves_of(tree, copy, processes)
         words = ((LEAVES, leaves.plain), (KEYS, leaves.keys))
         own = {key: json.dumps(found) for key, found in words if found}
+        own[TREE] = leaves.structure
+        own.update(said or {})
+        if leaves.meshes is not None:
+            own[MESHES] = leaves.meshes
         pairs = metadata_of(metadata, own)
         return _Save(place(path), leaves, pairs, version_of(serdes_version), sync, processes)
 
@@ -236,7 +235,7 @@ def save(
     tree: Any,
     metadata: Mapping[str, str] | None = None,
     *,
-    serdes_version: str | int = "current",
+    serdes_version: Version = "current",
     sync: bool = True,
     progress: Progress = None,
     timeout: float = DEFAULT_TIMEOUT,
@@ -254,8 +253,8 @@ def save(
     >>> from serdes_ml import jax as sdj
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
     >>> sdj.save(path, {"layers": [{"w": jnp.ones(2)}], "step": 7}, {"run": "a"})
-    >>> sorted(sd.load_file(path))
-    ['layers/0/w']
+    >>> sorted(sd.load_file(path, leaves=True))
+    ['layers/0/w', 'step']
 
     Raises:
         ValueError: if two leaves have one name.
@@ -271,7 +270,7 @@ def save_async(
     tree: Any,
     metadata: Mapping[str, str] | None = None,
     *,
-    serdes_version: str | int = "current",
+    serdes_version: Version = "current",
     sync: bool = True,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Future:
@@ -297,6 +296,8 @@ def load(
     path: Path,
     like: Any = None,
     *,
+    flat: bool = False,
+    mesh: Any = None,
     cast: bool = False,
     verify: bool = True,
     progress: Progress = None,
@@ -305,135 +306,55 @@ def load(
 
     ``like`` is a pytree of ``jax.ShapeDtypeStruct`` or of arrays: it gives the structure, and each
     leaf its sharding, which need not be the one that was saved; without a sharding a leaf goes onto
-    jax's default device. Leaves that are numpy arrays come as such. ``None`` gives a dict of all
-    leaves by their names, on the default device; those of types that this process of jax does not
-    have, as 64 bits without ``jax_enable_x64``, stay on the host as numpy arrays.
+    jax's default device. Leaves that are numpy arrays come as such.
+
+    Without ``like`` the tree comes as it was saved: dicts, lists, tuples, ``OrderedDict``, None.
+    Nothing is imported for it, so that a named tuple, a dataclass or another class of somebody's
+    own comes as a dict of its fields, or as a list if they have no names. States that hold no
+    structure come as nested dicts by the names of their tensors; ``flat=True`` gives one dict by
+    the names, as ``params/w``. Leaves of types that this process of jax does not have, as 64 bits
+    without ``jax_enable_x64``, stay on the host as numpy arrays.
+
+    With ``mesh`` leaves that have no sharding in ``like`` lie over this mesh as they lay over the
+    one that was saved, by the names of its axes; those that lay over none are on every device.
 
     >>> import tempfile, pathlib, jax, jax.numpy as jnp
     >>> from serdes_ml import jax as sdj
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
-    >>> tree = {"params": {"w": jnp.ones((2, 2))}, "step": 7}
+    >>> tree = {"params": {"w": jnp.ones((2, 2))}, "steps": (7, [8, None])}
     >>> sdj.save(path, tree)
-    >>> abstract = {"params": {"w": jax.ShapeDtypeStruct((2, 2), jnp.bfloat16)}, "step": 0}
-    >>> loaded = sdj.load(path, like=abstract, cast=True)
-    >>> loaded["params"]["w"].dtype, loaded["step"]
-    (dtype(bfloat16), 7)
+    >>> loaded = sdj.load(path)
+    >>> loaded["steps"], sorted(sdj.load(path, flat=True))
+    ((7, [8, None]), ['params/w', 'steps/0', 'steps/1/0'])
+    >>> abstract = {"params": {"w": jax.ShapeDtypeStruct((2, 2), jnp.bfloat16)}}
+    >>> sdj.load(path, like=abstract, cast=True)["params"]["w"].dtype
+    dtype(bfloat16)
+    >>> mesh = jax.sharding.Mesh(jax.devices()[:1], "x")
+    >>> sdj.load(path, mesh=mesh)["params"]["w"].sharding.spec
+    PartitionSpec()
 
     Raises:
-        KeyError: if a leaf is not in the state.
-        ValueError: if a leaf has another shape, or another type and ``cast`` is not true.
+        TreeMismatch: if leaves of ``like`` are not in the state, or are something else there: of
+            another shape, or of another type where ``cast`` is not true. All are named. It is a
+            ``KeyError`` in the first case, and a ``ValueError`` in the second.
     """
     state = State.open(path)
-    plain, keys = state.object(LEAVES), Keys(state)
     if like is None:
-        return _load_all(state, plain, keys, verify, progress)
-    named, structure = _flatten(like)
-    found: dict[int, Any] = {}
-    loading = Loading(state, verify)
-    for position, (name, leaf) in enumerate(named):
-        if isinstance(leaf, (bool, int, float, str)) and not isinstance(leaf, np.generic):
-            if name not in plain:
-                raise _missing(state, name, "a plain value")
-            found[position] = plain[name]
-            continue
-        dtype, shape = _described(state, plain, name)
-        if is_keys(leaf):
-            sharding = keys.wanted(name, leaf, shape)
-            stored = dtype_of(name, dtype)
-            loading.add(position, wanted_of(name, shape, stored, sharding), stored)
-        else:
-            stored, wants = _fitting(name, leaf, dtype_of(name, dtype), shape, cast)
-            if stored.kind == "O" or isinstance(leaf, (np.ndarray, np.generic)):
-                loading.add_on_host(position, name, wants)
-            else:
-                sharding = getattr(leaf, "sharding", None)
-                loading.add(position, wanted_of(name, shape, wants, sharding), stored)
-    found.update(loading.finish(progress))
-    for position, (name, leaf) in enumerate(named):
-        if is_keys(leaf):
-            found[position] = keys.wrapped(name, found[position], getattr(leaf, "sharding", None))
-    leaves = [found[position] for position in range(len(named))]
-    return jax.tree_util.tree_unflatten(structure, leaves)
-
-
-def _fitting(
-    name: str, leaf: Any, stored: np.dtype[Any], shape: tuple[int, ...], cast: bool
-) -> tuple[np.dtype[Any], np.dtype[Any]]:
-    """The type that a leaf has in the state, and the one that it is to have."""
-    if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape"):
-        raise TypeError(
-            f"{name!r} of like is a {type(leaf).__name__}; expected an array, a"
-            " jax.ShapeDtypeStruct, or a plain value"
-        )
-    try:
-        wants = np.dtype(leaf.dtype)
-    except TypeError:
-        raise TypeError(f"{name!r} of like has no type that numpy knows: {leaf.dtype!r}") from None
-    # Strings are of one type in a state, whatever numpy calls theirs.
-    strings = (stored.kind == "O", wants.kind in "OUST")
-    if all(strings):
-        wants = stored
-    if tuple(leaf.shape) != shape or any(strings) != all(strings):
-        raise ValueError(
-            f"{name!r} is {_words(stored)}{list(shape)} in the state, and not"
-            f" {_words(wants)}{list(leaf.shape)}"
-        )
-    if stored != wants and not cast:
-        raise ValueError(
-            f"{name!r} is {stored} in the state, and not {wants}; cast=True converts it"
-        )
-    on_host = isinstance(leaf, (np.ndarray, np.generic)) or stored.kind == "O"
-    if not (on_host or cast) and jax.dtypes.canonicalize_dtype(wants) != wants:
-        raise ValueError(
-            f"{name!r} is {stored} in the state, which this process of jax does not have; set"
-            " jax_enable_x64, load it like an array of numpy, or convert it with cast=True"
-        )
-    return stored, wants
-
-
-def _words(dtype: np.dtype[Any]) -> str:
-    return "strings" if dtype.kind in "OUST" else str(dtype)
-
-
-def _missing(state: State, name: str, what: str) -> Exception:
-    if name in state.names:
-        return ValueError(f"{name!r} is an array in the state, and not {what}")
-    return KeyError(f"the state has no leaf {name!r}")
-
-
-def _described(state: State, plain: Mapping[str, Any], name: str) -> tuple[str, tuple[int, ...]]:
-    if name in plain:
-        found = type(plain[name]).__name__
-        raise ValueError(f"{name!r} is a plain {found} in the state, and not an array")
-    if name not in state.names:
-        raise KeyError(f"the state has no leaf {name!r}")
-    return state.describe(name)
-
-
-def _load_all(
-    state: State, plain: Mapping[str, Any], keys: Keys, verify: bool, progress: Progress
-) -> dict[str, Any]:
-    loading = Loading(state, verify)
-    for position, name in enumerate(state.names):
-        dtype, shape = state.describe(name)
-        stored = dtype_of(name, dtype)
-        if dtype == STRING or jax.dtypes.canonicalize_dtype(stored) != stored:
-            loading.add_on_host(position, name, stored)
-        else:
-            loading.add(position, wanted_of(name, shape, stored, None), stored)
-    names = dict(enumerate(state.names))
-    found: dict[str, Any] = {}
-    for position, leaf in loading.finish(progress).items():
-        name = names[position]
-        found[name] = keys.wrapped(name, leaf, None) if name in keys else leaf
-    found.update(plain)
-    return dict(sorted(found.items()))
+        leaves = load_all(state, mesh, verify, progress)
+        return leaves if flat else tree_of(state.own.get(TREE), leaves)
+    if flat:
+        raise ValueError("flat=True gives a dict by names, and like another tree; choose one")
+    named, structure = flatten(like)
+    found = load_like(state, named, mesh, cast, verify, progress)
+    return jax.tree_util.tree_unflatten(structure, found)
 
 
 class Steps(_Steps):
     """The states of a run, one for each step: ``run/step-00000010.sds`` and so on.
 
-    ``keep`` is how many of the newest stay; all, if it is None.
+    ``keep`` is how many of the newest stay; all, if it is None. Beside them stay the steps that
+    ``keep_every`` divides, and the ``keep_best`` best ones by the number ``metric`` of those that
+    were saved with each: the least, or with ``mode="max"`` the greatest.
 
     >>> import tempfile, jax.numpy as jnp
     >>> from serdes_ml import jax as sdj
@@ -442,6 +363,12 @@ class Steps(_Steps):
     ...         steps.save(step, {"w": jnp.full(3, step)})
     ...     steps.all(), steps.latest()
     ([20, 30], 30)
+    >>> folder = tempfile.mkdtemp()
+    >>> with sdj.Steps(folder, keep=1, keep_every=100, keep_best=1, metric="loss") as steps:
+    ...     for step, loss in ((100, 3.0), (110, 0.5), (120, 0.7), (130, 0.6)):
+    ...         steps.save(step, {"w": jnp.zeros(1)}, metrics={"loss": loss})
+    ...     steps.all(), steps.best(), steps.latest(valid=True)
+    ([100, 110, 130], 110, 130)
     """
 
     def save(
@@ -450,19 +377,26 @@ class Steps(_Steps):
         tree: Any,
         metadata: Mapping[str, str] | None = None,
         *,
-        serdes_version: str | int = "current",
+        metrics: Mapping[str, float] | None = None,
+        serdes_version: Version = "current",
         sync: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
-        """Save the state of a step, as `save`, and remove those that are not kept."""
-        save(
+        """Save the state of a step, as `save`, and remove those that are not kept.
+
+        ``metrics`` are numbers that are kept with the state; one of them may decide what stays.
+        """
+        prepared = _prepare(
             self.path(step),
             tree,
             metadata,
-            serdes_version=serdes_version,
-            sync=sync,
-            timeout=timeout,
+            serdes_version,
+            sync,
+            timeout,
+            copy=False,
+            said=self.given_metrics(metrics),
         )
+        prepared.run()
         self.prune(step)
 
     def save_async(
@@ -471,13 +405,21 @@ class Steps(_Steps):
         tree: Any,
         metadata: Mapping[str, str] | None = None,
         *,
-        serdes_version: str | int = "current",
+        metrics: Mapping[str, float] | None = None,
+        serdes_version: Version = "current",
         sync: bool = True,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> Future:
         """As `Steps.save`, on another thread; the end of the ``with`` block waits for it."""
         prepared = _prepare(
-            self.path(step), tree, metadata, serdes_version, sync, timeout, copy=True
+            self.path(step),
+            tree,
+            metadata,
+            serdes_version,
+            sync,
+            timeout,
+            copy=True,
+            said=self.given_metrics(metrics),
         )
 
         def run() -> None:
@@ -491,12 +433,22 @@ class Steps(_Steps):
         step: int | None,
         like: Any = None,
         *,
+        flat: bool = False,
+        mesh: Any = None,
         cast: bool = False,
         verify: bool = True,
         progress: Progress = None,
     ) -> Any:
         """Load the state of a step, as `load`."""
-        return load(self.existing(step), like, cast=cast, verify=verify, progress=progress)
+        return load(
+            self.existing(step),
+            like,
+            flat=flat,
+            mesh=mesh,
+            cast=cast,
+            verify=verify,
+            progress=progress,
+        )
 
     def _prunes(self) -> bool:
         return bool(jax.process_index() == 0)

@@ -20,6 +20,7 @@ from typing import Any
 from . import jax as _jax
 from ._arrays import imported
 from ._processes import DEFAULT_TIMEOUT
+from ._types import Version
 
 __all__ = ["FILE", "SerdesHandler"]
 
@@ -46,9 +47,10 @@ class SerdesHandler(_Handler):  # type: ignore[misc]
     Restore: type[Any]
 
     def __init__(
-        self, *, serdes_version: str | int = "current", timeout: float = DEFAULT_TIMEOUT
+        self, *, serdes_version: Version = "current", timeout: float = DEFAULT_TIMEOUT
     ) -> None:
-        self._serdes_version, self._timeout = serdes_version, timeout
+        self._serdes_version: Version = serdes_version
+        self._timeout = timeout
 
     def save(
         self,
@@ -74,9 +76,15 @@ class SerdesHandler(_Handler):  # type: ignore[misc]
         *,
         args: Any = None,
     ) -> Any:
-        """Restore a tree like ``item``, or a dict of all leaves by their names."""
-        like, cast = (item, False) if args is None else (args.item, args.cast)
-        return _jax.load(_file(directory), like, cast=cast)
+        """Restore a tree like ``item``, or the tree as it was saved, as `serdes_ml.jax.load`."""
+        options = _Restore(item) if args is None else args
+        return _jax.load(
+            _file(directory),
+            options.item,
+            flat=options.flat,
+            mesh=options.mesh,
+            cast=options.cast,
+        )
 
     def finalize(self, directory: str | os.PathLike[str]) -> None:
         """Nothing is left to do: the state is there, or not."""
@@ -97,10 +105,14 @@ class _Save(_Arguments):  # type: ignore[misc]
 @_args.register_with_handler(SerdesHandler, for_restore=True)
 @dataclasses.dataclass
 class _Restore(_Arguments):  # type: ignore[misc]
-    """What is restored: a tree like this one; ``cast`` converts types."""
+    """What is restored: a tree like this one, or the tree as it was saved, with ``flat`` as a dict
+    by names; ``cast`` converts types, and ``mesh`` is what leaves without a sharding lie over.
+    """
 
     item: Any = None
     cast: bool = False
+    flat: bool = False
+    mesh: Any = None
 
 
 SerdesHandler.Save, SerdesHandler.Restore = _Save, _Restore

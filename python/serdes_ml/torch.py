@@ -18,9 +18,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._arrays import imported, to_torch
-from ._files import ALIASES, State, metadata_of, write
+from ._files import metadata_of, write
 from ._paths import Path, place
 from ._progress import Progress
+from ._state import ALIASES, State
+from ._types import Version
 
 if TYPE_CHECKING:
     from ._checkpoint import StorageReader, StorageWriter
@@ -78,7 +80,7 @@ def save_file(
     filename: Path,
     metadata: Mapping[str, str] | None = None,
     *,
-    serdes_version: str | int = "current",
+    serdes_version: Version = "current",
     sync: bool = True,
     progress: Progress = None,
 ) -> None:
@@ -109,6 +111,7 @@ def load_file(
     *,
     device: Any = "cpu",
     only: str | Sequence[str] | None = None,
+    leaves: bool | None = None,
     verify: bool = True,
     progress: Progress = None,
 ) -> dict[str, Any]:
@@ -129,7 +132,8 @@ def load_file(
         TypeError: if the state holds strings, or a type that torch does not have.
     """
     state = State.open(filename)
-    arrays = state.read(state.select(only), verify, progress)
+    names, plain = state.select_with(only, leaves)
+    arrays = state.read(names, verify, progress)
     made: dict[int, Any] = {}
     found: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -138,4 +142,4 @@ def load_file(
             tensor = to_torch(name, array).to(device)
             made[id(array)] = tensor
         found[name] = tensor
-    return found
+    return {**found, **plain}

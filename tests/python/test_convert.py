@@ -176,6 +176,11 @@ def test_steps_and_damage_of_orbax(tmp_path: pathlib.Path) -> None:
     with ocp.CheckpointManager(tmp_path / "run") as manager:
         manager.save(3, args=ocp.args.StandardSave({"w": np.arange(4.0)}))
         manager.wait_until_finished()
+        manager.save(5, args=ocp.args.StandardSave({"w": np.arange(4.0)}))
+        manager.wait_until_finished()
+    with pytest.raises(sd.Unsupported, match="with steps 3, 5: name one") as raised:
+        sd.convert(tmp_path / "run", tmp_path / "a.sds")
+    assert str(tmp_path / "run" / "5") in str(raised.value.remedy)
     sd.convert(tmp_path / "run" / "3", tmp_path / "a.sds")
     assert sd.load_file(tmp_path / "a.sds")["w"].tolist() == [0, 1, 2, 3]
     item = tmp_path / "run" / "3" / "default"

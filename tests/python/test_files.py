@@ -145,9 +145,21 @@ def test_a_state_says_what_it_was_told(path: pathlib.Path) -> None:
 def test_an_open_state_says_what_it_is(path: pathlib.Path) -> None:
     sd.save_file({"w": np.zeros((2, 3), np.int8)}, path)
     with sd.safe_open(path) as f:
-        assert repr(f) == f"<state {str(path)!r}: 1 tensors>"
+        assert repr(f) == f"<state {str(path)!r}: 1 tensor, 6 B>"
         assert repr(f.get_slice("w")) == "<slice of 'w': int8[2, 3]>"
     assert repr(f) == f"<closed state {str(path)!r}>"
+
+
+def test_notebooks_show_a_state_as_a_table_of_escaped_texts(path: pathlib.Path) -> None:
+    tensors = {f"<b>{number:03}": np.zeros(1000) for number in range(60)}
+    sd.save_file(tensors, path)
+    with sd.safe_open(path) as f:
+        assert repr(f).endswith("60 tensors, 480.0 kB>")
+        shown = f._repr_html_()
+    assert "&lt;b&gt;000" in shown
+    assert "<b>000" not in shown
+    assert "and 10 more" in shown
+    assert "closed" in f._repr_html_()
 
 
 def test_a_device_is_taken_as_safetensors_takes_it(path: pathlib.Path) -> None:

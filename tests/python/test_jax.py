@@ -93,7 +93,7 @@ def test_a_tree_comes_back_as_it_was(path: pathlib.Path) -> None:
     assert loaded.params["list"][1] is None
     np.testing.assert_array_equal(loaded.params["list"][0], np.arange(3))
     names = ["params/list/0", "params/w", "step"]
-    assert list(sdj.load(path)) == names
+    assert list(sdj.load(path, flat=True)) == names
     with sd.safe_open(path) as f:
         assert f.metadata() == {"note": "x"}
 
@@ -201,6 +201,16 @@ def test_a_failure_in_the_background_is_raised_or_printed(path: pathlib.Path) ->
     assert "there.sds failed" in ran.stderr, ran
 
 
+def test_a_future_says_how_it_goes(path: pathlib.Path) -> None:
+    done = sdj.save_async(path, {"w": jnp.ones(1)})
+    done.result()
+    assert repr(done) == f"<the save of {path}: done>"
+    failed = sdj.save_async(path.parent / "no<t" / "there.sds", {"w": jnp.ones(1)})
+    assert failed.exception() is not None
+    assert ": failed, NotFound: " in repr(failed)
+    assert "no&lt;t" in failed._repr_html_()
+
+
 def test_steps_keep_the_newest(tmp_path: pathlib.Path) -> None:
     run = tmp_path / "runs" / "one"
     with sdj.Steps(run, keep=3) as steps:
@@ -224,6 +234,50 @@ def test_steps_keep_the_newest(tmp_path: pathlib.Path) -> None:
     half: Any = 1.5
     with pytest.raises(TypeError, match="integer"):
         sdj.Steps(run, keep=half)
+
+
+def test_the_newest_step_that_is_whole_is_found(tmp_path: pathlib.Path) -> None:
+    with sdj.Steps(tmp_path) as steps:
+        assert steps.latest(valid=True) is None
+        for step in (1, 2, 3):
+            steps.save(step, {"w": jnp.full(1000, step)})
+    damaged = tmp_path / "step-00000003.sds"
+    contents = bytearray(damaged.read_bytes())
+    at = contents.index(np.full(10, 3, np.int32).tobytes())
+    contents[at] ^= 1
+    damaged.write_bytes(contents)
+    (tmp_path / "step-00000004.sds").write_bytes(contents[:100])
+    assert steps.latest() == 4
+    with pytest.warns(UserWarning, match="is passed over") as warned:
+        assert steps.latest(valid=True) == 2
+    said = [str(one.message) for one in warned]
+    assert "step 4 of" in said[0]
+    assert "step 3 of" in said[1]
+    assert warned[0].filename == __file__
+    assert steps.all() == [1, 2, 3, 4]
+
+
+def test_the_best_and_every_nth_step_stay(tmp_path: pathlib.Path) -> None:
+    losses = {10: 3.0, 20: 0.5, 30: float("nan"), 40: 0.4, 50: 0.9, 60: 0.8}
+    options: dict[str, Any] = {"keep": 1, "keep_every": 30, "keep_best": 2, "metric": "loss"}
+    with sdj.Steps(tmp_path, **options) as steps:
+        for step, loss in losses.items():
+            steps.save(step, {"w": jnp.zeros(1)}, metrics={"loss": loss, "other": 1})
+        assert steps.all() == [20, 30, 40, 60]
+        assert steps.best() == 40
+        assert steps.metrics(20) == {"loss": 0.5, "other": 1.0}
+        with pytest.raises(ValueError, match=r"metrics=\{'loss': …\}"):
+            steps.save(70, {"w": jnp.zeros(1)})
+        steps.save_async(70, {"w": jnp.zeros(1)}, metrics={"loss": 0.1}).result()
+        assert steps.all() == [30, 40, 60, 70]
+    # Another process knows them as well.
+    assert sdj.Steps(tmp_path, metric="loss").best() == 70
+    assert sdj.Steps(tmp_path, metric="loss", mode="max").best() == 60
+    for wrong in ({"keep_every": 2}, {"keep": 1, "keep_best": 1}, {"keep": 1, "keep_every": 0}):
+        with pytest.raises(ValueError, match="keep"):
+            sdj.Steps(tmp_path, **wrong)
+    with pytest.raises(ValueError, match="metric"):
+        sdj.Steps(tmp_path).best()
 
 
 def test_a_step_to_which_a_run_went_back_stays(tmp_path: pathlib.Path) -> None:

@@ -37,7 +37,15 @@ def test_a_checkpoint_is_a_state(tmp_path: pathlib.Path) -> None:
     assert loaded["params"]["w"].sharding == saved["params"]["w"].sharding
     np.testing.assert_array_equal(loaded["params"]["w"], saved["params"]["w"])
     everything = checkpointer.restore(tmp_path / "one", args=SerdesHandler.Restore())
-    assert sorted(everything) == ["params/w", "step"]
+    assert everything["step"] == 7
+    np.testing.assert_array_equal(everything["params"]["w"], saved["params"]["w"])
+    flat = checkpointer.restore(tmp_path / "one", args=SerdesHandler.Restore(flat=True))
+    assert sorted(flat) == ["params/w", "step"]
+    without = ocp.Checkpointer(SerdesHandler()).restore(tmp_path / "one")
+    assert without["step"] == 7
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y"))
+    over = checkpointer.restore(tmp_path / "one", args=SerdesHandler.Restore(mesh=mesh))
+    assert over["params"]["w"].sharding == NamedSharding(mesh, PartitionSpec("x", "y"))
 
 
 def test_the_handler_works_by_itself(tmp_path: pathlib.Path) -> None:

@@ -226,3 +226,15 @@ def test_differences_are_told_by_tensor(tmp_path: pathlib.Path) -> None:
         sd.diff(a, b, rtol=-1.0)
     with pytest.raises(sd.NotFound):
         sd.diff(a, tmp_path / "nowhere.npz")
+
+
+def test_a_verdict_shows_itself_in_a_line_and_in_a_table(models: pathlib.Path) -> None:
+    path = models / "sm_tf2_bad_consumers_V"
+    verdict = sd.check(path)
+    assert repr(verdict).startswith(f"<Verdict unacceptable {str(path)!r} saved_model for ")
+    assert repr(verdict).endswith(": bad_consumer (warnings: loader_differs)>")
+    assert "<td>bad_consumer</td>" in verdict._repr_html_()
+    nowhere = sd.check("/no<where>")
+    assert repr(nowhere) == "<Verdict unreadable '/no<where>': not_found>"
+    assert "<where>" not in nowhere._repr_html_()
+    assert "/no&lt;where&gt;" in nowhere._repr_html_()
