@@ -14,8 +14,8 @@ import importlib
 import os
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ._endpoint import Endpoint, endpoint_of, greet
@@ -105,8 +105,11 @@ class Connection:
     name: str | None
     """The name of the session, under which the server keeps its arrays."""
 
-    def __init__(self, parts: Any, client: Any, address: str, name: str | None) -> None:
-        self.address, self.name = address, name
+    def __init__(
+        self, parts: Any, client: Any, endpoint: Endpoint, name: str | None, token: str | None
+    ) -> None:
+        self.address, self.name = str(endpoint), name
+        self._endpoint, self._token = endpoint, token
         self._jax: _Jax = parts
         self._client = client
         self._closed = False
@@ -159,6 +162,46 @@ class Connection:
         self._jax.jax.config.update("jax_platforms", self._platforms)
         self._jax.backend.clear_backends()
 
+    def save(self, tree: Any, *, timeout: float = 20.0) -> None:
+        """Have the server keep the arrays of a pytree by the names of its leaves.
+
+        They take the place of those that were saved under the connection's ``name`` before. They
+        stay when this process ends, and `arrays` gives them back, also to a process that connects
+        later by the same name. A server with ``--state FILE`` has them after a restart, too: it
+        writes the file when it stops and at SIGHUP; what was saved after the last of these is lost
+        with a server that is killed. The elements pass through this process.
+
+        Raises:
+            ValueError: if the connection has no ``name``, or two leaves have one.
+            ConnectError: if the server cannot be reached, or refuses.
+        """
+        keeper = self._keeper(timeout)
+        with _named_errors():
+            keeper.save(tree)
+
+    def arrays(self, like: Any = None, *, timeout: float = 20.0) -> Any:
+        """Return what `save` had the server keep: the pytree, each array with its sharding.
+
+        Without ``like`` the tree comes as by `serdes_ml.jax.load`, and as an empty dict if the
+        server keeps none; with it in the structure of ``like``, whose leaves need not be arrays.
+        The elements pass through this process: jaxlib can make no array of what is on a server.
+
+        Raises:
+            ValueError: if the connection has no ``name``.
+            TreeMismatch: if a leaf of ``like`` is not there.
+            ConnectError: if the server cannot be reached, or refuses.
+        """
+        keeper = self._keeper(timeout)
+        with _named_errors():
+            return keeper.load({device.id: device for device in self.devices()}, like)
+
+    def _keeper(self, timeout: float) -> Any:
+        if self.name is None:
+            raise ValueError("arrays are kept under the connection's name; connect(…, name=NAME)")
+        from ._keeping import Keeper
+
+        return Keeper(self._endpoint, self.name, self._token, timeout)
+
     def __enter__(self) -> Connection:
         return self
 
@@ -173,6 +216,19 @@ class Connection:
         if self._closed:
             words.append("closed")
         return f"<serdes_ml.jax.Connection to {self.address}: {', '.join(words)}>"
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    """Errors of the package's own client as those of this module."""
+    try:
+        yield
+    except ConnectionError as error:
+        raise Unreachable(str(error)) from error
+    except RuntimeError as error:
+        if type(error) is not RuntimeError:
+            raise
+        raise SessionRefused(str(error)) from error
 
 
 def _leave_arrays(jax: Any, client: Any) -> None:
@@ -250,7 +306,7 @@ def connect(
                 client = _client(parts, endpoint, target, data, deadline)
         else:
             client = _client(parts, endpoint, endpoint.target, data, deadline)
-        connection = Connection(parts, client, str(endpoint), name)
+        connection = Connection(parts, client, endpoint, name, token and token.strip())
         _open.append(connection)
     return connection
 

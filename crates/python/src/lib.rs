@@ -25,6 +25,7 @@ mod memory;
 mod places;
 mod raised;
 mod reader;
+mod session;
 mod verdicts;
 mod work;
 mod writer;
@@ -42,6 +43,8 @@ mod _native {
     use super::places::{names, shown, system_path};
     #[pymodule_export]
     use super::reader::{Reader, matching};
+    #[pymodule_export]
+    use super::session::Session;
     #[pymodule_export]
     use super::verdicts::{check, check_all, check_bytes, difference, explain, inspect, versions};
     #[pymodule_export]

@@ -112,7 +112,11 @@ impl Prepared {
     }
 }
 
-fn spec_of(dtype: &str, dims: &[i64], sharding: impl Into<Sharding>) -> PyResult<ArraySpec> {
+pub(crate) fn spec_of(
+    dtype: &str,
+    dims: &[i64],
+    sharding: impl Into<Sharding>,
+) -> PyResult<ArraySpec> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let dtype: DType = dtype.parse().map_err(|error| wrong(&error))?;
     let shape = Shape::new(dims).map_err(|error| wrong(&error))?;
@@ -121,7 +125,11 @@ fn spec_of(dtype: &str, dims: &[i64], sharding: impl Into<Sharding>) -> PyResult
 
 /// The sharding in XLA's words; where there are none, or none that this build knows, one that only
 /// names the devices: the shards say what they hold.
-fn sharding_of(devices: &[i32], words: Option<&str>, kind: Option<String>) -> PyResult<Sharding> {
+pub(crate) fn sharding_of(
+    devices: &[i32],
+    words: Option<&str>,
+    kind: Option<String>,
+) -> PyResult<Sharding> {
     let devices = DeviceList::from_iter(devices.iter().copied().map(DeviceId));
     let kind = kind.map_or_else(MemoryKind::unset, MemoryKind::new);
     let known = words

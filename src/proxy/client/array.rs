@@ -15,11 +15,19 @@ pub struct RemoteArray {
     connection: Arc<Connection>,
     handle: u64,
     spec: ArraySpec,
+    /// True if the server is not to free it.
+    is_left: bool,
 }
 
 impl RemoteArray {
     pub(super) fn new(connection: &Arc<Connection>, handle: u64, spec: ArraySpec) -> Self {
-        Self { connection: Arc::clone(connection), handle, spec }
+        Self { connection: Arc::clone(connection), handle, spec, is_left: false }
+    }
+
+    /// Lets the array go without freeing it: it stays as long as its session, and in the state of
+    /// the server if it has a name there.
+    pub fn leave(mut self) {
+        self.is_left = true;
     }
 
     /// Its handle in the session.
@@ -55,8 +63,10 @@ impl RemoteArray {
 
 impl Drop for RemoteArray {
     fn drop(&mut self) {
-        let bytes = byte_size(self.dtype(), self.shape());
-        self.connection.destruct(self.handle, bytes);
+        if !self.is_left {
+            let bytes = byte_size(self.dtype(), self.shape());
+            self.connection.destruct(self.handle, bytes);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod devices;
 mod options;
 mod session;
 mod small_transfers;
+mod state;
 mod transfer;
 mod transport;
 

@@ -172,6 +172,11 @@ impl Client {
         &self.memories
     }
 
+    /// An array that the server has made under a handle of its own.
+    pub(super) fn known(&self, handle: u64, spec: ArraySpec) -> RemoteArray {
+        RemoteArray::new(&self.connection, handle, spec)
+    }
+
     /// Further attributes of the server.
     #[must_use]
     pub fn attributes(&self) -> &AttributeMap {
