@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ._errors import Corrupt, Unsupported
 from ._files import version_of
 from ._paths import Path, place
 from ._progress import Progress, listener
-from ._state import LEAVES
+from ._state import LEAF, LEAVES, TREE
 from ._types import Version
 
 _PIECE = 32 << 20
@@ -155,6 +156,51 @@ def _steps(folder: pathlib.Path) -> list[int]:
     return sorted(found)
 
 
+# The number of Orbax's for a key of a list or tuple.
+_SEQUENCE = 1
+
+# Values that are nothing but structure, as `serdes_ml._trees` writes them.
+_EMPTY: dict[str, Any] = {"None": None, "Dict": {}, "List": ["list"], "Tuple": ["tuple"]}
+
+
+class _Structure:
+    """The structure of a tree of which one leaf after the other is told."""
+
+    def __init__(self) -> None:
+        self._root: dict[str, Any] = {}
+        # Nodes whose keys are all numbers of a list.
+        self._numbered: dict[int, bool] = {}
+
+    def add(self, keys: Sequence[str], numbered: Sequence[bool], value: Any) -> None:
+        """Add a leaf, or an empty container, by the keys that lead there."""
+        at: dict[str, Any] = self._root
+        for number, (key, is_number) in enumerate(zip(keys, numbered, strict=True)):
+            self._numbered[id(at)] = is_number and self._numbered.get(id(at), True)
+            if number == len(keys) - 1:
+                at[key] = value
+            else:
+                inner = at.setdefault(key, {})
+                if not isinstance(inner, dict):
+                    return
+                at = cast("dict[str, Any]", inner)
+
+    def finish(self) -> str | None:
+        """The structure of all of it, as JSON; None if it is too deep to be a tree of anybody's."""
+        try:
+            return json.dumps(self._finished(self._root), separators=(",", ":"))
+        except RecursionError:
+            return None
+
+    def _finished(self, node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        found = cast("dict[str, Any]", node)
+        below = {key: self._finished(child) for key, child in found.items()}
+        if self._numbered.get(id(found)) and list(found) == [str(at) for at in range(len(found))]:
+            return ["list", *below.values()]
+        return below
+
+
 class _Orbax:
     """The leaves of a checkpoint of Orbax, read through tensorstore."""
 
@@ -191,7 +237,9 @@ class _Orbax:
         stores: list[Any] = []
         plain: dict[str, Any] = {}
         refused: list[tuple[str, str]] = []
-        for keys, kind in self._leaves():
+        structure = _Structure()
+        for keys, numbered, kind in self._leaves():
+            structure.add(keys, numbered, copy.copy(_EMPTY.get(kind, LEAF)))
             name, stored = "/".join(keys), ".".join(keys)
             if kind == "string":
                 plain[name] = self._string(stored)
@@ -208,17 +256,22 @@ class _Orbax:
             else:
                 refused.append((name, f"is of the kind {kind}, which no state holds"))
         metadata = [(LEAVES, json.dumps(plain))] if plain else []
+        text = structure.finish()
+        if text is not None:
+            metadata.append((TREE, text))
 
         def pieces(position: int) -> Iterator[Array]:
             return _pieces(stores[position])
 
         return (str(self._folder), infos, metadata, refused, pieces)
 
-    def _leaves(self) -> Iterator[tuple[list[str], str]]:
+    def _leaves(self) -> Iterator[tuple[list[str], list[bool], str]]:
+        """Keys of each leaf, whether they are numbers in a list, and the kind of the leaf."""
         try:
             for entry in self._tree["tree_metadata"].values():
                 keys = [str(key["key"]) for key in entry["key_metadata"]]
-                yield keys, str(entry["value_metadata"]["value_type"])
+                numbered = [key.get("key_type") == _SEQUENCE for key in entry["key_metadata"]]
+                yield keys, numbered, str(entry["value_metadata"]["value_type"])
         except (AttributeError, KeyError, TypeError) as error:
             raise Corrupt(
                 f"{self._folder / _METADATA} lists no leaves: {error!r}",

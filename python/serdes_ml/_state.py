@@ -21,6 +21,12 @@ RESERVED = "serdes_ml."
 ALIASES = RESERVED + "aliases"
 """Names of tensors that are stored under another name: a JSON object of both."""
 
+TREE = RESERVED + "tree"
+"""The structure of the tree that was saved, as `serdes_ml._trees` describes it."""
+
+LEAF = "*"
+"""A leaf in a structure."""
+
 LEAVES = RESERVED + "leaves"
 """Leaves of a tree that are no tensors: a JSON object of names and values."""
 

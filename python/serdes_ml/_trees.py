@@ -20,12 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from ._arrays import imported
-from ._state import RESERVED
-
-TREE = RESERVED + "tree"
-"""The structure of the tree that was saved."""
-
-LEAF = "*"
+from ._state import LEAF
 
 jax = imported("jax")
 

@@ -51,10 +51,10 @@ from ._progress import Progress, listener
 from ._random_keys import KEYS, generator_of, is_keys
 from ._restoring import is_plain, load_all, load_like
 from ._shards import part_of, words_of
-from ._state import LEAVES, State
+from ._state import LEAVES, TREE, State
 from ._steps import Steps as _Steps
 from ._transfers import AHEAD_BYTES, Transfers
-from ._trees import TREE, flatten, structure_of, tree_of
+from ._trees import flatten, structure_of, tree_of
 from ._types import Version
 
 __all__ = [
@@ -330,8 +330,8 @@ def load(
     >>> sdj.load(path, like=abstract, cast=True)["params"]["w"].dtype
     dtype(bfloat16)
     >>> mesh = jax.sharding.Mesh(jax.devices()[:1], "x")
-    >>> sdj.load(path, mesh=mesh)["params"]["w"].sharding.spec
-    PartitionSpec()
+    >>> sdj.load(path, mesh=mesh)["params"]["w"].sharding.mesh == mesh
+    True
 
     Raises:
         TreeMismatch: if leaves of ``like`` are not in the state, or are something else there: of

@@ -149,6 +149,7 @@ def test_checkpoints_of_orbax_become_states(
 ) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
     ocp = pytest.importorskip("orbax.checkpoint")
+    import jax
     from serdes_ml import _convert
     from serdes_ml import jax as sdj
 
@@ -162,6 +163,8 @@ def test_checkpoints_of_orbax_become_states(
         converted = sd.convert(tmp_path / "checkpoint", state)
         assert converted.tensors == 5
         assert sd.check(state, verify_data=True)
+        # A list comes as one, which is what the checkpoint knows.
+        assert jax.tree.structure(sdj.load(state)) == jax.tree.structure(tree)
         loaded = sdj.load(state, like=tree)
         assert (loaded["step"], loaded["rate"]) == (7, 0.5)
         np.testing.assert_array_equal(loaded["params"]["w"], tree["params"]["w"])

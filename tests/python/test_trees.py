@@ -6,6 +6,8 @@ import collections
 import json
 import os
 import pathlib
+import subprocess
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -258,6 +260,12 @@ def test_inspect_shows_the_names_of_axes(path: pathlib.Path) -> None:
     sdj.save(path, {**tree, "alone": jnp.zeros(1)})
     axes = [one["axes"] for one in sd.inspect(path)["meshes"]]
     assert axes == [[{"name": "x", "size": 4}, {"name": "y", "size": 2}]]
+    command = [sys.executable, "-m", "serdes_ml", "inspect", str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "x=4 x y=2 of 8 devices" in said
+    shown = next(line for line in said.splitlines() if "serdes_ml.meshes" in line)
+    assert shown.endswith("…")
+    assert len(shown) < 150
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,7 @@ def test_a_verdict_shows_itself_in_a_line_and_in_a_table(models: pathlib.Path) -
     assert repr(verdict).endswith(": bad_consumer (warnings: loader_differs)>")
     assert "<td>bad_consumer</td>" in verdict._repr_html_()
     nowhere = sd.check("/no<where>")
-    assert repr(nowhere) == "<Verdict unreadable '/no<where>': not_found>"
+    assert repr(nowhere).startswith("<Verdict unreadable '/no<where>' for ")
+    assert repr(nowhere).endswith(": not_found>")
     assert "<where>" not in nowhere._repr_html_()
     assert "/no&lt;where&gt;" in nowhere._repr_html_()
