@@ -1,6 +1,6 @@
 //! `serdes inspect`: what is in an artifact.
 
-use std::{path::Path, sync::Arc};
+use std::{borrow::Cow, path::Path, sync::Arc};
 
 use chrono::DateTime;
 use serdes::files::Tree;
@@ -170,6 +170,19 @@ fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure
 }
 
 /// Prints the devices of a state, and how its arrays lie on them.
+/// With what the keys begin that the Python package keeps for itself: objects of JSON with the names
+/// of all leaves of a tree.
+const OF_THE_PACKAGE: &str = "serdes_ml.";
+
+/// The first characters of a text.
+fn beginning(text: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 100;
+    if text.chars().nth(SHOWN).is_none() {
+        return text.into();
+    }
+    text.chars().take(SHOWN).chain(['…']).collect::<String>().into()
+}
+
 fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
     if let Some(part) = &state.part {
         terminal.fact("part", format_args!("{} of {} of {}", part.number, part.count, part.id))?;
@@ -178,7 +191,9 @@ fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failu
         terminal.fact("parts", state.parts)?;
     }
     for (key, value) in &state.metadata {
-        terminal.fact("metadata", format_args!("{} = {}", shown(key), shown(value)))?;
+        let value =
+            if key.starts_with(OF_THE_PACKAGE) { beginning(value) } else { Cow::from(value) };
+        terminal.fact("metadata", format_args!("{} = {}", shown(key), shown(&value)))?;
     }
     terminal.fact("pieces", state.pieces)?;
     for device in &state.devices {
