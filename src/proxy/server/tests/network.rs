@@ -527,6 +527,37 @@ fn a_connection_is_encrypted_where_a_certificate_is_given() {
 }
 
 #[test]
+fn a_client_finds_what_another_left_under_its_names() {
+    test(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("arrays.sds");
+        let server = Server::builder(&plugin()).state(&path).build().unwrap();
+        let running = Running::start(server).await;
+        let options = || ClientOptions::new().with_state_names("model", ["model/w", "model/b"]);
+        let client = Client::connect_with(&running.address, options()).await.unwrap();
+        assert!(client.state_arrays().unwrap().is_empty());
+        let shape = Shape::new([3]).unwrap();
+        for bytes in [&b"abc"[..], b"def"] {
+            let array = client.put(DType::U8, &shape, DeviceId(1), bytes).await.unwrap();
+            client.wait(&array).await.unwrap();
+            array.leave();
+        }
+        drop(client);
+        let client = Client::connect_with(&running.address, options()).await.unwrap();
+        let found = client.state_arrays().unwrap();
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["model/b", "model/w"]);
+        assert_eq!(&client.get(&found[1].1).await.unwrap()[..], b"abc");
+        assert_eq!(found[1].1.sharding().devices().ids(), [DeviceId(1)]);
+        client.delete(&found[0].1).await.unwrap();
+        drop((found, client));
+        running.stop().await.unwrap();
+        let reader = crate::device_state::Reader::open(&path).unwrap();
+        assert_eq!(reader.names().collect::<Vec<_>>(), ["model/w"]);
+    });
+}
+
+#[test]
 fn arrays_of_a_session_with_a_name_survive_the_server() {
     test(|| async {
         let directory = tempfile::tempdir().unwrap();
