@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from ._progress import Progress, Whole
 from ._state import State
 
 jax = imported("jax")
+
+# The alignment of XLA's buffers in memory of the processor.
+_ALIGNMENT = 64
 
 # Bytes of shards that lie on the host at a time while a tree is loaded.
 _BATCH_BYTES = 256 << 20
@@ -71,6 +75,14 @@ def wanted_of(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], sharding:
     return Wanted(name, dtype, shape, sharding, devices, parts)
 
 
+def _aligned(extent: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array without values, where clients of processors take one as it lies, without a copy."""
+    size = math.prod(extent) * dtype.itemsize
+    raw: Array = np.empty(size + _ALIGNMENT, np.uint8)
+    first = -raw.ctypes.data % _ALIGNMENT
+    return raw[first : first + size].view(dtype).reshape(extent)
+
+
 class Loading:
     """A load of several leaves, some hundred megabytes of those for devices at a time."""
 
@@ -116,7 +128,7 @@ class Loading:
     ) -> dict[int, Any]:
         """Read parts of leaves, and put them onto the devices."""
         arrays: list[list[Array]] = [
-            [np.empty(extent, stored) for _, extent in wanted.parts] for _, wanted, stored in batch
+            [_aligned(extent, stored) for _, extent in wanted.parts] for _, wanted, stored in batch
         ]
         parts = [
             (self._state.stored(wanted.name), origin, extent, array)

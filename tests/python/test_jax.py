@@ -201,6 +201,18 @@ def test_a_failure_in_the_background_is_raised_or_printed(path: pathlib.Path) ->
     assert "there.sds failed" in ran.stderr, ran
 
 
+def test_loaded_arrays_can_be_donated_and_outlive_their_load(path: pathlib.Path) -> None:
+    values = np.arange(1 << 16, dtype=np.float32).reshape(256, 256)
+    sdj.save(path, {"w": jax.device_put(values, sharding(4, 2, "x", "y"))})
+    like = {"w": jax.ShapeDtypeStruct(values.shape, values.dtype, sharding=sharding(2, 4, "x"))}
+    loaded = sdj.load(path, like)["w"]
+    path.unlink()
+    step = jax.jit(lambda w: w + 1, donate_argnums=0)
+    for _ in range(3):
+        loaded = step(loaded)
+    np.testing.assert_array_equal(np.asarray(loaded), values + 3)
+
+
 def test_a_future_says_how_it_goes(path: pathlib.Path) -> None:
     done = sdj.save_async(path, {"w": jnp.ones(1)})
     done.result()
