@@ -4,7 +4,10 @@
 //! for devices: whole pieces are read straight to where they belong, several at a time, and a part
 //! of an array costs the chunks that it crosses. This must never know who owns the memory.
 
+mod runs;
+
 use std::{
+    collections::BTreeMap,
     num::NonZero,
     ops::Range,
     sync::{
@@ -14,8 +17,7 @@ use std::{
     thread::{self, available_parallelism},
 };
 
-use smallvec::SmallVec;
-
+use self::runs::{Run, Runs};
 use super::{
     Reader, Tensor,
     ahead::Ahead,
@@ -129,10 +131,11 @@ impl Reader {
         let total = targets.iter().map(|target| target.bytes.len() as u64).sum();
         watch.begin(Phase::Restore, total);
         let work = Work::new(self, verification, watch);
-        let mut jobs = Vec::new();
+        let (mut jobs, mut parts) = (Vec::new(), Vec::new());
         for target in targets {
-            work.add_jobs(target, &mut jobs)?;
+            work.add_jobs(target, &mut jobs, &mut parts)?;
         }
+        work.add_scatters(&parts, &mut jobs);
         jobs.sort_by_key(Job::begin);
         work.run(jobs, total)?;
         Ok(work.bytes_read.into_inner())
@@ -190,26 +193,53 @@ impl Reader {
 }
 
 /// Work of one thread at a time.
-enum Job<'a> {
+enum Job<'a, 'm> {
     /// Bytes of one piece, whole chunks or up to its end, to where they belong.
-    Span { name: &'a str, piece: PieceEntry, first: u64, bytes: &'a mut [u8] },
-    /// A part of an array out of whatever pieces hold some of it.
-    Gather { name: &'a str, sources: Vec<GatherSource>, bytes: &'a mut [u8] },
+    Span { name: &'m str, piece: PieceEntry, first: u64, bytes: &'m mut [u8] },
+    /// Windows of one piece to all parts of arrays that want some of them: each is read once.
+    Scatter { name: &'m str, piece: PieceEntry, wants: Vec<Want<'a, 'm>> },
 }
 
-/// A piece that holds some of a part.
-struct GatherSource {
-    piece: PieceEntry,
+/// A part of an array, which threads fill out of whatever pieces hold some of it.
+struct Part<'m> {
+    name: &'m str,
+    sources: Vec<(PieceEntry, Runs)>,
+    bytes: Mutex<&'m mut [u8]>,
+}
+
+/// Runs of a piece that a part wants, and the memory of the part.
+struct Want<'a, 'm> {
     runs: Runs,
+    bytes: &'a Mutex<&'m mut [u8]>,
 }
 
-impl Job<'_> {
+impl Want<'_, '_> {
+    /// Copies what `held`, which begins at the byte `begin` of the piece, has of the part; `next`
+    /// is the run that was not copied yet, or what is left of it.
+    fn copy(&mut self, next: &mut Option<Run>, begin: u64, held: &[u8]) -> Option<()> {
+        let end = begin.saturating_add(held.len() as u64);
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(run) = next.filter(|run| run.from < end) {
+            let now = run.bytes.min(end - run.from);
+            let from = usize::try_from(run.from.checked_sub(begin)?).ok()?;
+            let (to, count) = (usize::try_from(run.to).ok()?, usize::try_from(now).ok()?);
+            let source = held.get(from..)?.get(..count)?;
+            bytes.get_mut(to..)?.get_mut(..count)?.copy_from_slice(source);
+            let left = Run { from: run.from + now, to: run.to + now, bytes: run.bytes - now };
+            *next = if left.bytes > 0 { Some(left) } else { self.runs.next() };
+        }
+        Some(())
+    }
+}
+
+impl Job<'_, '_> {
     /// Offset of its first byte in the state.
     fn begin(&self) -> u64 {
         match self {
             Self::Span { piece, first, .. } => piece.data_offset.saturating_add(*first),
-            Self::Gather { sources, .. } => {
-                sources.iter().map(|source| source.piece.data_offset).min().unwrap_or(0)
+            Self::Scatter { piece, wants, .. } => {
+                let first = wants.iter().map(|want| want.runs.span().start).min();
+                piece.data_offset.saturating_add(first.unwrap_or(0))
             }
         }
     }
@@ -247,12 +277,12 @@ impl Work<'_> {
     }
 
     /// A whole piece into `bytes`, some whole chunks at a time.
-    fn spans<'a>(
+    fn spans<'a, 'm: 'a>(
         &self,
-        name: &'a str,
+        name: &'m str,
         piece: PieceEntry,
-        bytes: &'a mut [u8],
-    ) -> impl Iterator<Item = Job<'a>> {
+        bytes: &'m mut [u8],
+    ) -> impl Iterator<Item = Job<'a, 'm>> + use<'a, 'm> {
         // Whole chunks: both are powers of two.
         let span = SPAN_BYTES.max(u64::from(self.state.header.chunk_bytes));
         let spans = bytes.chunks_mut(usize::try_from(span).unwrap_or(usize::MAX));
@@ -264,8 +294,13 @@ impl Work<'_> {
         })
     }
 
-    /// Cuts a target into jobs.
-    fn add_jobs<'a>(&self, target: HostTarget<'a>, jobs: &mut Vec<Job<'a>>) -> Result<(), Error> {
+    /// Cuts a target that is one piece into jobs; others become parts.
+    fn add_jobs<'a, 'm: 'a>(
+        &self,
+        target: HostTarget<'m>,
+        jobs: &mut Vec<Job<'a, 'm>>,
+        parts: &mut Vec<Part<'m>>,
+    ) -> Result<(), Error> {
         let HostTarget { tensor, block, bytes } = target;
         let name = tensor.name();
         self.check_own(tensor)?;
@@ -286,15 +321,51 @@ impl Work<'_> {
             jobs.extend(self.spans(name, *piece, bytes));
             return Ok(());
         }
-        let sources = pieces.into_iter().zip(&blocks).filter_map(|((_, piece), held)| {
-            Some(GatherSource { piece, runs: Runs::between(held, &block, element)? })
-        });
-        jobs.push(Job::Gather { name, sources: sources.collect(), bytes });
+        let sources = pieces
+            .into_iter()
+            .zip(&blocks)
+            .filter_map(|((_, piece), held)| Some((piece, Runs::between(held, &block, element)?)));
+        parts.push(Part { name, sources: sources.collect(), bytes: Mutex::new(bytes) });
         Ok(())
     }
 
+    /// Adds a job for each piece of which parts want something, and several where they want
+    /// different stretches of it.
+    fn add_scatters<'a, 'm>(&self, parts: &'a [Part<'m>], jobs: &mut Vec<Job<'a, 'm>>) {
+        let mut pieces: BTreeMap<u64, (&'m str, PieceEntry, Vec<Want<'a, 'm>>)> = BTreeMap::new();
+        for Part { name, sources, bytes } in parts {
+            for (piece, runs) in sources {
+                let found = pieces.entry(piece.data_offset);
+                let (_, _, wants) = found.or_insert_with(|| (*name, *piece, Vec::new()));
+                wants.push(Want { runs: runs.clone(), bytes });
+            }
+        }
+        let window = self.window();
+        for (name, piece, mut wants) in pieces.into_values() {
+            wants.sort_by_key(|want| want.runs.span().start);
+            // The first and the last window of the job before.
+            let mut before: Option<(u64, u64)> = None;
+            for want in wants {
+                let span = want.runs.span();
+                let (first, last) = (span.start / window, span.end.saturating_sub(1) / window);
+                // A window that only the ends of two share is read twice, by two threads.
+                let joined = before.filter(|(begin, end)| first < *end || first == *begin);
+                let shares = joined.is_some();
+                before = Some(joined.map_or((first, last), |(begin, end)| (begin, end.max(last))));
+                match jobs.last_mut() {
+                    Some(Job::Scatter { piece: last, wants, .. })
+                        if shares && last.data_offset == piece.data_offset =>
+                    {
+                        wants.push(want);
+                    }
+                    _ => jobs.push(Job::Scatter { name, piece, wants: vec![want] }),
+                }
+            }
+        }
+    }
+
     /// Does the jobs, several at a time where that is worth the threads.
-    fn run(&self, jobs: Vec<Job<'_>>, total: u64) -> Result<(), Error> {
+    fn run(&self, jobs: Vec<Job<'_, '_>>, total: u64) -> Result<(), Error> {
         if self.state.source.answers_late() {
             // Asked for ahead, front to back.
             let ranges: Vec<_> = jobs.iter().flat_map(|job| self.ranges(job)).collect();
@@ -325,16 +396,14 @@ impl Work<'_> {
         })
     }
 
-    fn perform(&self, job: Job<'_>, ahead: &mut Ahead<'_>) -> Result<(), Error> {
+    fn perform(&self, job: Job<'_, '_>, ahead: &mut Ahead<'_>) -> Result<(), Error> {
         match job {
             Job::Span { name, piece, first, bytes } => {
                 self.fill(name, &piece, first, bytes, ahead)?;
                 Ok(self.watch.check()?)
             }
-            Job::Gather { name, sources, bytes } => {
-                for source in sources {
-                    self.gather(name, source, bytes, ahead)?;
-                }
+            Job::Scatter { name, piece, wants } => {
+                self.scatter(name, &piece, wants, ahead)?;
                 Ok(self.watch.check()?)
             }
         }
@@ -370,47 +439,57 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Brings what a piece has of a part to where it belongs.
-    fn gather(
+    /// Brings what a piece has of parts to where it belongs, a window after the other.
+    fn scatter(
         &self,
         name: &str,
-        source: GatherSource,
-        bytes: &mut [u8],
+        piece: &PieceEntry,
+        wants: Vec<Want<'_, '_>>,
         ahead: &mut Ahead<'_>,
     ) -> Result<(), Error> {
-        let GatherSource { piece, runs } = source;
         let window = self.window();
         let outside = || Error::shards(name, "a part of it lies outside of it".to_owned());
-        let mut held: (Option<u64>, Vec<u8>) = (None, Vec::new());
-        for Run { mut from, mut to, bytes: mut left } in runs {
-            while left > 0 {
-                let number = from / window;
-                let begin = number * window;
-                let whole = whole_windows(&piece, window, from, left);
-                let target = usize::try_from(to).ok().and_then(|to| bytes.get_mut(to..));
-                let target = target.ok_or_else(outside)?;
-                let now = if whole > 0 {
-                    let target = target.get_mut(..whole as usize).ok_or_else(outside)?;
-                    self.fill(name, &piece, from, target, ahead)?;
-                    whole
-                } else {
-                    if held.0 != Some(number) {
-                        let length = piece.data_bytes.saturating_sub(begin).min(window);
-                        held.1.resize(usize::try_from(length).map_err(|_| outside())?, 0);
-                        self.fill(name, &piece, begin, &mut held.1, ahead)?;
-                        held.0 = Some(number);
+        let mut wants: Vec<_> = wants
+            .into_iter()
+            .map(|mut want| {
+                let next = want.runs.next();
+                (want, next)
+            })
+            .collect();
+        let mut held = Vec::new();
+        loop {
+            let next = wants.iter().filter_map(|(_, next)| Some(next.as_ref()?.from)).min();
+            let Some(from) = next else { return Ok(()) };
+            // Straight to where they belong, where one part has all of them.
+            if let [(want, next)] = &mut wants[..]
+                && let Some(run) = next
+            {
+                let whole = whole_windows(piece, window, run.from, run.bytes);
+                if whole > 0 {
+                    let mut bytes = want.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+                    let target = usize::try_from(run.to).ok().and_then(|to| bytes.get_mut(to..));
+                    let target = target.and_then(|target| target.get_mut(..whole as usize));
+                    self.fill(name, piece, run.from, target.ok_or_else(outside)?, ahead)?;
+                    run.from += whole;
+                    run.to += whole;
+                    run.bytes -= whole;
+                    if run.bytes == 0 {
+                        *next = want.runs.next();
                     }
-                    let rest = held.1.get((from - begin) as usize..).ok_or_else(outside)?;
-                    let now = left.min(rest.len() as u64);
-                    let both = rest.get(..now as usize).zip(target.get_mut(..now as usize));
-                    let (rest, target) = both.filter(|_| now > 0).ok_or_else(outside)?;
-                    target.copy_from_slice(rest);
-                    now
-                };
-                (from, to, left) = (from + now, to + now, left - now);
+                    continue;
+                }
+            }
+            let begin = from / window * window;
+            let length = piece.data_bytes.saturating_sub(begin).min(window);
+            held.resize(usize::try_from(length).map_err(|_| outside())?, 0);
+            if from - begin >= length {
+                return Err(outside());
+            }
+            self.fill(name, piece, begin, &mut held, ahead)?;
+            for (want, next) in &mut wants {
+                want.copy(next, begin, &held).ok_or_else(outside)?;
             }
         }
-        Ok(())
     }
 
     /// Bytes of a window: whole chunks, where those are verified.
@@ -422,34 +501,43 @@ impl Work<'_> {
     }
 
     /// Byte ranges that a job reads, in its order.
-    fn ranges(&self, job: &Job<'_>) -> Vec<Range<u64>> {
+    fn ranges(&self, job: &Job<'_, '_>) -> Vec<Range<u64>> {
         let range = |piece: &PieceEntry, first: u64, bytes: u64| {
             let begin = piece.data_offset.saturating_add(first);
             begin..begin.saturating_add(bytes)
         };
-        let sources = match job {
+        let (piece, wants) = match job {
             Job::Span { piece, first, bytes, .. } => {
                 return vec![range(piece, *first, bytes.len() as u64)];
             }
-            Job::Gather { sources, .. } => sources,
+            Job::Scatter { piece, wants, .. } => (piece, wants),
         };
         let window = self.window();
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for GatherSource { piece, runs } in sources {
-            for run in runs.clone() {
+        let mut each = Vec::new();
+        for want in wants {
+            let mut own = Vec::new();
+            for run in want.runs.clone() {
                 let first = run.from / window * window;
                 let end = (run.from + run.bytes).div_ceil(window).saturating_mul(window);
                 let bytes = end.min(piece.data_bytes).saturating_sub(first);
-                let next = range(piece, first, bytes);
-                match ranges.last_mut() {
-                    Some(last) if (last.start..=last.end).contains(&next.start) => {
-                        last.end = last.end.max(next.end);
-                    }
-                    _ => ranges.push(next),
-                }
+                join(&mut own, range(piece, first, bytes));
             }
+            each.append(&mut own);
         }
+        each.sort_unstable_by_key(|range| range.start);
+        let mut ranges = Vec::new();
+        each.into_iter().for_each(|next| join(&mut ranges, next));
         ranges
+    }
+}
+
+/// Adds a range to others that begin before it.
+fn join(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if (last.start..=last.end).contains(&next.start) => {
+            last.end = last.end.max(next.end);
+        }
+        _ => ranges.push(next),
     }
 }
 
@@ -459,83 +547,6 @@ fn whole_windows(piece: &PieceEntry, window: u64, from: u64, left: u64) -> u64 {
         (0, true) => left,
         (0, false) => left / window * window,
         _ => 0,
-    }
-}
-
-/// Bytes that are contiguous both in a piece and in the wanted part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    from: u64,
-    to: u64,
-    bytes: u64,
-}
-
-/// Runs of a part within a piece, in the order of the piece.
-#[derive(Clone, Debug)]
-struct Runs {
-    /// Extent, stride in the piece and stride in the part, in bytes, of each dimension that is
-    /// stepped through.
-    outer: SmallVec<[Dimension; 4]>,
-    position: SmallVec<[u64; 4]>,
-    next: Option<Run>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Dimension {
-    extent: u64,
-    from: u64,
-    to: u64,
-}
-
-impl Runs {
-    /// Runs that piece and part have in common; `None` if they do not intersect.
-    fn between(piece: &Block, part: &Block, element: u64) -> Option<Self> {
-        let mut stride = Dimension { extent: 1, from: element, to: element };
-        let mut run = Run { from: 0, to: 0, bytes: element };
-        let mut outer: SmallVec<[Dimension; 4]> = SmallVec::new();
-        let mut joined = true;
-        for (&(has, held), &(wants, wanted)) in piece.dims.iter().zip(&part.dims).rev() {
-            let begin = has.max(wants);
-            let end = has.saturating_add(held).min(wants.saturating_add(wanted));
-            let extent = end.checked_sub(begin).filter(|extent| *extent > 0)?;
-            run.from = run.from.checked_add((begin - has).checked_mul(stride.from)?)?;
-            run.to = run.to.checked_add((begin - wants).checked_mul(stride.to)?)?;
-            if joined {
-                run.bytes = run.bytes.checked_mul(extent)?;
-            } else {
-                outer.push(Dimension { extent, ..stride });
-            }
-            // What is left of a row has a gap behind it.
-            joined &= extent == held && extent == wanted;
-            stride.from = stride.from.checked_mul(held)?;
-            stride.to = stride.to.checked_mul(wanted)?;
-        }
-        outer.reverse();
-        let position = SmallVec::from_elem(0, outer.len());
-        Some(Self { outer, position, next: Some(run) })
-    }
-}
-
-impl Iterator for Runs {
-    type Item = Run;
-
-    fn next(&mut self) -> Option<Run> {
-        let run = self.next?;
-        let mut next = run;
-        self.next = None;
-        for (dimension, position) in self.outer.iter().zip(&mut self.position).rev() {
-            *position += 1;
-            if *position < dimension.extent {
-                next.from += dimension.from;
-                next.to += dimension.to;
-                self.next = Some(next);
-                break;
-            }
-            *position = 0;
-            next.from -= (dimension.extent - 1) * dimension.from;
-            next.to -= (dimension.extent - 1) * dimension.to;
-        }
-        Some(run)
     }
 }
 

@@ -155,6 +155,69 @@ fn a_part_costs_the_chunks_that_it_crosses_and_no_more() {
 }
 
 #[test]
+fn what_several_parts_want_of_a_piece_is_read_once() {
+    let bytes = noise(2 * (ROWS * COLUMNS) as usize, 11);
+    for chunk_bytes in [64, 256, 1 << 20] {
+        let reader = Reader::from_source(both(&bytes, chunk_bytes), "a state").unwrap();
+        for (name, verification) in [
+            ("one", Verification::Checksums),
+            ("four", Verification::Checksums),
+            ("four", Verification::Skipped),
+        ] {
+            let tensor = reader.tensor(name).unwrap();
+            // Three of columns, which share the windows of every piece, and one of rows.
+            let parts = [
+                ([0, 0], [ROWS, 10]),
+                ([0, 10], [ROWS, 30]),
+                ([0, 40], [ROWS, 13]),
+                ([60, 0], [9, COLUMNS]),
+            ];
+            let mut memory =
+                parts.map(|(_, [rows, columns])| vec![0; 2 * (rows * columns) as usize]);
+            let targets = memory.iter_mut().zip(parts).map(|(bytes, (origin, shape))| {
+                HostTarget::part(&tensor, &domain(origin, shape), bytes).unwrap()
+            });
+            let count = reader.read_into(targets.collect(), verification, &Watch::new()).unwrap();
+            for (found, (origin, shape)) in memory.iter().zip(parts) {
+                assert!(
+                    *found == part_of(&bytes, origin, shape),
+                    "{name} {chunk_bytes} {origin:?}"
+                );
+            }
+            assert_eq!(count, bytes.len() as u64, "{name} {chunk_bytes}");
+        }
+    }
+}
+
+#[test]
+fn columns_of_a_large_piece_are_read_once() {
+    let (rows, columns) = (64, 32 << 10);
+    let bytes = noise(rows * columns, 12);
+    let file = state(1 << 16, |writer| {
+        let shape = Shape::new([rows as i64, columns as i64]).unwrap();
+        let spec = ArraySpec::new(DType::U8, shape, SingleDeviceSharding::new(DeviceId(0)));
+        writer.add_bytes("w", &spec, &bytes).unwrap();
+    });
+    let reader = Reader::from_source(file, "a state").unwrap();
+    let tensor = reader.tensor("w").unwrap();
+    let cuts = [0, 5, 20_000, columns];
+    let parts = [0, 1, 2].map(|at| cuts[at]..cuts[at + 1]);
+    let mut memory = parts.clone().map(|part| vec![0; rows * part.len()]);
+    let targets = memory.iter_mut().zip(&parts).map(|(bytes, part)| {
+        let part = domain([0, part.start as i64], [rows as i64, part.len() as i64]);
+        HostTarget::part(&tensor, &part, bytes).unwrap()
+    });
+    let targets = targets.collect();
+    let count = reader.read_into(targets, Verification::Checksums, &Watch::new()).unwrap();
+    for (found, part) in memory.iter().zip(&parts) {
+        let wanted: Vec<u8> =
+            bytes.chunks(columns).flat_map(|row| &row[part.clone()]).copied().collect();
+        assert!(*found == wanted, "{part:?}");
+    }
+    assert_eq!(count, bytes.len() as u64);
+}
+
+#[test]
 fn strings_are_verified_as_numbers_are() {
     let strings: Vec<_> = (0..3000).map(|number| format!("string {number}")).collect();
     let file = state(256, |writer| {
