@@ -24,7 +24,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 10] = [
+const TASKS: [Task; 11] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten) and the text of all",
@@ -101,6 +101,12 @@ const TASKS: [Task; 10] = [
         does: "write what each command says to --help into crates/cli/tests/help",
         command: &["cargo", "test", "--quiet", "-p", "serdes-cli", "--test", "command", "help::"],
         switch: Some("SERDES_REGENERATE_HELP"),
+    },
+    Task {
+        name: "docs",
+        does: "make the site from docs/ into target/site",
+        command: &["bash", ".ci/site", "build"],
+        switch: None,
     },
     Task {
         name: "ci",
