@@ -168,7 +168,7 @@ def run_page(path: Path) -> list[str]:
                     compile(block.content, at, "exec")
                 elif block.language not in LEFT_ALONE:
                     wrong.append(
-                        f"{at}: nothing runs {block.language!r}: give the block a title, or a reason"
+                        f"{at}: nothing runs {block.language!r}: give it a title, or a reason"
                     )
         finally:
             timer.cancel()
