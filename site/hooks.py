@@ -2,7 +2,8 @@
 
 mkdocs calls the functions `on_*`. To the pages of docs/ are added those of the project at the root
 (SECURITY.md and others), the options of the command (from the texts that its tests compare), a page
-for each rule, and the tables of releases (from the command itself, which SERDES names).
+for each rule, the messages of errors (from the sources), and the tables of releases (from the
+command itself, which SERDES names).
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
+# mkdocs loads this file by its path; what stands beside it is not on the path of modules.
+sys.path.insert(0, str(Path(__file__).parent))
+import messages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -74,7 +79,12 @@ def matrix() -> str:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made from the sources."""
-    pages = {"reference/command.md": commands(), "reference/matrix.md": matrix(), **rules()}
+    pages = {
+        "reference/command.md": commands(),
+        "reference/matrix.md": matrix(),
+        "reference/messages.md": messages.page(ROOT),
+        **rules(),
+    }
     for source, page in PROJECT.items():
         pages[page] = (ROOT / source).read_text()
     pages["site.css"] = (ROOT / "site/site.css").read_text()
