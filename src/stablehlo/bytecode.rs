@@ -47,6 +47,12 @@ pub(super) struct Operation {
     pub(super) attributes: Option<u64>,
     pub(super) properties: Option<u64>,
     pub(super) operands: u64,
+    /// The numbers of its first two operands, where it has as many.
+    pub(super) first_operands: [Option<u64>; 2],
+    /// The number of its first result, if it has one.
+    pub(super) first_result: u64,
+    /// Number of regions around it.
+    pub(super) depth: usize,
     pub(super) regions: u64,
     /// True if the regions lie in a section of their own.
     pub(super) in_section: bool,
@@ -67,11 +73,17 @@ impl Operation {
 
 impl From<&Found<'_>> for Operation {
     fn from(found: &Found<'_>) -> Self {
+        let mut numbers = found.operand_numbers;
+        let first_operands =
+            [0, 1].map(|place| (place < found.operands).then(|| numbers.varint().ok())?);
         Self {
             name: found.name,
             attributes: found.attributes.map(|number| number as u64),
             properties: found.properties_number,
             operands: found.operands,
+            first_operands,
+            first_result: found.first_result,
+            depth: found.depth,
             regions: found.regions,
             in_section: found.is_isolated,
             at: found.at,

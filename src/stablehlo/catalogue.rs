@@ -66,6 +66,7 @@ pub(super) const FUTURE_TYPE: u64 = 42;
 pub(super) mod attribute_code {
     pub(in crate::stablehlo) const ARRAY: u64 = 1;
     pub(in crate::stablehlo) const BOOLEAN: u64 = 2;
+    pub(in crate::stablehlo) const COMPARISON_DIRECTION: u64 = 3;
     pub(in crate::stablehlo) const CUSTOM_CALL_VERSION: u64 = 5;
     pub(in crate::stablehlo) const STRING: u64 = 14;
     pub(in crate::stablehlo) const TENSOR: u64 = 15;

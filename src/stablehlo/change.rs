@@ -24,4 +24,6 @@ pub(super) enum What {
     },
     /// The attribute of that number lists its groups of devices.
     List { attribute: usize, groups: ReplicaGroups },
+    /// The sorts with the properties of that number keep the order of what is equal.
+    Stable { properties: usize },
 }

@@ -28,6 +28,7 @@ mod program;
 mod properties;
 mod regions;
 mod rewrite;
+mod sorts;
 mod version;
 mod version_text;
 

@@ -13,6 +13,7 @@ use super::{
     custom_calls,
     mesh::MeshSymbols,
     older, rewrite,
+    sorts::{Sorts, SortsFound},
 };
 
 /// The version of a custom call that names a function of the typed interface.
@@ -31,6 +32,7 @@ pub struct Program<'a> {
     custom_calls: BTreeSet<Option<&'a str>>,
     operation_dialects: BTreeSet<&'a str>,
     operations: BTreeSet<&'a str>,
+    sorts: Sorts<'a>,
 }
 
 impl<'a> Program<'a> {
@@ -42,13 +44,17 @@ impl<'a> Program<'a> {
         let file = Bytecode::read(bytes)?;
         let mut survey = Survey::default();
         file.walk(|operation| survey.note(&file, operation))?;
-        let custom_calls = custom_calls::targets(&file, survey.custom_calls.iter().copied());
+        let calls = survey.custom_calls.iter().copied();
+        let dictionaries = survey.dictionaries_of_calls.iter().copied();
+        let custom_calls = custom_calls::targets(&file, calls, dictionaries);
         let operation_dialects =
             survey.dialects.iter().map(|dialect| file.dialect(*dialect)).collect();
         let operations =
             survey.operations.keys().map(|operation| file.operation_name(*operation).1).collect();
+        let sorts = survey.sorts.read(&file, &survey.owners);
         let mut program = Self {
             bytes,
+            sorts,
             file,
             needs: Vec::new(),
             changes: Vec::new(),
@@ -158,6 +164,47 @@ impl<'a> Program<'a> {
     /// sorted; one that is no text is empty.
     pub fn operations(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.operations.iter().copied()
+    }
+
+    /// Names of the operations in the comparators of its sorts, as [`operations`](Self::operations)
+    /// has them.
+    pub fn comparator_operations(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.sorts.operations.iter().copied()
+    }
+
+    /// True if a sort may change the order of what is equal, or cannot be read.
+    pub fn has_unstable_sorts(&self) -> bool {
+        self.sorts.unread.is_some() || !self.sorts.unstable.is_empty()
+    }
+
+    /// True if each custom call to a target of this name compares by functions that tell the
+    /// smaller or the greater of two arguments and do nothing else, and names at least one.
+    pub fn compares_plainly(&self, target: &str) -> bool {
+        self.sorts.compares_plainly(&self.file, target)
+    }
+
+    /// The program with all of its sorts stable; `None` if they are.
+    ///
+    /// A sort that is not stable may give any order of what is equal, so that this one is among
+    /// its results.
+    ///
+    /// # Errors
+    /// [`StableHloError::Malformed`] for a sort that cannot be read.
+    pub fn with_stable_sorts(&self) -> Result<Option<Vec<u8>>, StableHloError> {
+        if let Some(at) = self.sorts.unread {
+            let expected = "a sort with a dimension, stable or not, in properties of its own";
+            return Err(StableHloError::Malformed { at, expected });
+        }
+        if self.sorts.unstable.is_empty() {
+            return Ok(None);
+        }
+        let changes: Vec<What> = self
+            .sorts
+            .unstable
+            .iter()
+            .map(|properties| What::Stable { properties: *properties })
+            .collect();
+        rewrite::write(&self.file, changes.iter(), self.version()).map(Some)
     }
 
     fn unknown_to(&self, reader: StableHloVersion) -> impl Iterator<Item = &Need> {
@@ -360,12 +407,15 @@ struct Survey {
     meshes: Vec<Operation>,
     /// The properties of custom calls.
     custom_calls: BTreeSet<Option<u64>>,
+    dictionaries_of_calls: BTreeSet<u64>,
     /// By their numbers.
     dialects: BTreeSet<usize>,
+    sorts: SortsFound,
 }
 
 impl Survey {
     fn note(&mut self, file: &Bytecode<'_>, operation: &Operation) {
+        self.sorts.note(file, operation);
         if let Some(properties) = operation.properties {
             let owner = self.owners.entry(properties).or_insert(Some(operation.name));
             if *owner != Some(operation.name) {
@@ -383,6 +433,7 @@ impl Survey {
         }
         if custom_calls::is_one(name) {
             self.custom_calls.insert(operation.properties);
+            self.dictionaries_of_calls.extend(operation.attributes);
         }
         let uses = self.operations.entry(operation.name).or_insert_with(|| Uses {
             most_regions: 0,

@@ -1,6 +1,10 @@
-//! Properties of operations: attributes by their numbers.
+//! Properties of operations: attributes by their numbers; the dictionaries beside them.
 
-use super::bytecode::Cursor;
+use super::{
+    bytecode::{Bytecode, Cursor},
+    catalogue::builtin_code,
+    mesh::string,
+};
 
 /// The attributes of which the properties of an operation consist; `None` if they are no list of
 /// numbers.
@@ -11,4 +15,17 @@ pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
         attributes.push(cursor.varint().ok()?);
     }
     Some(attributes)
+}
+
+/// Whether a dictionary has one of these names; `None` if it cannot be read.
+pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]) -> Option<bool> {
+    let (code, mut entries) = file.attribute(dictionary, "builtin")?;
+    (code == builtin_code::DICTIONARY).then_some(())?;
+    for _ in 0..entries.varint().ok()? {
+        if names.contains(&string(file, entries.varint().ok()?)?) {
+            return Some(true);
+        }
+        entries.varint().ok()?;
+    }
+    Some(false)
 }

@@ -15,6 +15,7 @@ use super::{
     mesh::ReplicaGroups,
     properties::attributes_of,
     regions::without_properties,
+    sorts,
 };
 
 /// Bytes of a file beside the contents of its sections, as a rule.
@@ -43,6 +44,7 @@ pub(super) fn write<'c>(
                 }
             }
             What::List { attribute, groups } => tables.list(*attribute, groups),
+            What::Stable { properties } => tables.make_stable(*properties),
         }
     }
     // Most of a large program are constants, which are copied once.
@@ -76,6 +78,18 @@ struct Written<'a> {
     dialect: usize,
     is_encoded: bool,
     bytes: Cow<'a, [u8]>,
+}
+
+/// The number of that entry, which is appended to its table if it is not there.
+fn number_of(table: &mut Vec<Written<'_>>, dialect: usize, bytes: Vec<u8>) -> usize {
+    let is_it = |entry: &Written<'_>| {
+        entry.dialect == dialect && entry.is_encoded && *entry.bytes == *bytes
+    };
+    if let Some(number) = table.iter().position(is_it) {
+        return number;
+    }
+    table.push(Written { dialect, is_encoded: true, bytes: bytes.into() });
+    table.len() - 1
 }
 
 /// The tables of a file, which change.
@@ -164,6 +178,24 @@ impl<'f, 'a> Tables<'f, 'a> {
         *bytes = out.into();
     }
 
+    /// Says of the sorts with these properties that they are stable.
+    fn make_stable(&mut self, properties: usize) {
+        let Some(bytes) = self.properties.get(properties) else { return };
+        let mut attributes = attributes_of(bytes).unwrap_or_default();
+        let Some(stable) = attributes.get_mut(sorts::STABLE) else { return };
+        let old = usize::try_from(*stable).ok().and_then(|old| self.attributes.get(old));
+        let Some(dialect) = old.map(|old| old.dialect) else { return };
+        let mut bytes = Vec::new();
+        write_varint(&mut bytes, attribute_code::BOOLEAN);
+        write_varint(&mut bytes, 1);
+        *stable = number_of(&mut self.attributes, dialect, bytes) as u64;
+        let mut out = Vec::new();
+        attributes.iter().for_each(|attribute| write_varint(&mut out, *attribute));
+        if let Some(bytes) = self.properties.get_mut(properties) {
+            *bytes = out.into();
+        }
+    }
+
     /// Makes the attribute a tensor of the groups.
     fn list(&mut self, attribute: usize, groups: &ReplicaGroups) {
         let Some(dialect) = self.attributes.get(attribute).map(|entry| entry.dialect) else {
@@ -171,14 +203,14 @@ impl<'f, 'a> Tables<'f, 'a> {
         };
         let mut element = Vec::new();
         write_varint(&mut element, type_code::SIGNED_64);
-        let element = self.type_number(dialect, element);
+        let element = number_of(&mut self.types, dialect, element);
         let mut tensor = Vec::new();
         write_varint(&mut tensor, type_code::RANKED_TENSOR);
         write_varint(&mut tensor, 2);
         write_zigzag(&mut tensor, groups.count);
         write_zigzag(&mut tensor, groups.size);
         write_varint(&mut tensor, element as u64);
-        let tensor = self.type_number(dialect, tensor);
+        let tensor = number_of(&mut self.types, dialect, tensor);
         let mut out = Vec::with_capacity(16 + groups.devices.len() * 8);
         write_varint(&mut out, attribute_code::TENSOR);
         write_varint(&mut out, tensor as u64);
@@ -187,18 +219,6 @@ impl<'f, 'a> Tables<'f, 'a> {
         if let Some(entry) = self.attributes.get_mut(attribute) {
             *entry = Written { dialect, is_encoded: true, bytes: out.into() };
         }
-    }
-
-    /// The number of that type, which is appended if it is not there.
-    fn type_number(&mut self, dialect: usize, bytes: Vec<u8>) -> usize {
-        let is_it = |entry: &Written<'_>| {
-            entry.dialect == dialect && entry.is_encoded && *entry.bytes == *bytes
-        };
-        if let Some(number) = self.types.iter().position(is_it) {
-            return number;
-        }
-        self.types.push(Written { dialect, is_encoded: true, bytes: bytes.into() });
-        self.types.len() - 1
     }
 
     fn strings(&self) -> Vec<u8> {

@@ -46,6 +46,31 @@ fn tensors(bytes: &[u8]) -> Vec<Vec<u8>> {
     tensors
 }
 
+/// Fails unless nothing differs but so many properties, and an attribute that was appended.
+pub(super) fn same_but_for(one: &[u8], other: &[u8], properties: usize) {
+    let (one, other) = (Bytecode::read(one).unwrap(), Bytecode::read(other).unwrap());
+    assert_eq!(one.strings, other.strings);
+    let bytes = |entries: &[super::bytecode::Entry<'_>]| -> Vec<Vec<u8>> {
+        entries.iter().map(|entry| entry.contents.rest().to_vec()).collect()
+    };
+    assert_eq!(bytes(&one.types), bytes(&other.types));
+    let (before, after) = (bytes(&one.attributes), bytes(&other.attributes));
+    assert!(after.starts_with(&before) && after.len() <= before.len() + 1);
+    let pairs = one.properties.iter().zip(&other.properties);
+    assert_eq!(pairs.filter(|(one, other)| one != other).count(), properties);
+    assert_eq!(one.properties.len(), other.properties.len());
+    let operations = |file: &Bytecode<'_>| -> Vec<Vec<u8>> {
+        let mut sections = file.sections.iter();
+        let is_of_operations = |kind| kind == super::bytecode::SectionKind::Operations;
+        sections
+            .by_ref()
+            .filter(|section| is_of_operations(section.kind))
+            .map(|section| section.contents.rest().to_vec())
+            .collect()
+    };
+    assert_eq!(operations(&one), operations(&other));
+}
+
 #[test]
 fn a_program_of_old_operations_is_as_the_real_writer_writes_it() {
     let program = Program::read(artifact!("add-1.22.0")).unwrap();

@@ -270,6 +270,44 @@ def partners(run):
     run.clean("partners", lambda line: "the compiler's process ended" in line)
 
 
+def with_sort(comparator):
+    text = f"""func.func @main(%a: tensor<1000xf32>) -> tensor<1000xf32> {{
+        %r = "stablehlo.sort"(%a) ({{ ^bb0(%x: tensor<f32>, %y: tensor<f32>): {comparator} }}) {{dimension = 0 : i64, is_stable = false}}
+            : (tensor<1000xf32>) -> tensor<1000xf32>
+        return %r : tensor<1000xf32> }}
+        func.func private @f(%x: tensor<f32>, %y: tensor<f32>) -> tensor<i1> {{
+        %c = stablehlo.compare LE, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1> return %c : tensor<i1> }}"""
+    with ir.Context() as context:
+        stablehlo.register_dialect(context)
+        return stablehlo.serialize_portable_artifact_str(text, STABLEHLO)
+
+
+def comparators(run):
+    """Comparators that may contradict themselves are refused, and those that do always are run by a sort that stays within its array."""
+    random = """%z = stablehlo.constant dense<0.0> : tensor<f32> %o = stablehlo.constant dense<1.0> : tensor<f32> %s = stablehlo.constant dense<> : tensor<0xi64>
+        %r = stablehlo.rng %z, %o, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<0xi64>) -> tensor<f32>
+        %c = stablehlo.compare LT, %r, %x : (tensor<f32>, tensor<f32>) -> tensor<i1> stablehlo.return %c : tensor<i1>"""
+    calling = "%c = func.call @f(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<i1> stablehlo.return %c : tensor<i1>"
+    run.refused("a sort by random numbers", with_sort(random), options(), words="`rng`")
+    run.refused("a sort by a function", with_sort(calling), options(), words="`call`")
+    approximate = jax.jit(lambda x: jax.lax.approx_max_k(x, 3)).lower(jnp.zeros(64)).as_text()
+    never = stablehlo.serialize_portable_artifact_str(approximate.replace("compare GT", "compare GE"), STABLEHLO)
+    run.refused("approx_max_k by greater or equal", never, options(), words="ApproxTopK")
+    for name, function in [
+        ("not stable", lambda x: jnp.sort(x, stable=False)), ("of complex numbers", lambda x: jnp.sort(x + 1j)), ("by several keys", lambda x: jnp.lexsort((x, -x))),
+        ("descending", lambda x: jnp.argsort(x, descending=True)), ("top_k", lambda x: jax.lax.top_k(x, 3)), ("approx_max_k", lambda x: jax.lax.approx_max_k(x, 3)),
+    ]:
+        found = run.client.compile(artifact(function, jnp.zeros(64)), options())
+        run.check(f"a sort: {name}", found[0] == OK, found)
+    for kind in ("sort", "greedy sort"):
+        client = Real(run, kind)
+        served, said = client.says("sorted", SERVED)
+        run.check(f"a {kind} whose comparator is always true ends", served, said)
+        client.end()
+    run.lives("comparators")
+    run.clean("comparators")
+
+
 class Real:
     """A real client in a process of its own, which runs one of PROGRAMS."""
 
@@ -300,7 +338,7 @@ class Real:
 
 def endless(run):
     """While a program of one client does not end, those of others have their turn within a time that is known, its client is told, and arrays stay."""
-    for kind in ("sort", "while"):
+    for kind in ("while",):
         held = Real(run, "held")
         begun, said = held.says("begun", SERVED)
         run.check(f"an endless {kind}: another client holds an array", begun, said)
@@ -376,6 +414,7 @@ kind = sys.argv[2]
 compare = "%c = stablehlo.constant dense<true> : tensor<i1> stablehlo.return %c : tensor<i1>"
 operation, size = {
     "sort": (f"""%r = "stablehlo.sort"(%a) ({{ ^bb0(%x: tensor<f32>, %y: tensor<f32>): {compare} }}) {{dimension = 0 : i64, is_stable = false}} : (TYPE) -> TYPE""", 1000),
+    "greedy sort": (f"""%r = "stablehlo.sort"(%a) ({{ ^bb0(%x: tensor<f32>, %y: tensor<f32>): {compare} }}) {{dimension = 0 : i64, is_stable = false}} : (TYPE) -> TYPE""", 100000),
     "while": (f"%r = stablehlo.while(%x = %a) : TYPE cond {{ {compare} }} do {{ %y = stablehlo.add %x, %x : TYPE stablehlo.return %y : TYPE }}", 4),
 }.get(kind, ("%r = stablehlo.add %a, %a : TYPE", 4))
 text = f"func.func @main(%a: TYPE) -> TYPE {{ {operation} return %r : TYPE }}".replace("TYPE", f"tensor<{size}xf32>")
@@ -385,6 +424,10 @@ program = device.client.compile_and_load(text, xla_client.DeviceList((device,)),
 array = jax.device_put(np.arange(size, dtype=np.float32), device)
 np.asarray(array)
 print("begun", flush=True)
+if "sort" in kind:
+    found = np.asarray(program.execute_sharded([array]).disassemble_into_single_device_arrays()[0][0])
+    print("sorted" if np.array_equal(np.sort(found), np.arange(size)) else found, flush=True)
+    sys.exit()
 if kind == "held":
     time.sleep(20)
 try:
@@ -476,6 +519,7 @@ def main():
             custom_calls(run, plugin, full)
             programs(run, full)
             partners(run)
+            comparators(run)
             # The last: of what hangs the plug-in prints lines. It takes its time, whatever the client, so that one is enough.
             if full or jax.__version__.startswith("0.10."):
                 endless(run)

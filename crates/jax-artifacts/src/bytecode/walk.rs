@@ -47,6 +47,12 @@ pub struct Operation<'a> {
     pub result_count: u64,
     /// Number of its operands.
     pub operands: u64,
+    /// The numbers of the values that are its operands.
+    pub operand_numbers: Cursor<'a>,
+    /// The number of its first result among the values of its scope, if it has one.
+    pub first_result: u64,
+    /// Number of regions around it.
+    pub depth: usize,
     /// Number of its regions.
     pub regions: u64,
     /// True if its regions lie in a section of their own.
@@ -264,6 +270,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
             self.entries.type_of(cursor.varint()?, &at)?;
         }
         let operands = count(&mut cursor, mask, has::OPERANDS)?;
+        let operand_numbers = cursor;
         for _ in 0..operands {
             let at = cursor;
             self.use_value(cursor.varint()?, &at)?;
@@ -288,6 +295,9 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
                 results,
                 result_count,
                 operands,
+                operand_numbers,
+                first_result: self.next_value(),
+                depth: self.levels.len(),
                 regions,
                 is_isolated,
                 at: at.at(),
@@ -367,6 +377,11 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
             is_in_region: false,
         });
         Ok(())
+    }
+
+    /// The number of the value that is defined next.
+    fn next_value(&self) -> u64 {
+        self.scopes.last().and_then(|scope| scope.next.last()).copied().unwrap_or_default()
     }
 
     /// Numbers that many new values.

@@ -19,6 +19,7 @@ mod options;
 mod parameter;
 mod program;
 mod readable;
+mod sorts;
 mod trial;
 mod waiting;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{called::CallRules, waiting};
+use super::{called::CallRules, sorts, waiting};
 use crate::{
     codec::{Status, StatusCode},
     pjrt::{Client, Value},
@@ -13,11 +13,12 @@ use crate::{
 /// The program as it came, or written for the plug-in, where that says what it reads.
 ///
 /// With `portable_only` the structure of the artifact, the names that it calls and its operations
-/// are read here before the plug-in sees it: parsers of MLIR's text and of other bytecode were made
-/// for trusted input. `callbacks` functions of the client came with it.
+/// are read here before the plug-in sees it, and its sorts become stable: parsers of MLIR's text and
+/// of other bytecode, and comparators of sorts, were made for trusted input. `callbacks` functions of the client came with it.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for what is no such artifact, or calls what the rules do not allow;
+/// INVALID_ARGUMENT for what is no such artifact, calls what the rules do not allow, or sorts by a
+/// comparator that may contradict itself;
 /// UNIMPLEMENTED for operations that would wait for ever, with the versions of the program and of the plug-in, and with what the plug-in does
 /// not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
@@ -27,8 +28,9 @@ pub(super) fn readable<'a>(
     portable_only: Option<&CallRules>,
     callbacks: usize,
 ) -> Result<Cow<'a, [u8]>, Status> {
+    let mut artifact = Cow::Borrowed(artifact);
     if let Some(rules) = portable_only {
-        let program = Program::read(artifact).map_err(|error| {
+        let program = Program::read(&artifact).map_err(|error| {
             let code = match error {
                 StableHloError::UnknownEncoding { .. } => StatusCode::Unimplemented,
                 _ => StatusCode::InvalidArgument,
@@ -37,9 +39,12 @@ pub(super) fn readable<'a>(
         })?;
         rules.check(&program)?;
         waiting::check(&program, callbacks)?;
+        if let Some(stable) = sorts::made_stable(&program)? {
+            artifact = Cow::Owned(stable);
+        }
     }
-    let Some(reader) = newest(client) else { return Ok(Cow::Borrowed(artifact)) };
-    let readable = Program::for_reader(artifact, reader, bridge);
+    let Some(reader) = newest(client) else { return Ok(artifact) };
+    let readable = Program::for_reader(&artifact, reader, bridge);
     if let Ok(Cow::Owned(written)) = &readable {
         tracing::debug!(
             "a program was written for StableHLO {reader}: {} bytes instead of {}",
@@ -47,7 +52,11 @@ pub(super) fn readable<'a>(
             artifact.len()
         );
     }
-    readable.map_err(|error| unreadable(&error, client, bridge.is_some()))
+    match readable {
+        Ok(Cow::Owned(written)) => Ok(Cow::Owned(written)),
+        Ok(Cow::Borrowed(_)) => Ok(artifact),
+        Err(error) => Err(unreadable(&error, client, bridge.is_some())),
+    }
 }
 
 /// Error for a program that cannot be converted to a version that the plug-in reads.
