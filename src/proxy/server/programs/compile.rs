@@ -168,8 +168,12 @@ pub(crate) fn compile(
         Cow::Borrowed(_) => source.artifact.clone(),
         Cow::Owned(written) => written.into(),
     };
+    let length = artifact.len() as u64;
+    let recipe = Recipe::new(artifact, source.option_bytes.clone());
     Ok(Program {
-        recipe: Recipe::new(artifact, source.option_bytes.clone()),
+        kept: recipe.bytes().saturating_add(code(executable).max(length)),
+        room: None,
+        recipe,
         may_be_endless,
         inside: inside(executable, places.len()),
         devices: places,
@@ -203,6 +207,15 @@ fn inside(executable: &Executable, devices: usize) -> u64 {
     // Plug-ins that do not count something say a negative number.
     let parts = parts.into_iter().map(|bytes| u64::try_from(bytes).unwrap_or(0));
     parts.fold(0, u64::saturating_add).saturating_mul(devices as u64)
+}
+
+/// Bytes of its code; none, where the plug-in does not say it.
+fn code(executable: &Executable) -> u64 {
+    let Ok(memory) = executable.memory() else { return 0 };
+    let parts = [memory.generated_code, memory.host_generated_code.unwrap_or_default()];
+    // Plug-ins that do not count something say a negative number.
+    let parts = parts.into_iter().map(|bytes| u64::try_from(bytes).unwrap_or(0));
+    parts.fold(0, u64::saturating_add)
 }
 
 /// Adds to the error of a program with host callbacks that these may be the reason: users know them

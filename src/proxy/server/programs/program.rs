@@ -54,6 +54,10 @@ pub(crate) struct Program {
     /// Latency estimate of a launch: plug-ins may only enqueue the program then, or run it to its
     /// end.
     pub(crate) pace: Arc<Pace>,
+    /// Bytes that it takes as long as it is loaded.
+    pub(super) kept: u64,
+    /// The room for these bytes.
+    pub(super) room: Option<Holding>,
     pub(super) _held: Holding,
     pub(super) _counted: Counted,
 }
@@ -79,6 +83,12 @@ impl Recipe {
 
     pub(super) fn new(artifact: Bytes, options: Vec<u8>) -> Self {
         Self { artifact: Some(artifact).filter(|bytes| bytes.len() <= Self::LONGEST), options }
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn bytes(&self) -> u64 {
+        let artifact = self.artifact.as_ref().map_or(0, Bytes::len);
+        artifact.saturating_add(self.options.len()) as u64
     }
 }
 
@@ -195,6 +205,17 @@ impl Program {
     /// Bytes that it needs for itself while it runs, on all of its devices together.
     pub(crate) fn inside(&self) -> u64 {
         self.inside
+    }
+
+    /// Bytes that it takes as long as it is loaded: what is kept of its source, and its code, which
+    /// is at least as long as the source where the plug-in does not say it.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Holds the room for what it takes as long as it is loaded.
+    pub(crate) fn hold(&mut self, room: Holding) {
+        self.room = Some(room);
     }
 
     /// Bytes without which it cannot run at all: what it needs for itself, and outputs that do not

@@ -98,9 +98,12 @@ impl Work for Compiling {
                     deadline,
                     portable_only,
                 };
-                let program = compile(&context.devices, &source, held, &context.gauges, compiler)?;
+                let mut program =
+                    compile(&context.devices, &source, held, &context.gauges, compiler)?;
                 // One that finds no room however much is given back is of no use.
                 own.accounts.can_hold(program.least())?;
+                let room = own.accounts.loaded(program.kept())?;
+                program.hold(room);
                 Ok(program)
             })
             .await?;

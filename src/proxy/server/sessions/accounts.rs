@@ -6,7 +6,7 @@ use crate::{
     codec::Status,
     proxy::server::{
         arrays::Kind,
-        budget::{Account, Budget, Holding, HostBudgets, Share},
+        budget::{Account, Budget, Holding, HostBudgets, Peer, Share},
         context::Context,
         peers::Caller,
     },
@@ -32,6 +32,8 @@ pub(crate) struct Accounts {
     pub(crate) executions: Account,
     arrays: Account,
     pinned: Account,
+    /// The client, with all its sessions.
+    pub(crate) peer: Arc<Peer>,
 }
 
 impl Accounts {
@@ -57,6 +59,7 @@ impl Accounts {
             executions: account(&[&executions, &peer.executions, &all.executions]),
             arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
             pinned: account(&[&peer.pinned, &all.pinned]),
+            peer: Arc::clone(&caller.peer),
         }
     }
 
@@ -79,6 +82,14 @@ impl Accounts {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
     pub(crate) fn inside(&self, bytes: u64) -> Result<Holding, Status> {
+        self.arrays.take_now(bytes)
+    }
+
+    /// Takes room for a program as long as it is loaded.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    pub(crate) fn loaded(&self, bytes: u64) -> Result<Holding, Status> {
         self.arrays.take_now(bytes)
     }
 
