@@ -15,14 +15,22 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::promise::{Promise, Promised};
-use crate::codec::Status;
+use super::{
+    budget::Peer,
+    promise::{Promise, Promised},
+};
+use crate::{codec::Status, proxy::status::status};
+
+/// Number of times that the programs of one peer may take the devices from all others; a server has
+/// a few such times altogether.
+const MOST_OF_PEER: usize = 2;
 
 /// A program that is to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     /// Number of the session.
     pub(crate) session: u64,
+    pub(crate) peer: &'a Arc<Peer>,
     /// Places of the devices.
     pub(crate) devices: &'a [usize],
     /// True if nothing bounds its run.
@@ -39,6 +47,8 @@ pub(crate) struct Runs {
 #[derive(Debug, Default)]
 struct State {
     next: u64,
+    /// The peer of each program that was given up; kept, so that it is known when it comes back.
+    given_up: Vec<Arc<Peer>>,
     /// By their numbers, in the order in which they came.
     runs: BTreeMap<u64, Entry>,
 }
@@ -46,11 +56,13 @@ struct State {
 #[derive(Debug)]
 struct Entry {
     session: u64,
+    peer: Arc<Peer>,
     devices: Vec<usize>,
     may_be_endless: bool,
     /// `None` while it waits.
     begun: Option<Begun>,
     give_up: Promise<()>,
+    is_given_up: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +93,8 @@ enum Next {
     Wait(Option<Instant>),
     /// These have kept it waiting for too long.
     Overdue(Vec<u64>),
+    /// It may be endless, and those of its peer were given up too often.
+    Refused,
 }
 
 impl Entry {
@@ -101,6 +115,9 @@ impl State {
         let Some(own) = self.runs.get(&number) else { return Next::Wait(None) };
         let (session, devices) = (own.session, own.devices.clone());
         let may_be_endless = own.may_be_endless;
+        if may_be_endless && self.times(own.peer.number) >= MOST_OF_PEER {
+            return Next::Refused;
+        }
         let (mut is_free, mut is_behind, mut until, mut overdue) = (true, false, None, Vec::new());
         for (other, entry) in &mut self.runs {
             if *other == number || !entry.overlaps(&devices) {
@@ -139,8 +156,24 @@ impl State {
         Next::Begun(is_behind)
     }
 
-    /// Gives programs up, with those of their sessions that were begun behind them.
+    /// Number of times that programs of a peer were given up.
+    fn times(&self, peer: u64) -> usize {
+        self.given_up.iter().filter(|other| other.number == peer).count()
+    }
+
+    /// Gives programs up, with those of their sessions that were begun behind them. It counts once
+    /// for each of their peers.
     fn give_up(&mut self, overdue: &[u64]) {
+        let mut peers: Vec<Arc<Peer>> = Vec::new();
+        for number in overdue {
+            let Some(entry) = self.runs.get_mut(number) else { continue };
+            // Several that wait may find the same one overdue.
+            let was_given_up = std::mem::replace(&mut entry.is_given_up, true);
+            if !was_given_up && peers.iter().all(|peer| peer.number != entry.peer.number) {
+                peers.push(Arc::clone(&entry.peer));
+            }
+        }
+        self.given_up.extend(peers);
         for number in overdue {
             let Some(entry) = self.runs.get(number) else { continue };
             let Some(begun) = entry.begun else { continue };
@@ -168,6 +201,8 @@ impl Runs {
         state.next += 1;
         let entry = Entry {
             session: wanted.session,
+            peer: Arc::clone(wanted.peer),
+            is_given_up: false,
             devices: wanted.devices.to_vec(),
             may_be_endless: wanted.may_be_endless,
             begun: None,
@@ -183,7 +218,8 @@ impl Runs {
     /// `renew` takes the devices of that generation away from them.
     ///
     /// # Errors
-    /// The errors of `renew`.
+    /// The errors of `renew`; RESOURCE_EXHAUSTED for a program that may be endless, of a peer whose
+    /// programs were given up too often.
     pub(crate) async fn enter<R: Future<Output = Result<(), Status>>>(
         self: &Arc<Self>,
         wanted: Wanted<'_>,
@@ -207,6 +243,7 @@ impl Runs {
                     // Something has changed, or it is time to look again.
                     let _ = tokio::time::timeout_at(until.into(), changed).await;
                 }
+                Next::Refused => return Err(refused()),
                 Next::Overdue(overdue) => {
                     renew(current).await?;
                     self.lock().give_up(&overdue);
@@ -215,6 +252,13 @@ impl Runs {
             }
         }
     }
+}
+
+fn refused() -> Status {
+    status!(
+        ResourceExhausted,
+        "programs of this client have kept the devices from those of others {MOST_OF_PEER} times and did not end; this server takes no more programs of it that have loops or whose parts wait for one another: run them where nobody waits, or ask the server's operator to start it again"
+    )
 }
 
 impl Run {
@@ -271,13 +315,16 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::proxy::status::status;
+    use crate::proxy::server::{budget::Budgets, limits::Limits};
 
     const LONG: Option<Duration> = Some(Duration::from_secs(3600));
     const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
-    const fn wanted(session: u64, devices: &[usize], may_be_endless: bool) -> Wanted<'_> {
-        Wanted { session, devices, may_be_endless }
+    /// A peer for each session.
+    fn wanted(session: u64, devices: &[usize], may_be_endless: bool) -> Wanted<'_> {
+        let budgets = Budgets::of_peer(&Limits::default());
+        let peer = Box::leak(Box::new(Arc::new(Peer { number: session, budgets })));
+        Wanted { session, peer, devices, may_be_endless }
     }
 
     /// Tries to begin with a program, as `enter` does, once.
@@ -361,6 +408,31 @@ mod tests {
         let given_up = [&before, &endless, &behind, &elsewhere, &other]
             .map(|run| run.given_up().now().is_some());
         assert_eq!(given_up, [false, true, true, false, false]);
+    }
+
+    #[tokio::test]
+    async fn runs_of_a_peer_are_refused_once_two_were_given_up() {
+        let runs = Arc::<Runs>::default();
+        let current = AtomicUsize::new(0);
+        let renew = |generation: usize| {
+            current.store(generation + 1, Ordering::Relaxed);
+            std::future::ready(Ok(()))
+        };
+        let generation = || current.load(Ordering::Relaxed);
+        let mut kept = Vec::new();
+        for _ in 0..MOST_OF_PEER {
+            let greedy = wanted(1, &[0], true);
+            kept.push(runs.enter(greedy, AT_ONCE, generation, renew).await.unwrap());
+            let other = runs.enter(wanted(2, &[0], false), AT_ONCE, generation, renew).await;
+            kept.push(other.unwrap());
+        }
+        let refused = runs.enter(wanted(1, &[0], true), AT_ONCE, generation, renew).await;
+        assert!(refused.unwrap_err().message().contains("2 times"));
+        // What ends for sure is taken, and so are the programs of others.
+        for wanted in [wanted(1, &[0], false), wanted(3, &[0], true)] {
+            runs.enter(wanted, AT_ONCE, generation, renew).await.unwrap();
+        }
+        assert_eq!(current.load(Ordering::Relaxed), MOST_OF_PEER);
     }
 
     #[tokio::test]

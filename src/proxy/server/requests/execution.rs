@@ -205,6 +205,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
     let inside = session.inside(launch.program.inside()).await?;
     let run = context.enter(Wanted {
         session: session.number,
+        peer: &session.accounts.peer,
         devices: launch.program.devices(),
         may_be_endless: launch.program.may_be_endless(),
     });
