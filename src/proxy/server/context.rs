@@ -427,6 +427,44 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_launch_that_is_given_up_leaves_its_lane_to_others() {
+        let context = context();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let ended = Arc::new(Mutex::new(ended));
+        let hangs = || {
+            let ended = Arc::clone(&ended);
+            move || {
+                // Until the other end is dropped.
+                let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                Ok(())
+            }
+        };
+        let mut hanging = Vec::new();
+        for session in 0..LAUNCHERS as u64 {
+            let (give_up, given_up) = Promised::coming();
+            let (context, work) = (Arc::clone(&context), hangs());
+            let launch = async move { context.launching(turn(session), given_up, work).await };
+            hanging.push((give_up, tokio::spawn(launch)));
+        }
+        // One more waits for a lane, and is given up there.
+        let (give_up, given_up) = Promised::coming();
+        let own = Arc::clone(&context);
+        let waits = tokio::spawn(async move { own.launching(turn(98), given_up, || Ok(())).await });
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert!(!waits.is_finished());
+        give_up.keep(Ok(()));
+        assert_eq!(waits.await.unwrap().unwrap_err().code(), crate::codec::StatusCode::Cancelled);
+        // Of those that hang each gives its lane to another when it is given up.
+        for (give_up, launch) in hanging {
+            let (_kept, given_up) = Promised::coming();
+            give_up.keep(Ok(()));
+            assert!(launch.await.unwrap().is_err());
+            assert_eq!(context.launching(turn(99), given_up, || Ok(7)).await, Ok(7));
+        }
+        drop(end);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn work_that_nobody_waits_for_ends_with_the_piece_that_it_is_at() {
         let context = context();
         let done = Arc::new(AtomicUsize::new(0));
