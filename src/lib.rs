@@ -47,9 +47,9 @@
 //!
 //! # Modules
 //!
-//! A room uses only those above it, and none points back: [`version`], [`stablehlo`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`device_state`]; and the proxy. [`files`], [`stream_executor`] and [`pjrt`] are crates of their own below all of them (`serdes-files`,
-//! `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
+//! A room uses only those above it, and none points back: [`version`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
+//! [`device_state`]; and the proxy. [`files`], [`stablehlo`], [`stream_executor`] and [`pjrt`] are crates of their own below all of
+//! them (`serdes-files`, `serdes-stablehlo`, `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
 //!
 //! Crates of their own beside or above this one are `serdes-graphs` and `serdes-checkpoints` (TensorFlow's graphs and checkpoints),
 //! `serdes-tensors` (files of tensors, where they lie, and their way into states and back) and `serdes-check` (verdicts before loading).
@@ -94,12 +94,12 @@ pub mod ifrt;
 pub mod proto;
 #[cfg(feature = "proxy")]
 pub mod proxy;
-pub mod stablehlo;
 pub mod version;
 mod wire;
 
 #[cfg(feature = "device")]
 pub use serdes_pjrt as pjrt;
+pub use serdes_stablehlo as stablehlo;
 #[cfg(feature = "device")]
 pub use serdes_stream_executor as stream_executor;
 

@@ -14,7 +14,7 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 21] = [
+const CRATES: [&str; 22] = [
     "abi",
     "check",
     "checkpoints",
@@ -31,6 +31,7 @@ const CRATES: [&str; 21] = [
     "python",
     "releases",
     "report",
+    "stablehlo",
     "tensors",
     "testkit",
     "version-registry",
@@ -39,7 +40,7 @@ const CRATES: [&str; 21] = [
 ];
 
 /// Modules of the library without a cycle inside of them.
-const ROOMS: [&str; 6] = ["codec", "device_state", "proto", "proxy", "stablehlo", "version"];
+const ROOMS: [&str; 5] = ["codec", "device_state", "proto", "proxy", "version"];
 
 /// Crates with one cycle, of these files, which is there for a reason.
 const CRATES_WITH_ONE: [(&str, &[&str]); 1] = [

@@ -23,6 +23,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/pjrt/src",
         "crates/plugin/src",
         "crates/host-memory/src",
+        "crates/stablehlo/src",
         "crates/stream-executor/src",
         "crates/tensors/src",
         "crates/version-registry/src",

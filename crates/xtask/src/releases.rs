@@ -34,7 +34,7 @@ fn files(table: &Jaxlib) -> Result<[(&'static str, String); 3], Box<dyn Error>> 
     Ok([
         ("crates/jax-artifacts/src/release/generated/mod.rs", exports(table)?),
         ("crates/pjrt/src/skew/generated/mod.rs", frameworks(table)?),
-        ("src/stablehlo/generated/mod.rs", clients(table)?),
+        ("crates/stablehlo/src/generated/mod.rs", clients(table)?),
     ])
 }
 

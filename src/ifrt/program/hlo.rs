@@ -3,13 +3,14 @@
 use std::fmt;
 
 use bytes::Bytes;
+use serdes_jax_artifacts::container::first_number;
 
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
     },
     ifrt::IfrtError,
-    stablehlo::{StableHloVersion, first_number},
+    stablehlo::StableHloVersion,
     version::SerDesVersion,
 };
 

@@ -10,8 +10,24 @@
 //! `VhloToVersion.cpp`, the expansion of mesh axes), MLIR's description of its bytecode; held
 //! against the real serializers of jaxlib.
 //!
-//! The module must never know who sends programs or who compiles them. It reads untrusted bytes:
+//! The crate must never know who sends programs or who compiles them. It reads untrusted bytes:
 //! time and memory are linear in their number, and nothing recurses.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+// No program makes the crate panic: what could is an exception with its reason.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::get_unwrap,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
 mod bridge;
 mod bytecode;
@@ -33,7 +49,6 @@ mod version;
 mod version_text;
 
 pub use bridge::ProgramBridge;
-pub(crate) use bytecode::first_number;
 pub use clients::{Passage, ProxyClient};
 pub use error::StableHloError;
 pub use needs::Need;

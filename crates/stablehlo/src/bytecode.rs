@@ -2,7 +2,6 @@
 //!
 //! The container is read by `serdes-jax-artifacts`, which judges files of JAX: one reader for both.
 
-pub(crate) use serdes_jax_artifacts::container::first_number;
 pub(super) use serdes_jax_artifacts::container::{
     Cursor, Entry, OperationName, Section, SectionKind, write_section, write_varint, write_zigzag,
 };

@@ -258,11 +258,11 @@ fn is_stable(file: &Bytecode<'_>, properties: usize) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stablehlo::{Program, tests::same_but_for};
+    use crate::{Program, tests::same_but_for};
 
     macro_rules! artifact {
         ($name:literal) => {
-            include_bytes!(concat!("../../tests/data/stablehlo/", $name, "-1.10.9.mlirbc"))
+            include_bytes!(concat!("../../../tests/data/stablehlo/", $name, "-1.10.9.mlirbc"))
         };
     }
 
@@ -292,7 +292,7 @@ mod tests {
         assert!(operations(artifact!("random_sort")).contains(&"rng_v1".to_owned()));
         assert!(operations(artifact!("calling_sort")).contains(&"call_v1".to_owned()));
         assert_eq!(
-            operations(include_bytes!("../../tests/data/stablehlo/add-1.22.0.mlirbc")),
+            operations(include_bytes!("../../../tests/data/stablehlo/add-1.22.0.mlirbc")),
             [""; 0]
         );
     }

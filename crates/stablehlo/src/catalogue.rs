@@ -64,42 +64,41 @@ pub(super) const CUSTOM_CALLS_TAKE_FUTURES: StableHloVersion = minor(17);
 pub(super) const FUTURE_TYPE: u64 = 42;
 /// Codes of attributes that are read or written here.
 pub(super) mod attribute_code {
-    pub(in crate::stablehlo) const ARRAY: u64 = 1;
-    pub(in crate::stablehlo) const BOOLEAN: u64 = 2;
-    pub(in crate::stablehlo) const COMPARISON_DIRECTION: u64 = 3;
-    pub(in crate::stablehlo) const CUSTOM_CALL_VERSION: u64 = 5;
-    pub(in crate::stablehlo) const STRING: u64 = 14;
-    pub(in crate::stablehlo) const TENSOR: u64 = 15;
-    pub(in crate::stablehlo) const TYPE: u64 = 17;
-    pub(in crate::stablehlo) const ACCURACY_MODE: u64 = 19;
-    pub(in crate::stablehlo) const ACCURACY: u64 = 20;
-    pub(in crate::stablehlo) const SUB_AXIS: u64 = 21;
-    pub(in crate::stablehlo) const AXIS_REFERENCE: u64 = 22;
-    pub(in crate::stablehlo) const REPLICA_GROUP_MESH_AXES: u64 = 23;
-    pub(in crate::stablehlo) const MESH_AXIS: u64 = 24;
-    pub(in crate::stablehlo) const MESH: u64 = 25;
+    pub(crate) const ARRAY: u64 = 1;
+    pub(crate) const BOOLEAN: u64 = 2;
+    pub(crate) const COMPARISON_DIRECTION: u64 = 3;
+    pub(crate) const CUSTOM_CALL_VERSION: u64 = 5;
+    pub(crate) const STRING: u64 = 14;
+    pub(crate) const TENSOR: u64 = 15;
+    pub(crate) const TYPE: u64 = 17;
+    pub(crate) const ACCURACY_MODE: u64 = 19;
+    pub(crate) const ACCURACY: u64 = 20;
+    pub(crate) const SUB_AXIS: u64 = 21;
+    pub(crate) const AXIS_REFERENCE: u64 = 22;
+    pub(crate) const REPLICA_GROUP_MESH_AXES: u64 = 23;
+    pub(crate) const MESH_AXIS: u64 = 24;
+    pub(crate) const MESH: u64 = 25;
     /// Attributes that occur only as parts of group attributes.
-    pub(in crate::stablehlo) const PARTS_OF_MESHES: [u64; 4] =
-        [SUB_AXIS, AXIS_REFERENCE, MESH_AXIS, MESH];
+    pub(crate) const PARTS_OF_MESHES: [u64; 4] = [SUB_AXIS, AXIS_REFERENCE, MESH_AXIS, MESH];
 }
 
 /// Codes of types that are read or written here.
 pub(super) mod type_code {
-    pub(in crate::stablehlo) const SIGNED_64: u64 = 14;
-    pub(in crate::stablehlo) const RANKED_TENSOR: u64 = 20;
-    pub(in crate::stablehlo) const NONE: u64 = 33;
+    pub(crate) const SIGNED_64: u64 = 14;
+    pub(crate) const RANKED_TENSOR: u64 = 20;
+    pub(crate) const NONE: u64 = 33;
 }
 
 /// Codes of MLIR's own dialect that are read here.
 pub(super) mod builtin_code {
-    pub(in crate::stablehlo) const ARRAY: u64 = 0;
-    pub(in crate::stablehlo) const DICTIONARY: u64 = 1;
-    pub(in crate::stablehlo) const STRING: u64 = 2;
-    pub(in crate::stablehlo) const TYPED_STRING: u64 = 3;
-    pub(in crate::stablehlo) const SYMBOL: u64 = 4;
-    pub(in crate::stablehlo) const INTEGER: u64 = 8;
-    pub(in crate::stablehlo) const DENSE_ELEMENTS: u64 = 18;
-    pub(in crate::stablehlo) const DENSE_STRINGS: u64 = 19;
+    pub(crate) const ARRAY: u64 = 0;
+    pub(crate) const DICTIONARY: u64 = 1;
+    pub(crate) const STRING: u64 = 2;
+    pub(crate) const TYPED_STRING: u64 = 3;
+    pub(crate) const SYMBOL: u64 = 4;
+    pub(crate) const INTEGER: u64 = 8;
+    pub(crate) const DENSE_ELEMENTS: u64 = 18;
+    pub(crate) const DENSE_STRINGS: u64 = 19;
     /// The type of integers: a width and a sign.
-    pub(in crate::stablehlo) const INTEGER_TYPE: u64 = 0;
+    pub(crate) const INTEGER_TYPE: u64 = 0;
 }

@@ -10,7 +10,7 @@ use super::{
 
 macro_rules! artifact {
     ($name:literal) => {
-        include_bytes!(concat!("../../tests/data/stablehlo/", $name, ".mlirbc"))
+        include_bytes!(concat!("../../../tests/data/stablehlo/", $name, ".mlirbc"))
     };
 }
 
@@ -236,7 +236,7 @@ fn a_bridge_is_asked_only_for_what_is_not_written_here_and_its_answer_is_checked
 #[test]
 fn accuracies_and_algorithms_that_say_nothing_are_left_out_for_old_readers() {
     let program = |name: &str| {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/programs");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs");
         std::fs::read(format!("{folder}/{name}.mlirbc")).unwrap()
     };
     for (name, target, newer, older) in [
