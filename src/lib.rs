@@ -48,11 +48,12 @@
 //! # Modules
 //!
 //! A room uses only those above it, and none points back: [`version`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
-//! [`device_state`]; and the proxy. [`files`], [`stablehlo`], [`stream_executor`] and [`pjrt`] are crates of their own below all of
+//! and [`device_state`]. [`files`], [`stablehlo`], [`stream_executor`] and [`pjrt`] are crates of their own below all of
 //! them (`serdes-files`, `serdes-stablehlo`, `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
 //!
 //! Crates of their own beside or above this one are `serdes-graphs` and `serdes-checkpoints` (TensorFlow's graphs and checkpoints),
-//! `serdes-tensors` (files of tensors, where they lie, and their way into states and back) and `serdes-check` (verdicts before loading).
+//! `serdes-tensors` (files of tensors, where they lie, and their way into states and back), `serdes-check` (verdicts before loading) and
+//! `serdes-proxy` (the server of arrays and programs over gRPC, and its client).
 //!
 //! # Features
 //!
@@ -63,7 +64,6 @@
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |
 //! | `object_store` | states in object storage, of one process or of several, written by multipart uploads and read by ranges |
-//! | `proxy` | the server and the client of arrays over gRPC |
 //! | `conformance` | in [`stream_executor`] and [`pjrt`], suites of what the C API demands of a plug-in |
 //! | `abi-diff` | in [`stream_executor`], the comparison of layouts of C APIs |
 //! | `testing` | in [`codec`], what the tests of types of one's own ask of versions and formats |
@@ -92,8 +92,6 @@ pub mod device_state;
 pub mod files;
 pub mod ifrt;
 pub mod proto;
-#[cfg(feature = "proxy")]
-pub mod proxy;
 pub mod version;
 mod wire;
 

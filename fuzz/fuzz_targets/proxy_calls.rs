@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| serdes_fuzz::proxy_calls(data));
+#[path = "../src/calls.rs"]
+mod calls;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| calls::proxy_calls(data));

@@ -1,3 +1,6 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| serdes_fuzz::proxy_requests(data));
+#[path = "../src/proxy.rs"]
+mod proxy;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| proxy::proxy_requests(data));

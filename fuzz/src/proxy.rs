@@ -3,10 +3,8 @@
 use std::{cell::RefCell, time::Duration};
 
 use bytes::Bytes;
-use serdes::{
-    proxy::{Limits, Ranges, Server},
-    stream_executor::{LayoutChoice, Plugin},
-};
+use serdes::stream_executor::{LayoutChoice, Plugin};
+use serdes_proxy::{Limits, Ranges, Server};
 
 thread_local! {
     static RUNTIME: RefCell<(tokio::runtime::Runtime, Server)> = RefCell::new({

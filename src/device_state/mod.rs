@@ -24,8 +24,6 @@ mod store;
 mod tests;
 mod versions;
 
-#[cfg(feature = "proxy")]
-pub(crate) use crate::files::resolve;
 pub use crate::files::{Durability, Phase, Progress, Watch};
 pub use error::Error;
 pub use format::{END_MAGIC, MAGIC};

@@ -1,8 +1,8 @@
 //! The two lines of the IFRT proxy, which its client and server negotiate together.
 //!
 //! A session speaks a version of [`ProxyProtocol`] and writes IFRT values at a version of [`Ifrt`].
-//! The crate's feature `proxy` exchanges the ranges over the network; a program with a transport of
-//! its own needs no more than this module:
+//! The crate `serdes-proxy` exchanges the ranges over the network; a program with a transport of its
+//! own needs no more than this module:
 //!
 //! ```
 //! use serdes::version::{VersionRange, proxy::Ranges};

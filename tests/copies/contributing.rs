@@ -15,9 +15,10 @@ use crate::scratch;
 /// The sources, and what their tests include.
 const DIRECTORIES: [&str; 7] = ["src", "proto", "crates", "include", "tests", "docs", "fuzz"];
 
-/// Packages under test: the library, the host of plug-ins, verdicts, and the layouts of the C API.
-const TESTED: [&[&str]; 4] = [
-    &["-p", "serdes", "--features", "conformance,proxy", "--lib", "--test", "stream_executor"],
+/// Packages under test: the library, the proxy, the host of plug-ins, verdicts, and the layouts of the C API.
+const TESTED: [&[&str]; 5] = [
+    &["-p", "serdes", "--features", "conformance", "--lib", "--test", "stream_executor"],
+    &["-p", "serdes-proxy", "--lib"],
     &["-p", "serdes-stream-executor", "--lib"],
     &["-p", "serdes-check", "--test", "it"],
     &["-p", "serdes-abi", "--all-features"],
@@ -26,8 +27,8 @@ const TESTED: [&[&str]; 4] = [
 /// Modules with the tests of the examples, and with tests about every rule, every function of a
 /// plug-in and every request.
 const TESTS: [&str; 8] = [
-    "proxy::server::tests::session::",
-    "proxy::server::requests::tests::",
+    "server::tests::session::",
+    "server::requests::tests::",
     "rules::",
     "requirements::tests::",
     "loaded::behaviour::a_device_says",
@@ -38,9 +39,9 @@ const TESTS: [&str; 8] = [
 
 /// One test of each of those places that must have been run.
 const NAMED_BY_THE_PAGES: [&str; 8] = [
-    "proxy::server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
-    "proxy::server::requests::tests::every_request_is_answered_though_it_says_nothing",
-    "proxy::server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
+    "server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
+    "server::requests::tests::every_request_is_answered_though_it_says_nothing",
+    "server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
     "rules::every_rule_has_an_artifact_that_it_is_about",
     "load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
     "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",

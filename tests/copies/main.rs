@@ -4,7 +4,6 @@
 //! They take minutes, so that `cargo test` leaves them out: `.ci/run copies` runs them, as does
 //! `cargo test -p serdes --test copies -- --ignored`.
 
-#[cfg(feature = "proxy")]
 mod contributing;
 mod downstream;
 mod evolving;

@@ -20,5 +20,5 @@ mod rooms;
 #[cfg(feature = "device")]
 mod scale;
 mod versions_lock;
-#[cfg(feature = "proxy")]
+#[cfg(feature = "device")]
 mod wire_vectors;

@@ -22,6 +22,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/library-file/src",
         "crates/pjrt/src",
         "crates/plugin/src",
+        "crates/proxy/src",
         "crates/host-memory/src",
         "crates/stablehlo/src",
         "crates/stream-executor/src",

@@ -12,16 +12,9 @@ mod loaded {
     mod habits;
     mod host_transfers;
     mod minors;
+    #[allow(dead_code, reason = "the tests of the proxy ask the plug-in for more")]
     mod plugins;
     mod programs;
-    #[cfg(feature = "proxy")]
-    mod served_array;
-    #[cfg(feature = "proxy")]
-    mod served_callbacks;
-    #[cfg(feature = "proxy")]
-    mod served_hang;
-    #[cfg(feature = "proxy")]
-    mod served_programs;
     mod state;
     mod transfers;
 }

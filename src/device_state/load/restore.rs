@@ -37,7 +37,7 @@ impl Tensor {
     ///
     /// # Errors
     /// If it holds strings, which stay on the host.
-    pub(crate) fn contents(&self) -> Result<Contents, Error> {
+    pub fn contents(&self) -> Result<Contents, Error> {
         let spec = self.spec();
         Contents::new(spec.dtype(), spec.shape().dims().iter().copied())
             .ok_or(Error::TooLarge { what: "data", found: self.bytes() })

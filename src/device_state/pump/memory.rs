@@ -21,6 +21,7 @@ pub struct Contents {
 impl Contents {
     /// An array of these dimensions; `None` if its elements have no size, or it is longer than any
     /// memory.
+    #[must_use]
     pub fn new(dtype: DType, dims: impl IntoIterator<Item = i64>) -> Option<Self> {
         let dims: SmallVec<[i64; 4]> = dims.into_iter().collect();
         let element = u64::from(dtype.unpacked_byte_size()?);
@@ -34,22 +35,28 @@ impl Contents {
     }
 
     /// A number of bytes that are no array.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn of_bytes(bytes: u64) -> Self {
+    #[must_use]
+    pub fn of_bytes(bytes: u64) -> Self {
         Self { dtype: DType::U8, dims: SmallVec::from([bytes.cast_signed(); 1].as_slice()), bytes }
     }
 
     /// The type of its elements.
-    pub(crate) const fn dtype(&self) -> DType {
+    #[inline]
+    #[must_use]
+    pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// Its dimensions.
-    pub(crate) fn dims(&self) -> &[i64] {
+    #[inline]
+    #[must_use]
+    pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
     /// Its length in bytes: dense, each element in whole bytes.
+    #[inline]
+    #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }

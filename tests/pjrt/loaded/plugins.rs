@@ -25,7 +25,13 @@ impl Library {
         std::fs::write(folder.path().join("pjrt_layouts.h"), layouts(minor)).unwrap();
         std::fs::write(folder.path().join("pjrt_slots.h"), slots(minor)).unwrap();
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/pjrt_plugin.c");
+        // This file is part of the tests of two packages: the library's, and one below `crates`.
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = ["tests/plugins", "../../tests/plugins"]
+            .map(|folder| package.join(folder).join("pjrt_plugin.c"))
+            .into_iter()
+            .find(|source| source.exists());
+        let source = source.expect("the source of the plug-in");
         let output = Command::new(&compiler)
             .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-pedantic"])
             .args(["-Wno-unused-function", "-shared", "-fPIC", "-pthread"])

@@ -48,8 +48,6 @@ replay!(
 
 replay!(addresses);
 
-replay!(proxy_requests, proxy_calls);
-
 replay!(torch);
 
 #[test]

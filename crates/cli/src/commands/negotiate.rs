@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Map, json};
-use serdes::{
-    proxy::{self, Agreement, Client, ClientOptions, Health, ProxyError, Ranges},
-    version::{Line, VersionRange},
+use serdes::version::{Line, VersionRange};
+use serdes_proxy::{
+    self as proxy, Agreement, Client, ClientOptions, Handshake as _, Health, ProxyError, Ranges,
 };
 
 use super::{offer::Offer, small_file};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use serdes::{
     ifrt::{AttributeMap, AttributeValue},
-    proxy::Client,
     stablehlo::{Passage, ProxyClient, StableHloVersion},
 };
+use serdes_proxy::Client;
 
 use crate::{
     failure::Failure,

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serdes::{files::Watch, proxy::StateHolder};
+use serdes::files::Watch;
+use serdes_proxy::StateHolder;
 use serdes_tensors::storage::Storage;
 
 use crate::{failure::Failure, terminal::shown_path};

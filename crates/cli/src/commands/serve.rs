@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::proxy::{Limits, ServedDevices, Server, ServerBuilder};
+use serdes_proxy::{Limits, ServedDevices, Server, ServerBuilder};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{self, UnboundedReceiver},

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::Path};
 
 use serde_json::json;
-use serdes::proxy::{Limits, Server, ServerBuilder, Tokens};
+use serdes_proxy::{Limits, Server, ServerBuilder, Tokens};
 
 use super::negotiate;
 use crate::{arguments::AccessArguments, failure::Failure, terminal::Terminal};

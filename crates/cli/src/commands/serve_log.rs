@@ -135,9 +135,9 @@ mod tests {
         let shown = |verbosity, target: &str, level: Level| {
             levels(verbosity).unwrap().would_enable(target, &level)
         };
-        assert!(shown(0, "serdes::proxy", Level::WARN) && !shown(0, "serdes::proxy", Level::INFO));
-        assert!(shown(1, "serdes::proxy", Level::INFO) && !shown(1, "serdes::proxy", Level::DEBUG));
-        assert!(shown(2, "serdes::proxy", Level::DEBUG));
+        assert!(shown(0, "serdes_proxy", Level::WARN) && !shown(0, "serdes_proxy", Level::INFO));
+        assert!(shown(1, "serdes_proxy", Level::INFO) && !shown(1, "serdes_proxy", Level::DEBUG));
+        assert!(shown(2, "serdes_proxy", Level::DEBUG));
         for verbosity in 0..=2 {
             assert!(!shown(verbosity, "h2::codec::framed_read", Level::INFO), "{verbosity}");
         }

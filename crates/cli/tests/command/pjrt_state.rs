@@ -272,10 +272,8 @@ fn save_finds_a_plug_in_that_answers_and_copies_nothing() {
 
 /// Puts an array onto each device of the server at `address`, and reads it back.
 fn put_and_get(address: &str) {
-    use serdes::{
-        ifrt::{DType, Shape},
-        proxy::Client,
-    };
+    use serdes::ifrt::{DType, Shape};
+    use serdes_proxy::Client;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let client = Client::connect(&format!("http://{address}")).await.unwrap();
@@ -342,10 +340,8 @@ fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i
 
 /// True if arrays come back. A failure is reported by then: the server is gone.
 fn is_put_and_got(address: &str) -> bool {
-    use serdes::{
-        ifrt::{DType, Shape},
-        proxy::Client,
-    };
+    use serdes::ifrt::{DType, Shape};
+    use serdes_proxy::Client;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let trip = async {
         let client = Client::connect(&format!("http://{address}")).await?;
@@ -356,7 +352,7 @@ fn is_put_and_got(address: &str) -> bool {
             let array = client.put(DType::F32, &shape, device, data).await?;
             client.get(&array).await?;
         }
-        Ok::<_, serdes::proxy::ProxyError>(())
+        Ok::<_, serdes_proxy::ProxyError>(())
     };
     let limit = std::time::Duration::from_secs(60);
     let ended = runtime.block_on(async { tokio::time::timeout(limit, trip).await });

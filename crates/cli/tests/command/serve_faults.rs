@@ -12,10 +12,8 @@ use std::{
     time::Duration,
 };
 
-use serdes::{
-    ifrt::{DType, DeviceId, Shape},
-    proxy::{Client, RemoteArray},
-};
+use serdes::ifrt::{DType, DeviceId, Shape};
+use serdes_proxy::{Client, RemoteArray};
 
 use crate::{
     serving::{Serving, serve},

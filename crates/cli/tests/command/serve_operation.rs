@@ -12,10 +12,8 @@ use std::{
 };
 
 use serde_json::Value;
-use serdes::{
-    ifrt::{DType, DeviceId, Shape},
-    proxy::Client,
-};
+use serdes::ifrt::{DType, DeviceId, Shape};
+use serdes_proxy::Client;
 
 /// Longer than anything takes that works.
 const LONG: Duration = Duration::from_secs(60);
@@ -105,7 +103,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-async fn put(client: &Client, bytes: &'static [u8]) -> serdes::proxy::RemoteArray {
+async fn put(client: &Client, bytes: &'static [u8]) -> serdes_proxy::RemoteArray {
     let shape = Shape::new([bytes.len() as i64]).unwrap();
     client.put(DType::U8, &shape, DeviceId(0), bytes).await.unwrap()
 }
@@ -221,7 +219,7 @@ fn a_line_of_the_log_says_of_which_request_it_is_and_no_secret() {
     let tokens = tokens.to_str().unwrap();
     let serving = Serving::start(&["--log-format", "json", "-vv", "--token-file", tokens]);
     let runtime = runtime();
-    let options = serdes::proxy::ClientOptions::default().with_token("a-token-that-is-secret");
+    let options = serdes_proxy::ClientOptions::default().with_token("a-token-that-is-secret");
     runtime.block_on(async {
         let client = Client::connect_with(&serving.address, options).await.unwrap();
         let array = put(&client, b"secret bytes").await;

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serdes::proxy::Client;
+use serdes_proxy::Client;
 
 fn serve(name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_serdes"));

@@ -11,10 +11,8 @@ use std::{
 
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use serdes::{
-    ifrt::{DType, DeviceId, Shape},
-    proxy::Client,
-};
+use serdes::ifrt::{DType, DeviceId, Shape};
+use serdes_proxy::Client;
 use tokio::net::TcpListener;
 use tonic::{codegen::http::Request, server::UnaryService};
 use tonic_prost::ProstCodec;

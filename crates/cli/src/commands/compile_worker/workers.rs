@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes::proxy::{TrialCompiler, TrialFailure};
+use serdes_proxy::{TrialCompiler, TrialFailure};
 
 use super::frames::{self, Answer};
 use crate::commands::plugin_process::describe;

@@ -1,0 +1,526 @@
+//! Bulk data in messages of gRPC: a message with one field of bytes is written and read without a
+//! copy of its bytes on the way.
+//!
+//! tonic copies every message into a buffer of its own when it writes it, and every frame when it
+//! reads one. For arrays these are the larger part of the work, because a copy costs about as much
+//! as the way through the kernel.
+//!
+//! The module knows the frames of gRPC and one field of protobuf. It must never know a session or
+//! an array.
+
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http_body::Frame;
+use prost::{
+    Message,
+    encoding::{WireType, encode_key, encode_varint, encoded_len_varint},
+};
+use serdes::{
+    codec::Status,
+    proto::xla::ifrt::proxy::{
+        GrpcHostBufferLookupResponse, GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
+    },
+};
+use tokio_stream::Stream;
+use tonic::{
+    body::Body,
+    codegen::{
+        Body as _,
+        http::{HeaderMap, HeaderValue},
+    },
+};
+
+use super::{
+    service,
+    status::{from_grpc, status, to_grpc},
+};
+
+/// Bytes before a message: whether it is compressed, and how long it is.
+pub(super) const HEADER: usize = 5;
+
+/// The field of the data in every message of this kind, `HostBufferStore`'s and
+/// `HostBufferLookup`'s.
+const DATA: u32 = 1;
+
+/// First byte of that field: its key.
+pub(super) const DATA_KEY: u8 = (DATA as u8) << 3 | WireType::LengthDelimited as u8;
+
+/// Data that is copied behind what goes before it, because a frame of its own costs more.
+const SMALL: usize = 4 << 10;
+
+/// Encoding of a message up to its data.
+fn head(bytes: usize, room: usize) -> BytesMut {
+    let key = 1;
+    let message = match bytes {
+        // A field without data is not written.
+        0 => 0,
+        _ => key + encoded_len_varint(bytes as u64) + bytes,
+    };
+    let mut head = BytesMut::with_capacity(HEADER + message - bytes + room);
+    head.put_u8(0);
+    // Callers cut data into parts of a MiB.
+    head.put_u32(u32::try_from(message).unwrap_or(u32::MAX));
+    if bytes == 0 {
+        return head;
+    }
+    encode_key(DATA, WireType::LengthDelimited, &mut head);
+    encode_varint(bytes as u64, &mut head);
+    head
+}
+
+/// A body of messages with one field of bytes each.
+pub(super) struct DataMessages<S> {
+    parts: Pin<Box<S>>,
+    /// The data of the message whose head has been given on.
+    data: Option<Bytes>,
+    end: End,
+}
+
+/// End of a body.
+#[derive(PartialEq, Eq)]
+enum End {
+    /// As the body of a request.
+    Plain,
+    /// As that of an answer: with the status of the call.
+    Status,
+    Over,
+}
+
+impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> DataMessages<S> {
+    /// The body of a request. An error ends it.
+    pub(super) fn request(parts: S) -> Body {
+        Body::new(Self { parts: Box::pin(parts), data: None, end: End::Plain })
+    }
+
+    /// The body of an answer, which ends with a status: that of the first error, or OK.
+    pub(super) fn answer(parts: S) -> Body {
+        Body::new(Self { parts: Box::pin(parts), data: None, end: End::Status })
+    }
+
+    /// The end of the body, once.
+    fn ended(&mut self, status: Option<&Status>) -> Option<Result<Frame<Bytes>, tonic::Status>> {
+        match (std::mem::replace(&mut self.end, End::Over), status) {
+            (End::Over, _) | (End::Plain, None) => None,
+            (End::Plain, Some(status)) => Some(Err(to_grpc(status))),
+            (End::Status, status) => Some(ending(status)),
+        }
+    }
+}
+
+/// The end of an answer: an error, or OK.
+pub(super) fn ending(status: Option<&Status>) -> Result<Frame<Bytes>, tonic::Status> {
+    let mut trailers = HeaderMap::with_capacity(1);
+    match status {
+        None => {
+            trailers.insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
+        }
+        Some(status) => to_grpc(status).add_header(&mut trailers)?,
+    }
+    Ok(Frame::trailers(trailers))
+}
+
+impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body for DataMessages<S> {
+    type Data = Bytes;
+    type Error = tonic::Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if let Some(data) = self.data.take() {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        if self.end == End::Over {
+            return Poll::Ready(None);
+        }
+        let part = std::task::ready!(self.parts.as_mut().poll_next(context));
+        Poll::Ready(match part {
+            Some(Ok(data)) if data.len() <= SMALL => {
+                let mut message = head(data.len(), data.len());
+                message.extend_from_slice(&data);
+                Some(Ok(Frame::data(message.freeze())))
+            }
+            Some(Ok(data)) => {
+                let head = head(data.len(), 0).freeze();
+                self.data = Some(data);
+                Some(Ok(Frame::data(head)))
+            }
+            Some(Err(status)) => self.ended(Some(&status)),
+            None => self.ended(None),
+        })
+    }
+
+    /// Said as soon as it is known, the last data are the end of a request, and no frame without
+    /// any comes after them.
+    fn is_end_stream(&self) -> bool {
+        match self.end {
+            End::Plain => self.data.is_none() && self.parts.size_hint().1 == Some(0),
+            End::Status => false,
+            End::Over => true,
+        }
+    }
+}
+
+/// A body of one message.
+struct OneMessage(Option<Bytes>);
+
+/// The body of a request that has one message.
+pub(super) fn one_message(message: &impl Message) -> Body {
+    let length = message.encoded_len();
+    let mut framed = BytesMut::with_capacity(HEADER + length);
+    framed.put_u8(0);
+    // No message of ours without data is as long.
+    framed.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    message.encode_raw(&mut framed);
+    Body::new(OneMessage(Some(framed.freeze())))
+}
+
+impl http_body::Body for OneMessage {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|message| Ok(Frame::data(message))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// The bytes of a body as they come.
+pub(super) struct BodyBytes {
+    body: Body,
+    trailers: Option<HeaderMap>,
+    /// Bytes that have arrived and were not taken yet.
+    pub(super) rest: Bytes,
+}
+
+impl BodyBytes {
+    pub(super) const fn new(body: Body) -> Self {
+        Self { body, trailers: None, rest: Bytes::new() }
+    }
+
+    /// Waits until there are bytes in `rest`. False at the end of the body.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub(super) async fn wait(&mut self) -> Result<bool, Status> {
+        while self.rest.is_empty() {
+            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await;
+            let Some(frame) = frame else { return Ok(false) };
+            match frame.map_err(|error| from_grpc(&error))?.into_data() {
+                Ok(data) => self.rest = data,
+                Err(frame) => self.trailers = frame.into_trailers().ok(),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes at most `most` of the bytes that have arrived.
+    pub(super) fn take(&mut self, most: usize) -> Bytes {
+        self.rest.split_to(self.rest.len().min(most))
+    }
+}
+
+/// The data of messages with one field of bytes, in the parts in which they arrive.
+pub(super) struct DataParts<M> {
+    bytes: BodyBytes,
+    /// Bytes of the present message's data that have not been given on.
+    left: usize,
+    /// The longest message that is taken.
+    most: usize,
+    message: PhantomData<fn() -> M>,
+}
+
+impl<M: DataMessage> DataParts<M> {
+    pub(super) const fn new(body: Body, most: usize) -> Self {
+        Self { bytes: BodyBytes::new(body), left: 0, most, message: PhantomData }
+    }
+
+    /// The next part; `None` at the end of a call that went well. Nothing is copied but messages
+    /// that have other fields than their data.
+    ///
+    /// # Errors
+    /// The status of the call; what the transport says; INTERNAL for a body that is not one of such
+    /// messages; RESOURCE_EXHAUSTED for a message that is too long.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Status> {
+        loop {
+            if self.left > 0 {
+                self.more().await?;
+                let part = self.bytes.take(self.left);
+                self.left -= part.len();
+                return Ok(Some(part));
+            }
+            if !self.bytes.wait().await? {
+                return self.over().map(|()| None);
+            }
+            let length = self.length().await?;
+            if let Some(data) = self.begin(length).await? {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// Status of the call by its trailers.
+    fn over(&self) -> Result<(), Status> {
+        let found = self.bytes.trailers.as_ref().and_then(tonic::Status::from_header_map);
+        match found {
+            Some(found) if found.code() == tonic::Code::Ok => Ok(()),
+            Some(found) => Err(from_grpc(&found)),
+            None => Err(status!(Unavailable, "the answer broke off before the status of its call")),
+        }
+    }
+
+    /// The length of the message that begins.
+    async fn length(&mut self) -> Result<usize, Status> {
+        let mut header = [0; HEADER];
+        for byte in &mut header {
+            *byte = self.byte().await?;
+        }
+        let [compressed, length @ ..] = header;
+        if compressed != 0 {
+            return Err(status!(
+                Internal,
+                "a message begins with {compressed}; expected 0, because nothing was asked for compressed"
+            ));
+        }
+        match u32::from_be_bytes(length) as usize {
+            length if length <= self.most => Ok(length),
+            length => Err(status!(
+                ResourceExhausted,
+                "a message of {length} bytes; the most that is taken is {}",
+                self.most
+            )),
+        }
+    }
+
+    /// Begins a message of this length: sets how much of its data is to come, or reads a message of
+    /// another form whole and returns its data.
+    async fn begin(&mut self, length: usize) -> Result<Option<Bytes>, Status> {
+        if length == 0 {
+            return Ok(None);
+        }
+        let mut head = vec![self.byte().await?];
+        let (mut data, mut shift) = (0_u64, 0);
+        while head.first() == Some(&DATA_KEY) && head.len() < length && shift < 35 {
+            let byte = self.byte().await?;
+            head.push(byte);
+            data |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                if head.len() as u64 + data == length as u64 {
+                    self.left = length - head.len();
+                    return Ok(None);
+                }
+                break;
+            }
+        }
+        while head.len() < length {
+            self.more().await?;
+            head.extend_from_slice(&self.bytes.take(length - head.len()));
+        }
+        let message = M::decode(Bytes::from(head)).map_err(|error| {
+            status!(Internal, "the bytes of a message are none that this call has: {error}")
+        })?;
+        Ok(Some(message.into_data()))
+    }
+
+    /// # Errors
+    /// INTERNAL at the end of the body.
+    async fn more(&mut self) -> Result<(), Status> {
+        let more = self.bytes.wait().await?;
+        more.then_some(()).ok_or_else(|| status!(Internal, "the body ends within a message"))
+    }
+
+    async fn byte(&mut self) -> Result<u8, Status> {
+        self.more().await?;
+        Ok(self.bytes.take(1).first().copied().unwrap_or_default())
+    }
+}
+
+/// A message that carries data of a host buffer, or none.
+pub(crate) trait DataMessage: Message + Default {
+    /// The data.
+    fn into_data(self) -> Bytes;
+}
+
+impl DataMessage for GrpcHostBufferLookupResponse {
+    fn into_data(self) -> Bytes {
+        self.data
+    }
+}
+
+impl DataMessage for GrpcHostBufferStoreRequest {
+    fn into_data(self) -> Bytes {
+        self.data
+    }
+}
+
+impl DataMessage for GrpcHostBufferStoreResponse {
+    fn into_data(self) -> Bytes {
+        Bytes::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_stream::StreamExt as _;
+
+    use super::*;
+    use serdes::codec::StatusCode;
+
+    fn framed(message: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0];
+        bytes.extend_from_slice(&(message.len() as u32).to_be_bytes());
+        bytes.extend_from_slice(message);
+        bytes
+    }
+
+    fn message(data: &[u8]) -> Vec<u8> {
+        framed(&GrpcHostBufferStoreRequest { data: Bytes::copy_from_slice(data) }.encode_to_vec())
+    }
+
+    /// The data and the trailers of a body.
+    async fn all(mut body: Body) -> Result<(Vec<Bytes>, Option<HeaderMap>), tonic::Status> {
+        let (mut data, mut trailers) = (Vec::new(), None);
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            match frame?.into_data() {
+                Ok(bytes) => data.push(bytes),
+                Err(frame) => trailers = frame.into_trailers().ok(),
+            }
+        }
+        Ok((data, trailers))
+    }
+
+    /// A body of these bytes in frames of `size` bytes, and a status.
+    fn body(bytes: &[u8], size: usize, status: Option<tonic::Status>) -> Body {
+        struct Written(std::collections::VecDeque<Frame<Bytes>>);
+        impl http_body::Body for Written {
+            type Data = Bytes;
+            type Error = std::convert::Infallible;
+            fn poll_frame(
+                mut self: Pin<&mut Self>,
+                _: &mut Context<'_>,
+            ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+                Poll::Ready(self.0.pop_front().map(Ok))
+            }
+        }
+        let data = bytes.chunks(size).map(|bytes| Frame::data(Bytes::copy_from_slice(bytes)));
+        let trailers = status.map(|status| {
+            let mut trailers = HeaderMap::new();
+            status.add_header(&mut trailers).unwrap();
+            Frame::trailers(trailers)
+        });
+        Body::new(Written(data.chain(trailers).collect()))
+    }
+
+    async fn read(body: Body) -> Result<Vec<u8>, Status> {
+        let mut parts = DataParts::<GrpcHostBufferLookupResponse>::new(body, 1 << 20);
+        let mut read = Vec::new();
+        while let Some(part) = parts.next().await? {
+            read.extend_from_slice(&part);
+        }
+        Ok(read)
+    }
+
+    #[tokio::test]
+    async fn messages_are_those_of_the_generated_type_and_large_data_is_not_copied() {
+        let sent: Vec<Bytes> =
+            [0, 1, 100, SMALL, SMALL + 1, 1 << 20].map(|size| vec![7; size].into()).to_vec();
+        let expected: Vec<u8> = sent.iter().flat_map(|data| message(data)).collect();
+        let parts = || tokio_stream::iter(sent.clone()).map(Ok);
+        let (request, trailers) = all(DataMessages::request(parts())).await.unwrap();
+        assert_eq!(request.concat(), expected);
+        assert!(trailers.is_none());
+        for large in &sent[4..] {
+            assert!(request.iter().any(|bytes| bytes.as_ptr() == large.as_ptr()));
+        }
+        let (answer, trailers) = all(DataMessages::answer(parts())).await.unwrap();
+        assert_eq!(answer.concat(), expected);
+        assert_eq!(trailers.unwrap()["grpc-status"], "0");
+    }
+
+    #[tokio::test]
+    async fn a_request_is_over_with_its_last_data_and_an_answer_with_its_status() {
+        let parts = || tokio_stream::iter([100, SMALL + 1].map(|size| Ok(vec![7; size].into())));
+        for (mut body, frames, ends) in [
+            (DataMessages::request(parts()), 3, true),
+            (DataMessages::answer(parts()), 3, false),
+            (DataMessages::request(tokio_stream::empty()), 0, true),
+            (
+                one_message(&GrpcHostBufferStoreRequest { data: Bytes::from_static(b"abc") }),
+                1,
+                true,
+            ),
+        ] {
+            for left in (0..frames).rev() {
+                assert!(!body.is_end_stream());
+                let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+                let data = frame.unwrap().unwrap().into_data().unwrap();
+                assert!(left > 0 || frames != 1 || data == message(b"abc"));
+            }
+            assert_eq!(body.is_end_stream(), ends);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_error_is_the_status_of_an_answer_and_breaks_a_request_off() {
+        let parts = || {
+            let parts = [Ok(Bytes::from_static(b"abc")), Err(status!(DataLoss, "it is gone"))];
+            tokio_stream::iter(parts)
+        };
+        let (data, trailers) = all(DataMessages::answer(parts())).await.unwrap();
+        assert_eq!(data.concat(), message(b"abc"));
+        let found = tonic::Status::from_header_map(&trailers.unwrap()).unwrap();
+        assert_eq!((found.code(), found.message()), (tonic::Code::DataLoss, "it is gone"));
+        assert_eq!(all(DataMessages::request(parts())).await.unwrap_err().message(), "it is gone");
+    }
+
+    #[tokio::test]
+    async fn data_is_read_however_it_is_cut() {
+        let large = vec![5; 200_000];
+        let mut bytes = [message(b"abc"), message(b""), message(&large)].concat();
+        // A field that a newer server may add, before and after the data; data in two parts, of
+        // which the last counts.
+        bytes.extend(framed(b"\x10\x07\x0a\x02de"));
+        bytes.extend(framed(b"\x0a\x02fg\x10\x07"));
+        bytes.extend(framed(b"\x0a\x01x\x0a\x02hi"));
+        let expected = [b"abc", &large[..], b"defghi"].concat();
+        for size in [1, 2, 3, 5, 7, 4096, 65_536, bytes.len()] {
+            let body = body(&bytes, size, Some(tonic::Status::ok("")));
+            assert_eq!(read(body).await.unwrap(), expected, "{size}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_such_message_or_breaks_off_is_an_error() {
+        let whole = message(b"abc");
+        let ok = || Some(tonic::Status::ok(""));
+        for (bytes, status, code) in [
+            (&whole[..], None, StatusCode::Unavailable),
+            (&whole[..], Some(tonic::Status::not_found("none")), StatusCode::NotFound),
+            (&whole[..4], ok(), StatusCode::Internal),
+            (&whole[..7], ok(), StatusCode::Internal),
+            (&[1, 0, 0, 0, 0], ok(), StatusCode::Internal),
+            (&[0, 0, 0x20, 0, 0], ok(), StatusCode::ResourceExhausted),
+            (&[0, 0, 0, 0, 1, 0xff], ok(), StatusCode::Internal),
+            // A length of data that is beyond the message, and one without an end.
+            (&[0, 0, 0, 0, 3, 0x0a, 9, 1], ok(), StatusCode::Internal),
+            (&[0, 0, 0, 0, 6, 0x0a, 255, 255, 255, 255, 255], ok(), StatusCode::Internal),
+        ] {
+            let error = read(body(bytes, 64, status)).await.unwrap_err();
+            assert_eq!(error.code(), code, "{bytes:?}: {}", error.message());
+        }
+    }
+}

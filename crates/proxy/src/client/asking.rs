@@ -1,0 +1,57 @@
+//! Queries of a server without a session: its versions and its health.
+
+use super::{ClientOptions, transport};
+use crate::{
+    Agreement, ProxyError, Ranges,
+    health::{CheckRequest, CheckResponse, Health},
+    service,
+};
+
+/// Negotiates versions with the server at `address`, and does nothing else there.
+///
+/// # Errors
+/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does
+/// not let the client in, or has no room for it (UNAUTHENTICATED, PERMISSION_DENIED,
+/// RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if there is no server; [`ProxyError::Protocol`]
+/// if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
+pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
+    negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
+}
+
+/// As [`negotiate`], with these options: encrypted, or with another time limit.
+///
+/// # Errors
+/// As there.
+pub async fn negotiate_with(
+    address: &str,
+    options: &ClientOptions,
+) -> Result<Agreement, ProxyError> {
+    let channel = transport::open(address, options).await?;
+    let (agreement, _) = transport::handshake(&channel, address, options).await?;
+    Ok(agreement)
+}
+
+/// Asks the server at `address` if it takes new sessions. A token is neither needed nor sent; a
+/// certificate is, where the server requires one.
+///
+/// # Errors
+/// [`ProxyError::Status`] with UNIMPLEMENTED from a server without a health service, with
+/// RESOURCE_EXHAUSTED from one with too many such calls; [`ProxyError::Connection`] if there is no
+/// answer in time; [`ProxyError::Configuration`] for the address.
+pub async fn check_health(address: &str, options: &ClientOptions) -> Result<Health, ProxyError> {
+    let unnamed =
+        ClientOptions { credentials: options.credentials.without_token(), ..options.clone() };
+    let transport = transport::open(address, &unnamed).await?;
+    let request = CheckRequest { service: service::NAME.to_owned() };
+    let asked = transport::unary(&transport, service::HEALTH_CHECK, request);
+    let answer: CheckResponse = match tokio::time::timeout(options.timeout, asked).await {
+        Ok(answer) => answer?,
+        Err(_) => {
+            return Err(ProxyError::Connection {
+                address: address.to_owned(),
+                reason: format!("no answer in {} seconds", options.timeout.as_secs_f64()),
+            });
+        }
+    };
+    Ok(answer.health())
+}

@@ -1,0 +1,321 @@
+//! Who may: tokens and client certificates.
+
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use ring::{
+    hmac::{self, HMAC_SHA256},
+    rand::SystemRandom,
+};
+use serdes::{
+    codec::Status,
+    ifrt::{AttributeMap, AttributeValue},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        RootCertStore, ServerConfig,
+        crypto::ring::default_provider,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+        server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+    },
+};
+use tonic::codegen::http::{HeaderMap, header::AUTHORIZATION};
+
+use super::digest::{Digest, hash};
+use crate::{ProxyError, error::with_causes, status::status};
+
+/// The key of the initialization data under which a client that cannot send metadata gives its
+/// token.
+pub(crate) const SESSION_TOKEN: &str = "serdes.token";
+
+/// Bearer tokens that clients may give. Their text is not kept.
+#[derive(Clone)]
+pub struct Tokens {
+    key: hmac::Key,
+    /// A tag of each, and the hash that stands for it.
+    tags: Vec<(hmac::Tag, Digest)>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens", self.tags.len())
+    }
+}
+
+impl Tokens {
+    /// The characters that a token has at least: fewer can be guessed.
+    pub const SHORTEST: usize = 16;
+
+    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`,
+    /// [`SHORTEST`](Self::SHORTEST) of them or more. Empty lines and what follows a `#` do not
+    /// count.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] if a line is no token, or one that is too short, with its
+    /// number and not its text; if there is none.
+    pub fn parse(text: &str) -> Result<Self, ProxyError> {
+        let wrong = |found: String, reason: &str| {
+            ProxyError::configuration("the list of tokens", found, reason)
+        };
+        let key = hmac::Key::generate(HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| wrong("given".to_owned(), "the system gives no random numbers"))?;
+        let mut tags = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let token = line.split('#').next().unwrap_or_default().trim();
+            if token.is_empty() {
+                continue;
+            }
+            if !token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte))
+            {
+                let reason = "expected a token of letters, digits and -._~+/= and nothing else";
+                return Err(wrong(format!("line {}", number + 1), reason));
+            }
+            if token.len() < Self::SHORTEST {
+                let found = format!("too short in line {}", number + 1);
+                let reason = format!(
+                    "expected tokens of at least {} characters, which nobody guesses; `openssl rand -hex 32` makes one",
+                    Self::SHORTEST
+                );
+                return Err(wrong(found, &reason));
+            }
+            tags.push((hmac::sign(&key, token.as_bytes()), hash(token.as_bytes())));
+        }
+        if tags.is_empty() {
+            return Err(wrong("empty".to_owned(), "expected at least one token, a line each"));
+        }
+        Ok(Self { key, tags })
+    }
+
+    /// The number of tokens.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// Always false: a list without a token is not made.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty()
+    }
+
+    /// The hash of a token that is one of these. How long that takes says nothing of them but their
+    /// number: tags of a secret key are compared, each to its end.
+    fn find(&self, token: &[u8]) -> Option<Digest> {
+        let given = hmac::sign(&self.key, token);
+        let mut found = None;
+        for (tag, digest) in &self.tags {
+            let pairs = tag.as_ref().iter().zip(given.as_ref());
+            if pairs.fold(0, |different, (known, given)| different | (known ^ given)) == 0 {
+                found = Some(*digest);
+            }
+        }
+        found
+    }
+
+    fn has(&self, digest: &Digest) -> bool {
+        self.tags.iter().any(|(_, known)| known == digest)
+    }
+}
+
+/// Requirements for access, beside a certificate.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    tokens: RwLock<Option<Arc<Tokens>>>,
+    /// Sessions may bring their token along; the versions are told to anyone.
+    late: bool,
+}
+
+/// Credential that a client has presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// None is wanted.
+    Nothing,
+    Token(Digest),
+    /// None yet; the session must bring one.
+    Later,
+}
+
+impl Access {
+    pub(crate) fn new(tokens: Option<Tokens>, late: bool) -> Self {
+        Self { tokens: RwLock::new(tokens.map(Arc::new)), late }
+    }
+
+    fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes other tokens from now on.
+    pub(crate) fn replace(&self, tokens: Tokens) {
+        *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
+    }
+
+    /// True if a client that gave this token would still be admitted.
+    pub(crate) fn holds(&self, token: Option<&Digest>) -> bool {
+        match (self.tokens(), token) {
+            (None, _) => true,
+            (Some(tokens), Some(token)) => tokens.has(token),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Looks at the metadata of a call.
+    ///
+    /// # Errors
+    /// UNAUTHENTICATED.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<Shown, Status> {
+        let Some(tokens) = self.tokens() else { return Ok(Shown::Nothing) };
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        match (values.next(), values.next()) {
+            (Some(value), None) => {
+                let token = bearer(value.as_bytes()).and_then(|token| tokens.find(token));
+                token.map(Shown::Token).ok_or_else(|| {
+                    status!(
+                        Unauthenticated,
+                        "the token is none of this server's; expected `authorization: Bearer TOKEN` with one of the lines of its file of tokens"
+                    )
+                })
+            }
+            (None, _) if self.late => Ok(Shown::Later),
+            _ => Err(status!(
+                Unauthenticated,
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, which clients of JAX cannot: for those, ask the server's operator to take tokens of sessions as well (serdes_ml.jax.connect sends such a one)"
+            )),
+        }
+    }
+
+    /// Looks at the initialization data of a session that has shown no token yet.
+    ///
+    /// # Errors
+    /// UNAUTHENTICATED.
+    pub(crate) fn check_session(&self, data: &AttributeMap) -> Result<Digest, Status> {
+        let given = match data.get(SESSION_TOKEN) {
+            Ok(AttributeValue::String(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let found = self.tokens().zip(given).and_then(|(tokens, token)| tokens.find(token));
+        found.ok_or_else(|| {
+            status!(
+                Unauthenticated,
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, or in the initialization data `{SESSION_TOKEN}`: with JAX, serdes_ml.jax.connect(ADDRESS, token=TOKEN)"
+            )
+        })
+    }
+}
+
+/// The token of `Bearer TOKEN`; the name of the scheme may be written in any case.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"bearer") || token.first() != Some(&b' ') {
+        return None;
+    }
+    Some(token.trim_ascii())
+}
+
+/// Encryption: the server's certificate, and that of authorities whose certificates clients must
+/// have.
+#[derive(Clone, Default)]
+pub(crate) struct Encryption {
+    pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
+    pub(crate) client_authorities: Option<Vec<u8>>,
+}
+
+impl Encryption {
+    /// Who makes connections encrypted; `None` for plain ones.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] for what is no certificate, no key or not its key, and client
+    /// certificates without encryption.
+    pub(crate) fn acceptor(&self) -> Result<Option<TlsAcceptor>, ProxyError> {
+        let wrong = |what, reason: String| ProxyError::configuration(what, "given", reason);
+        let Some((chain, key)) = &self.identity else {
+            return match &self.client_authorities {
+                None => Ok(None),
+                Some(_) => Err(wrong(
+                    "the authority of client certificates",
+                    "only encrypted connections have certificates; give the server one too"
+                        .to_owned(),
+                )),
+            };
+        };
+        let chain = certificates("the certificate", chain)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| {
+            wrong("the key of the certificate", format!("no key in PEM: {error}"))
+        })?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong("the certificate", with_causes(&error)))?;
+        let builder = match &self.client_authorities {
+            Some(authorities) => builder.with_client_cert_verifier(verifier(authorities)?),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| wrong("the certificate", with_causes(&error)))?;
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Some(TlsAcceptor::from(Arc::new(config))))
+    }
+}
+
+/// Encryption as it is now: it can be exchanged while the server runs.
+#[derive(Clone)]
+pub(crate) struct Acceptor(Arc<RwLock<Option<TlsAcceptor>>>);
+
+impl Acceptor {
+    /// # Errors
+    /// Those of [`Encryption::acceptor`].
+    pub(crate) fn new(encryption: &Encryption) -> Result<Self, ProxyError> {
+        encryption.acceptor().map(|acceptor| Self(Arc::new(RwLock::new(acceptor))))
+    }
+
+    /// For the next connection; `None` for a plain one.
+    pub(crate) fn now(&self) -> Option<TlsAcceptor> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Encrypts with other certificates from now on.
+    ///
+    /// # Errors
+    /// Those of [`Encryption::acceptor`]; [`ProxyError::Configuration`] where connections are
+    /// plain, which clients rely on. Nothing changes then.
+    pub(crate) fn replace(&self, encryption: &Encryption) -> Result<(), ProxyError> {
+        let acceptor = encryption.acceptor()?;
+        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if now.is_none() {
+            return Err(ProxyError::configuration(
+                "the certificate",
+                "given",
+                "the server takes plain connections; it can be told to encrypt when it starts",
+            ));
+        }
+        *now = acceptor;
+        Ok(())
+    }
+}
+
+fn verifier(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ProxyError> {
+    const WHAT: &str = "the authority of client certificates";
+    let wrong = |reason: String| ProxyError::configuration(WHAT, "given", reason);
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(WHAT, authorities)? {
+        roots.add(certificate).map_err(|error| wrong(with_causes(&error)))?;
+    }
+    let builder =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()));
+    builder.build().map_err(|error| wrong(with_causes(&error)))
+}
+
+fn certificates(
+    what: &'static str,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, ProxyError> {
+    let wrong = |reason: String| ProxyError::configuration(what, "given", reason);
+    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| wrong(format!("no certificates in PEM: {error}")))?;
+    if found.is_empty() {
+        return Err(wrong("there is no certificate in it; expected PEM".to_owned()));
+    }
+    Ok(found)
+}

@@ -1,0 +1,54 @@
+//! A device of a plug-in of either interface, and its memories.
+
+use serdes::{pjrt, stream_executor::Device};
+
+use super::space::Kind;
+
+/// A device of a plug-in of either interface.
+#[derive(Debug)]
+pub(crate) enum ServedDevice {
+    StreamExecutor(Device),
+    Pjrt(PjrtDevice),
+}
+
+/// A device of a PJRT client.
+#[derive(Debug)]
+pub(crate) struct PjrtDevice {
+    pub(super) default: pjrt::MemorySpace,
+    /// Memories beside the default one that the plug-in names as clients do.
+    others: Vec<(Kind, pjrt::MemorySpace)>,
+}
+
+impl PjrtDevice {
+    pub(super) fn new(device: &pjrt::Device) -> Result<Self, pjrt::PjrtError> {
+        let default = pjrt::MemorySpace::of(device)?;
+        let own = device.default_memory()?.map(|memory| memory.kind()).transpose()?;
+        let mut others = Vec::new();
+        for memory in device.memories()? {
+            let name = memory.kind()?;
+            let kind = Kind::of_name(&name).filter(|kind| *kind != Kind::Device);
+            if let Some(kind) = kind.filter(|_| own.as_ref() != Some(&name)) {
+                others.push((kind, pjrt::MemorySpace::of_kind(device, kind.name())?));
+            }
+        }
+        Ok(Self { default, others })
+    }
+
+    /// Memory for arrays of a memory kind: the default memory, where the plug-in lacks the kind.
+    pub(crate) fn space(&self, kind: Kind) -> &pjrt::MemorySpace {
+        let own = self.others.iter().find(|(other, _)| *other == kind);
+        own.map_or(&self.default, |(_, space)| space)
+    }
+}
+
+impl ServedDevice {
+    /// The kinds of memory that clients find on it. Every one has pinned memory, so that they may
+    /// ask for it whatever the plug-in has; what else there is, the plug-in says.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        Kind::ALL.into_iter().filter(move |kind| match (self, kind) {
+            (_, Kind::Device | Kind::PinnedHost) => true,
+            (Self::StreamExecutor(_), Kind::UnpinnedHost) => false,
+            (Self::Pjrt(device), kind) => device.others.iter().any(|(other, _)| other == kind),
+        })
+    }
+}

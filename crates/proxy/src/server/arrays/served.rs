@@ -1,0 +1,25 @@
+//! Whose devices a server serves.
+
+use serdes::{pjrt::Client, stream_executor::Plugin};
+
+/// Whose devices a server serves.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ServedDevices {
+    /// Devices of a StreamExecutor plug-in.
+    Plugin(Plugin),
+    /// Devices of a PJRT client that this process can use.
+    Client(Client),
+}
+
+impl From<&Plugin> for ServedDevices {
+    fn from(plugin: &Plugin) -> Self {
+        Self::Plugin(plugin.clone())
+    }
+}
+
+impl From<&Client> for ServedDevices {
+    fn from(client: &Client) -> Self {
+        Self::Client(client.clone())
+    }
+}

@@ -1,0 +1,472 @@
+//! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given
+//! back on drop.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serdes::codec::Status;
+use smallvec::{SmallVec, smallvec};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, TryAcquireError};
+
+use super::limits::Limits;
+use crate::status::status;
+
+/// An amount that may be in use at a time. Clones are the same amount.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    /// The name of the limit, for those who meet it.
+    limit: &'static str,
+    amount: u64,
+    /// Size of a permit: bytes are counted in pages.
+    page: u64,
+    pages: Arc<Semaphore>,
+}
+
+impl Budget {
+    /// Bytes that are counted as one: no device gives out less.
+    const PAGE: u64 = 256;
+
+    /// That many bytes.
+    pub(crate) fn bytes(limit: &'static str, amount: u64) -> Self {
+        Self::of(limit, amount, Self::PAGE)
+    }
+
+    /// That many things.
+    pub(crate) fn count(limit: &'static str, amount: usize) -> Self {
+        Self::of(limit, amount as u64, 1)
+    }
+
+    fn of(limit: &'static str, amount: u64, page: u64) -> Self {
+        let pages = usize::try_from(amount.div_ceil(page)).unwrap_or(usize::MAX);
+        let pages = Arc::new(Semaphore::new(pages.min(Semaphore::MAX_PERMITS)));
+        Self { limit, amount, page, pages }
+    }
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED for more than there will ever be.
+    fn pages_of(&self, amount: u64) -> Result<u32, Status> {
+        let pages = u32::try_from(amount.div_ceil(self.page)).ok();
+        pages.filter(|_| amount <= self.amount).ok_or_else(|| {
+            status!(
+                ResourceExhausted,
+                "{amount} is more than the limit `{}` of this server allows at all ({}); ask for less, or have it raised",
+                self.limit,
+                self.amount,
+            )
+        })
+    }
+
+    /// Takes `amount`, or all that is free where that is less; whether it was `amount`.
+    pub(crate) fn take_what_is_there(&self, amount: u64) -> (Holding, bool) {
+        let wanted = u32::try_from(amount.div_ceil(self.page)).unwrap_or(u32::MAX);
+        loop {
+            let free = u32::try_from(self.pages.available_permits()).unwrap_or(u32::MAX);
+            let pages = wanted.min(free);
+            // Somebody else may have been faster.
+            if let Ok(share) = Arc::clone(&self.pages).try_acquire_many_owned(pages) {
+                return (Holding { shares: smallvec![share], _peer: None }, pages == wanted);
+            }
+        }
+    }
+
+    fn exhausted(&self, amount: u64) -> Status {
+        status!(
+            ResourceExhausted,
+            "the limit `{}` of this server ({}) has no room for {amount} more; give some back first, or have it raised",
+            self.limit,
+            self.amount,
+        )
+    }
+}
+
+/// Host buffers by the way they go: a result never waits for a store, nor the other way round.
+#[derive(Clone, Debug)]
+pub(crate) struct HostBudgets {
+    /// To the server.
+    pub(crate) stores: Budget,
+    /// To the client.
+    pub(crate) results: Budget,
+}
+
+impl HostBudgets {
+    /// That many bytes each way.
+    pub(crate) fn bytes(limit: &'static str, amount: u64) -> Self {
+        let budget = || Budget::bytes(limit, amount);
+        Self { stores: budget(), results: budget() }
+    }
+}
+
+/// Limits on resources that are held at a time: by one peer, or by all together.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    pub(crate) connections: Budget,
+    pub(crate) calls: Budget,
+    pub(crate) sessions: Budget,
+    /// Calls that ask for the server's health.
+    pub(crate) health: Budget,
+    pub(crate) handles: Budget,
+    pub(crate) requests: Budget,
+    pub(crate) host: HostBudgets,
+    pub(crate) arrays: Budget,
+    pub(crate) pinned: Budget,
+    pub(crate) programs: Budget,
+    pub(crate) executions: Budget,
+}
+
+impl Budgets {
+    /// Budgets of all peers together.
+    pub(crate) fn of_all(limits: &Limits) -> Self {
+        Self {
+            connections: Budget::count("connections", limits.connections),
+            calls: Budget::count("calls", limits.calls),
+            sessions: Budget::count("sessions", limits.sessions),
+            health: Budget::count("health-calls", limits.health_calls),
+            handles: Budget::count("handles", limits.handles),
+            requests: Budget::count("requests", limits.requests),
+            host: HostBudgets::bytes("host-bytes", limits.total_host_bytes),
+            arrays: Budget::bytes("array-bytes", limits.total_array_bytes),
+            pinned: Budget::bytes("pinned-bytes", limits.total_pinned_bytes),
+            programs: Budget::count("programs", limits.programs),
+            executions: Budget::count("executions", limits.executions),
+        }
+    }
+
+    /// Budgets of one peer.
+    pub(crate) fn of_peer(limits: &Limits) -> Self {
+        Self {
+            connections: Budget::count("peer-connections", limits.peer_connections),
+            calls: Budget::count("peer-calls", limits.peer_calls),
+            sessions: Budget::count("peer-sessions", limits.peer_sessions),
+            health: Budget::count("peer-health-calls", limits.peer_health_calls),
+            handles: Budget::count("peer-handles", limits.peer_handles),
+            requests: Budget::count("peer-requests", limits.peer_requests),
+            host: HostBudgets::bytes("peer-host-bytes", limits.peer_host_bytes),
+            arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),
+            pinned: Budget::bytes("peer-pinned-bytes", limits.peer_pinned_bytes),
+            programs: Budget::count("peer-programs", limits.peer_programs),
+            executions: Budget::count("peer-executions", limits.peer_executions),
+        }
+    }
+}
+
+/// A client with all its sessions and connections, and its share of everything.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// A number of its own.
+    pub(crate) number: u64,
+    pub(crate) budgets: Budgets,
+}
+
+/// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones
+/// are the same amounts.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    levels: Vec<Budget>,
+    /// A peer that comes back finds what it still holds.
+    peer: Option<Arc<Peer>>,
+}
+
+/// Permit for an amount of an account, returned on drop.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    shares: SmallVec<[OwnedSemaphorePermit; 3]>,
+    _peer: Option<Arc<Peer>>,
+}
+
+impl Account {
+    pub(crate) fn new(levels: Vec<Budget>, peer: Option<Arc<Peer>>) -> Self {
+        Self { levels, peer }
+    }
+
+    /// Takes `amount`, and waits until that much is free.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is never that much.
+    pub(crate) async fn take(&self, amount: u64) -> Result<Holding, Status> {
+        let mut shares = SmallVec::with_capacity(self.levels.len());
+        for level in &self.levels {
+            let pages = level.pages_of(amount)?;
+            let share = Arc::clone(&level.pages).acquire_many_owned(pages).await;
+            shares.push(share.map_err(|_| level.exhausted(amount))?);
+        }
+        Ok(Holding { shares, _peer: self.peer.clone() })
+    }
+
+    /// Takes `amount` if that much is free.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it is not.
+    pub(crate) fn take_now(&self, amount: u64) -> Result<Holding, Status> {
+        Holding::take_now(&self.levels, self.peer.clone(), amount)
+    }
+
+    /// Takes `amount`, and waits for it no longer than that.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED with the name of the limit.
+    pub(crate) async fn take_within(
+        &self,
+        amount: u64,
+        limit: Duration,
+    ) -> Result<Holding, Status> {
+        match tokio::time::timeout(limit, self.take(amount)).await {
+            Ok(taken) => taken,
+            Err(_) => Err(self.in_the_way(amount)),
+        }
+    }
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is never `amount`.
+    pub(crate) fn can_hold(&self, amount: u64) -> Result<(), Status> {
+        self.levels.iter().try_for_each(|level| level.pages_of(amount).map(drop))
+    }
+
+    /// The limit that a wait for `amount` waits for.
+    fn in_the_way(&self, amount: u64) -> Status {
+        let missing = |level: &&Budget| {
+            (level.pages.available_permits() as u64) < amount.div_ceil(level.page)
+        };
+        let level = self.levels.iter().find(missing).or(self.levels.last());
+        level.map_or_else(|| status!(ResourceExhausted, "no room"), |level| level.exhausted(amount))
+    }
+}
+
+impl Holding {
+    /// Takes `amount` of each of these levels if that much is free.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it is not.
+    pub(crate) fn take_now<'a>(
+        levels: impl IntoIterator<Item = &'a Budget>,
+        peer: Option<Arc<Peer>>,
+        amount: u64,
+    ) -> Result<Self, Status> {
+        let mut shares = SmallVec::new();
+        for level in levels {
+            let pages = level.pages_of(amount)?;
+            let share = Arc::clone(&level.pages).try_acquire_many_owned(pages);
+            shares.push(share.map_err(|_: TryAcquireError| level.exhausted(amount))?);
+        }
+        Ok(Self { shares, _peer: peer })
+    }
+
+    /// Adds what was taken from the same account.
+    pub(crate) fn add(&mut self, more: Self) {
+        for (share, more) in self.shares.iter_mut().zip(more.shares) {
+            share.merge(more);
+        }
+    }
+
+    /// Gives back that many of things that are counted one by one.
+    fn give_back(&mut self, count: usize) {
+        for share in &mut self.shares {
+            drop(share.split(count));
+        }
+    }
+}
+
+/// The room of a shard, where it counts.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) _arrays: Holding,
+    /// For one in pinned memory.
+    pub(crate) _pinned: Option<Holding>,
+}
+
+/// Room that programs take for themselves while they run.
+#[derive(Debug, Default)]
+pub(crate) struct Insides {
+    /// Number of programs that have taken room.
+    taken: AtomicUsize,
+    given_back: Notify,
+}
+
+/// Room that a program has taken for itself, returned on drop.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    held: Option<Holding>,
+    of: Arc<Insides>,
+}
+
+impl Insides {
+    /// Takes room, and waits for it no longer than that, and only as long as a program runs that
+    /// gives its own back: arrays are freed by clients, who would not know that they are waited
+    /// for.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        limit: Duration,
+        take: impl Fn() -> Result<Holding, Status>,
+    ) -> Result<Inside, Status> {
+        let found = tokio::time::timeout(limit, async {
+            loop {
+                let mut given_back = std::pin::pin!(self.given_back.notified());
+                given_back.as_mut().enable();
+                let is_alone = self.taken.load(Ordering::Acquire) == 0;
+                match take() {
+                    Err(_) if !is_alone => given_back.await,
+                    found => return found,
+                }
+            }
+        });
+        let held = match found.await {
+            Ok(found) => found?,
+            Err(_) => take()?,
+        };
+        self.taken.fetch_add(1, Ordering::AcqRel);
+        Ok(Inside { held: Some(held), of: Arc::clone(self) })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // First the room, then the word of it.
+        drop(self.held.take());
+        self.of.taken.fetch_sub(1, Ordering::AcqRel);
+        self.of.given_back.notify_waiters();
+    }
+}
+
+/// Room for a number of things that changes often: it is taken and given back in steps.
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    account: Account,
+    held: Option<Holding>,
+    room: usize,
+}
+
+impl Reserve {
+    const STEP: usize = 64;
+
+    pub(crate) fn new(account: Account) -> Self {
+        Self { account, held: None, room: 0 }
+    }
+
+    /// Makes room for `count` things in all.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED.
+    pub(crate) fn make(&mut self, count: usize) -> Result<(), Status> {
+        let missing = count.saturating_sub(self.room);
+        if missing == 0 {
+            return Ok(());
+        }
+        let step = missing.max(Self::STEP);
+        let (more, taken) = match self.account.take_now(step as u64) {
+            Ok(more) => (more, step),
+            Err(_) => (self.account.take_now(missing as u64)?, missing),
+        };
+        self.room += taken;
+        match &mut self.held {
+            Some(held) => held.add(more),
+            held => *held = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Gives back what `count` things do not need.
+    pub(crate) fn shrink(&mut self, count: usize) {
+        let spare = self.room.saturating_sub(count);
+        if spare > 2 * Self::STEP
+            && let Some(held) = &mut self.held
+        {
+            held.give_back(spare - Self::STEP);
+            self.room -= spare - Self::STEP;
+        }
+    }
+
+    /// Gives everything back.
+    pub(crate) fn clear(&mut self) {
+        self.held = None;
+        self.room = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serdes::codec::StatusCode;
+
+    fn account(amount: u64) -> Account {
+        Account::new(vec![Budget::bytes("test-bytes", amount)], None)
+    }
+
+    #[tokio::test]
+    async fn what_never_fits_is_refused_and_what_does_not_fit_now_waits() {
+        let account = account(8192);
+        for amount in [8193, u64::MAX] {
+            let error = account.take(amount).await.unwrap_err();
+            assert_eq!(error.code(), StatusCode::ResourceExhausted);
+            assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+        }
+        let all = account.take(8192).await.unwrap();
+        let next = tokio::spawn({
+            let account = account.clone();
+            async move { account.take(1).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!next.is_finished());
+        drop(all);
+        next.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn insides_wait_for_programs_that_run_and_for_nobody_else() {
+        let (account, insides) = (account(8192), Arc::new(Insides::default()));
+        let limit = Duration::from_secs(60);
+        let array = account.take_now(4096).unwrap();
+        let error = insides.take(limit, || account.take_now(8192)).await.unwrap_err();
+        assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+        let first = insides.take(limit, || account.take_now(4096)).await.unwrap();
+        let next = tokio::spawn({
+            let (account, insides) = (account.clone(), Arc::clone(&insides));
+            async move { insides.take(limit, || account.take_now(4096)).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!next.is_finished());
+        drop(first);
+        next.await.unwrap().unwrap();
+        // No holder is left that could return the rest.
+        assert!(insides.take(limit, || account.take_now(8192)).await.is_err());
+        drop(array);
+        assert!(insides.take(limit, || account.take_now(8192)).await.is_ok());
+    }
+
+    #[test]
+    fn room_for_many_things_is_taken_and_given_back_in_steps() {
+        let account = Account::new(vec![Budget::count("things", 200)], None);
+        let mut reserve = Reserve::new(account.clone());
+        for count in 1..=200 {
+            reserve.make(count).unwrap();
+        }
+        assert!(reserve.make(201).unwrap_err().message().contains("`things`"));
+        assert!(account.take_now(1).is_err());
+        reserve.shrink(10);
+        let held = account.take_now(126).unwrap();
+        assert!(account.take_now(1).is_err());
+        drop(held);
+        reserve.clear();
+        assert!(account.take_now(200).is_ok());
+    }
+
+    #[test]
+    fn what_one_level_lacks_is_taken_of_none() {
+        let (own, all) = (Budget::bytes("own", 1024), Budget::bytes("all", 512));
+        let both = Account::new(vec![own.clone(), all], None);
+        let error = both.take_now(1024).unwrap_err();
+        assert!(error.message().contains("`all`"), "{}", error.message());
+        let mut held = both.take_now(256).unwrap();
+        held.add(both.take_now(256).unwrap());
+        assert!(both.take_now(1).unwrap_err().message().contains("`all`"));
+        assert!(Account::new(vec![own.clone()], None).take_now(512).is_ok());
+        drop(held);
+        assert!(Account::new(vec![own], None).take_now(1024).is_ok());
+    }
+}

@@ -1,0 +1,21 @@
+//! Waiting that ends.
+
+use std::{future::Future, time::Duration};
+
+use serdes::codec::Status;
+
+use crate::status::status;
+
+/// The result of a future, unless it takes too long.
+///
+/// # Errors
+/// Those of the future; DEADLINE_EXCEEDED.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    what: &str,
+    future: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    tokio::time::timeout(limit, future).await.unwrap_or_else(|_| {
+        Err(status!(DeadlineExceeded, "waited {} seconds for {what}", limit.as_secs_f64()))
+    })
+}

@@ -1,0 +1,531 @@
+//! The messages of a call's body. Memory is taken as they arrive: the length before a message is
+//! only what its sender says.
+
+use std::{marker::PhantomData, time::Duration};
+
+use bytes::{Buf as _, Bytes};
+use prost::Message;
+use serdes::codec::Status;
+use tonic::body::Body;
+
+use crate::{
+    bulk::{BodyBytes, DATA_KEY, DataMessage, HEADER},
+    server::{
+        budget::{Account, Holding},
+        deadline::within,
+        limits::Limits,
+    },
+    status::status,
+};
+
+/// Limits on the size of a message and on its times.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    /// Account that room for received bytes is taken from; `None` for calls of few bytes.
+    pub(crate) account: Option<Account>,
+    /// Bytes of a message that need no room of the account: those that a call may have in any case.
+    pub(crate) free: usize,
+    /// Longest pause within a message.
+    pub(crate) idle: Duration,
+    /// Longest wait for room.
+    pub(crate) room: Duration,
+}
+
+impl Terms {
+    /// Limits of messages that count for `account`.
+    pub(crate) fn of(account: &Account, limits: &Limits) -> Self {
+        /// Bytes that a message may have without room for it: there would be a deadlock if a small
+        /// request had to wait for the room that it gives back.
+        const FREE: usize = 64 << 10;
+        Self {
+            account: Some(account.clone()),
+            free: FREE,
+            idle: limits.idle_timeout,
+            room: limits.host_buffer_timeout,
+        }
+    }
+}
+
+/// A message and the room that its bytes take.
+#[derive(Debug)]
+pub(crate) struct Received<M> {
+    pub(crate) message: M,
+    pub(crate) room: Option<Holding>,
+}
+
+/// The messages of a body.
+pub(crate) struct Messages<M> {
+    bytes: BodyBytes,
+    terms: Terms,
+    message: PhantomData<fn() -> M>,
+}
+
+impl<M: Message + Default> Messages<M> {
+    pub(crate) fn new(body: Body, terms: Terms) -> Self {
+        Self { bytes: BodyBytes::new(body), terms, message: PhantomData }
+    }
+
+    /// Waits for the first byte of a message; false at the end.
+    ///
+    /// # Errors
+    /// What the transport says.
+    pub(crate) async fn begin(&mut self) -> Result<bool, Status> {
+        self.bytes.wait().await
+    }
+
+    /// The next message, of at most as many bytes as `most` says when it has seen those that are
+    /// there; `None` at the end. There is no time limit until it [begins](Self::begin).
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED for a message that is too long, or for which there is no room;
+    /// DEADLINE_EXCEEDED for one that stands still; INVALID_ARGUMENT for bytes that are no message;
+    /// UNIMPLEMENTED for a compressed one; what the transport says.
+    #[expect(clippy::indexing_slicing, reason = "so much is there, the line before says")]
+    pub(crate) async fn next(
+        &mut self,
+        most: impl Fn(&[u8]) -> (&'static str, u64),
+    ) -> Result<Option<Received<M>>, Status> {
+        if !self.begin().await? {
+            return Ok(None);
+        }
+        let length = self.header().await?;
+        let mut assembling = Assembling { length, bytes: Vec::new(), room: None };
+        let whole = loop {
+            if assembling.bytes.is_empty() && self.bytes.rest.len() >= length {
+                // All of it came at once, and is not copied.
+                assembling.check(&self.bytes.rest[..length], &most)?;
+                break self.bytes.rest.split_to(length);
+            }
+            let missing = length - assembling.bytes.len();
+            let piece = self.bytes.take(missing);
+            assembling.push(&piece, &self.terms, &most).await?;
+            if assembling.bytes.len() == length {
+                break std::mem::take(&mut assembling.bytes).into();
+            }
+            self.arriving().await?;
+        };
+        let message = M::decode(whole).map_err(no_message)?;
+        Ok(Some(Received { message, room: assembling.room }))
+    }
+
+    /// The length of the next message.
+    async fn header(&mut self) -> Result<usize, Status> {
+        let mut header = [0; HEADER];
+        let mut filled = 0;
+        loop {
+            let piece = self.bytes.rest.len().min(HEADER - filled);
+            if let Some(target) = header.get_mut(filled..filled + piece) {
+                self.bytes.rest.copy_to_slice(target);
+            }
+            filled += piece;
+            if filled == HEADER {
+                break;
+            }
+            self.arriving().await?;
+        }
+        let [compressed, length @ ..] = header;
+        match compressed {
+            0 => {}
+            1 => {
+                return Err(status!(
+                    Unimplemented,
+                    "the message is compressed; this server takes none that are"
+                ));
+            }
+            other => {
+                return Err(status!(Internal, "a message begins with {other}; expected 0 or 1"));
+            }
+        }
+        Ok(u32::from_be_bytes(length) as usize)
+    }
+
+    /// More of a message that has begun.
+    async fn arriving(&mut self) -> Result<(), Status> {
+        let idle = self.terms.idle;
+        let more = within(idle, "the rest of a message", self.bytes.wait()).await?;
+        more.then_some(()).ok_or_else(|| status!(Internal, "the body ends within a message"))
+    }
+}
+
+impl<M: DataMessage> Messages<M> {
+    /// The data of the next message, which has no other field as a rule: as [`next`](Self::next),
+    /// but what comes in long pieces stays in them, and is not copied.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub(crate) async fn next_data(
+        &mut self,
+        limit: &'static str,
+        most: u64,
+    ) -> Result<Option<Received<Vec<Bytes>>>, Status> {
+        if !self.begin().await? {
+            return Ok(None);
+        }
+        let length = self.header().await?;
+        check(length, limit, most)?;
+        let mut gathering = Gathering::default();
+        while gathering.bytes < length {
+            self.arriving().await?;
+            let piece = self.bytes.take(length - gathering.bytes);
+            gathering.push(piece, length, &self.terms).await?;
+        }
+        let Gathering { mut pieces, tail, room, .. } = gathering;
+        if !tail.is_empty() {
+            pieces.push(tail.into());
+        }
+        let message = match without_head(&mut pieces, length) {
+            true => pieces,
+            // One of a newer build, with other fields.
+            false => {
+                let message = M::decode(Bytes::from(pieces.concat())).map_err(no_message)?;
+                vec![message.into_data()]
+            }
+        };
+        Ok(Some(Received { message, room }))
+    }
+}
+
+/// The bytes of a message in the pieces in which they came.
+#[derive(Default)]
+struct Gathering {
+    pieces: Vec<Bytes>,
+    /// Short pieces are put together: each would keep the memory alive that it was received in, and
+    /// cost a call of its own wherever it goes.
+    tail: Vec<u8>,
+    bytes: usize,
+    /// Bytes that room has been taken for.
+    paid: usize,
+    room: Option<Holding>,
+}
+
+impl Gathering {
+    /// Bytes of a piece that is kept as it came. Room is taken for no fewer at a time, however
+    /// short the pieces are.
+    const LONG: usize = 64 << 10;
+
+    async fn push(&mut self, piece: Bytes, length: usize, terms: &Terms) -> Result<(), Status> {
+        let before = self.bytes;
+        self.bytes += piece.len();
+        let due = self.bytes.saturating_sub(terms.free).saturating_sub(self.paid);
+        if let Some(account) = terms.account.as_ref().filter(|_| due > 0) {
+            let most = length.saturating_sub(terms.free).saturating_sub(self.paid);
+            let step = due.max(Self::LONG).min(most);
+            let more = account.take_within(step as u64, terms.room).await?;
+            self.paid += step;
+            match &mut self.room {
+                Some(room) => room.add(more),
+                room => *room = Some(more),
+            }
+        }
+        if piece.len() >= Self::LONG || self.bytes == length && self.tail.is_empty() {
+            if !self.tail.is_empty() {
+                self.pieces.push(std::mem::take(&mut self.tail).into());
+            }
+            self.pieces.push(piece);
+            return Ok(());
+        }
+        let needed = self.tail.len() + piece.len();
+        if needed > self.tail.capacity() {
+            let left = length - before + self.tail.len();
+            let new = needed.max(self.tail.capacity().saturating_mul(4)).max(Self::LONG).min(left);
+            self.tail.try_reserve_exact(new - self.tail.len()).map_err(|_| {
+                status!(ResourceExhausted, "the host has no {new} bytes left for a message")
+            })?;
+        }
+        self.tail.extend_from_slice(&piece);
+        Ok(())
+    }
+}
+
+/// Takes what stands before the data off a message of `length` bytes; false, if it has something
+/// else than data, and is left as it is.
+fn without_head(pieces: &mut Vec<Bytes>, length: usize) -> bool {
+    if length == 0 {
+        return true;
+    }
+    let mut first = pieces.iter().flat_map(|piece| piece.iter().copied());
+    if first.next() != Some(DATA_KEY) {
+        return false;
+    }
+    let (mut data, mut head) = (0_u64, 1);
+    loop {
+        let Some(byte) = first.next() else { return false };
+        data |= u64::from(byte & 0x7f) << (7 * (head - 1));
+        head += 1;
+        if byte < 0x80 {
+            break;
+        }
+        // No message is so long.
+        if head > 5 {
+            return false;
+        }
+    }
+    if data != (length - head) as u64 {
+        return false;
+    }
+    drop(first);
+    while let Some(piece) = pieces.first_mut().filter(|_| head > 0) {
+        let off = piece.len().min(head);
+        piece.advance(off);
+        head -= off;
+        if piece.is_empty() {
+            pieces.remove(0);
+        }
+    }
+    true
+}
+
+/// # Errors
+/// RESOURCE_EXHAUSTED.
+fn check(length: usize, limit: &str, most: u64) -> Result<(), Status> {
+    if length as u64 > most {
+        return Err(status!(
+            ResourceExhausted,
+            "a message of {length} bytes is more than the limit `{limit}` of this server allows ({most})"
+        ));
+    }
+    Ok(())
+}
+
+fn no_message(error: prost::DecodeError) -> Status {
+    status!(InvalidArgument, "the bytes of a message are none that this call has: {error}")
+}
+
+/// A message of which not all bytes are there.
+struct Assembling {
+    length: usize,
+    bytes: Vec<u8>,
+    room: Option<Holding>,
+}
+
+impl Assembling {
+    /// Bytes that are made room for at first.
+    const FIRST: usize = 64 << 10;
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED.
+    fn check(
+        &self,
+        bytes: &[u8],
+        most: &impl Fn(&[u8]) -> (&'static str, u64),
+    ) -> Result<(), Status> {
+        let (limit, most) = most(bytes);
+        check(self.length, limit, most)
+    }
+
+    /// Adds bytes. The room for them grows fourfold at a time, however long the message is to
+    /// become.
+    async fn push(
+        &mut self,
+        piece: &[u8],
+        terms: &Terms,
+        most: &impl Fn(&[u8]) -> (&'static str, u64),
+    ) -> Result<(), Status> {
+        let (old, needed) = (self.bytes.capacity(), self.bytes.len() + piece.len());
+        if needed > old {
+            self.check(if self.bytes.is_empty() { piece } else { &self.bytes }, most)?;
+            let new = needed.max(old.saturating_mul(4)).max(Self::FIRST).min(self.length);
+            let (paid, due) = (old.saturating_sub(terms.free), new.saturating_sub(terms.free));
+            if let Some(account) = terms.account.as_ref().filter(|_| due > paid) {
+                let more = account.take_within((due - paid) as u64, terms.room).await?;
+                match &mut self.room {
+                    Some(room) => room.add(more),
+                    room => *room = Some(more),
+                }
+            }
+            self.bytes.try_reserve_exact(new - self.bytes.len()).map_err(|_| {
+                status!(ResourceExhausted, "the host has no {new} bytes left for a message")
+            })?;
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
+}
+
+/// The one message of a call that has one.
+///
+/// # Errors
+/// As [`Messages::next`]; INVALID_ARGUMENT if there is none.
+pub(crate) async fn only<M: Message + Default>(body: Body, idle: Duration) -> Result<M, Status> {
+    /// More than any of these calls needs.
+    const MOST: u64 = 64 << 10;
+    let terms = Terms { account: None, free: usize::MAX, idle, room: idle };
+    let mut messages = Messages::new(body, terms);
+    let first = messages.next(|_| ("bytes of a call with one message", MOST));
+    let first = within(idle, "the message of a call", first).await?;
+    first
+        .map(|received| received.message)
+        .ok_or_else(|| status!(InvalidArgument, "the call has no message; expected one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::server::budget::Budget;
+    use serdes::{codec::StatusCode, proto::xla::ifrt::proxy::GrpcHostBufferStoreRequest as Chunk};
+
+    /// A body that a test writes.
+    struct Written(mpsc::UnboundedReceiver<Bytes>);
+
+    impl tonic::codegen::Body for Written {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+            self.0.poll_recv(context).map(|bytes| Some(Ok(http_body::Frame::data(bytes?))))
+        }
+    }
+
+    fn messages(account: &Account) -> (mpsc::UnboundedSender<Bytes>, Messages<Chunk>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let limit = Duration::from_millis(100);
+        let account = Some(account.clone());
+        let terms = Terms { account, free: 1 << 10, idle: limit, room: limit };
+        (sender, Messages::new(Body::new(Written(receiver)), terms))
+    }
+
+    fn account(bytes: u64) -> Account {
+        Account::new(vec![Budget::bytes("test-bytes", bytes)], None)
+    }
+
+    fn framed(data: &[u8]) -> Vec<u8> {
+        let message = Chunk { data: Bytes::copy_from_slice(data) }.encode_to_vec();
+        let mut bytes = vec![0];
+        bytes.extend_from_slice(&(message.len() as u32).to_be_bytes());
+        bytes.extend_from_slice(&message);
+        bytes
+    }
+
+    const fn most(_: &[u8]) -> (&'static str, u64) {
+        ("test-message-bytes", 1 << 30)
+    }
+
+    #[tokio::test]
+    async fn messages_are_read_however_they_are_cut() {
+        let sent = [&b""[..], b"abc", &[7; 200_000]];
+        let whole: Vec<u8> = sent.iter().flat_map(|data| framed(data)).collect();
+        for size in [1, 2, 3, 5, 6, 11, 4096, 65_536, whole.len()] {
+            let (sender, mut messages) = messages(&account(1 << 20));
+            whole
+                .chunks(size)
+                .for_each(|bytes| sender.send(Bytes::copy_from_slice(bytes)).unwrap());
+            drop(sender);
+            for data in sent {
+                let received = messages.next(most).await.unwrap().unwrap();
+                assert_eq!(received.message.data, data, "{size}");
+            }
+            assert!(messages.next(most).await.unwrap().is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn data_is_read_however_it_is_cut_and_long_pieces_stay_as_they_came() {
+        let sent = [&b""[..], b"abc", &[7; 200_000]];
+        let mut whole: Vec<u8> = sent.iter().flat_map(|data| framed(data)).collect();
+        // A field that a newer client may add; data in two parts, of which the last counts.
+        for message in [&b"\x10\x07\x0a\x02de"[..], b"\x0a\x01x\x0a\x02hi"] {
+            whole.extend_from_slice(&[0, 0, 0, 0, message.len() as u8]);
+            whole.extend_from_slice(message);
+        }
+        for size in [1, 2, 3, 5, 6, 11, 4096, 65_536, 100_000, whole.len()] {
+            let (sender, mut messages) = messages(&account(1 << 20));
+            let mut long = Vec::new();
+            for bytes in whole.chunks(size) {
+                let bytes = Bytes::copy_from_slice(bytes);
+                long.push(bytes.as_ptr_range());
+                sender.send(bytes).unwrap();
+            }
+            drop(sender);
+            for (at, data) in [&sent[..], &[b"de", b"hi"]].concat().into_iter().enumerate() {
+                let received = messages.next_data("test", 1 << 30).await.unwrap().unwrap();
+                assert_eq!(received.message.concat(), data, "{size}");
+                if at == 2 && size >= 65_536 {
+                    let piece = received.message.iter().find(|piece| piece.len() >= 65_536);
+                    let start = piece.unwrap().as_ptr();
+                    assert!(long.iter().any(|range| range.contains(&start)), "{size}");
+                }
+            }
+            assert!(messages.next_data("test", 1 << 30).await.unwrap().is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn data_waits_for_room_and_ends_with_the_name_of_the_limit() {
+        for piece in [1_000, 100_000] {
+            let account = account(1 << 20);
+            let (sender, mut messages) = messages(&account);
+            for bytes in framed(&vec![1; 900_000]).chunks(piece) {
+                sender.send(Bytes::copy_from_slice(bytes)).unwrap();
+            }
+            let held = account.take_now(500_000).unwrap();
+            let error = messages.next_data("test-message-bytes", 1 << 30).await.unwrap_err();
+            assert_eq!(error.code(), StatusCode::ResourceExhausted);
+            assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+            drop(held);
+            assert!(account.take_now(1 << 20).is_ok());
+        }
+        let (sender, mut messages) = messages(&account(1 << 20));
+        sender.send(framed(&[1; 100]).into()).unwrap();
+        let error = messages.next_data("test-message-bytes", 50).await.unwrap_err();
+        assert!(error.message().contains("`test-message-bytes`"), "{}", error.message());
+    }
+
+    #[tokio::test]
+    async fn no_memory_and_no_room_is_taken_for_bytes_that_have_not_come() {
+        let account = account(1 << 20);
+        let (sender, mut messages) = messages(&account);
+        // 511 MiB are announced; a few bytes of them come.
+        sender.send(Bytes::from_static(&[0, 0x1f, 0xf0, 0, 0])).unwrap();
+        sender.send(Bytes::from_static(&[7; 1000])).unwrap();
+        let reading = messages.next(most);
+        tokio::pin!(reading);
+        let waited = tokio::time::timeout(Duration::from_millis(20), &mut reading).await;
+        assert!(waited.is_err());
+        assert!(account.take_now((1 << 20) - (64 << 10)).is_ok());
+        // And then it stands still.
+        assert_eq!(reading.await.unwrap_err().code(), StatusCode::DeadlineExceeded);
+        assert!(account.take_now(1 << 20).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_message_waits_for_room_and_ends_with_the_name_of_the_limit() {
+        let account = account(1 << 20);
+        let (sender, mut messages) = messages(&account);
+        sender.send(framed(&vec![1; 900_000]).into_iter().take(400_000).collect()).unwrap();
+        sender.send(vec![2; 100_000].into()).unwrap();
+        let held = account.take_now(500_000).unwrap();
+        let error = messages.next(most).await.unwrap_err();
+        assert_eq!(error.code(), StatusCode::ResourceExhausted);
+        assert!(error.message().contains("`test-bytes`"), "{}", error.message());
+        drop(held);
+        assert!(account.take_now(1 << 20).is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_compressed_or_cut_off_is_refused() {
+        let read = async |bytes: &'static [u8]| {
+            let (sender, mut messages) = messages(&account(1 << 20));
+            sender.send(Bytes::from_static(bytes)).unwrap();
+            drop(sender);
+            messages.next(|_| ("test-message-bytes", 10)).await.unwrap_err()
+        };
+        let long = read(&[0, 0, 0, 0, 11, 1]).await;
+        assert_eq!(long.code(), StatusCode::ResourceExhausted);
+        assert!(long.message().contains("`test-message-bytes`"), "{}", long.message());
+        assert_eq!(read(&[1, 0, 0, 0, 0]).await.code(), StatusCode::Unimplemented);
+        assert_eq!(read(&[9, 0, 0, 0, 0]).await.code(), StatusCode::Internal);
+        assert_eq!(read(&[0, 0, 0, 0, 5, 1]).await.code(), StatusCode::Internal);
+        assert_eq!(read(&[0, 0]).await.code(), StatusCode::Internal);
+        assert_eq!(read(&[0, 0, 0, 0, 1, 0xff]).await.code(), StatusCode::InvalidArgument);
+    }
+}

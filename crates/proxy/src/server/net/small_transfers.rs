@@ -1,0 +1,214 @@
+//! The stream of a session's small arrays, as our own client opens it: a request with the bytes of
+//! its host buffer is a message, and so is its answer. Requests do what they do on the session's
+//! stream.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use serdes::{
+    codec::Status,
+    proto::xla::ifrt::proxy::{GrpcHostBufferStoreMetadata, IfrtRequest, ifrt_request::Request},
+};
+use tokio::task::JoinSet;
+use tonic::{body::Body, codegen::Body as HttpBody};
+
+use super::{
+    call::{Answered, Call, metadata, streamed},
+    frames::{Messages, Terms},
+    transfer::Taken,
+    transfer_request,
+};
+use crate::{
+    bulk::ending,
+    server::{
+        registry::Registry,
+        sessions::{Direction, HostBuffer, HostBufferBuilder, Session},
+    },
+    service,
+    small_transfers::{MOST_BYTES, Outbox, SmallTransfer, SmallTransferred},
+    status::{status, to_proto},
+};
+
+/// Answers, each with the buffer whose bytes it has.
+type Answers = Outbox<Arc<HostBuffer>>;
+
+pub(crate) fn small_transfers(registry: &Registry, call: Call) -> Answered {
+    let Call { caller, metadata: given, body } = call;
+    let key = service::STORE_METADATA;
+    let metadata: GrpcHostBufferStoreMetadata = metadata(
+        &given,
+        key,
+        || status!(InvalidArgument, "the stream of small arrays needs the metadata `{key}`"),
+        |error| status!(InvalidArgument, "the metadata `{key}` cannot be read: {error}"),
+    )?;
+    let session = registry.session(metadata.session_id, &caller)?;
+    let terms = Terms::of(&session.accounts.messages, &session.context.limits);
+    let answers = Arc::new(Answers::default());
+    let taking = run(session, Messages::new(body, terms), Arc::clone(&answers));
+    Ok(streamed(Body::new(Stream { taking: Some(Box::pin(taking)), answers, end: None })))
+}
+
+/// Messages being taken up, until there are no more.
+type Taking = Pin<Box<dyn Future<Output = Result<(), Status>> + Send>>;
+
+/// The body of the answer. It is what takes the messages up: as long as the client does not read
+/// answers, none is.
+struct Stream {
+    taking: Option<Taking>,
+    answers: Arc<Answers>,
+    end: Option<Result<(), Status>>,
+}
+
+impl HttpBody for Stream {
+    type Data = Bytes;
+    type Error = tonic::Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, tonic::Status>>> {
+        if let Some(taking) = &mut self.taking
+            && let Poll::Ready(end) = taking.as_mut().poll(context)
+        {
+            self.taking = None;
+            self.answers.close();
+            self.end = Some(end);
+        }
+        Poll::Ready(match std::task::ready!(self.answers.poll_take(context)) {
+            Some(bytes) => Some(Ok(http_body::Frame::data(bytes))),
+            None => self.end.take().map(|end| ending(end.err().as_ref())),
+        })
+    }
+}
+
+/// Takes messages up until the client has no more, or the session is over.
+async fn run(
+    session: Arc<Session>,
+    messages: Messages<SmallTransfer>,
+    answers: Arc<Answers>,
+) -> Result<(), Status> {
+    let mut stop = session.context.stop.subscribe();
+    tokio::select! {
+        biased;
+        () = session.ended() => Err(status!(Cancelled, "the session is over")),
+        _ = stop.wait_for(|stop| *stop) => Err(status!(Unavailable, "the server is stopping")),
+        taken = take_all(&session, messages, &answers) => taken,
+    }
+}
+
+async fn take_all(
+    session: &Arc<Session>,
+    mut messages: Messages<SmallTransfer>,
+    answers: &Arc<Answers>,
+) -> Result<(), Status> {
+    /// Transfers that wait for something, at a time: as many as there may be calls.
+    const MOST: usize = 128;
+    /// A transfer and what is said of its array.
+    const LIMIT: (&str, u64) = ("bytes of a small transfer", 2 * MOST_BYTES);
+    let mut waiting = JoinSet::new();
+    while messages.begin().await? {
+        let permit = session.accounts.requests.take(1).await?;
+        let Some(received) = messages.next(|_| LIMIT).await? else { break };
+        let transfer = transfer(Arc::clone(session), received.message, Arc::clone(answers));
+        let mut transfer = Box::pin(transfer);
+        // What does not wait needs no task of its own.
+        let done = poll_fn(|context| Poll::Ready(transfer.as_mut().poll(context))).await;
+        if done.is_pending() {
+            waiting.spawn(async move {
+                transfer.await;
+                drop(permit);
+            });
+            while waiting.len() >= MOST && waiting.join_next().await.is_some() {}
+        }
+        while waiting.try_join_next().is_some() {}
+    }
+    while waiting.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// A transfer, with its answer.
+async fn transfer(session: Arc<Session>, transfer: SmallTransfer, answers: Arc<Answers>) {
+    let gauges = Arc::clone(&session.context.gauges);
+    let _counted = gauges.hold(|gauges| &gauges.tasks, 1);
+    let SmallTransfer { request, data } = transfer;
+    let request = request.unwrap_or_default();
+    let op_id = request.request_metadata.as_ref().map_or(0, |metadata| metadata.op_id);
+    let done = match &request.request {
+        Some(Request::MakeArrayFromHostBufferRequest(making)) => {
+            put(&session, &request, making.host_buffer_handle, &data).await.map(|()| None)
+        }
+        Some(Request::CopyToHostBufferRequest(copying)) => {
+            get(&session, &request, copying.host_buffer_handle).await.map(Some)
+        }
+        _ => Err(status!(
+            InvalidArgument,
+            "a small transfer came with another request than one that makes an array or reads one; send that on the stream of the session"
+        )),
+    };
+    let mut answer = SmallTransferred { op_id, ..SmallTransferred::default() };
+    let kept = match done {
+        Ok(kept) => kept,
+        Err(status) => {
+            answer.status = Some(to_proto(&status));
+            None
+        }
+    };
+    if let Some([data]) = kept.as_ref().and_then(|buffer| buffer.pieces()) {
+        gauges.sent_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        answer.data = data.clone();
+    }
+    answers.push(&answer, kept);
+}
+
+/// Makes an array of a host buffer that is here.
+async fn put(
+    session: &Arc<Session>,
+    request: &IfrtRequest,
+    handle: u64,
+    data: &Bytes,
+) -> Result<(), Status> {
+    let filling = session.host_buffers.fill(handle)?;
+    let made = transfer_request::take_up(session, request);
+    let bytes = data.len() as u64;
+    session.context.gauges.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+    let stored = async {
+        let held = session.hold(bytes, Direction::Store).await?;
+        let mut buffer = HostBufferBuilder::new(bytes, held);
+        if bytes > 0 {
+            buffer.cover(bytes, session.arriving(bytes).await?);
+        }
+        // What came with it would be kept alive by it.
+        buffer.push(Bytes::copy_from_slice(data))?;
+        buffer.finish()
+    };
+    match stored.await {
+        Ok(buffer) => filling.finish(buffer),
+        Err(status) => filling.fail(status),
+    }
+    made.await.map(drop)
+}
+
+/// Takes the host buffer that a request fills; no other call can take it.
+async fn get(
+    session: &Arc<Session>,
+    request: &IfrtRequest,
+    handle: u64,
+) -> Result<Arc<HostBuffer>, Status> {
+    let taken = Taken { session, handle };
+    transfer_request::take_up(session, request).await?;
+    let buffer = session.host_buffers.look_up(handle).await?;
+    drop(taken);
+    if buffer.size() > MOST_BYTES || buffer.pieces().is_none_or(|pieces| pieces.len() > 1) {
+        return Err(status!(
+            InvalidArgument,
+            "the array has {} bytes; the stream of small arrays has no more than {MOST_BYTES} for one",
+            buffer.size()
+        ));
+    }
+    Ok(buffer)
+}

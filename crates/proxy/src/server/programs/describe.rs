@@ -1,0 +1,155 @@
+//! Descriptions of programs for clients: names, devices, shardings, layouts, memory.
+//!
+//! A client believes it. What the plug-in does not say is said to be unimplemented, or left out
+//! where the field has no place for that; never guessed.
+
+use serdes::{
+    codec::{Status, StatusCode},
+    ifrt::xla::OpSharding,
+    pjrt::{LoadedExecutable, PjrtError, ProgramMemory},
+    proto::xla::{
+        self, CompiledMemoryStatsProto, LayoutProto,
+        ifrt::proxy::{
+            CompileResponse, LoadedExecutableMetadataResponse,
+            compile_response::Fingerprint,
+            loaded_executable_metadata_response::{
+                CompiledMemoryStatsOneof, DonatedInputIndices, DonatedInputIndicesOneof,
+                LayoutList, MemoryKindList, MpmdCompiledMemoryStatsOneof, OutputLayouts,
+                OutputMemoryKind, ParameterLayouts, ShardingList,
+            },
+        },
+    },
+};
+
+use super::module::Module;
+use crate::{
+    server::arrays::Kind,
+    status::{of_pjrt, status, to_proto},
+};
+
+/// Facts that a description is made from.
+pub(super) struct Described<'a> {
+    pub(super) loaded: &'a LoadedExecutable,
+    /// The ids of its devices.
+    pub(super) ids: &'a [i32],
+    pub(super) module: &'a Module,
+    /// Memory kinds of the outputs.
+    pub(super) kinds: &'a [Kind],
+    /// The shardings of its parameters and outputs; none for a program of one device.
+    pub(super) parameter_shardings: &'a [OpSharding],
+    pub(super) output_shardings: &'a [OpSharding],
+}
+
+/// First description of a program, without handles.
+///
+/// # Errors
+/// The plug-in's error if it does not tell the program's name.
+pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Status> {
+    let executable = described.loaded.executable();
+    let fingerprint = match executable.fingerprint() {
+        Err(error) if error.is_unsupported() => described.loaded.fingerprint(),
+        found => found,
+    };
+    let fingerprint = match fingerprint {
+        Ok(text) => Some(Fingerprint::FingerprintValue(text.into())),
+        Err(error) if error.is_unsupported() => None,
+        Err(error) => Some(Fingerprint::FingerprintError(to_proto(&of_pjrt(&error)))),
+    };
+    let ids = described.ids;
+    Ok(CompileResponse {
+        name: executable.name().map_err(|error| of_pjrt(&error))?,
+        // There are no more devices than an i32 counts.
+        num_devices: ids.len() as i32,
+        addressable_device_ids: ids.to_vec(),
+        device_ids: ids.to_vec(),
+        fingerprint,
+        ..Default::default()
+    })
+}
+
+/// Full description, for clients that ask for it.
+pub(super) fn metadata(described: &Described<'_>) -> LoadedExecutableMetadataResponse {
+    let executable = described.loaded.executable();
+    let module = described.module;
+    let shardings = |of: &[OpSharding]| {
+        let shardings = of.iter().map(|sharding| sharding.proto().clone()).collect();
+        (described.ids.len() > 1).then_some(ShardingList { shardings })
+    };
+    let memory_kinds = described.kinds.iter().map(|kind| kind.name().to_owned()).collect();
+    // There are no more parameters than an u32 counts.
+    let donated_input_indices = module.donated.iter().map(|number| *number as u32).collect();
+    let indices = DonatedInputIndices { donated_input_indices };
+    let memory = match executable.memory() {
+        Ok(memory) => CompiledMemoryStatsOneof::CompiledMemoryStats(statistics(&memory)),
+        Err(error) => CompiledMemoryStatsOneof::CompiledMemoryStatsError(to_proto(&lack(&error))),
+    };
+    let mpmd = status!(Unimplemented, "the program is one part, which is asked for as a whole");
+    LoadedExecutableMetadataResponse {
+        parameter_shardings: shardings(described.parameter_shardings)
+            .filter(|list| list.shardings.len() == module.parameters.len()),
+        output_shardings: shardings(described.output_shardings)
+            .filter(|list| list.shardings.len() == module.outputs.len()),
+        output_memory_kinds: Some(OutputMemoryKind {
+            status: None,
+            memory_kind_lists: vec![MemoryKindList { memory_kinds }],
+        }),
+        parameter_layouts: Some(match layouts(&module.parameters) {
+            Ok(list) => ParameterLayouts::ParameterLayoutsList(list),
+            Err(status) => ParameterLayouts::ParameterLayoutsError(to_proto(&status)),
+        }),
+        output_layouts: Some(match layouts(&module.outputs) {
+            Ok(list) => OutputLayouts::OutputLayoutsList(list),
+            Err(status) => OutputLayouts::OutputLayoutsError(to_proto(&status)),
+        }),
+        donated_input_indices_oneof: Some(DonatedInputIndicesOneof::DonatedInputIndices(indices)),
+        compiled_memory_stats_oneof: Some(memory),
+        size_of_generated_code_in_bytes: executable.code_bytes().unwrap_or(0).max(0),
+        mpmd_compiled_memory_stats_oneof: Some(
+            MpmdCompiledMemoryStatsOneof::MpmdCompiledMemoryStatsError(to_proto(&mpmd)),
+        ),
+    }
+}
+
+/// The layouts of shapes, one for each: clients take another number for an error of their own.
+///
+/// # Errors
+/// UNIMPLEMENTED if the module does not say one.
+fn layouts(shapes: &[xla::ShapeProto]) -> Result<LayoutList, Status> {
+    let layout = |shape: &xla::ShapeProto| -> Option<LayoutProto> {
+        match &shape.layout {
+            Some(layout) => Some(LayoutProto::clone(layout)),
+            None => shape.dimensions.is_empty().then(LayoutProto::default),
+        }
+    };
+    let found: Option<Vec<_>> = shapes.iter().map(layout).collect();
+    let missing = || status!(Unimplemented, "the plug-in's program does not say its layouts");
+    found.map(|layouts| LayoutList { layouts }).ok_or_else(missing)
+}
+
+/// Why the plug-in does not say something.
+pub(super) fn lack(error: &PjrtError) -> Status {
+    let status = of_pjrt(error);
+    match error.is_unsupported() {
+        true => Status::new(StatusCode::Unimplemented, status.message()),
+        false => status,
+    }
+}
+
+/// Memory statistics of a program.
+fn statistics(memory: &ProgramMemory) -> CompiledMemoryStatsProto {
+    CompiledMemoryStatsProto {
+        generated_code_size_in_bytes: memory.generated_code,
+        argument_size_in_bytes: memory.arguments,
+        output_size_in_bytes: memory.outputs,
+        alias_size_in_bytes: memory.aliased,
+        temp_size_in_bytes: memory.temporary,
+        host_generated_code_size_in_bytes: memory.host_generated_code.unwrap_or_default(),
+        host_argument_size_in_bytes: memory.host_arguments.unwrap_or_default(),
+        host_output_size_in_bytes: memory.host_outputs.unwrap_or_default(),
+        host_alias_size_in_bytes: memory.host_aliased.unwrap_or_default(),
+        host_temp_size_in_bytes: memory.host_temporary.unwrap_or_default(),
+        peak_memory_in_bytes: memory.peak.unwrap_or_default(),
+        total_size_in_bytes: memory.total.unwrap_or_default(),
+        ..Default::default()
+    }
+}

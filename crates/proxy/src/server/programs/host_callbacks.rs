@@ -1,0 +1,72 @@
+//! The functions of its client that a program calls, and what a run of it is given to call them
+//! with.
+
+use std::sync::Arc;
+
+use serdes::pjrt::HostTransfers;
+
+use super::{callback::HostCallback, exchange::Exchange};
+
+/// Functions that a program calls. They are closed once neither the program nor a run of it is
+/// left.
+#[derive(Debug, Default)]
+pub(crate) struct HostCallbacks(Vec<Arc<HostCallback>>);
+
+impl HostCallbacks {
+    pub(crate) fn new(callbacks: Vec<Arc<HostCallback>>) -> Arc<Self> {
+        Arc::new(Self(callbacks))
+    }
+
+    pub(crate) fn list(&self) -> &[Arc<HostCallback>] {
+        &self.0
+    }
+
+    /// Number of bytes that a run on one device may hold on the host at a time for callbacks.
+    pub(super) fn bytes(&self) -> u64 {
+        let of = |callback: &Arc<HostCallback>| {
+            // What is being called with, and what comes for the next call; results until the device
+            // takes them.
+            let operands = callback.operand_bytes().saturating_mul(2);
+            let results = callback.result_bytes().saturating_mul(Exchange::AHEAD + 1);
+            operands.saturating_add(results) as u64
+        };
+        self.0.iter().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Transfer handlers for a run on `devices` devices.
+    pub(super) fn transfers(self: &Arc<Self>, devices: usize) -> HostTransfers {
+        let mut transfers = HostTransfers::new();
+        for callback in &self.0 {
+            let exchanges: Arc<[Exchange]> =
+                (0..devices).map(|_| Exchange::new(Arc::clone(callback))).collect();
+            for (at, channel) in callback.operands.iter().enumerate() {
+                let (all, own) = (Arc::clone(self), Arc::clone(&exchanges));
+                transfers = transfers.with_send(channel.id.into(), move |piece| {
+                    let _all = &all;
+                    let exchange = own.get(piece.device_index());
+                    exchange
+                        .map_or(Ok(()), |exchange| exchange.sent(at, piece.data(), piece.is_last()))
+                });
+            }
+            for (at, channel) in callback.results.iter().enumerate() {
+                let own = Arc::clone(&exchanges);
+                transfers = transfers.with_receive(channel.id.into(), move |mut stream| {
+                    let exchange = own.get(stream.device_index());
+                    // Without a result the stream ends empty, and the run has failed before.
+                    if let Some(result) = exchange.and_then(|exchange| exchange.received(at))
+                        && let Err(error) = stream.write(result.into())
+                    {
+                        tracing::info!(%error, "a device did not take what its program receives");
+                    }
+                });
+            }
+        }
+        transfers
+    }
+}
+
+impl Drop for HostCallbacks {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|callback| callback.end());
+    }
+}

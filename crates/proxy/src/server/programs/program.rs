@@ -1,0 +1,260 @@
+//! A program that is loaded: what it is run with, and what it gives.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use serdes::{
+    codec::Status,
+    device_state::Contents,
+    ifrt::{ArraySpec, Shape},
+    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat},
+    proto::xla::ifrt::proxy::{CompileResponse, LoadedExecutableMetadataResponse},
+};
+
+use super::{host_callbacks::HostCallbacks, parameter::Parameter};
+use crate::{
+    server::{
+        arrays::{Kind, MemorySpace},
+        budget::Holding,
+        metrics::Counted,
+        pace::Pace,
+    },
+    status::{of_pjrt, status},
+};
+
+/// A program on the devices of a PJRT client, with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) loaded: Mutex<Loaded>,
+    pub(super) recipe: Recipe,
+    /// True if nothing bounds its run.
+    pub(super) may_be_endless: bool,
+    /// The places of the devices that it runs on, in the order of its arguments and shards.
+    pub(super) devices: Vec<usize>,
+    /// Parameters in the order of the arguments.
+    pub(super) parameters: Vec<Parameter>,
+    /// Bytes that it needs for itself while it runs.
+    pub(super) inside: u64,
+    /// Indices of parameters whose memory the program takes.
+    pub(super) donated: BTreeSet<usize>,
+    pub(super) outputs: Vec<Output>,
+    /// The functions of its client that it calls.
+    pub(super) callbacks: Arc<HostCallbacks>,
+    /// Answer to the compile request, without handles.
+    pub(super) answer: CompileResponse,
+    /// Answer to the request for metadata.
+    pub(super) metadata: LoadedExecutableMetadataResponse,
+    pub(super) deleted: AtomicBool,
+    /// Latency estimate of a launch: plug-ins may only enqueue the program then, or run it to its
+    /// end.
+    pub(crate) pace: Arc<Pace>,
+    /// Bytes that it takes as long as it is loaded.
+    pub(super) kept: u64,
+    /// The room for these bytes.
+    pub(super) room: Option<Holding>,
+    pub(super) _held: Holding,
+    pub(super) _counted: Counted,
+}
+
+/// A program as the client of a generation has it.
+#[derive(Clone, Debug)]
+pub(super) struct Loaded {
+    pub(super) generation: usize,
+    pub(super) executable: Arc<LoadedExecutable>,
+}
+
+/// Input of the compiler, to compile the program again for another client of the plug-in.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    /// `None` for a program that is too large to be kept.
+    artifact: Option<Bytes>,
+    options: Vec<u8>,
+}
+
+impl Recipe {
+    /// Longest program that is kept, in bytes.
+    const LONGEST: usize = 16 << 20;
+
+    pub(super) fn new(artifact: Bytes, options: Vec<u8>) -> Self {
+        Self { artifact: Some(artifact).filter(|bytes| bytes.len() <= Self::LONGEST), options }
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn bytes(&self) -> u64 {
+        let artifact = self.artifact.as_ref().map_or(0, Bytes::len);
+        artifact.saturating_add(self.options.len()) as u64
+    }
+}
+
+/// An output of a program.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// The whole array.
+    pub(crate) spec: ArraySpec,
+    /// The shape of a shard.
+    pub(crate) shard: Shape,
+    /// Contents on each device.
+    pub(crate) contents: Contents,
+    /// In what memory it lies.
+    pub(crate) kind: Kind,
+    /// Memories of the shards, in the order of the devices.
+    pub(crate) spaces: Vec<MemorySpace>,
+}
+
+impl Program {
+    fn state(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The compiled program, for rare requests.
+    pub(crate) fn loaded(&self) -> Arc<LoadedExecutable> {
+        Arc::clone(&self.state().executable)
+    }
+
+    /// The compiled program, if the client of that generation has it.
+    pub(crate) fn loaded_on(&self, generation: usize) -> Option<Arc<LoadedExecutable>> {
+        let loaded = self.state();
+        (loaded.generation == generation).then(|| Arc::clone(&loaded.executable))
+    }
+
+    /// Compiles it again, for the client of another generation. Waits for the plug-in.
+    ///
+    /// # Errors
+    /// The compiler's words; UNAVAILABLE for a program that is too large to be kept.
+    pub(crate) fn load_on(
+        &self,
+        generation: usize,
+        client: &Client,
+    ) -> Result<Arc<LoadedExecutable>, Status> {
+        let artifact = self.recipe.artifact.as_ref().ok_or_else(|| {
+            status!(
+                Unavailable,
+                "the devices were given to another client of the plug-in, because a program did not end, and the executable `{}` was too large to be kept: compile it again",
+                self.answer.name
+            )
+        })?;
+        let options = CompileOptions::of_bytes(self.recipe.options.clone());
+        let options = options.map_err(|error| of_pjrt(&error))?;
+        let program = pjrt::Program::new(artifact, ProgramFormat::Mlir);
+        let loaded = client.compile(&program, &options).map_err(|error| of_pjrt(&error))?;
+        let executable = Arc::new(loaded);
+        *self.state() = Loaded { generation, executable: Arc::clone(&executable) };
+        Ok(executable)
+    }
+
+    /// True if nothing bounds its run: it has loops, or parts that wait for one another.
+    pub(crate) const fn may_be_endless(&self) -> bool {
+        self.may_be_endless
+    }
+
+    /// The places of the devices that it runs on.
+    pub(crate) fn devices(&self) -> &[usize] {
+        &self.devices
+    }
+
+    /// True if it calls functions of its client, and so may wait for it.
+    pub(crate) fn calls_back(&self) -> bool {
+        !self.callbacks.list().is_empty()
+    }
+
+    /// Number of bytes that a run may hold on the host at a time for callbacks.
+    pub(crate) fn callback_bytes(&self) -> u64 {
+        self.callbacks.bytes().saturating_mul(self.devices.len() as u64)
+    }
+
+    /// Outputs of the program.
+    pub(crate) fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// True if it takes the memory of that argument, unless a run says otherwise.
+    pub(crate) fn takes(&self, argument: usize) -> bool {
+        self.donated.contains(&argument)
+    }
+
+    /// Fails if it cannot be run with that many arrays.
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION if it was deleted, INVALID_ARGUMENT for another number than it has
+    /// parameters.
+    pub(crate) fn check(&self, arguments: usize) -> Result<(), Status> {
+        if self.is_deleted() {
+            return Err(status!(
+                FailedPrecondition,
+                "the executable `{}` was deleted; compile it again",
+                self.answer.name
+            ));
+        }
+        let expected = self.parameters.len();
+        if expected == arguments {
+            return Ok(());
+        }
+        Err(status!(
+            InvalidArgument,
+            "the executable `{}` is run with {arguments} arrays; expected {expected}, one for each parameter",
+            self.answer.name
+        ))
+    }
+
+    /// Bytes that it needs for itself while it runs, on all of its devices together.
+    pub(crate) fn inside(&self) -> u64 {
+        self.inside
+    }
+
+    /// Bytes that it takes as long as it is loaded: what is kept of its source, and its code, which
+    /// is at least as long as the source where the plug-in does not say it.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Holds the room for what it takes as long as it is loaded.
+    pub(crate) fn hold(&mut self, room: Holding) {
+        self.room = Some(room);
+    }
+
+    /// Bytes without which it cannot run at all: what it needs for itself, and outputs that do not
+    /// lie in its arguments.
+    pub(crate) fn least(&self) -> u64 {
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|output| output.contents.bytes().saturating_mul(output.spaces.len() as u64));
+        let outputs = match self.donated.is_empty() {
+            true => outputs.fold(0, u64::saturating_add),
+            false => 0,
+        };
+        self.inside.saturating_add(outputs)
+    }
+
+    /// Answer to the compile request, without handles.
+    pub(crate) fn answer(&self) -> CompileResponse {
+        self.answer.clone()
+    }
+
+    /// Answer to the request for metadata.
+    pub(crate) fn metadata(&self) -> LoadedExecutableMetadataResponse {
+        self.metadata.clone()
+    }
+
+    /// Frees what it holds of the devices; it cannot be run any more. May wait for the plug-in.
+    ///
+    /// # Errors
+    /// What the plug-in reports.
+    pub(crate) fn delete(&self) -> Result<(), Status> {
+        if self.deleted.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.loaded().delete().map_err(|error| of_pjrt(&error))
+    }
+
+    /// True if it was deleted.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,230 @@
+//! Programs: compiled, described, forgotten.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use serdes::{
+    codec::{Status, ToProto as _},
+    ifrt::AttributeMap,
+    pjrt::Client,
+    proto::xla::ifrt::proxy::{
+        CompileRequest, LoadedExecutableCostAnalysisRequest, LoadedExecutableCostAnalysisResponse,
+        LoadedExecutableDeleteRequest, LoadedExecutableDeleteResponse,
+        LoadedExecutableDestructRequest, LoadedExecutableDestructResponse,
+        LoadedExecutableHumanReadableProgramTextRequest,
+        LoadedExecutableHumanReadableProgramTextResponse, LoadedExecutableIsDeletedRequest,
+        LoadedExecutableIsDeletedResponse, LoadedExecutableMetadataRequest,
+        ifrt_response::Response, loaded_executable_cost_analysis_response::Result as Costs,
+        loaded_executable_human_readable_program_text_response::Result as Text,
+    },
+};
+
+use super::{
+    refused::unserved,
+    request::{Job, Nothing, Reply, Request, Work},
+};
+use crate::{
+    server::{
+        arrays::attribute,
+        budget::Holding,
+        context::Context,
+        programs::{
+            Compiler, Deadline, HostCallback, HostCallbacks, Program, Source, Target, compile,
+        },
+        promise::Promised,
+        sessions::{Session, short},
+    },
+    status::{of_pjrt, status, to_proto},
+};
+
+impl Request for CompileRequest {
+    type Work = Compiling;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Compiling>, Status> {
+        let generation = context.devices.generation();
+        let client = context.devices.client_of(generation);
+        let client = client.ok_or_else(|| unserved("compile programs"))?.clone();
+        let limit = context.limits.callback_timeout;
+        let callbacks =
+            self.host_callbacks.iter().map(|bytes| HostCallback::read(bytes.clone(), limit));
+        let callbacks = HostCallbacks::new(callbacks.collect::<Result<_, _>>()?);
+        let (program, options) = (self.program.as_ref(), self.compile_options.as_ref());
+        let devices = context.devices.ids();
+        let target = Target { minor: client.minor(), devices: &devices };
+        let rules = &context.compilation.rules;
+        let source = Source::read(program, options, Arc::clone(&callbacks), rules, target)?;
+        let held = session.accounts.programs.take_now(1)?;
+        let deadline = Deadline::after(context.limits.compilation_timeout);
+        Ok(Job::Work(Compiling { client, generation, source, callbacks, held, deadline }))
+    }
+}
+
+/// The program of a handle.
+///
+/// # Errors
+/// UNIMPLEMENTED of a server that has none at all; NOT_FOUND.
+pub(super) fn loaded(
+    context: &Context,
+    session: &Session,
+    handle: u64,
+) -> Result<Arc<Program>, Status> {
+    context.devices.client().ok_or_else(|| unserved("load or run programs"))?;
+    session.table().program(handle)
+}
+
+/// A program to be compiled.
+pub(super) struct Compiling {
+    client: Client,
+    generation: usize,
+    source: Source,
+    callbacks: Arc<HostCallbacks>,
+    held: Holding,
+    deadline: Deadline,
+}
+
+impl Work for Compiling {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let Self { client, generation, source, callbacks, held, deadline } = self;
+        let own = Arc::clone(&session);
+        let program = session
+            .compiling(move || {
+                let context = &own.context;
+                let compilation = &context.compilation;
+                let (bridge, trials) = (compilation.bridge.as_deref(), &compilation.trials);
+                let portable_only = compilation.portable_only.as_ref();
+                let compiler = Compiler {
+                    client: &client,
+                    generation,
+                    bridge,
+                    trials,
+                    deadline,
+                    portable_only,
+                };
+                let mut program =
+                    compile(&context.devices, &source, held, &context.gauges, compiler)?;
+                // One that finds no room however much is given back is of no use.
+                own.accounts.can_hold(program.least())?;
+                let room = own.accounts.loaded(program.kept())?;
+                program.hold(room);
+                Ok(program)
+            })
+            .await?;
+        let mut answer = program.answer();
+        let gauges = &session.context.gauges;
+        gauges.programs_compiled.fetch_add(1, Ordering::Relaxed);
+        let mut table = session.table();
+        // It is ready; clients of old builds ask, and can ask once.
+        answer.ready_future_handle = Some(table.future(Promised::known(Ok(())))?);
+        // Each waits for its calls in a request that goes on as long as the program is there.
+        let most = session.context.limits.requests_per_session / 2;
+        answer.loaded_host_callback_handles = table.add_callbacks(callbacks.list(), most)?;
+        answer.loaded_executable_handle = table.add_program(Arc::new(program))?;
+        Ok(Response::CompileResponse(answer))
+    }
+}
+
+impl Request for LoadedExecutableMetadataRequest {
+    type Work = Nothing;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let program = loaded(context, session, self.loaded_executable_handle)?;
+        Ok(Job::Done(Response::LoadedExecutableMetadataResponse(program.metadata())))
+    }
+}
+
+impl Request for LoadedExecutableDestructRequest {
+    type Work = Dropping;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Dropping>, Status> {
+        loaded(context, session, self.loaded_executable_handle)?;
+        session.table().take_program(self.loaded_executable_handle).map(Dropping).map(Job::Work)
+    }
+}
+
+/// A program whose last handle is gone.
+pub(super) struct Dropping(Arc<Program>);
+
+impl Work for Dropping {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let program = self.0;
+        session
+            .blocking(move || {
+                drop(program);
+                Ok(())
+            })
+            .await?;
+        Ok(Response::LoadedExecutableDestructResponse(LoadedExecutableDestructResponse {}))
+    }
+}
+
+impl Request for LoadedExecutableDeleteRequest {
+    type Work = Nothing;
+
+    /// The result of deleting it is in the answer's future.
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let program = loaded(context, session, self.loaded_executable_handle)?;
+        let outcome = program.delete().map_err(|status| short(&status));
+        let future_handle = session.table().future(Promised::known(outcome))?;
+        Ok(Job::Done(Response::LoadedExecutableDeleteResponse(LoadedExecutableDeleteResponse {
+            future_handle,
+        })))
+    }
+}
+
+impl Request for LoadedExecutableIsDeletedRequest {
+    type Work = Nothing;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        let is_deleted = loaded(context, session, self.loaded_executable_handle)?.is_deleted();
+        Ok(Job::Done(Response::LoadedExecutableIsDeletedResponse(
+            LoadedExecutableIsDeletedResponse { is_deleted },
+        )))
+    }
+}
+
+impl Request for LoadedExecutableCostAnalysisRequest {
+    type Work = Estimate;
+
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Estimate>, Status> {
+        loaded(context, session, self.loaded_executable_handle).map(Estimate).map(Job::Work)
+    }
+}
+
+/// A program whose costs are asked. What the plug-in does not say is in the answer, where clients
+/// take it for nothing said.
+pub(super) struct Estimate(Arc<Program>);
+
+impl Work for Estimate {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let version = session.agreement.serdes();
+        let program = self.0;
+        let costs = session.blocking(move || {
+            let loaded = program.loaded();
+            let costs = loaded.executable().cost_analysis().map_err(|error| of_pjrt(&error))?;
+            let costs = costs.iter().map(|(name, value)| (name, attribute(value)));
+            let costs: AttributeMap = costs.collect();
+            costs.to_proto(version).map_err(|error| error.to_status())
+        });
+        let result = match costs.await {
+            Ok(costs) => Costs::Attributes(costs),
+            Err(status) => Costs::Status(to_proto(&status)),
+        };
+        Ok(Response::LoadedExecutableCostAnalysisResponse(LoadedExecutableCostAnalysisResponse {
+            result: Some(result),
+        }))
+    }
+}
+
+impl Request for LoadedExecutableHumanReadableProgramTextRequest {
+    type Work = Nothing;
+
+    /// The C interface has no text of programs; said inside of the answer, clients raise it where
+    /// it is asked for.
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
+        loaded(context, session, self.loaded_executable_handle)?;
+        let status = status!(Unimplemented, "PJRT plug-ins give no text of a compiled program");
+        let result = Some(Text::Status(to_proto(&status)));
+        Ok(Job::Done(Response::LoadedExecutableHumanReadableProgramTextResponse(
+            LoadedExecutableHumanReadableProgramTextResponse { result },
+        )))
+    }
+}

@@ -1,0 +1,376 @@
+//! Shards out of host buffers: written when the buffers come, or as they come.
+
+use std::sync::Arc;
+
+use prost::Message as _;
+use serdes::{
+    codec::Status,
+    device_state::Contents,
+    ifrt::{ArraySpec, DType, IndexDomain, Shape},
+    proto::xla::ifrt::{
+        proto::{ByteStrides, StringArrayContents},
+        proxy::ifrt_response::Response,
+    },
+};
+use tokio::{sync::oneshot, task::JoinSet};
+
+use super::request::{Reply, Work};
+use crate::{
+    server::{
+        arrays::{
+            Array, Buffer, Composition, Item, Memory, MemorySpace, MemoryWriter, Region, STEP,
+            Shard, contents_of, item_size, pick_strings, read_strings,
+        },
+        context::Context,
+        promise::Promise,
+        sessions::{
+            Arrival, Direction, Held, HostBuffer, HostBufferReader, Incoming, Piece, Session,
+        },
+    },
+    status::status,
+};
+
+/// A host buffer as an array is made of it.
+struct Source {
+    handle: u64,
+    dtype: DType,
+    shape: Shape,
+    item: Item,
+    region: Region,
+}
+
+impl Source {
+    fn new(
+        handle: u64,
+        dtype: DType,
+        shape: Shape,
+        strides: Option<&ByteStrides>,
+    ) -> Result<Self, Status> {
+        let item = item_size(dtype)?;
+        let region = match item {
+            Item::Bytes(bytes) => {
+                Region::new(shape.dims(), bytes, strides.map(|strides| &strides.strides[..]))?
+            }
+            // Strides of strings say nothing.
+            Item::Strings => Region::dense(shape.dims(), 1)?,
+        };
+        Ok(Self { handle, dtype, shape, item, region })
+    }
+
+    /// True if the bytes of each shard are all of the host buffer in its order, so that they can be
+    /// passed on as they arrive.
+    fn streams(&self, makings: &[Making]) -> bool {
+        matches!(self.item, Item::Bytes(_))
+            && self.region.is_dense()
+            && makings.iter().all(|making| *making.domain.shape() == self.shape)
+    }
+
+    /// Bytes of the host that are needed to make a shard, beside the buffer.
+    fn beside(&self, making: &Making) -> u64 {
+        let whole = *making.domain.shape() == self.shape;
+        match self.item {
+            Item::Bytes(_) if whole && self.region.is_dense() => 0,
+            Item::Bytes(item) => {
+                Region::dense(making.domain.shape().dims(), item).map_or(0, |region| region.bytes())
+            }
+            // What is kept of a string beside its bytes.
+            Item::Strings => {
+                self.region.bytes().saturating_mul(2 * size_of::<bytes::Bytes>() as u64)
+            }
+        }
+    }
+
+    /// # Errors
+    /// INVALID_ARGUMENT if the buffer has another size.
+    fn check(&self, size: u64) -> Result<(), Status> {
+        if self.item == Item::Strings || size == self.region.bytes() {
+            return Ok(());
+        }
+        Err(status!(
+            InvalidArgument,
+            "host buffer {} has {size} bytes; expected {} for the shape {} with these strides",
+            self.handle,
+            self.region.bytes(),
+            self.shape,
+        ))
+    }
+}
+
+/// A shard to be written: a part of a source.
+struct Making {
+    domain: IndexDomain,
+    space: MemorySpace,
+    promise: Promise<Arc<Memory>>,
+}
+
+impl Making {
+    /// Contents of the shard.
+    ///
+    /// # Errors
+    /// INTERNAL for elements that have no place on a device.
+    fn contents(&self, dtype: DType) -> Result<Contents, Status> {
+        contents_of(dtype, self.domain.shape())
+    }
+
+    /// Fails shards that cannot be written.
+    fn fail(makings: Vec<Self>, status: &Status) {
+        for making in makings {
+            making.promise.keep(Err(status.clone()));
+        }
+    }
+}
+
+/// Arrays to be made at once.
+pub(super) struct Makings {
+    arrays: Vec<Array>,
+    sources: Vec<(Source, Vec<Making>)>,
+    /// Who takes each of the sources when it comes.
+    arriving: Vec<oneshot::Receiver<Result<Arrival, Status>>>,
+    handles: Vec<u64>,
+    response: fn(Vec<u64>) -> Response,
+}
+
+impl Makings {
+    /// None yet; `response` is the answer with the arrays' handles.
+    pub(super) fn new(response: fn(Vec<u64>) -> Response) -> Self {
+        let (arrays, sources) = (Vec::new(), Vec::new());
+        Self { arrays, sources, arriving: Vec::new(), handles: Vec::new(), response }
+    }
+
+    /// Adds a host buffer; its number among the sources.
+    ///
+    /// # Errors
+    /// Those of strides and element types that cannot be used.
+    pub(super) fn source(
+        &mut self,
+        handle: u64,
+        dtype: DType,
+        shape: Shape,
+        strides: Option<&ByteStrides>,
+    ) -> Result<usize, Status> {
+        self.sources.push((Source::new(handle, dtype, shape, strides)?, Vec::new()));
+        Ok(self.sources.len() - 1)
+    }
+
+    /// Adds an array whose shards are those parts of the sources.
+    ///
+    /// # Errors
+    /// Those of a sharding that these devices do not have.
+    pub(super) fn array(
+        &mut self,
+        context: &Context,
+        spec: ArraySpec,
+        parts: Vec<(usize, IndexDomain)>,
+    ) -> Result<(), Status> {
+        let spaces = context.devices.spaces(spec.sharding())?;
+        let mut shards = Vec::with_capacity(spaces.len());
+        for (space, (source, domain)) in spaces.into_iter().zip(parts) {
+            let (promise, buffer) = Buffer::coming();
+            shards.push(Shard { space, shape: domain.shape().clone(), buffer });
+            if let Some((_, makings)) = self.sources.get_mut(source) {
+                makings.push(Making { domain, space, promise });
+            }
+        }
+        self.arrays.push(Array { spec, shards });
+        Ok(())
+    }
+
+    /// Puts the arrays under their handles, and asks for their host buffers.
+    ///
+    /// # Errors
+    /// Those of handles that cannot be used; RESOURCE_EXHAUSTED for too many host buffers.
+    pub(super) fn register(mut self, session: &Session, wanted: &[u64]) -> Result<Self, Status> {
+        self.handles = session.register(wanted, std::mem::take(&mut self.arrays))?;
+        for (source, makings) in &self.sources {
+            let arriving = session.host_buffers.take(source.handle, source.streams(makings))?;
+            self.arriving.push(arriving);
+        }
+        Ok(self)
+    }
+}
+
+impl Work for Makings {
+    async fn run(self, session: Arc<Session>) -> Reply {
+        let supplies = self.sources.into_iter().zip(self.arriving);
+        let mut supplies = supplies.map(|((source, makings), arriving)| {
+            supply(Arc::clone(&session), source, makings, arriving)
+        });
+        let mut outcome = Ok(());
+        if supplies.len() > 1 {
+            // At the same time: a client may send any of the buffers first, and wait for its answer
+            // before it sends the next.
+            let mut tasks: JoinSet<_> = supplies.collect();
+            while let Some(supplied) = tasks.join_next().await {
+                outcome = outcome.and(supplied.unwrap_or_else(|error| {
+                    Err(status!(Internal, "writing a host buffer failed: {error}"))
+                }));
+            }
+        } else if let Some(supply) = supplies.next() {
+            outcome = supply.await;
+        }
+        outcome.map(|()| (self.response)(self.handles))
+    }
+}
+
+/// Writes the shards that are made of a source, when it comes.
+async fn supply(
+    session: Arc<Session>,
+    source: Source,
+    makings: Vec<Making>,
+    arriving: oneshot::Receiver<Result<Arrival, Status>>,
+) -> Result<(), Status> {
+    let arrival = session.arrived(source.handle, arriving).await.and_then(|arrival| {
+        let size = match &arrival {
+            Arrival::Whole(buffer) => buffer.size(),
+            Arrival::Stream(incoming) => incoming.size,
+        };
+        source.check(size).map(|()| arrival)
+    });
+    let failed = match arrival {
+        Ok(Arrival::Whole(buffer)) => return write(&session, source, buffer, makings).await,
+        Ok(Arrival::Stream(incoming)) => {
+            match stream(&session, incoming, source.dtype, &makings).await {
+                Ok(memories) => {
+                    for (making, memory) in makings.into_iter().zip(memories) {
+                        making.promise.keep(Ok(Arc::new(memory)));
+                    }
+                    return Ok(());
+                }
+                Err(status) => status,
+            }
+        }
+        Err(status) => status,
+    };
+    Making::fail(makings, &failed);
+    Err(failed)
+}
+
+/// Writes a buffer into all shards as it comes: it is never in the memory of the host as a whole.
+async fn stream(
+    session: &Arc<Session>,
+    mut incoming: Incoming,
+    dtype: DType,
+    makings: &[Making],
+) -> Result<Vec<Memory>, Status> {
+    let (own, size) = (Arc::clone(session), incoming.size);
+    let shards = makings.iter().map(|making| Ok((making.space, making.contents(dtype)?)));
+    let shards = shards.collect::<Result<Vec<_>, Status>>()?;
+    let mut writers = session
+        .blocking(move || {
+            let writers = shards.iter().map(|(space, contents)| own.writer(*space, contents));
+            writers.collect::<Result<Vec<_>, _>>()
+        })
+        .await?;
+    let mut left = size;
+    while left > 0 {
+        let pieces = incoming.next(STEP).await?;
+        left = left.saturating_sub(pieces.iter().map(Piece::size).sum());
+        writers = session
+            .blocking(move || {
+                for writer in &mut writers {
+                    for bytes in pieces.iter().flat_map(|piece| &piece.bytes) {
+                        writer.push(bytes)?;
+                    }
+                }
+                Ok(writers)
+            })
+            .await?;
+    }
+    writers.into_iter().map(MemoryWriter::finish).collect()
+}
+
+/// Writes shards out of a buffer.
+async fn write(
+    session: &Arc<Session>,
+    source: Source,
+    buffer: Arc<HostBuffer>,
+    makings: Vec<Making>,
+) -> Result<(), Status> {
+    // What is cut out of the buffer lies beside it until it is on its device, one shard after the
+    // other.
+    let beside = makings.iter().map(|making| source.beside(making)).max().unwrap_or_default();
+    let beside = match beside {
+        0 => None,
+        beside => match session.hold(beside, Direction::Result).await {
+            Ok(beside) => Some(Arc::new(beside)),
+            Err(status) => {
+                Making::fail(makings, &status);
+                return Err(status);
+            }
+        },
+    };
+    let mut outcome = Ok(());
+    for making in makings {
+        let written = write_shard(session, &source, &buffer, &making, &beside).await;
+        let written = written.map(Arc::new);
+        outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
+        making.promise.keep(written);
+    }
+    outcome
+}
+
+async fn write_shard(
+    session: &Arc<Session>,
+    source: &Source,
+    buffer: &Arc<HostBuffer>,
+    making: &Making,
+    beside: &Option<Arc<Held>>,
+) -> Result<Memory, Status> {
+    let Making { domain, space, .. } = making;
+    let whole = domain.shape() == &source.shape;
+    let reader = HostBufferReader::new(Arc::clone(buffer));
+    match source.item {
+        Item::Bytes(_) if whole && source.region.is_dense() && buffer.is_small() => {
+            let (own, buffer, space) = (Arc::clone(session), Arc::clone(buffer), *space);
+            let contents = making.contents(source.dtype)?;
+            let write = move || {
+                own.context.transfers.note(|| {
+                    let mut writer = own.writer(space, &contents)?;
+                    buffer
+                        .pieces()
+                        .into_iter()
+                        .flatten()
+                        .try_for_each(|bytes| writer.push(bytes))?;
+                    writer.finish()
+                })
+            };
+            session.at_pace(&session.context.transfers, write).await
+        }
+        Item::Bytes(_) if whole && source.region.is_dense() => {
+            session.pump(*space, making.contents(source.dtype)?, reader, None).await
+        }
+        Item::Bytes(item) => {
+            let region = source.region.clone();
+            let part = Composition::part(Box::new(reader), region, domain, item)?;
+            let contents = making.contents(source.dtype)?;
+            session.pump(*space, contents, part, beside.clone()).await
+        }
+        Item::Strings => {
+            let (own, buffer) = (Arc::clone(session), Arc::clone(buffer));
+            let (shape, domain, space) = (source.shape.clone(), domain.clone(), *space);
+            let beside = beside.clone();
+            let write = move || {
+                let _beside = beside;
+                write_strings(&own, &buffer, &shape, &domain, space)
+            };
+            session.blocking(write).await
+        }
+    }
+}
+
+/// Waits for the device.
+fn write_strings(
+    session: &Session,
+    buffer: &HostBuffer,
+    shape: &Shape,
+    domain: &IndexDomain,
+    space: MemorySpace,
+) -> Result<Memory, Status> {
+    let payload = buffer.whole()?;
+    let strings = read_strings(payload.clone(), shape)?;
+    if domain.shape() == shape {
+        return session.write(space, &payload);
+    }
+    let part = pick_strings(&strings, shape, domain)?;
+    session.write(space, &StringArrayContents { strings: part }.encode_to_vec())
+}

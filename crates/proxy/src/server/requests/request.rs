@@ -1,0 +1,74 @@
+//! The trait of requests: planned in their turn, run beside others.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use serdes::{codec::Status, proto::xla::ifrt::proxy::ifrt_response::Response};
+
+use crate::server::{context::Context, sessions::Session};
+
+/// Result of a request.
+pub(crate) type Reply = Result<Response, Status>;
+
+/// The answer to a request: at once, or when something else has happened.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, while its request is answered")]
+pub(crate) enum Answer {
+    Now(Reply),
+    Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
+}
+
+/// A request of a client.
+pub(super) trait Request {
+    /// The work that is left once it is planned; [`Nothing`] for requests that are done then.
+    type Work: Work;
+
+    /// Does what the request does to handles: those that it makes can be used by the next request,
+    /// with promises behind them.
+    ///
+    /// # Errors
+    /// What the client did wrong, or may not. Nothing has changed then.
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Self::Work>, Status>;
+
+    /// The handles that the client has chosen for arrays which the request makes. If it cannot be
+    /// planned, they say why.
+    fn results(&self) -> &[u64] {
+        &[]
+    }
+
+    /// Cleans up if the request cannot be planned.
+    fn refuse(&self, _session: &Session, _status: &Status) {}
+}
+
+/// The remaining work of a planned request.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, while its request is answered")]
+pub(super) enum Job<W> {
+    Done(Response),
+    Work(W),
+}
+
+/// Work that waits: for bytes, for a device, for another request. It keeps its promises, whatever
+/// happens; an error that is found here is in the answer, and in what was promised.
+pub(super) trait Work: Send + 'static {
+    fn run(self, session: Arc<Session>) -> impl Future<Output = Reply> + Send;
+}
+
+/// No work.
+pub(super) enum Nothing {}
+
+impl Work for Nothing {
+    async fn run(self, _: Arc<Session>) -> Reply {
+        match self {}
+    }
+}
+
+/// Takes up a request: its effects on handles are there when this returns.
+pub(super) fn take_up<R: Request>(request: &R, session: &Arc<Session>) -> Answer {
+    match request.plan(&session.context, session) {
+        Ok(Job::Done(response)) => Answer::Now(Ok(response)),
+        Ok(Job::Work(work)) => Answer::Later(Box::pin(work.run(Arc::clone(session)))),
+        Err(status) => {
+            session.table().poison(request.results(), &status);
+            request.refuse(session, &status);
+            Answer::Now(Err(status))
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The server: from the first connection to the last.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use serdes::ifrt::AttributeMap;
+use tokio::net::TcpListener;
+
+use super::{
+    LocalSession,
+    access::{Acceptor, Encryption, Tokens},
+    limits::Limits,
+    metrics::Metrics,
+    net::{Connections, serve_page},
+    registry::Registry,
+    state::{LiveArrays, Occasion},
+};
+use crate::{Handshake as _, ProxyError, Ranges};
+
+/// A proxy server over all devices of a plug-in. Clones are the same server.
+#[derive(Clone)]
+pub struct Server {
+    pub(super) registry: Arc<Registry>,
+    tls: Acceptor,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("ranges", &self.registry.ranges)
+            .field("metrics", &self.metrics())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    pub(super) fn new(registry: Arc<Registry>, tls: Acceptor) -> Self {
+        Self { registry, tls }
+    }
+
+    /// Gauges and counters at the moment.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.registry.context.gauges.read()
+    }
+
+    /// Supported protocol and format versions.
+    #[must_use]
+    pub fn ranges(&self) -> Ranges {
+        self.registry.ranges
+    }
+
+    /// Saves the arrays that it holds into its state, those that the state has already included;
+    /// the number of arrays. Arrays whose data have not arrived are left out, which the log and the
+    /// [`Metrics`] say.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot
+    /// be written: the old one stays. If an array cannot be read, all others are saved, and its
+    /// error is the result.
+    pub async fn save(&self) -> Result<usize, ProxyError> {
+        let saved = self.registry.state.save(&self.live(), Occasion::Request).await;
+        match &saved {
+            Ok(arrays) => tracing::info!(arrays, "state saved"),
+            Err(error) => tracing::error!(%error, "the state was not saved"),
+        }
+        saved
+    }
+
+    /// Limits of the server, completed by defaults from its devices.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.registry.context.limits
+    }
+
+    /// Takes other tokens from now on. Sessions that were opened with one that is not among them
+    /// end.
+    pub fn replace_tokens(&self, tokens: Tokens) {
+        tracing::info!(?tokens, "other tokens");
+        self.registry.access.replace(tokens);
+        self.registry.revoke();
+    }
+
+    /// Encrypts new connections with another certificate chain and key, and takes clients whose
+    /// certificates these authorities have signed (all in PEM; `None` asks for no certificates).
+    /// Connections that are open stay.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] for what cannot be used, and for a server of plain
+    /// connections. Nothing changes then.
+    pub fn replace_certificates(
+        &self,
+        certificate: impl AsRef<[u8]>,
+        key: impl AsRef<[u8]>,
+        client_authorities: Option<&[u8]>,
+    ) -> Result<(), ProxyError> {
+        self.tls.replace(&Encryption {
+            identity: Some((certificate.as_ref().to_vec(), key.as_ref().to_vec())),
+            client_authorities: client_authorities.map(<[u8]>::to_vec),
+        })?;
+        tracing::info!("other certificates");
+        Ok(())
+    }
+
+    /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry.
+    /// The state before stays.
+    pub fn abandon_save(&self) {
+        self.registry.state.abandon();
+    }
+
+    /// Longest time that [`serve`](Self::serve) may go on after its `shutdown` is done.
+    #[must_use]
+    pub fn stop_limit(&self) -> Duration {
+        let limits = &self.registry.context.limits;
+        let saving =
+            if self.registry.state.is_kept() { limits.save_timeout } else { Duration::ZERO };
+        limits.drain_timeout.saturating_add(saving).saturating_add(limits.stop_timeout)
+    }
+
+    /// Serves the page of its [`Metrics`] at `/metrics`, in the text format of Prometheus, to every
+    /// HTTP/1 client of `listener`, until [`serve`](Self::serve) stops. The page has amounts only,
+    /// and neither identities nor data of clients.
+    ///
+    /// # Errors
+    /// [`ProxyError::System`] if the listener fails.
+    pub async fn serve_metrics(&self, listener: TcpListener) -> Result<(), ProxyError> {
+        serve_page(Arc::clone(&self.registry), listener).await
+    }
+
+    /// Opens a session in this process, without a network between.
+    ///
+    /// # Errors
+    /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges have nothing in common,
+    /// RESOURCE_EXHAUSTED if there are too many sessions.
+    pub fn local_session(&self, client: Ranges) -> Result<LocalSession, ProxyError> {
+        let agreement = self.registry.ranges.answer(client)?;
+        let caller = self.registry.own_caller();
+        let session = self.registry.open(agreement, &AttributeMap::new(), &caller)?;
+        Ok(LocalSession::new(Arc::clone(&self.registry), session))
+    }
+
+    /// Takes no new sessions, and waits for the open ones to end.
+    async fn drain(&self, limit: Duration) {
+        let sessions = self.registry.context.gauges.read().sessions;
+        tracing::info!(sessions, seconds = limit.as_secs_f64(), "no new sessions are taken");
+        if tokio::time::timeout(limit, self.registry.drain()).await.is_err() {
+            let sessions = self.registry.context.gauges.read().sessions;
+            tracing::info!(sessions, "sessions that are still open end now");
+        }
+    }
+
+    fn live(&self) -> Arc<dyn LiveArrays> {
+        Arc::clone(&self.registry) as Arc<dyn LiveArrays>
+    }
+
+    /// Serves the clients that connect to `listener`, until `shutdown` is done. From then on no new
+    /// session is opened, and those that are open go on until they are over, for as long as the
+    /// limit `drain-seconds` says. Then it saves the state, if it has one, and lets requests in
+    /// progress finish, for the time that the limits say. A save that fails is tried again a few
+    /// times, and clients are served meanwhile.
+    ///
+    /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread
+    /// of the runtime: shut that down with a timeout.
+    ///
+    /// # Errors
+    /// [`ProxyError::System`] if the listener fails or saving took too long; those of
+    /// [`save`](Self::save).
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ProxyError> {
+        let address = listener.local_addr().map_err(|error| ProxyError::System {
+            doing: "asking the listener for its address",
+            error,
+        })?;
+        let limits = &self.registry.context.limits;
+        tracing::info!(%address, ranges = %self.registry.ranges, devices = self.registry.context.devices.len(), tls = self.tls.now().is_some(), "serving");
+        let state = &self.registry.state;
+        let stopping = self.registry.context.stop.clone();
+        let mut stopped = self.registry.context.stop.subscribe();
+        let mut saved = Ok(());
+        let signal = async {
+            shutdown.await;
+            self.drain(limits.drain_timeout).await;
+            // While the sessions still have their arrays.
+            if state.is_kept() {
+                saved = state.save_at_stop(&self.live(), limits.save_timeout).await;
+            }
+            stopping.send_replace(true);
+        };
+        let serving =
+            Connections::new(Arc::clone(&self.registry), self.tls.clone()).serve(listener);
+        let serving = async { tokio::join!(serving, signal).0 };
+        let out_of_time = async {
+            drop(stopped.wait_for(|stop| *stop).await);
+            tokio::time::sleep(limits.stop_timeout).await;
+        };
+        let result = tokio::select! {
+            result = serving => result,
+            () = out_of_time => Ok(()),
+        };
+        self.registry.end_all();
+        state.release();
+        tracing::info!(%address, "stopped");
+        saved?;
+        result
+    }
+}

@@ -1,0 +1,101 @@
+//! Accounts of a session's resources: its own, its peer's, and those of all.
+
+use std::sync::Arc;
+
+use serdes::codec::Status;
+
+use crate::server::{
+    arrays::Kind,
+    budget::{Account, Budget, Holding, HostBudgets, Peer, Share},
+    context::Context,
+    peers::Caller,
+};
+
+/// Accounts of a session's resources.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    /// Stores that have been announced: of the session alone, so that it can finish all that it has
+    /// begun.
+    pub(crate) announced: Account,
+    /// Received bytes of stores, counted for its peer and for all.
+    pub(crate) arrived: Account,
+    /// Requests larger than most.
+    pub(crate) messages: Account,
+    pub(crate) results: Account,
+    pub(crate) requests: Account,
+    /// Handles of every kind, counted for its peer and for all.
+    pub(crate) handles: Account,
+    /// Programs that are loaded.
+    pub(crate) programs: Account,
+    /// Programs that run.
+    pub(crate) executions: Account,
+    arrays: Account,
+    pinned: Account,
+    /// The client, with all its sessions.
+    pub(crate) peer: Arc<Peer>,
+}
+
+impl Accounts {
+    pub(crate) fn new(context: &Context, caller: &Caller) -> Self {
+        let (limits, all, peer) = (&context.limits, &context.budgets, &caller.peer.budgets);
+        let account = |levels: &[&Budget]| {
+            let levels = levels.iter().map(|level| (*level).clone()).collect();
+            Account::new(levels, Some(Arc::clone(&caller.peer)))
+        };
+        let host = HostBudgets::bytes("session-host-bytes", limits.session_host_bytes);
+        let arrays = Budget::bytes("session-array-bytes", limits.session_array_bytes);
+        let requests = Budget::count("session-requests", limits.requests_per_session.max(1));
+        let programs = Budget::count("session-programs", limits.programs_per_session);
+        let executions = Budget::count("session-executions", limits.executions_per_session);
+        Self {
+            announced: account(&[&host.stores]),
+            arrived: account(&[&peer.host.stores, &all.host.stores]),
+            messages: account(&[&host.stores, &peer.host.stores, &all.host.stores]),
+            results: account(&[&host.results, &peer.host.results, &all.host.results]),
+            requests: account(&[&requests, &peer.requests, &all.requests]),
+            handles: account(&[&peer.handles, &all.handles]),
+            programs: account(&[&programs, &peer.programs, &all.programs]),
+            executions: account(&[&executions, &peer.executions, &all.executions]),
+            arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
+            pinned: account(&[&peer.pinned, &all.pinned]),
+            peer: Arc::clone(&caller.peer),
+        }
+    }
+
+    /// Takes room for a shard's bytes.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none: arrays are freed by the client, which would not know
+    /// that it is waited for.
+    pub(crate) fn shard(&self, kind: Kind, bytes: u64) -> Result<Share, Status> {
+        let pinned = match kind {
+            // Both are the host's.
+            Kind::PinnedHost | Kind::UnpinnedHost => Some(self.pinned.take_now(bytes)?),
+            Kind::Device => None,
+        };
+        Ok(Share { _arrays: self.arrays.take_now(bytes)?, _pinned: pinned })
+    }
+
+    /// Takes room for what a program needs for itself while it runs.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    pub(crate) fn inside(&self, bytes: u64) -> Result<Holding, Status> {
+        self.arrays.take_now(bytes)
+    }
+
+    /// Takes room for a program as long as it is loaded.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    pub(crate) fn loaded(&self, bytes: u64) -> Result<Holding, Status> {
+        self.arrays.take_now(bytes)
+    }
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if `bytes` exceed the limit of device memory, so that waiting would not
+    /// help.
+    pub(crate) fn can_hold(&self, bytes: u64) -> Result<(), Status> {
+        self.arrays.can_hold(bytes)
+    }
+}

@@ -1,0 +1,406 @@
+//! One client's session.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use serdes::{
+    codec::{DeserializeOptions, FromProto, Status, Validation},
+    device_state::Contents,
+    ifrt::{AttributeMap, DeserializeShardingOptions},
+};
+use tokio::sync::{oneshot, watch};
+
+use super::{Arrival, Entry, Held, HostBuffers, Table, accounts::Accounts};
+use crate::{
+    Agreement,
+    server::{
+        arrays::{Array, Composition, Memory, MemorySpace, MemoryWriter, Next, Pieces, STEP},
+        budget::{Holding, Inside},
+        context::Context,
+        deadline::within,
+        metrics::Counted,
+        pace::Pace,
+        peers::{Caller, Identity},
+        promise::Promised,
+        state::{Names, State},
+        turns::Turn,
+    },
+    status::status,
+};
+
+/// One client's session. All requests of it have it in common.
+pub(crate) struct Session {
+    /// Secret id of the session: only its client knows it, and it is in no log.
+    pub(crate) id: u64,
+    /// Its place among all sessions, from 1 on.
+    pub(crate) number: u64,
+    pub(crate) agreement: Agreement,
+    /// Names of its arrays in the state.
+    pub(crate) names: Names,
+    pub(crate) state: Arc<State>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) host_buffers: Arc<HostBuffers>,
+    /// Identity of the client: no other client reaches its host buffers.
+    pub(crate) identity: Identity,
+    pub(crate) accounts: Accounts,
+    turn: Turn,
+    table: Mutex<Table>,
+    options: DeserializeOptions,
+    over: watch::Sender<bool>,
+    _counted: Counted,
+    _held: Holding,
+}
+
+/// In which direction a host buffer goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Direction {
+    Store,
+    Result,
+}
+
+impl Session {
+    /// A session of `caller`, whose key is `id` and whose room `held` is.
+    pub(crate) fn new(
+        context: Arc<Context>,
+        state: Arc<State>,
+        id: u64,
+        agreement: Agreement,
+        initialization: &AttributeMap,
+        caller: &Caller,
+        held: Holding,
+    ) -> Self {
+        let handles = context.limits.handles_per_session;
+        let accounts = Accounts::new(&context, caller);
+        let table = Table::new(handles, accounts.handles.clone(), Arc::clone(&context.gauges));
+        let options = DeserializeOptions::new()
+            .with_validation(Validation::Parity)
+            .with(DeserializeShardingOptions::new(Arc::clone(&context.devices)));
+        Self {
+            id,
+            number: context.gauges.sessions_opened.fetch_add(1, Ordering::Relaxed) + 1,
+            agreement,
+            names: state.names(initialization, caller.identity.owner()),
+            state,
+            host_buffers: HostBuffers::new(handles, accounts.handles.clone()),
+            identity: caller.identity,
+            accounts,
+            turn: Turn { peer: caller.peer.number, session: id },
+            table: Mutex::new(table),
+            options,
+            over: watch::Sender::new(false),
+            _counted: context.gauges.hold(|gauges| &gauges.sessions, 1),
+            _held: held,
+            context,
+        }
+    }
+
+    /// Its handles.
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the session: waiting requests fail, and all objects are freed that are not used
+    /// elsewhere.
+    pub(crate) fn close(&self) {
+        self.over.send_replace(true);
+        self.host_buffers.close();
+        self.table().clear();
+    }
+
+    /// Ends the session's stream, where it has one.
+    pub(crate) fn revoke(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// True if client and server are in one process, without a network between them.
+    pub(crate) fn is_local(&self) -> bool {
+        self.identity == Identity::own()
+    }
+
+    /// Done when the session is over.
+    pub(crate) async fn ended(&self) {
+        // The sender lives as long as the session.
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
+    /// True if it holds nothing that would be lost with it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table().is_empty() && self.host_buffers.is_empty()
+    }
+
+    /// Reads a nested value.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if it is missing; the code that the type's reader gives.
+    pub(crate) fn decode<T: FromProto>(&self, proto: Option<&T::Proto>) -> Result<T, Status> {
+        let proto =
+            proto.ok_or_else(|| status!(InvalidArgument, "the request has no {}", T::NAME))?;
+        T::from_proto(proto, &self.options).map_err(|error| error.to_status())
+    }
+
+    /// Puts new arrays under their handles.
+    ///
+    /// # Errors
+    /// Those of [`Table::claim`].
+    pub(crate) fn register(&self, wanted: &[u64], arrays: Vec<Array>) -> Result<Vec<u64>, Status> {
+        self.exchange(wanted, arrays, std::iter::empty())
+    }
+
+    /// As [`register`](Self::register), in exchange for arrays that are given away, by their
+    /// handles. The exchange is atomic for all readers.
+    ///
+    /// # Errors
+    /// Those of [`Table::claim`] and [`Table::delete`].
+    pub(crate) fn exchange<'a>(
+        &self,
+        wanted: &[u64],
+        arrays: Vec<Array>,
+        given: impl Iterator<Item = (u64, &'a Arc<Array>)>,
+    ) -> Result<Vec<u64>, Status> {
+        let mut table = self.table();
+        let handles = table.claim(wanted, arrays.len())?;
+        for (handle, array) in handles.iter().zip(arrays) {
+            table.insert(*handle, Entry::Live(Arc::new(array)));
+        }
+        for (handle, array) in given {
+            self.state.give(&self.names, handle, array);
+            table.delete(handle)?;
+        }
+        Ok(handles)
+    }
+
+    /// Takes room for a host buffer, and waits until there is some. One that is to be stored counts
+    /// for its session as soon as it is announced, and for others as its bytes arrive
+    /// ([`arriving`](Self::arriving)).
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
+    pub(crate) async fn hold(&self, bytes: u64, direction: Direction) -> Result<Held, Status> {
+        let account = match direction {
+            Direction::Store => &self.accounts.announced,
+            Direction::Result => &self.accounts.results,
+        };
+        // Buffers of no bytes are something, too.
+        let held = account.take_within(bytes.max(1), self.room_timeout()).await?;
+        Ok(Held::new(held, bytes, &self.context.gauges))
+    }
+
+    /// Permits for a buffer that only passes through the server: its pieces take their own room.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(crate) async fn pass_through(&self, bytes: u64) -> Result<Held, Status> {
+        let held = self.accounts.announced.take_within(1, self.room_timeout()).await?;
+        Ok(Held::new(held, bytes, &self.context.gauges))
+    }
+
+    /// Takes room for bytes of a store that have arrived, and waits until there is some.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(crate) async fn arriving(&self, bytes: u64) -> Result<Holding, Status> {
+        self.accounts.arrived.take_within(bytes, self.room_timeout()).await
+    }
+
+    fn room_timeout(&self) -> Duration {
+        self.context.limits.host_buffer_timeout
+    }
+
+    /// The host buffer that an array is made of, when it has arrived or begins to.
+    ///
+    /// # Errors
+    /// DEADLINE_EXCEEDED if it does not come.
+    pub(crate) async fn arrived(
+        &self,
+        handle: u64,
+        receiver: oneshot::Receiver<Result<Arrival, Status>>,
+    ) -> Result<Arrival, Status> {
+        let buffer = async {
+            receiver.await.unwrap_or_else(|_| Err(status!(Cancelled, "the session is over")))
+        };
+        within(self.room_timeout(), &format!("host buffer {handle}"), buffer).await
+    }
+
+    /// Runs something that waits for a device, when it is this session's turn.
+    ///
+    /// # Errors
+    /// The errors of `work`; INTERNAL if it panics.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.blocking(self.turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), here and now, if such calls have been quick.
+    ///
+    /// # Errors
+    /// As [`blocking`](Self::blocking).
+    pub(crate) async fn at_pace<T: Send + 'static>(
+        &self,
+        pace: &Pace,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.at_pace(self.turn, pace, work).await
+    }
+
+    /// Runs something that compiles, when it is this session's turn to.
+    ///
+    /// # Errors
+    /// The errors of `work`; DEADLINE_EXCEEDED if it takes too long; INTERNAL if it panics.
+    pub(crate) async fn compiling<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let compiled = self.context.compiling(self.turn, work);
+        within(self.context.limits.compilation_timeout, "the program", compiled).await
+    }
+
+    /// Runs something that waits for a device, and maybe for its client, when it is this session's
+    /// turn to.
+    ///
+    /// # Errors
+    /// The errors of `work`; INTERNAL if it panics.
+    pub(crate) async fn calling<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.calling(self.turn, work).await
+    }
+
+    /// As [`blocking`](Self::blocking), of the launch of a program that may not come back.
+    ///
+    /// # Errors
+    /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was given up.
+    pub(crate) async fn launching<T: Send + 'static>(
+        &self,
+        given_up: Promised<()>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.context.launching(self.turn, given_up, work).await
+    }
+
+    /// Takes a place among the programs that run, and waits until there is one.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if it took too long.
+    pub(crate) async fn execution(&self) -> Result<Holding, Status> {
+        self.accounts.executions.take_within(1, self.room_timeout()).await
+    }
+
+    /// Takes room for what a program says to its client while it runs, and waits until there is
+    /// some.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
+    pub(crate) async fn said(&self, bytes: u64) -> Result<Holding, Status> {
+        self.accounts.results.take_within(bytes, self.room_timeout()).await
+    }
+
+    /// Takes room for what a program needs for itself while it runs, and waits for some as long as
+    /// programs run that give theirs back.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none, or it took too long.
+    pub(crate) async fn inside(&self, bytes: u64) -> Result<Inside, Status> {
+        let take = || self.accounts.inside(bytes);
+        self.context.insides.take(self.room_timeout(), take).await
+    }
+
+    /// Memory for a shard. May wait for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) fn writer(
+        &self,
+        space: MemorySpace,
+        contents: &Contents,
+    ) -> Result<MemoryWriter, Status> {
+        let device = self.context.devices.at(space)?;
+        let share = self.accounts.shard(space.kind, contents.bytes())?;
+        MemoryWriter::new(device, space.kind, contents, share, &self.context.gauges)
+    }
+
+    /// Writes bytes that are no array into memory of a device. Waits for the device.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) fn write(&self, space: MemorySpace, bytes: &[u8]) -> Result<Memory, Status> {
+        let mut writer = self.writer(space, &Contents::of_bytes(bytes.len() as u64))?;
+        writer.push(bytes)?;
+        writer.finish()
+    }
+
+    /// Writes an array into memory of a device as its bytes come, and lets others have their turns.
+    /// `beside` is what they take on the host until then.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports; those of the bytes.
+    pub(crate) async fn pump(
+        self: &Arc<Self>,
+        space: MemorySpace,
+        contents: Contents,
+        mut bytes: impl Pieces + 'static,
+        beside: Option<Arc<Held>>,
+    ) -> Result<Memory, Status> {
+        let (session, mut begun) = (Arc::clone(self), None);
+        let pump = move || {
+            let _beside = &beside;
+            let mut writer = match begun.take() {
+                Some(writer) => writer,
+                None => session.writer(space, &contents)?,
+            };
+            match bytes.next()? {
+                Next::Bytes(piece) => writer.push(&piece)?,
+                Next::Working => {}
+                Next::End => return writer.finish().map(Some),
+            }
+            begun = Some(writer);
+            Ok(None)
+        };
+        self.context.in_pieces(self.turn, pump).await
+    }
+
+    /// Copies memory into another space, and lets others have their turns.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) async fn copy(
+        self: &Arc<Self>,
+        space: MemorySpace,
+        source: Arc<Memory>,
+    ) -> Result<Memory, Status> {
+        /// Bytes that a device copies at a time.
+        const MOST: u64 = 4 * STEP as u64;
+        let (session, mut begun) = (Arc::clone(self), None);
+        let copy = move || {
+            let mut writer = match begun.take() {
+                Some(writer) => writer,
+                None => session.writer(space, source.contents())?,
+            };
+            if writer.copy_next(&source, MOST)? {
+                return writer.finish().map(Some);
+            }
+            begun = Some(writer);
+            Ok(None)
+        };
+        self.context.in_pieces(self.turn, copy).await
+    }
+
+    /// Puts bytes together on the host, in the room that is `held` for them, and lets others have
+    /// their turns.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    pub(crate) async fn compose(
+        &self,
+        mut composition: Composition,
+        held: Held,
+    ) -> Result<(Vec<u8>, Held), Status> {
+        let mut held = Some(held);
+        let compose = move || Ok(composition.step()?.and_then(|bytes| Some((bytes, held.take()?))));
+        self.context.in_pieces(self.turn, compose).await
+    }
+}

@@ -1,0 +1,411 @@
+//! The table of a session's handles.
+
+use std::{
+    collections::{HashMap, hash_map::Entry as MapEntry},
+    sync::Arc,
+};
+
+use serdes::codec::Status;
+
+use crate::{
+    server::{
+        arrays::Array,
+        budget::{Account, Reserve},
+        handles::{SERVER_HANDLES, unguessable},
+        metrics::{Counted, Gauges},
+        programs::{Call, HostCallback, Program},
+        promise::Promised,
+    },
+    status::status,
+};
+
+/// Entry of a handle.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Live(Arc<Array>),
+    Deleted,
+    /// The request that should have made it failed.
+    Failed(Status),
+}
+
+/// The handles of a session.
+#[derive(Debug)]
+pub(crate) struct Table {
+    arrays: HashMap<u64, (Entry, Counted)>,
+    futures: HashMap<u64, Promised<()>>,
+    programs: HashMap<u64, Arc<Program>>,
+    /// Functions of the client that its programs call.
+    callbacks: HashMap<u64, Arc<HostCallback>>,
+    /// Calls of them that the client has taken and not answered.
+    calls: HashMap<u64, Call>,
+    limit: usize,
+    reserve: Reserve,
+    gauges: Arc<Gauges>,
+}
+
+impl Table {
+    /// For at most `limit` arrays and as many futures, which count for `account`.
+    pub(crate) fn new(limit: usize, account: Account, gauges: Arc<Gauges>) -> Self {
+        Self {
+            arrays: HashMap::new(),
+            futures: HashMap::new(),
+            programs: HashMap::new(),
+            callbacks: HashMap::new(),
+            calls: HashMap::new(),
+            limit,
+            reserve: Reserve::new(account),
+            gauges,
+        }
+    }
+
+    /// A handle that the server makes, which clients cannot guess.
+    ///
+    /// # Errors
+    /// INTERNAL if the system gives no random numbers.
+    fn server_handle(&self) -> Result<u64, Status> {
+        loop {
+            let handle = unguessable()? | SERVER_HANDLES;
+            if !self.arrays.contains_key(&handle)
+                && !self.futures.contains_key(&handle)
+                && !self.programs.contains_key(&handle)
+                && !self.callbacks.contains_key(&handle)
+                && !self.calls.contains_key(&handle)
+            {
+                return Ok(handle);
+            }
+        }
+    }
+
+    /// The handles for `count` new arrays: those that the client chose, or the server's where it
+    /// chose none.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for another number of handles, one of the server's, or one twice;
+    /// ALREADY_EXISTS for one in use; RESOURCE_EXHAUSTED if there are too many.
+    pub(crate) fn claim(&mut self, wanted: &[u64], count: usize) -> Result<Vec<u64>, Status> {
+        if !wanted.is_empty() && wanted.len() != count {
+            return Err(status!(
+                InvalidArgument,
+                "found {} result handles; expected {count}, one for each array",
+                wanted.len()
+            ));
+        }
+        self.room(count)?;
+        let mut handles = Vec::with_capacity(count);
+        for at in 0..count {
+            let handle = match wanted.get(at).copied().unwrap_or(0) {
+                0 => self.server_handle()?,
+                handle if handle >= SERVER_HANDLES => {
+                    return Err(status!(
+                        InvalidArgument,
+                        "array handle {handle} is one of the server's; expected one below {SERVER_HANDLES}"
+                    ));
+                }
+                handle => handle,
+            };
+            if self.arrays.contains_key(&handle) {
+                return Err(status!(
+                    AlreadyExists,
+                    "array {handle} is there already; use each handle once"
+                ));
+            }
+            handles.push(handle);
+        }
+        let mut sorted = handles.clone();
+        sorted.sort_unstable();
+        if let Some(twice) =
+            sorted.windows(2).find(|pair| pair.first() == pair.last()).and_then(<[u64]>::first)
+        {
+            return Err(status!(
+                InvalidArgument,
+                "the request names the result handle {twice} twice"
+            ));
+        }
+        Ok(handles)
+    }
+
+    fn room(&mut self, count: usize) -> Result<(), Status> {
+        if self.arrays.len().saturating_add(count) > self.limit {
+            return Err(status!(
+                ResourceExhausted,
+                "the session has {} arrays, and the limit `session-handles` of this server is {}; destruct some first",
+                self.arrays.len(),
+                self.limit,
+            ));
+        }
+        self.reserve.make(self.arrays.len() + self.futures.len() + count)
+    }
+
+    fn shrink(&mut self) {
+        self.reserve.shrink(self.arrays.len() + self.futures.len());
+    }
+
+    /// Puts an array under a handle that was claimed.
+    pub(crate) fn insert(&mut self, handle: u64, entry: Entry) {
+        let counted = self.gauges.hold(|gauges| &gauges.arrays, 1);
+        self.arrays.insert(handle, (entry, counted));
+    }
+
+    /// Leaves an error under those handles that stand for nothing yet.
+    pub(crate) fn poison(&mut self, handles: &[u64], status: &Status) {
+        let status = &short(status);
+        for handle in handles.iter().copied().filter(|handle| (1..SERVER_HANDLES).contains(handle))
+        {
+            if self.room(1).is_err() {
+                return;
+            }
+            if let MapEntry::Vacant(entry) = self.arrays.entry(handle) {
+                let counted = self.gauges.hold(|gauges| &gauges.arrays, 1);
+                entry.insert((Entry::Failed(status.clone()), counted));
+            }
+        }
+    }
+
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn entry(&self, handle: u64) -> Result<&Entry, Status> {
+        self.arrays.get(&handle).map(|(entry, _)| entry).ok_or_else(|| unknown_array(handle))
+    }
+
+    /// The array of a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND for an unknown one, INVALID_ARGUMENT for a deleted one, the error of one that
+    /// could not be made.
+    pub(crate) fn array(&self, handle: u64) -> Result<Arc<Array>, Status> {
+        match self.entry(handle)? {
+            Entry::Live(array) => Ok(Arc::clone(array)),
+            Entry::Deleted => {
+                Err(status!(InvalidArgument, "array {handle} has been deleted or donated"))
+            }
+            Entry::Failed(status) => Err(status.clone()),
+        }
+    }
+
+    /// # Errors
+    /// As [`array`](Self::array), the first one.
+    pub(crate) fn arrays(&self, handles: &[u64]) -> Result<Vec<Arc<Array>>, Status> {
+        handles.iter().map(|handle| self.array(*handle)).collect()
+    }
+
+    /// Frees what an array holds; the handle stays.
+    ///
+    /// # Errors
+    /// NOT_FOUND for an unknown one, the error of one that could not be made.
+    pub(crate) fn delete(&mut self, handle: u64) -> Result<(), Status> {
+        match self.arrays.get_mut(&handle) {
+            None => Err(unknown_array(handle)),
+            Some((Entry::Failed(status), _)) => Err(status.clone()),
+            Some((entry, _)) => {
+                *entry = Entry::Deleted;
+                Ok(())
+            }
+        }
+    }
+
+    /// Forgets a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn destruct(&mut self, handle: u64) -> Result<(), Status> {
+        let removed = self.arrays.remove(&handle).map(drop).ok_or_else(|| unknown_array(handle));
+        self.shrink();
+        removed
+    }
+
+    /// Makes a future of something that is done, or will be.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there are too many.
+    pub(crate) fn future(&mut self, outcome: Promised<()>) -> Result<u64, Status> {
+        let handle = self.server_handle()?;
+        self.named_future(handle, outcome).map(|()| handle)
+    }
+
+    /// Makes a future under a handle of the client's.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there are too many.
+    pub(crate) fn named_future(
+        &mut self,
+        handle: u64,
+        outcome: Promised<()>,
+    ) -> Result<(), Status> {
+        if self.futures.len() >= self.limit {
+            return Err(status!(
+                ResourceExhausted,
+                "the session has {} futures, and the limit `session-handles` of this server is {}; check some first",
+                self.futures.len(),
+                self.limit,
+            ));
+        }
+        self.reserve.make(self.arrays.len() + self.futures.len() + 1)?;
+        self.futures.insert(handle, outcome);
+        Ok(())
+    }
+
+    /// Takes a future; each can be asked once.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn take_future(&mut self, handle: u64) -> Result<Promised<()>, Status> {
+        let outcome = self.futures.remove(&handle);
+        self.shrink();
+        outcome.ok_or_else(|| {
+            status!(
+                NotFound,
+                "there is no future {handle}; it was never made, or was checked already"
+            )
+        })
+    }
+
+    /// Puts a program under a handle of the server's.
+    ///
+    /// # Errors
+    /// INTERNAL if the system gives no random numbers.
+    pub(crate) fn add_program(&mut self, program: Arc<Program>) -> Result<u64, Status> {
+        let handle = self.server_handle()?;
+        self.programs.insert(handle, program);
+        Ok(handle)
+    }
+
+    /// The program of a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn program(&self, handle: u64) -> Result<Arc<Program>, Status> {
+        self.programs.get(&handle).cloned().ok_or_else(|| unknown_program(handle))
+    }
+
+    /// Forgets a program.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn take_program(&mut self, handle: u64) -> Result<Arc<Program>, Status> {
+        self.programs.remove(&handle).ok_or_else(|| unknown_program(handle))
+    }
+
+    /// Puts functions that a program calls under handles of the server's; there are never more than
+    /// `most` of them.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED; INTERNAL if the system gives no random numbers.
+    pub(crate) fn add_callbacks(
+        &mut self,
+        callbacks: &[Arc<HostCallback>],
+        most: usize,
+    ) -> Result<Vec<u64>, Status> {
+        let is_too_many =
+            |table: &Self| table.callbacks.len().saturating_add(callbacks.len()) > most;
+        if is_too_many(self) {
+            // Those that no program calls any more, and no client has asked for since.
+            self.callbacks.retain(|_, callback| !callback.is_over());
+        }
+        if is_too_many(self) {
+            return Err(status!(
+                ResourceExhausted,
+                "the programs of the session call {} functions of its client, each of which waits in a request of its own, and half of the limit `session-requests` of this server is {most}; there is no room for {} more: destruct some programs first",
+                self.callbacks.len(),
+                callbacks.len(),
+            ));
+        }
+        let handles = callbacks.iter().map(|callback| {
+            let handle = self.server_handle()?;
+            self.callbacks.insert(handle, Arc::clone(callback));
+            Ok(handle)
+        });
+        handles.collect()
+    }
+
+    /// The function of a handle.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn callback(&self, handle: u64) -> Result<Arc<HostCallback>, Status> {
+        self.callbacks.get(&handle).cloned().ok_or_else(|| {
+            status!(
+                NotFound,
+                "there is no function {handle} in this session that a program calls; it never was, or no program calls it any more"
+            )
+        })
+    }
+
+    /// Forgets a function that no program calls any more.
+    pub(crate) fn drop_callback(&mut self, handle: u64) {
+        self.callbacks.remove(&handle);
+    }
+
+    /// Puts a call that the client takes under a handle of the server's.
+    ///
+    /// # Errors
+    /// INTERNAL if the system gives no random numbers.
+    pub(crate) fn add_call(&mut self, call: Call) -> Result<u64, Status> {
+        let handle = self.server_handle()?;
+        self.calls.insert(handle, call);
+        Ok(handle)
+    }
+
+    /// Takes a call, to answer it.
+    ///
+    /// # Errors
+    /// NOT_FOUND.
+    pub(crate) fn take_call(&mut self, handle: u64) -> Result<Call, Status> {
+        self.calls.remove(&handle).ok_or_else(|| {
+            status!(
+                NotFound,
+                "there is no call {handle} of a function in this session; it never was, or was answered"
+            )
+        })
+    }
+
+    /// All live arrays, by handle.
+    pub(crate) fn live(&self) -> Vec<(u64, Arc<Array>)> {
+        let live = self.arrays.iter().filter_map(|(handle, (entry, _))| match entry {
+            Entry::Live(array) => Some((*handle, Arc::clone(array))),
+            _ => None,
+        });
+        let mut live: Vec<_> = live.collect();
+        live.sort_unstable_by_key(|(handle, _)| *handle);
+        live
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.arrays.clear();
+        self.futures.clear();
+        // Programs that wait for the client wait no more.
+        self.callbacks.drain().for_each(|(_, callback)| callback.end());
+        self.calls.clear();
+        self.programs.clear();
+        self.reserve.clear();
+    }
+
+    /// True if there is no entry.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.arrays.is_empty() && self.futures.is_empty() && self.programs.is_empty()
+    }
+}
+
+/// An error as it is kept: its text may be a client's own, and is kept once for every handle.
+pub(crate) fn short(status: &Status) -> Status {
+    const MOST: usize = 1 << 10;
+    let message = status.message();
+    if message.len() <= MOST {
+        return status.clone();
+    }
+    Status::new(status.code(), message.chars().take(MOST).chain(['…']).collect::<String>())
+}
+
+fn unknown_program(handle: u64) -> Status {
+    status!(
+        NotFound,
+        "there is no executable {handle} in this session; it was never compiled, or was destructed"
+    )
+}
+
+fn unknown_array(handle: u64) -> Status {
+    status!(
+        NotFound,
+        "there is no array {handle} in this session; it was never made, or was destructed"
+    )
+}

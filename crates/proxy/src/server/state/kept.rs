@@ -1,0 +1,86 @@
+//! Contents of a state in memory, and options for its file.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use serdes::device_state::{Reader, Versions, WriteOptions};
+
+use super::{
+    identity::FileIdentity,
+    names::{NamedArrays, Owner},
+};
+use crate::server::arrays::Array;
+
+/// With what the metadata of a state name whose an array is; the array's name follows.
+pub(super) const OWNER: &str = "serdes.state.owner/";
+
+/// Who has arrays that the state has not: they are asked each time it is saved.
+pub(crate) trait LiveArrays: Send + Sync + 'static {
+    /// The arrays of each session.
+    fn live(&self) -> Vec<NamedArrays>;
+}
+
+/// Location of a state's file, and options for writing it.
+#[derive(Clone, Debug)]
+pub(crate) struct StateOptions {
+    pub(crate) path: PathBuf,
+    /// Number of earlier states that are kept beside the last one.
+    pub(crate) previous: u32,
+    pub(crate) versions: Versions,
+}
+
+impl StateOptions {
+    pub(super) fn write_options(&self) -> WriteOptions {
+        WriteOptions::new(self.versions).with_previous(self.previous)
+    }
+}
+
+/// An array of the state.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) owner: Owner,
+    /// The array in memory, for later sessions; `None` if it is only in the file.
+    pub(super) array: Option<Arc<Array>>,
+    /// The array that was saved into the file under this name; `None` if there was none.
+    pub(super) saved: Option<Weak<Array>>,
+}
+
+impl Kept {
+    /// True if `array` is in the state under this name, or was saved under it.
+    pub(super) fn is(&self, array: &Arc<Array>) -> bool {
+        let kept = self.array.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, array));
+        kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
+    }
+
+    /// True if `array`, which may be gone, is the one in the file.
+    pub(super) fn was(&self, array: &Weak<Array>) -> bool {
+        self.saved.as_ref().is_some_and(|saved| saved.ptr_eq(array))
+    }
+}
+
+/// An array of the state that a session has given to a program: what the program gives is in its
+/// place, as soon as it is saved.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// The number of the session.
+    pub(super) session: u64,
+    pub(super) name: String,
+    pub(super) array: Weak<Array>,
+}
+
+/// Contents of the state.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    pub(super) arrays: BTreeMap<String, Kept>,
+    /// The last state, open: its arrays can be read though its name may be another file's by now.
+    pub(super) file: Option<Reader>,
+    pub(super) identity: Option<FileIdentity>,
+    /// Words of the file that are not the server's.
+    pub(super) metadata: Vec<(String, String)>,
+    pub(super) given: Vec<Given>,
+    /// Arrays that clients deleted during a save; `None` outside of one.
+    pub(super) deleted: Option<Vec<(String, Weak<Array>)>>,
+}

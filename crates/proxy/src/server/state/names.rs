@@ -1,0 +1,455 @@
+//! Under which names a session's arrays are saved, and to whom a name belongs.
+//!
+//! This part must never know where the bytes of arrays are, nor how a state is written.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use serdes::{
+    codec::Status,
+    ifrt::{AttributeMap, AttributeValue},
+};
+
+use crate::{server::arrays::Array, status::status};
+
+/// The key of the initialization data under which a client names its session; followed by a point
+/// and a handle, an array.
+const NAME: &str = "serdes.state.name";
+
+/// With what the names of a session begin whose client gives none.
+const UNNAMED: &str = "session-";
+
+/// To whom an array of the state belongs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// No owner: arrays of unknown clients, in files that the server did not write.
+    #[default]
+    Nobody,
+    /// All sessions of this name, on a server that does not authenticate clients.
+    Named(String),
+    /// The client of this identity.
+    Known(String),
+}
+
+impl Owner {
+    /// As it is written into the metadata of a state; `None` for what needs no word.
+    pub(crate) fn to_text(&self) -> Option<String> {
+        match self {
+            Self::Nobody => None,
+            Self::Named(name) => Some(format!("session:{name}")),
+            Self::Known(identity) => Some(format!("client:{identity}")),
+        }
+    }
+
+    /// Parses [`to_text`](Self::to_text). Owners that only a newer build knows are kept apart: no
+    /// client of this build is one.
+    pub(crate) fn from_text(text: &str) -> Self {
+        match text.split_once(':') {
+            Some(("session", name)) => Self::Named(name.to_owned()),
+            Some(("client", identity)) => Self::Known(identity.to_owned()),
+            _ => Self::Known(text.to_owned()),
+        }
+    }
+
+    const fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+
+    /// True if a session of this owner is shown the arrays of `other`.
+    pub(crate) fn may_read(&self, other: &Self) -> bool {
+        !other.is_known() || self == other
+    }
+
+    /// True if a session of this owner may save under a name that belongs to `other`.
+    pub(crate) fn may_replace(&self, other: &Self) -> bool {
+        self == other || (*other == Self::Nobody && !self.is_known())
+    }
+
+    /// True if a session of this owner may delete arrays of `other` from the state. Unauthenticated
+    /// clients cannot be told apart; each may delete the arrays of any of them.
+    pub(crate) fn may_delete(&self, other: &Self) -> bool {
+        self == other || !(self.is_known() || other.is_known())
+    }
+}
+
+/// The names of one session's arrays.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) owner: Owner,
+    /// Number of the session, which makes the names that the client did not choose.
+    pub(crate) number: u64,
+    /// The name of the session, and those of arrays by their handles, as the client wishes.
+    prefix: Option<String>,
+    given: BTreeMap<u64, String>,
+    /// True once the client's names are granted. Until then, and where they are refused, its arrays
+    /// are named as those of a client without wishes.
+    granted: AtomicBool,
+    /// The arrays of the state that the client was shown.
+    shown: Mutex<HashMap<u64, String>>,
+}
+
+impl Names {
+    pub(crate) fn new(
+        number: u64,
+        initialization: &AttributeMap,
+        identity: Option<String>,
+    ) -> Self {
+        let text = |value: &AttributeValue| match value {
+            AttributeValue::String(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            _ => None,
+        };
+        let prefix = initialization.get(NAME).ok().and_then(text);
+        let given = initialization.iter().filter_map(|(key, value)| {
+            let handle = key.strip_prefix(NAME)?.strip_prefix('.')?.parse().ok()?;
+            Some((handle, text(value)?))
+        });
+        let owner = match (identity, &prefix) {
+            (Some(identity), _) => Owner::Known(identity),
+            (None, Some(name)) => Owner::Named(name.clone()),
+            (None, None) => Owner::Nobody,
+        };
+        Self {
+            owner,
+            number,
+            given: given.collect(),
+            prefix,
+            granted: AtomicBool::new(false),
+            shown: Mutex::default(),
+        }
+    }
+
+    /// True if the client wishes names.
+    pub(crate) fn are_wished(&self) -> bool {
+        self.prefix.is_some() || !self.given.is_empty()
+    }
+
+    /// True if its names are granted.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.granted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn grant(&self) {
+        self.granted.store(true, Ordering::Release);
+    }
+
+    /// Under which name the array of a handle is saved, and whether the client chose it.
+    pub(crate) fn name(&self, handle: u64) -> (String, bool) {
+        if self.is_granted() {
+            if let Some(name) = self.given.get(&handle) {
+                return (name.clone(), true);
+            }
+            if let Some(prefix) = &self.prefix {
+                return (format!("{prefix}/{handle}"), true);
+            }
+        }
+        (format!("{}/{handle}", unnamed(self.number)), false)
+    }
+
+    /// The arrays of its handles under the names that they are saved with.
+    pub(crate) fn named(&self, live: Vec<(u64, Arc<Array>)>) -> NamedArrays {
+        // What the server has put there has its name already. A client leaves the handles of what a
+        // program gives to the server as well, when the program runs for the first time.
+        let shown = self.shown();
+        let own = live.into_iter().filter(|(handle, _)| !shown.contains_key(handle));
+        let arrays = own.map(|(handle, array)| {
+            let (name, is_chosen) = self.name(handle);
+            NamedArray { name, array, is_chosen }
+        });
+        NamedArrays { number: self.number, owner: self.owner.clone(), arrays: arrays.collect() }
+    }
+
+    /// The names of the state's arrays that the client was shown, by their handles.
+    pub(crate) fn shown(&self) -> MutexGuard<'_, HashMap<u64, String>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks that the names do not conflict.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a name that two arrays would have.
+    fn check(&self) -> Result<(), Status> {
+        let mut names: Vec<&String> = self.given.values().collect();
+        names.sort_unstable();
+        let twice = names.windows(2).find(|pair| pair.first() == pair.last());
+        let taken = self.given.iter().find(|(handle, name)| {
+            scope(name).is_some_and(|(scope, number)| {
+                Some(scope) == self.prefix.as_deref() && number != **handle
+            })
+        });
+        match (twice.and_then(<[&String]>::first), taken) {
+            (Some(name), _) => Err(status!(
+                InvalidArgument,
+                "the initialization data gives the name `{}` to two arrays; give each its own",
+                name.escape_debug()
+            )),
+            (None, Some((handle, name))) => Err(status!(
+                InvalidArgument,
+                "the initialization data names array {handle} `{}`, which is the name of another of its arrays; give each its own",
+                name.escape_debug()
+            )),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// The arrays of a session under the names that they are saved with.
+#[derive(Debug)]
+pub(crate) struct NamedArrays {
+    /// Its place among all sessions.
+    pub(super) number: u64,
+    pub(super) owner: Owner,
+    pub(super) arrays: Vec<NamedArray>,
+}
+
+/// An array under the name that it is saved with.
+#[derive(Debug)]
+pub(super) struct NamedArray {
+    pub(super) name: String,
+    pub(super) array: Arc<Array>,
+    /// True if the client chose the name.
+    pub(super) is_chosen: bool,
+}
+
+fn unnamed(number: u64) -> String {
+    format!("{UNNAMED}{number}")
+}
+
+/// The parts of a name that an array has by its session and its handle.
+fn scope(name: &str) -> Option<(&str, u64)> {
+    let (scope, digits) = name.rsplit_once('/')?;
+    let handle: u64 = digits.parse().ok()?;
+    (handle.to_string() == digits).then_some((scope, handle))
+}
+
+/// The number of the session without a name that saved an array under `name`.
+pub(crate) fn number_of(name: &str) -> Option<u64> {
+    scope(name)?.0.strip_prefix(UNNAMED)?.parse().ok()
+}
+
+/// Who has a name at the moment: the number of the session, and its owner.
+type Claim = (u64, Owner);
+
+/// The names that open sessions have. Two sessions of one client that is known may share them.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    /// Names of sessions, those that the server made included.
+    prefixes: HashMap<String, Vec<Claim>>,
+    /// Names of arrays.
+    names: HashMap<String, Vec<Claim>>,
+    /// Claims on the session part of chosen array names.
+    scopes: HashMap<String, Vec<Claim>>,
+    last_number: u64,
+}
+
+impl Claims {
+    /// No claims; sessions are counted behind `last_number`.
+    pub(crate) fn after(last_number: u64) -> Self {
+        Self { last_number, ..Self::default() }
+    }
+
+    /// The next number whose names are free; the session of that number claims them.
+    pub(crate) fn take_number(&mut self, is_taken: impl Fn(&str) -> bool) -> u64 {
+        loop {
+            self.last_number = self.last_number.wrapping_add(1);
+            let (number, prefix) = (self.last_number, unnamed(self.last_number));
+            if !self.prefixes.contains_key(&prefix)
+                && !self.scopes.contains_key(&prefix)
+                && !is_taken(&prefix)
+            {
+                self.prefixes.insert(prefix, vec![(number, Owner::Nobody)]);
+                return number;
+            }
+        }
+    }
+
+    /// Gives a session the names that it wishes; the one that another session has, if there is one.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for wishes that do not go together.
+    pub(crate) fn take(&mut self, names: &Names) -> Result<Option<String>, Status> {
+        names.check()?;
+        let is_rival = |claims: Option<&Vec<Claim>>| {
+            claims.into_iter().flatten().any(|(number, owner)| {
+                *number != names.number && !(owner.is_known() && *owner == names.owner)
+            })
+        };
+        if let Some(prefix) = &names.prefix
+            && (is_rival(self.prefixes.get(prefix)) || is_rival(self.scopes.get(prefix)))
+        {
+            return Ok(Some(prefix.clone()));
+        }
+        for name in names.given.values() {
+            let scope = scope(name).map(|(scope, _)| scope);
+            if is_rival(self.names.get(name))
+                || scope.is_some_and(|scope| is_rival(self.prefixes.get(scope)))
+            {
+                return Ok(Some(name.clone()));
+            }
+        }
+        let claim = || (names.number, names.owner.clone());
+        if let Some(prefix) = &names.prefix {
+            self.prefixes.entry(prefix.clone()).or_default().push(claim());
+        }
+        for name in names.given.values() {
+            self.names.entry(name.clone()).or_default().push(claim());
+            if let Some((scope, _)) = scope(name) {
+                self.scopes.entry(scope.to_owned()).or_default().push(claim());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes back all that a session has.
+    pub(crate) fn release(&mut self, names: &Names) {
+        let free = |claims: &mut HashMap<String, Vec<Claim>>, key: &str| {
+            if let Some(holders) = claims.get_mut(key) {
+                holders.retain(|(number, _)| *number != names.number);
+                if holders.is_empty() {
+                    claims.remove(key);
+                }
+            }
+        };
+        free(&mut self.prefixes, &unnamed(names.number));
+        if let Some(prefix) = &names.prefix {
+            free(&mut self.prefixes, prefix);
+        }
+        for name in names.given.values() {
+            free(&mut self.names, name);
+            if let Some((scope, _)) = scope(name) {
+                free(&mut self.scopes, scope);
+            }
+        }
+    }
+}
+
+/// The first name that a session wishes and that belongs to somebody else in the state, whose names
+/// and owners `arrays` gives from a name on.
+pub(crate) fn foreign<'a, I>(names: &Names, arrays: impl Fn(&str) -> I) -> Option<String>
+where
+    I: Iterator<Item = (&'a str, &'a Owner)>,
+{
+    let is_foreign = |owner: &Owner| !names.owner.may_replace(owner);
+    let prefix = names.prefix.as_ref().filter(|prefix| {
+        let begin = format!("{prefix}/");
+        arrays(&begin).take_while(|(name, _)| name.starts_with(&begin)).any(|(name, owner)| {
+            scope(name).is_some_and(|(scope, _)| scope == prefix.as_str()) && is_foreign(owner)
+        })
+    });
+    let given = || {
+        names.given.values().find(|wished| {
+            arrays(wished)
+                .next()
+                .is_some_and(|(name, owner)| name == wished.as_str() && is_foreign(owner))
+        })
+    };
+    prefix.or_else(given).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serdes::codec::StatusCode;
+
+    fn names(number: u64, data: &[(&str, &str)], identity: Option<&str>) -> Names {
+        let map = data.iter().map(|(key, value)| (*key, AttributeValue::from(*value))).collect();
+        Names::new(number, &map, identity.map(str::to_owned))
+    }
+
+    #[test]
+    fn an_array_is_called_by_its_session_and_handle_or_as_the_client_says() {
+        let data = [("serdes.state.name", "model"), ("serdes.state.name.7", "weights")];
+        let names = names(3, &data, None);
+        assert_eq!(names.name(1), ("session-3/1".to_owned(), false));
+        names.grant();
+        assert_eq!(names.name(1), ("model/1".to_owned(), true));
+        assert_eq!(names.name(7), ("weights".to_owned(), true));
+    }
+
+    #[test]
+    fn names_of_open_sessions_are_taken_from_nobody() {
+        let mut claims = Claims::default();
+        let first = names(1, &[("serdes.state.name", "a"), ("serdes.state.name.1", "b/2")], None);
+        assert_eq!(claims.take(&first), Ok(None));
+        for (wish, refused) in [
+            (("serdes.state.name", "a"), true),
+            (("serdes.state.name", "b"), true),
+            (("serdes.state.name.5", "b/2"), true),
+            (("serdes.state.name.5", "a/9"), true),
+            (("serdes.state.name.5", "a/x"), false),
+            (("serdes.state.name.5", "b/3"), false),
+            (("serdes.state.name", "c"), false),
+        ] {
+            let second = names(2, &[wish], None);
+            assert_eq!(claims.take(&second).unwrap().is_some(), refused, "{wish:?}");
+            claims.release(&second);
+        }
+        claims.release(&first);
+        assert_eq!(claims.take(&names(2, &[("serdes.state.name", "a")], None)), Ok(None));
+    }
+
+    #[test]
+    fn a_known_client_shares_its_names_with_itself_alone() {
+        let mut claims = Claims::default();
+        let data = [("serdes.state.name", "a")];
+        assert_eq!(claims.take(&names(1, &data, Some("alice"))), Ok(None));
+        assert_eq!(claims.take(&names(2, &data, Some("alice"))), Ok(None));
+        assert!(claims.take(&names(3, &data, Some("bob"))).unwrap().is_some());
+    }
+
+    #[test]
+    fn one_name_for_two_arrays_is_refused() {
+        for data in [
+            [("serdes.state.name.1", "x"), ("serdes.state.name.2", "x")],
+            [("serdes.state.name", "model"), ("serdes.state.name.1", "model/2")],
+        ] {
+            let refused = Claims::default().take(&names(1, &data, None)).unwrap_err();
+            assert_eq!(refused.code(), StatusCode::InvalidArgument, "{data:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_pass_over_names_that_are_taken() {
+        let mut claims = Claims::default();
+        assert_eq!(claims.take(&names(90, &[("serdes.state.name", "session-2")], None)), Ok(None));
+        assert_eq!(claims.take_number(|_| false), 1);
+        assert_eq!(claims.take_number(|prefix| prefix == "session-3"), 4);
+        assert_eq!(number_of("session-4/17"), Some(4));
+        assert_eq!(number_of("session-four/17"), None);
+    }
+
+    #[test]
+    fn owners_are_read_as_they_were_written() {
+        for owner in [Owner::Named("a:b".to_owned()), Owner::Known("token 1".to_owned())] {
+            assert_eq!(Owner::from_text(&owner.to_text().unwrap()), owner);
+        }
+        assert_eq!(Owner::Nobody.to_text(), None);
+        // A kind of owner that this build does not know.
+        assert!(!Owner::Nobody.may_replace(&Owner::from_text("group:admins")));
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_is_not_a_strangers() {
+        let named = |name: &str| Owner::Named(name.to_owned());
+        let known = |name: &str| Owner::Known(name.to_owned());
+        for (who, whose, read, replace, delete) in [
+            (Owner::Nobody, Owner::Nobody, true, true, true),
+            (Owner::Nobody, named("a"), true, false, true),
+            (Owner::Nobody, known("a"), false, false, false),
+            (named("a"), named("a"), true, true, true),
+            (named("a"), named("b"), true, false, true),
+            (named("a"), Owner::Nobody, true, true, true),
+            (known("a"), known("a"), true, true, true),
+            (known("a"), known("b"), false, false, false),
+            (known("a"), named("a"), true, false, false),
+            (known("a"), Owner::Nobody, true, false, false),
+        ] {
+            let found = (who.may_read(&whose), who.may_replace(&whose), who.may_delete(&whose));
+            assert_eq!(found, (read, replace, delete), "{who:?} and what belongs to {whose:?}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Contents of the next state, and the sources of its arrays.
+
+use std::{
+    collections::{BTreeMap, HashSet, btree_map::Entry as MapEntry},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use serdes::{
+    codec::Status,
+    device_state::{Error, Reader, Tensor},
+    ifrt::IndexDomain,
+};
+use tokio::runtime::Handle;
+
+use super::{
+    identity::FileIdentity,
+    kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
+    names::{NamedArray, NamedArrays, Owner},
+};
+use crate::{
+    ProxyError,
+    server::{
+        arrays::{Array, Memory},
+        metrics::Gauges,
+    },
+};
+
+/// The shards that make a whole array, each part once.
+pub(crate) type Parts = Vec<(Arc<Memory>, IndexDomain)>;
+
+/// Source of an array's bytes.
+pub(crate) enum Source {
+    Memory {
+        array: Arc<Array>,
+        parts: Parts,
+    },
+    /// In the state before.
+    File(Tensor),
+}
+
+/// An array of the next state.
+pub(crate) struct Planned {
+    owner: Owner,
+    pub(crate) source: Source,
+    /// True if the state had an array of this name when the plan was made; `before` is that array,
+    /// if it was in memory.
+    known: bool,
+    before: Option<Arc<Array>>,
+}
+
+/// Why an array cannot be saved now.
+pub(crate) enum Missing {
+    /// Its data have not arrived.
+    NotYet,
+    /// It could not be made.
+    Failed(Status),
+}
+
+/// Contents of a state before it is saved.
+pub(crate) struct Before {
+    arrays: BTreeMap<String, Kept>,
+    file: Option<Reader>,
+    metadata: Vec<(String, String)>,
+    given: Vec<Given>,
+}
+
+impl Before {
+    pub(crate) fn of(contents: &Contents) -> Self {
+        let (arrays, file) = (contents.arrays.clone(), contents.file.clone());
+        let (metadata, given) = (contents.metadata.clone(), contents.given.clone());
+        Self { arrays, file, metadata, given }
+    }
+}
+
+/// Living arrays of the sessions, the oldest session first: arrays of younger sessions are newer.
+pub(crate) fn alive(live: &dyn LiveArrays) -> Vec<NamedArrays> {
+    let mut live = live.live();
+    settle(&live);
+    live.sort_unstable_by_key(|session| session.number);
+    live
+}
+
+/// The next state.
+pub(crate) struct Plan {
+    pub(crate) arrays: BTreeMap<String, Planned>,
+    missing: Vec<(String, Missing)>,
+    /// Arrays whose bytes turned out to be unreadable.
+    dropped: Vec<String>,
+    /// Arrays that were given to programs, and are left out because what came of them is here.
+    given: Vec<Given>,
+    /// The state before, for what is only there.
+    file: Option<Reader>,
+    /// Names of the file's arrays that are in memory as well.
+    in_file: HashSet<String>,
+    metadata: Vec<(String, String)>,
+    /// The file has just these arrays.
+    pub(crate) is_written_already: bool,
+}
+
+impl Plan {
+    /// # Errors
+    /// If the state before is needed and cannot be read.
+    pub(crate) fn new(
+        live: Vec<NamedArrays>,
+        before: Before,
+        options: &StateOptions,
+    ) -> Result<Self, ProxyError> {
+        let Before { arrays: kept, mut file, metadata, given } = before;
+        if file.is_none() && kept.values().any(|kept| kept.saved.is_some()) {
+            file = Some(Reader::open(&options.path)?);
+        }
+        let mut plan = Self {
+            arrays: BTreeMap::new(),
+            missing: Vec::new(),
+            dropped: Vec::new(),
+            given: Vec::new(),
+            in_file: HashSet::new(),
+            file,
+            metadata,
+            is_written_already: false,
+        };
+        for (name, kept) in kept {
+            plan.add_kept(name, kept)?;
+        }
+        let mut there = BTreeMap::new();
+        for session in live {
+            let names = session.arrays.iter().map(|array| array.name.clone()).collect();
+            there.insert(session.number, names);
+            for array in session.arrays {
+                plan.add_live(array, &session.owner);
+            }
+        }
+        plan.leave_out(given, &there);
+        Ok(plan)
+    }
+
+    /// Leaves out what sessions have given to programs. `live` is what they have now: as long as
+    /// one has nothing, or something is not there, what was given may be the last that there is.
+    fn leave_out(&mut self, given: Vec<Given>, live: &BTreeMap<u64, HashSet<String>>) {
+        if !self.missing.is_empty() {
+            return;
+        }
+        for given in given {
+            let own = live.get(&given.session).filter(|own| !own.is_empty());
+            // A new array of the same name is another one.
+            if own.is_some_and(|own| !own.contains(&given.name)) {
+                self.arrays.remove(&given.name);
+                self.given.push(given);
+            }
+        }
+    }
+
+    fn add_kept(&mut self, name: String, kept: Kept) -> Result<(), ProxyError> {
+        if kept.saved.is_some() {
+            self.in_file.insert(name.clone());
+        }
+        let source = match &kept.array {
+            None => self.in_file_before(&name)?,
+            Some(array) => match parts(array) {
+                Ok(parts) => Some(Source::Memory { array: Arc::clone(array), parts }),
+                Err(_) => self.in_file_before(&name)?,
+            },
+        };
+        if let Some(source) = source {
+            let (owner, before) = (kept.owner, kept.array);
+            self.arrays.insert(name, Planned { owner, source, known: true, before });
+        }
+        Ok(())
+    }
+
+    fn add_live(&mut self, live: NamedArray, owner: &Owner) {
+        match parts(&live.array) {
+            Ok(parts) => {
+                let source = Source::Memory { array: live.array, parts };
+                let older = self.arrays.remove(&live.name);
+                let known = older.as_ref().is_some_and(|older| older.known);
+                let before = older.and_then(|older| older.before);
+                let planned = Planned { owner: owner.clone(), source, known, before };
+                self.arrays.insert(live.name, planned);
+            }
+            // If the state has an array of this name already, that one stays.
+            Err(missing) => self.missing.push((live.name, missing)),
+        }
+    }
+
+    fn in_file_before(&self, name: &str) -> Result<Option<Source>, Error> {
+        match &self.file {
+            Some(file) if self.in_file.contains(name) => {
+                file.tensor(name).map(Source::File).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.arrays.len()
+    }
+
+    /// Says which arrays are left out, and how many.
+    pub(crate) fn report_missing(&self, gauges: &Gauges) {
+        gauges.note_left_out(self.missing.len());
+        for (name, missing) in &self.missing {
+            match missing {
+                Missing::NotYet => tracing::debug!(name, "left out: its data have not arrived"),
+                Missing::Failed(status) => {
+                    tracing::debug!(name, code = %status.code(), reason = status.message(), "left out: it could not be made");
+                }
+            }
+        }
+        if let Some((first, _)) = self.missing.first() {
+            tracing::warn!(
+                arrays = self.missing.len(),
+                first,
+                "left out of the state: arrays whose data have not arrived or that could not be made"
+            );
+        }
+    }
+
+    /// True if the file at its place has exactly these arrays, at the versions that are wanted.
+    pub(crate) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
+        let is_there = contents.identity.is_some()
+            && contents.identity == FileIdentity::of(&options.path)
+            && contents.file.as_ref().is_some_and(|file| {
+                file.len() == self.arrays.len()
+                    && file.format() == options.versions.container().number()
+                    && file.ifrt_version() == options.versions.specs().number()
+            });
+        is_there
+            && self.arrays.iter().all(|(name, planned)| match &planned.source {
+                Source::File(_) => true,
+                Source::Memory { array, .. } => {
+                    let saved = contents.arrays.get(name).and_then(|kept| kept.saved.as_ref());
+                    saved.is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
+                }
+            })
+    }
+
+    /// Does without what cannot be read: takes the array of the state before, if there is one of
+    /// the same name, or none.
+    pub(crate) fn replace_unreadable(&mut self, name: &str) {
+        let Some(planned) = self.arrays.remove(name) else { return };
+        match (&planned.source, self.in_file_before(name)) {
+            (Source::Memory { .. }, Ok(Some(source))) => {
+                self.arrays.insert(name.to_owned(), Planned { source, ..planned });
+            }
+            _ => self.dropped.push(name.to_owned()),
+        }
+    }
+
+    /// True if the next state lacks something of the state before for want of readable bytes.
+    pub(crate) fn loses(&self) -> bool {
+        self.dropped.iter().any(|name| self.in_file.contains(name))
+    }
+
+    /// The words of the next file: those of the one before, and whose the arrays are.
+    pub(crate) fn metadata(&self) -> Option<Vec<(String, String)>> {
+        let owners = self.arrays.iter().filter_map(|(name, planned)| {
+            Some((format!("{OWNER}{name}"), planned.owner.to_text()?))
+        });
+        let words: Vec<_> = self.metadata.iter().cloned().chain(owners).collect();
+        (!words.is_empty()).then_some(words)
+    }
+}
+
+impl Contents {
+    /// Notes that a plan was written, but for what clients `deleted` meanwhile.
+    pub(crate) fn note(
+        &mut self,
+        plan: Plan,
+        deleted: Vec<(String, Weak<Array>)>,
+        options: &StateOptions,
+    ) {
+        let deleted: HashSet<(String, *const Array)> =
+            deleted.into_iter().map(|(name, array)| (name, array.as_ptr())).collect();
+        for Given { name, array, .. } in &plan.given {
+            if self.arrays.get(name).is_some_and(|kept| kept.was(array)) {
+                self.arrays.remove(name);
+            }
+        }
+        for name in plan.dropped {
+            if let MapEntry::Occupied(mut entry) = self.arrays.entry(name) {
+                match entry.get().array {
+                    Some(_) => entry.get_mut().saved = None,
+                    None => drop(entry.remove()),
+                }
+            }
+        }
+        for (name, planned) in plan.arrays {
+            let Source::Memory { array, .. } = planned.source else { continue };
+            let saved = Some(Arc::downgrade(&array));
+            let is_deleted = deleted.contains(&(name.clone(), Arc::as_ptr(&array)));
+            match self.arrays.entry(name) {
+                MapEntry::Occupied(mut entry) => {
+                    let kept = entry.get_mut();
+                    kept.saved = saved;
+                    let is_older = match (&kept.array, &planned.before) {
+                        (None, _) => true,
+                        (Some(kept), Some(before)) => Arc::ptr_eq(kept, before),
+                        // A session has ended since.
+                        (Some(_), None) => false,
+                    };
+                    if is_older {
+                        kept.owner = planned.owner;
+                        kept.array = kept.array.take().filter(|kept| Arc::ptr_eq(kept, &array));
+                    }
+                }
+                // Gone since the plan was made.
+                MapEntry::Vacant(_) if planned.known || is_deleted => {}
+                MapEntry::Vacant(entry) => {
+                    entry.insert(Kept { owner: planned.owner, array: None, saved });
+                }
+            }
+        }
+        let arrays = &self.arrays;
+        self.given
+            .retain(|given| arrays.get(&given.name).is_some_and(|kept| kept.was(&given.array)));
+        self.file = match Reader::open(&options.path) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                tracing::error!(%error, "the state that was just saved cannot be opened; the next save tries again");
+                None
+            }
+        };
+        self.identity = FileIdentity::of(&options.path);
+    }
+}
+
+/// Waits for arrays that programs compute: in a loop that is every one of them, and what a step has
+/// not computed the next one has taken.
+fn settle(live: &[NamedArrays]) {
+    /// Longest wait for arrays. Those that are not there then are left out and reported.
+    const LONGEST: Duration = Duration::from_secs(10);
+    let Ok(runtime) = Handle::try_current() else { return };
+    let arrays = live.iter().flat_map(|session| &session.arrays);
+    let shards = arrays.flat_map(|named| &named.array.shards);
+    let computed = async {
+        for shard in shards.filter(|shard| shard.buffer.is_of_program()) {
+            // One that fails is left out, and says why.
+            drop(shard.buffer.wait().await);
+        }
+    };
+    drop(runtime.block_on(tokio::time::timeout(LONGEST, computed)));
+}
+
+/// The shards of an array as far as they are there, which is all of them or an error.
+///
+/// # Errors
+/// Why it cannot be saved now.
+pub(crate) fn parts(array: &Array) -> Result<Parts, Missing> {
+    let mut parts: Parts = Vec::new();
+    for (shard, domain) in array.shards.iter().zip(array.domains().map_err(Missing::Failed)?) {
+        let memory = shard.buffer.now().ok_or(Missing::NotYet)?.map_err(Missing::Failed)?;
+        if parts.iter().all(|(_, other)| *other != domain) {
+            parts.push((memory, domain));
+        }
+    }
+    Ok(parts)
+}

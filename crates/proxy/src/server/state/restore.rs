@@ -1,0 +1,176 @@
+//! Arrays of a state onto the devices of the server.
+
+use std::{
+    io::Read as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use prost::Message as _;
+use serdes::{
+    codec::Status,
+    device_state::{Contents, Tensor},
+    ifrt::{ArraySpec, DType, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape},
+    proto::xla::ifrt::proto::StringArrayContents,
+};
+
+use crate::{
+    ProxyError,
+    server::{
+        arrays::{
+            Array, Buffer, Devices, Item, Kind, Memory, MemorySpace, Region, Shard, contents_of,
+            item_size, pick_strings, zeroed,
+        },
+        budget::{Budget, Share},
+        metrics::Gauges,
+    },
+};
+
+/// Budgets that restored arrays count for.
+///
+/// They are there before any client, and nothing of them is left out: those that are more than a
+/// limit allows take all that it has.
+#[derive(Debug)]
+pub(crate) struct Room {
+    arrays: Budget,
+    pinned: Budget,
+    is_full: AtomicBool,
+}
+
+impl Room {
+    /// Counts for what all sessions may have of arrays, and of those in pinned memory.
+    pub(crate) const fn new(arrays: Budget, pinned: Budget) -> Self {
+        Self { arrays, pinned, is_full: AtomicBool::new(false) }
+    }
+
+    fn share(&self, kind: Kind, bytes: u64) -> Share {
+        let take = |budget: &Budget| {
+            let (held, is_all) = budget.take_what_is_there(bytes);
+            if !is_all {
+                self.is_full.store(true, Ordering::Relaxed);
+            }
+            held
+        };
+        Share {
+            _arrays: take(&self.arrays),
+            _pinned: (kind != Kind::Device).then(|| take(&self.pinned)),
+        }
+    }
+
+    /// Says if a limit is too low for what was restored.
+    pub(crate) fn report(&self) {
+        if self.is_full.load(Ordering::Relaxed) {
+            tracing::warn!(
+                "the restored arrays are more than the limits `array-bytes` and `pinned-bytes` allow; clients can make none until some \
+                 are deleted, or the limit is raised"
+            );
+        }
+    }
+}
+
+/// Puts an array of a file where its sharding says; where these devices are not there, on the first
+/// one.
+pub(crate) fn restore(
+    tensor: &Tensor,
+    devices: &Devices,
+    gauges: &Arc<Gauges>,
+    room: &Room,
+) -> Result<Array, ProxyError> {
+    let Layout { spec, spaces, domains } = Layout::of(tensor, devices)?;
+    let shard = |space, shape: &Shape, memory| {
+        let buffer = Buffer::known(Ok(Arc::new(memory)));
+        Shard { space, shape: shape.clone(), buffer }
+    };
+    if let [space] = spaces[..]
+        && space.kind == Kind::Device
+        && spec.dtype() != DType::String
+    {
+        // Straight from the file to the device.
+        let share = room.share(space.kind, tensor.bytes());
+        let memory = Memory::restore(tensor, devices.at(space)?, share, gauges)?;
+        let shards = vec![shard(space, spec.shape(), memory)];
+        return Ok(Array { spec, shards });
+    }
+    let elements = Elements::read(tensor, spec.shape())?;
+    let mut shards = Vec::with_capacity(spaces.len());
+    for (space, domain) in spaces.into_iter().zip(domains) {
+        let bytes = elements.part(&domain)?;
+        let device = devices.at(space)?;
+        let contents = match spec.dtype() {
+            DType::String => Contents::of_bytes(bytes.len() as u64),
+            dtype => contents_of(dtype, domain.shape())?,
+        };
+        let share = room.share(space.kind, contents.bytes());
+        let memory = Memory::write(device, space.kind, &contents, [&bytes[..]], share, gauges)?;
+        shards.push(shard(space, domain.shape(), memory));
+    }
+    Ok(Array { spec, shards })
+}
+
+/// Memories and index domains of a restored array's shards.
+struct Layout {
+    spec: ArraySpec,
+    spaces: Vec<MemorySpace>,
+    domains: Vec<IndexDomain>,
+}
+
+impl Layout {
+    fn of(tensor: &Tensor, devices: &Devices) -> Result<Self, ProxyError> {
+        let spec = tensor.spec().clone();
+        let spaces = devices.spaces(spec.sharding()).ok();
+        let fits = spaces.zip(spec.sharding().index_domains(spec.shape()).ok());
+        if let Some((spaces, domains)) = fits.filter(|(spaces, parts)| spaces.len() == parts.len())
+        {
+            return Ok(Self { spec, spaces, domains });
+        }
+        let list = DeviceList::from(devices.id(0));
+        let sharding = HloSharding::replicated(list, MemoryKind::new(Kind::Device.name()))?;
+        let domains = vec![IndexDomain::whole(spec.shape().clone())];
+        let spec = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
+        Ok(Self { spec, spaces: vec![MemorySpace { device: 0, kind: Kind::Device }], domains })
+    }
+}
+
+/// All elements of an array, on the host.
+enum Elements {
+    Bytes { whole: Vec<u8>, region: Region },
+    Strings { strings: Vec<Bytes>, shape: Shape },
+}
+
+impl Elements {
+    fn read(tensor: &Tensor, shape: &Shape) -> Result<Self, ProxyError> {
+        match item_size(tensor.spec().dtype())? {
+            Item::Strings => {
+                let strings = tensor.strings()?.into_iter().map(Bytes::from).collect();
+                Ok(Self::Strings { strings, shape: shape.clone() })
+            }
+            Item::Bytes(item) => {
+                let mut whole = Vec::new();
+                let read = tensor.read()?.read_to_end(&mut whole);
+                read.map_err(|error| ProxyError::System { doing: "reading the state", error })?;
+                Ok(Self::Bytes { whole, region: Region::dense(shape.dims(), item)? })
+            }
+        }
+    }
+
+    /// A part of them, as the memory of a shard has it.
+    fn part(&self, domain: &IndexDomain) -> Result<Vec<u8>, Status> {
+        match self {
+            Self::Bytes { whole, region } => {
+                let shape = domain.shape().dims();
+                let target = Region::dense(shape, region.item())?;
+                let mut bytes = zeroed(target.bytes())?;
+                let (from, to) = (domain.origin().elements(), vec![0; shape.len()]);
+                region.copy_block(whole, from, &target, &mut bytes, &to, shape)?;
+                Ok(bytes)
+            }
+            Self::Strings { strings, shape } => {
+                let strings = pick_strings(strings, shape, domain)?;
+                Ok(StringArrayContents { strings }.encode_to_vec())
+            }
+        }
+    }
+}

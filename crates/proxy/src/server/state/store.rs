@@ -1,0 +1,401 @@
+//! The state of a server: its arrays by their names, for sessions to come and for the file.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serdes::{
+    codec::Status,
+    device_state::{Error, Reader, Watch},
+    ifrt::AttributeMap,
+};
+use tokio::sync::watch;
+
+use super::{
+    identity::FileIdentity,
+    kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
+    lock::Lock,
+    names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
+    plan::{self, Before, Plan, alive},
+    restore::{Room, restore},
+    write::{self, Pulse},
+};
+use crate::{
+    ProxyError,
+    server::{
+        arrays::{Array, Devices},
+        metrics::Gauges,
+    },
+    status::status,
+};
+
+/// Longest time that a new session waits for a name that is still held: a client may reconnect
+/// before its old session is closed.
+const NAME_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The state of a server.
+#[derive(Debug)]
+pub(crate) struct State {
+    options: Option<StateOptions>,
+    /// Against other servers, from the start to the stop.
+    lock: Mutex<Option<Arc<Lock>>>,
+    contents: Mutex<Contents>,
+    claims: Mutex<Claims>,
+    /// Changes when a session gives its names back.
+    released: watch::Sender<u64>,
+    /// One save at a time.
+    pub(super) saving: Arc<tokio::sync::Mutex<()>>,
+    /// The save that is under way, and how far it has come.
+    watch: Mutex<Watch>,
+    pub(super) pulse: Arc<Pulse>,
+    /// True once nothing more is to be saved.
+    pub(super) abandoned: watch::Sender<bool>,
+    gauges: Arc<Gauges>,
+}
+
+impl State {
+    /// The state in the file that `options` name, if there is one already; none without.
+    ///
+    /// # Errors
+    /// [`ProxyError::Configuration`] if no state can be written there, or another server does;
+    /// [`ProxyError::State`] if the file cannot be read, or its arrays do not fit on the devices.
+    pub(crate) fn open(
+        options: Option<StateOptions>,
+        devices: &Devices,
+        gauges: &Arc<Gauges>,
+        room: &Room,
+    ) -> Result<Self, ProxyError> {
+        // Once and for all: the place that is locked is the one that is written, whatever becomes
+        // of links and of the working directory.
+        let options = options
+            .map(|options| StateOptions { path: serdes_files::resolve(&options.path), ..options });
+        let mut contents = Contents::default();
+        let mut lock = None;
+        if let Some(options) = &options {
+            write::try_place(options)?;
+            lock = Some(Arc::new(Lock::take(&options.path, options.previous)?));
+            contents = read(options, devices, gauges, room)?;
+        }
+        let last = contents.arrays.keys().filter_map(|name| number_of(name)).max();
+        Ok(Self {
+            options,
+            lock: Mutex::new(lock),
+            claims: Mutex::new(Claims::after(last.unwrap_or(0))),
+            contents: Mutex::new(contents),
+            released: watch::Sender::new(0),
+            saving: Arc::default(),
+            watch: Mutex::default(),
+            pulse: Arc::default(),
+            abandoned: watch::Sender::new(false),
+            gauges: Arc::clone(gauges),
+        })
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, which a server that has stopped takes anew for a save.
+    fn lock(&self, options: &StateOptions) -> Result<Arc<Lock>, ProxyError> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*lock {
+            Some(lock) => Ok(Arc::clone(lock)),
+            None => {
+                let taken = Lock::take(&options.path, options.previous)?;
+                Ok(Arc::clone(lock.insert(Arc::new(taken))))
+            }
+        }
+    }
+
+    /// Leaves the state to other servers, once a save that still hangs is over.
+    pub(crate) fn release(&self) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// True if there is a file for the state.
+    pub(crate) const fn is_kept(&self) -> bool {
+        self.options.is_some()
+    }
+
+    /// The names of a new session. It has those of a client that wishes none until
+    /// [`grant`](Self::grant) has given it others.
+    pub(crate) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
+        let contents = self.contents();
+        let is_taken = |prefix: &str| {
+            let begin = format!("{prefix}/");
+            let mut from = contents.arrays.range(begin.clone()..);
+            from.next().is_some_and(|(name, _)| name.starts_with(&begin))
+        };
+        let number = self.claims().take_number(is_taken);
+        Names::new(number, initialization, identity)
+    }
+
+    /// Gives a session the names that its client wishes, once no other session has them.
+    ///
+    /// # Errors
+    /// ALREADY_EXISTS for names of another client, INVALID_ARGUMENT for two arrays of one name.
+    pub(crate) async fn grant(&self, names: &Names) -> Result<(), Status> {
+        if !self.is_kept() || !names.are_wished() || names.is_granted() {
+            return Ok(());
+        }
+        let taken = |name: String| {
+            status!(
+                AlreadyExists,
+                "`{}` is the name of another client's arrays in the state of this server; give yours another",
+                name.escape_debug()
+            )
+        };
+        let deadline = tokio::time::Instant::now() + NAME_TIMEOUT;
+        let mut released = self.released.subscribe();
+        loop {
+            let of_another = {
+                let contents = self.contents();
+                foreign(names, |begin| {
+                    let from = contents.arrays.range(begin.to_owned()..);
+                    from.map(|(name, kept)| (name.as_str(), &kept.owner))
+                })
+            };
+            if let Some(name) = of_another {
+                return Err(taken(name));
+            }
+            let Some(name) = self.claims().take(names)? else {
+                names.grant();
+                return Ok(());
+            };
+            if tokio::time::timeout_at(deadline, released.changed()).await.is_err() {
+                return Err(taken(name));
+            }
+        }
+    }
+
+    /// The arrays of the state that a session may see, by their names.
+    pub(crate) fn arrays(&self, names: &Names) -> Vec<(String, Arc<Array>)> {
+        let there = |(name, kept): (&String, &Kept)| {
+            names.owner.may_read(&kept.owner).then_some(())?;
+            Some((name.clone(), Arc::clone(kept.array.as_ref()?)))
+        };
+        self.contents().arrays.iter().filter_map(there).collect()
+    }
+
+    /// Removes an array that a client deletes from the state, if the state has it: under the name
+    /// that the client was shown, or under the one that its session saves it with, chosen by the
+    /// client or not.
+    ///
+    /// # Errors
+    /// PERMISSION_DENIED if it belongs to another client.
+    pub(crate) fn delete(
+        &self,
+        names: &Names,
+        handle: u64,
+        array: &Arc<Array>,
+    ) -> Result<(), Status> {
+        if !self.is_kept() {
+            return Ok(());
+        }
+        let shown = names.shown().get(&handle).cloned();
+        let name = shown.unwrap_or_else(|| names.name(handle).0);
+        let mut contents = self.contents();
+        // What is under this name may be another array: one of before that this one has not
+        // replaced.
+        if let Some(kept) = contents.arrays.get(&name).filter(|kept| kept.is(array)) {
+            if !names.owner.may_delete(&kept.owner) {
+                return Err(status!(
+                    PermissionDenied,
+                    "`{}` belongs to another client; it alone can take it out of the state",
+                    name.escape_debug()
+                ));
+            }
+            contents.arrays.remove(&name);
+        }
+        if let Some(deleted) = &mut contents.deleted {
+            deleted.push((name, Arc::downgrade(array)));
+        }
+        Ok(())
+    }
+
+    /// Notes that a session gives an array to a program. Where the state has it, under a name that
+    /// the client knows, it leaves the state with the next save that has what the session has then.
+    pub(crate) fn give(&self, names: &Names, handle: u64, array: &Arc<Array>) {
+        /// Arrays that are noted while a save is under way, which may have them. One beyond that
+        /// stays in the state until somebody deletes it.
+        const MOST: usize = 1 << 16;
+        // What others see as well stays there for them.
+        if !self.is_kept() || names.shown().contains_key(&handle) {
+            return;
+        }
+        let name = names.name(handle).0;
+        let mut contents = self.contents();
+        let has_it = contents.arrays.get(&name).is_some_and(|kept| kept.is(array));
+        if has_it || contents.deleted.is_some() && contents.given.len() < MOST {
+            let array = Arc::downgrade(array);
+            contents.given.push(Given { session: names.number, name, array });
+        }
+    }
+
+    /// Keeps the arrays of a session to which its client has given names, when it ends, and gives
+    /// its names back. `live` are those that it has, by their handles.
+    pub(crate) fn keep(&self, names: &Names, live: Vec<(u64, Arc<Array>)>) {
+        if self.is_kept() && names.is_granted() {
+            let NamedArrays { owner, arrays, .. } = names.named(live);
+            let chosen = arrays.into_iter().filter(|array| array.is_chosen);
+            // What has not arrived by now never will.
+            let chosen: Vec<_> = chosen.filter(|array| plan::parts(&array.array).is_ok()).collect();
+            let mut contents = self.contents();
+            for named in chosen {
+                let saved = contents.arrays.get(&named.name).and_then(|kept| kept.saved.clone());
+                let kept = Kept { owner: owner.clone(), array: Some(named.array), saved };
+                contents.arrays.insert(named.name, kept);
+            }
+        }
+        self.claims().release(names);
+        self.released.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Saves all arrays: those that are `live`, and those that no session has. Gives their number.
+    ///
+    /// # Errors
+    /// [`ProxyError::State`] if the file cannot be written, or, when all others are, an array
+    /// cannot be read; [`ProxyError::Configuration`] without a path.
+    pub(crate) async fn save(
+        self: &Arc<Self>,
+        live: &Arc<dyn LiveArrays>,
+        occasion: Occasion,
+    ) -> Result<usize, ProxyError> {
+        let Some(options) = self.options.clone() else {
+            return Err(ProxyError::configuration(
+                "the state",
+                "none",
+                "the server was started without a place for one; name a file when it is started",
+            ));
+        };
+        let one = Arc::clone(&self.saving).lock_owned().await;
+        let lock = self.lock(&options)?;
+        let (state, live) = (Arc::clone(self), Arc::clone(live));
+        let watch = self.pulse.start();
+        *self.watch() = watch.clone();
+        let saved = tokio::task::spawn_blocking(move || {
+            // Held until the save is over, also where the caller has stopped waiting.
+            let _one = one;
+            let saved = state.carry_out(&*live, &options, &watch, occasion);
+            lock.follow(&options.path);
+            state.gauges.note_save(saved.is_ok());
+            saved
+        });
+        saved.await.map_err(|error| {
+            ProxyError::Status(status!(Internal, "saving failed without a word: {error}"))
+        })?
+    }
+
+    /// Waits for devices and the disk.
+    fn carry_out(
+        &self,
+        live: &dyn LiveArrays,
+        options: &StateOptions,
+        watch: &Watch,
+        occasion: Occasion,
+    ) -> Result<usize, ProxyError> {
+        self.contents().deleted = Some(Vec::new());
+        let written = self.write(live, options, watch, occasion);
+        let mut contents = self.contents();
+        let deleted = contents.deleted.take().unwrap_or_default();
+        let (plan, unreadable) = written?;
+        let arrays = plan.len();
+        if !plan.is_written_already {
+            contents.note(plan, deleted, options);
+        }
+        drop(contents);
+        self.gauges.note_saved(arrays);
+        unreadable.map_or(Ok(arrays), Err)
+    }
+
+    /// Writes what is to be written; the error of an array that could not be, if there is one.
+    fn write(
+        &self,
+        live: &dyn LiveArrays,
+        options: &StateOptions,
+        watch: &Watch,
+        occasion: Occasion,
+    ) -> Result<(Plan, Option<ProxyError>), ProxyError> {
+        // Before what the state has: a session that ends meanwhile leaves its arrays to the state
+        // before it loses them.
+        let live = alive(live);
+        let mut plan = Plan::new(live, Before::of(&self.contents()), options)?;
+        plan.report_missing(&self.gauges);
+        plan.is_written_already =
+            occasion == Occasion::Stop && plan.is_what_the_file_has(&self.contents(), options);
+        let unreadable = if plan.is_written_already {
+            None
+        } else {
+            write::write(options, &mut plan, watch, &self.pulse)?
+        };
+        Ok((plan, unreadable))
+    }
+}
+
+/// Why a state is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// Somebody asked for it.
+    Request,
+    /// The server stops: what the file has already need not be written again.
+    Stop,
+}
+
+/// The state in the file, if there is one, its arrays on the devices.
+fn read(
+    options: &StateOptions,
+    devices: &Devices,
+    gauges: &Arc<Gauges>,
+    room: &Room,
+) -> Result<Contents, ProxyError> {
+    let path = &options.path;
+    let is_there = path.try_exists().map_err(|error| {
+        ProxyError::configuration(
+            "the place of the state",
+            path.display().to_string(),
+            format!("{error}; the server must be able to read it"),
+        )
+    })?;
+    if !is_there {
+        return Ok(Contents::default());
+    }
+    let reader = Reader::open(path)?;
+    let mut owners = BTreeMap::new();
+    let mut metadata = Vec::new();
+    for (key, value) in reader.metadata().unwrap_or_default() {
+        match key.strip_prefix(OWNER) {
+            Some(name) => drop(owners.insert(name.to_owned(), Owner::from_text(value))),
+            None => metadata.push((key.clone(), value.clone())),
+        }
+    }
+    let mut arrays = BTreeMap::new();
+    for tensor in reader.tensors() {
+        let tensor = tensor?;
+        let array = Arc::new(restore(&tensor, devices, gauges, room)?);
+        let name = tensor.name().to_owned();
+        let owner = owners.remove(&name).unwrap_or_default();
+        let saved = Some(Arc::downgrade(&array));
+        arrays.insert(name, Kept { owner, array: Some(array), saved });
+    }
+    tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
+    room.report();
+    let identity = FileIdentity::of(path);
+    let (file, given) = (Some(reader), Vec::new());
+    Ok(Contents { arrays, file, identity, metadata, given, deleted: None })
+}
+
+impl From<Error> for ProxyError {
+    fn from(error: Error) -> Self {
+        Self::State(Box::new(error))
+    }
+}

@@ -1,0 +1,79 @@
+//! Statuses in their three forms: the library's, the message's and gRPC's.
+
+use serdes::{
+    codec::{Status, StatusCode},
+    pjrt::PjrtError,
+    proto::tensorflow::StatusProto,
+    stream_executor,
+};
+use serdes_abi::TF_Code;
+
+/// Builds a status from a code and the arguments of `format!`.
+macro_rules! status {
+    ($code:ident, $($message:tt)*) => {
+        serdes::codec::Status::new(serdes::codec::StatusCode::$code, format!($($message)*))
+    };
+}
+pub(super) use status;
+
+/// As a message. OK has no text.
+pub(super) fn to_proto(status: &Status) -> StatusProto {
+    StatusProto {
+        code: status.code().number(),
+        message: status.message().to_owned(),
+        payload: Default::default(),
+    }
+}
+
+/// The status of a message; `None` for OK. A code that is not canonical becomes UNKNOWN.
+pub(super) fn from_proto(proto: &StatusProto) -> Option<Status> {
+    match StatusCode::from_number(proto.code) {
+        Some(StatusCode::Ok) => None,
+        Some(code) => Some(Status::new(code, proto.message.clone())),
+        None => Some(status!(Unknown, "status code {}: {}", proto.code, proto.message)),
+    }
+}
+
+/// As a status of gRPC, which numbers the codes alike.
+pub(super) fn to_grpc(status: &Status) -> tonic::Status {
+    tonic::Status::new(tonic::Code::from_i32(status.code().number()), status.message())
+}
+
+/// The status of a call. One that the transport made, because no answer came, is UNAVAILABLE and
+/// says what happened.
+pub(super) fn from_grpc(status: &tonic::Status) -> Status {
+    if let Some(cause) = std::error::Error::source(status) {
+        return status!(Unavailable, "{}: {}", status.message(), super::error::with_causes(cause));
+    }
+    let code = StatusCode::from_number(status.code() as i32).unwrap_or(StatusCode::Unknown);
+    Status::new(code, status.message())
+}
+
+/// Status for a peer of a PJRT client's error.
+pub(super) fn of_pjrt(error: &PjrtError) -> Status {
+    let code = match error {
+        PjrtError::OutOfHostMemory { .. } => StatusCode::ResourceExhausted,
+        PjrtError::Missing { .. } => StatusCode::Unimplemented,
+        PjrtError::Status { code, .. } => {
+            code.canonical().filter(|code| *code != StatusCode::Ok).unwrap_or(StatusCode::Internal)
+        }
+        // What a client may have asked for.
+        PjrtError::InvalidArgument { .. } => StatusCode::InvalidArgument,
+        _ => StatusCode::Internal,
+    };
+    Status::new(code, error.to_string())
+}
+
+/// Status for a peer of a device's error.
+pub(super) fn of_device(error: &stream_executor::Error) -> Status {
+    let code = match error {
+        stream_executor::Error::OutOfMemory { .. } => StatusCode::ResourceExhausted,
+        stream_executor::Error::Unsupported { .. } => StatusCode::Unimplemented,
+        _ => error
+            .status_code()
+            .and_then(TF_Code::canonical)
+            .filter(|code| *code != StatusCode::Ok)
+            .unwrap_or(StatusCode::Internal),
+    };
+    Status::new(code, error.to_string())
+}
