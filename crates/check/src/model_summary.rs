@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use prost::Message as _;
+use serdes_files::{ReadAt, read_at::read_arriving};
+use serdes_graphs::{
+    data_type::{self, DataType},
+    graph::{Callable, Interface, Interfaces, SignatureInterface, TensorInterface},
+};
+use serdes_tensors::ifrt_types;
 
 use super::opened::Located;
-use crate::{
-    artifact::{
-        data_type::{self, DataType},
-        graph::{Callable, Interface, Interfaces, SignatureInterface, TensorInterface},
-        ifrt_types,
-    },
-    files::{ReadAt, read_at::read_arriving},
-};
 
 /// The name of the file beside a model that has its fingerprint.
 const FINGERPRINT: &str = "fingerprint.pb";
@@ -238,10 +236,10 @@ fn fingerprint_of(directory: &Located) -> Option<FingerprintSummary> {
 mod tests {
     use std::{fs, path::Path};
 
-    use crate::check;
+    use crate as check;
 
     fn model(name: &str) -> check::Inspection {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tensorflow/sm");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tensorflow/sm");
         check::path(root.join(name)).unwrap().inspect().unwrap()
     }
 

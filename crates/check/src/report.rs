@@ -5,7 +5,7 @@
 //! use serdes_check::report::Format;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let exported = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/rules");
+//! # let exported = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/rules");
 //! let consumers = Consumer::releases("all")?;
 //! let options = Options::default();
 //! let mut page = report::report();

@@ -15,8 +15,8 @@ use pyo3::{
 use serdes::{
     files::Watch,
     ifrt::{ArraySpec, DeviceList, HloSharding, Sharding},
-    proxy::{Client, ClientOptions, ProxyError, RemoteArray},
 };
+use serdes_proxy::{Client, ClientOptions, ProxyError, RemoteArray};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{

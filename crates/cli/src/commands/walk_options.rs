@@ -1,10 +1,8 @@
 //! Options of a walk: the patterns that are left out, and the kind of what is found.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use serdes::{
-    check::{self, Kind},
-    ifrt::MessageType,
-};
+use serdes::ifrt::MessageType;
+use serdes_check::{self as check, Kind};
 
 use crate::failure::Failure;
 

@@ -1,14 +1,14 @@
 //! Arrays that a server keeps in its state: names for those of a session, and the way back to them.
 
 use prost::Message as _;
-
-use super::{Client, ClientOptions, RemoteArray};
-use crate::{
+use serdes::{
     codec::FromProto as _,
     ifrt::{AnyDevice, ArraySpec, AttributeValue, with_devices},
     proto::xla::ifrt::ArraySpecProto,
-    proxy::ProxyError,
 };
+
+use super::{Client, ClientOptions, RemoteArray};
+use crate::ProxyError;
 
 /// The keys of the server's attributes; the name of an array follows.
 const HANDLE: &str = "serdes.state.handle.";

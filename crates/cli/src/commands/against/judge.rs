@@ -2,11 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use serdes::{
-    check::{self, Verdicts},
-    files::Tree,
-    storage::Storage,
-};
+use serdes::files::Tree;
+use serdes_check::{self as check, Verdicts};
+use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::CheckArguments,

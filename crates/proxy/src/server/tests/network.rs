@@ -552,7 +552,7 @@ fn a_client_finds_what_another_left_under_its_names() {
         client.delete(&found[0].1).await.unwrap();
         drop((found, client));
         running.stop().await.unwrap();
-        let reader = crate::device_state::Reader::open(&path).unwrap();
+        let reader = serdes::device_state::Reader::open(&path).unwrap();
         assert_eq!(reader.names().collect::<Vec<_>>(), ["model/w"]);
     });
 }
