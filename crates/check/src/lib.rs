@@ -111,6 +111,7 @@ pub use self::{
     jax_summary::{ExportSummary, FunctionSummary, JaxSummary, ValueSummary},
     kind::{Kind, UnknownKind, named_kind},
     loaders::Loaders,
+    mesh_names::AxisSummary,
     model_summary::{
         FingerprintSummary, FunctionInterface, FunctionOption, MetaGraphSummary, ModelSummary,
         SignatureSummary, SignatureTensor,
@@ -120,9 +121,7 @@ pub use self::{
     reason::{Reason, Warning},
     remedy::Remedy,
     rule::{Explanation, Rule, UnknownRule},
-    state_summary::{
-        AxisSummary, DeviceSummary, MeshSummary, PartSummary, ShardingSummary, StateSummary,
-    },
+    state_summary::{DeviceSummary, MeshSummary, PartSummary, ShardingSummary, StateSummary},
     verdict::{Cancelled, ConsumerVersion, Verdict, Verdicts, Versions},
     walk::{Skipped, Unopened, Walk, all, walk},
 };

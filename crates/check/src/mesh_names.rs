@@ -6,10 +6,19 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::state_summary::AxisSummary;
-
 /// The key under which the meshes of a tree stand.
 const MESHES: &str = "serdes_ml.meshes";
+
+/// An axis of a mesh.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct AxisSummary {
+    /// Its name; `None` if the sharding keeps none.
+    pub name: Option<String>,
+    /// Devices along it.
+    pub size: i64,
+}
 
 /// Axes of the meshes over which the tensors of a state were sharded, by the tensors' names.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::mesh_names::MeshNames;
+use super::mesh_names::{AxisSummary, MeshNames};
 use serdes::{
     device_state::{Reader, Tensor},
     ifrt::{HloSharding, Sharding},
@@ -66,17 +66,6 @@ pub struct MeshSummary {
     pub axes: Vec<AxisSummary>,
     /// The ids of its devices, in the order of the sharding.
     pub devices: Vec<i32>,
-}
-
-/// An axis of a mesh.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct AxisSummary {
-    /// Its name; `None` if the sharding keeps none.
-    pub name: Option<String>,
-    /// Devices along it.
-    pub size: i64,
 }
 
 /// A device of a state.

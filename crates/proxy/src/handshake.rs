@@ -8,7 +8,7 @@ use serdes::{
 
 use super::{Agreement, ProxyError, Ranges, status::status};
 
-/// What the proxy asks of [`Ranges`].
+/// The versions of both protocols that [`Ranges`] offers in a handshake, checked and answered.
 pub trait Handshake: Sized {
     /// Fails if this build does not speak all of both ranges.
     ///

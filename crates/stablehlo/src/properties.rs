@@ -17,7 +17,7 @@ pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
     Some(attributes)
 }
 
-/// Whether a dictionary has one of these names; `None` if it cannot be read.
+/// True if a dictionary has one of these names; `None` if it cannot be read.
 pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]) -> Option<bool> {
     let (code, mut entries) = file.attribute(dictionary, "builtin")?;
     (code == builtin_code::DICTIONARY).then_some(())?;

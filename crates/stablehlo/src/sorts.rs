@@ -34,7 +34,7 @@ const NAME: usize = 3;
 /// Place of the functions that it calls among the properties of a custom call.
 const CALLED: usize = 3;
 
-/// What is learned of sorts and comparators in a walk over the operations.
+/// The sorts and comparators of a program, as a walk over the operations finds them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SortsFound {
     /// The properties of sorts, with the position of the first sort that has them.
@@ -241,7 +241,7 @@ fn is_strict(file: &Bytecode<'_>, operation: &Operation) -> bool {
         && direction().is_some_and(|direction| STRICT.contains(&direction))
 }
 
-/// Whether the sorts with these properties are stable; `None` if they cannot be read.
+/// True if the sorts with these properties are stable; `None` if they cannot be read.
 fn is_stable(file: &Bytecode<'_>, properties: usize) -> Option<bool> {
     let attributes = attributes_of(file.properties.get(properties)?)?;
     (attributes.len() == PROPERTIES).then_some(())?;

@@ -46,7 +46,7 @@ fn tensors(bytes: &[u8]) -> Vec<Vec<u8>> {
     tensors
 }
 
-/// Fails unless nothing differs but so many properties, and an attribute that was appended.
+/// Fails unless `properties` properties differ, an attribute was appended, and all else is the same.
 pub(super) fn same_but_for(one: &[u8], other: &[u8], properties: usize) {
     let (one, other) = (Bytecode::read(one).unwrap(), Bytecode::read(other).unwrap());
     assert_eq!(one.strings, other.strings);

@@ -28,7 +28,6 @@ fn a_bad_habit_fails_the_behaviour_that_it_breaks() {
         (&["EQUAL_SIZES"], "pjrt_longer_arguments"),
         (&["NULL_MESSAGE"], "pjrt_errors"),
         (&["NULL_CLIENT"], "pjrt_client"),
-        (&["FAILING=\"PJRT_Client_Create\""], "pjrt_client"),
         (&["NULL_BUFFER"], "pjrt_put"),
         (&["RANK_SAID=(size_t)-1"], "pjrt_shapes"),
         (&["FAILING=\"PJRT_Client_BufferFromHostBuffer\""], "pjrt_strides"),
@@ -44,6 +43,13 @@ fn a_bad_habit_fails_the_behaviour_that_it_breaks() {
         assert_eq!(sound[behaviour], Conformance::Pass, "{behaviour}");
         assert_eq!(outcomes(habits)[behaviour], Conformance::Fail, "{habits:?}: {behaviour}");
     }
+}
+
+#[test]
+fn a_plug_in_that_makes_no_client_is_skipped_from_there_on() {
+    let found = outcomes(&["FAILING=\"PJRT_Client_Create\""]);
+    assert_eq!(found["pjrt_client"], Conformance::Skipped);
+    assert!(!found.contains_key("pjrt_put"), "{found:?}");
 }
 
 #[test]

@@ -17,8 +17,8 @@ const SPEC: &str = "serdes.state.spec.";
 impl ClientOptions {
     /// Has the server keep the session's arrays in its state: the first one that
     /// [`put_as`](Client::put_as) makes under the first of these names, and so on. They belong to
-    /// whoever opens a session of the name `session`, or on a server that knows its clients to
-    /// this client.
+    /// the clients that open a session of the name `session`, or to this client alone on a server
+    /// that knows its clients.
     #[must_use]
     pub fn with_state_names<'a>(
         mut self,

@@ -1,4 +1,4 @@
-//! Which bytes of a piece belong where in a part of an array.
+//! The places of the bytes of a piece in a part of an array.
 
 use std::ops::Range;
 
