@@ -1,15 +1,16 @@
 //! Verdicts as findings, and the reports of them: SARIF, JUnit, GitHub, GitLab, Markdown, HTML, text.
 //!
 //! ```
-//! use serdes_check::{Consumer, Options, report, walk};
-//! use serdes_check::report::Format;
+//! use std::path::Path;
+//!
+//! use serdes_check::{Consumer, Options, report, report::Format, walk};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let exported = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/rules");
 //! let consumers = Consumer::releases("all")?;
 //! let options = Options::default();
 //! let mut page = report::report();
-//! let mut artifacts = walk(exported.as_ref(), &options).for_consumers(consumers);
+//! let mut artifacts = walk(Path::new(exported), &options).for_consumers(consumers);
 //! while let Some(verdicts) = artifacts.next_artifact() {
 //!     page.add(report::artifact(&verdicts?));
 //! }
