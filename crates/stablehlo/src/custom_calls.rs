@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     bytecode::Bytecode,
-    mesh::string,
-    properties::{attributes_of, names_one_of},
+    properties::{attributes_of, names_one_of, string},
 };
 
 /// The place of the name among the properties of a custom call, in both of its forms.

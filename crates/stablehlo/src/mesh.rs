@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{
     bytecode::{Bytecode, Cursor, Operation},
     catalogue::{VHLO, attribute_code, builtin_code},
-    properties::attributes_of,
+    properties::{attributes_of, string},
 };
 
 /// MLIR's own dialect.
@@ -198,18 +198,6 @@ fn list(mut contents: Cursor<'_>) -> Option<Vec<u64>> {
     let count = contents.count().ok().filter(|count| *count <= MOST_AXES)?;
     let list = (0..count).map(|_| contents.varint().ok()).collect::<Option<_>>();
     list.filter(|_| contents.is_empty())
-}
-
-/// The text of a string, in either dialect.
-pub(super) fn string<'a>(file: &Bytecode<'a>, attribute: u64) -> Option<&'a [u8]> {
-    let of_vhlo = file.attribute(attribute, VHLO);
-    let mut contents = match (of_vhlo, file.attribute(attribute, BUILTIN)) {
-        (Some((attribute_code::STRING, contents)), _)
-        | (_, Some((builtin_code::STRING, contents))) => contents,
-        _ => return None,
-    };
-    let index = contents.count().ok()?;
-    file.strings.get(index).copied().filter(|_| contents.is_empty())
 }
 
 /// The groups in which the axes of these places communicate.

@@ -2,9 +2,11 @@
 
 use super::{
     bytecode::{Bytecode, Cursor},
-    catalogue::builtin_code,
-    mesh::string,
+    catalogue::{VHLO, attribute_code, builtin_code},
 };
+
+/// MLIR's own dialect.
+const BUILTIN: &str = "builtin";
 
 /// The attributes of which the properties of an operation consist; `None` if they are no list of
 /// numbers.
@@ -19,7 +21,7 @@ pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
 
 /// True if a dictionary has one of these names; `None` if it cannot be read.
 pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]) -> Option<bool> {
-    let (code, mut entries) = file.attribute(dictionary, "builtin")?;
+    let (code, mut entries) = file.attribute(dictionary, BUILTIN)?;
     (code == builtin_code::DICTIONARY).then_some(())?;
     for _ in 0..entries.varint().ok()? {
         if names.contains(&string(file, entries.varint().ok()?)?) {
@@ -28,4 +30,16 @@ pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]
         entries.varint().ok()?;
     }
     Some(false)
+}
+
+/// The text of a string, in either dialect.
+pub(super) fn string<'a>(file: &Bytecode<'a>, attribute: u64) -> Option<&'a [u8]> {
+    let of_vhlo = file.attribute(attribute, VHLO);
+    let mut contents = match (of_vhlo, file.attribute(attribute, BUILTIN)) {
+        (Some((attribute_code::STRING, contents)), _)
+        | (_, Some((builtin_code::STRING, contents))) => contents,
+        _ => return None,
+    };
+    let index = contents.count().ok()?;
+    file.strings.get(index).copied().filter(|_| contents.is_empty())
 }

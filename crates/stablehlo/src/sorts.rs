@@ -9,8 +9,7 @@ use super::{
     bytecode::{Bytecode, Operation},
     catalogue::{VHLO, attribute_code},
     custom_calls,
-    mesh::string,
-    properties::{attributes_of, names_one_of},
+    properties::{attributes_of, names_one_of, string},
 };
 
 /// Number of properties of a sort: its dimension, and whether it is stable.
