@@ -118,6 +118,9 @@ fn a_model_that_computes_something_else_is_never_a_plain_yes() {
     assert!(shown.contains("differs"), "{shown}");
     assert!(shown.contains("computes something else"), "{shown}");
     assert!(shown.contains("warning: attribute_dropped") && shown.contains("help: "), "{shown}");
+    let objects = objects(&check(&["--json"]));
+    let releases = objects.iter().find(|object| object["releases"].is_object()).unwrap();
+    assert_eq!(releases["differs"], json!(["2.16", "2.17"]), "{releases}");
     let denied = check(&["--deny", "attribute_dropped"]);
     assert_eq!(status(&denied), 1);
     assert!(printed(&denied).contains("reason: attribute_dropped"));

@@ -64,9 +64,11 @@ pub(crate) fn releases(path: &str, artifact: &Artifact) -> Value {
     let taking = |answer: &&Answer| outcome(answer.cell) == Outcome::Acceptable;
     let words = answers()
         .filter_map(|answer| Some((answer.release.clone()?, json!(outcome(answer.cell).id()))));
+    let differing = answers().filter(|answer| answer.cell == Cell::Differs);
     json!({
         "path": path,
         "releases": words.collect::<Map<String, Value>>(),
+        "differs": differing.filter_map(|answer| answer.release.as_deref()).collect::<Vec<_>>(),
         "oldest": answers().find(taking).and_then(|answer| answer.release.as_deref()),
         "newest": answers().rfind(taking).and_then(|answer| answer.release.as_deref()),
     })
