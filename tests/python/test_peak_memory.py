@@ -52,7 +52,9 @@ again = peak(lambda: sd.save(arrays))
 assert data == again
 """
     for found in peaks(program, path):
-        assert SIZE <= found <= SIZE + 64 * MIB
+        # Memory of before that goes back to the system meanwhile makes a peak look smaller: 1.4 MiB
+        # were seen.
+        assert SIZE - 8 * MIB <= found <= SIZE + 64 * MIB
 
 
 def test_a_save_of_jax_copies_no_array(path: pathlib.Path) -> None:
