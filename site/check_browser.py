@@ -94,10 +94,17 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Prints nothing."""
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """A server that prints no trace of a page that is left while it loads."""
+
+    def handle_error(self, *_: object) -> None:
+        """Prints nothing: what a page lacks is seen by the browser."""
+
+
 def serve() -> http.server.ThreadingHTTPServer:
     """Serves the site on a free port of the loopback."""
     handler = functools.partial(Quiet, directory=str(SITE))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = Server(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
