@@ -70,7 +70,6 @@ fn copy_library(to: &Path, registry: &str) {
         table(&manifest, "[features]").to_owned(),
         table(&manifest, "[dependencies]").to_owned(),
         table(&manifest, "[build-dependencies]").to_owned(),
-        table(&manifest, "[target.'cfg(unix)'.dependencies]").to_owned(),
     ];
     let text = format!("[workspace]\n\n{}\n", parts.join("\n"));
     fs::write(to.join("Cargo.toml"), text).unwrap();

@@ -67,8 +67,8 @@ pub fn apply(file: &Path, change: &str) {
 }
 
 /// The dependencies that no test of the library itself uses with the features that a page names.
-const OF_OTHERS: [&str; 7] =
-    ["buffa", "criterion", "object_store", "peak_alloc", "quick-protobuf", "serdes-testkit", "zip"];
+const OF_OTHERS: [&str; 6] =
+    ["buffa", "criterion", "object_store", "peak_alloc", "quick-protobuf", "zip"];
 
 /// The manifest without what is built beside the library, and without levels of optimisation, which
 /// take longer than they save here.
