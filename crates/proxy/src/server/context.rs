@@ -432,9 +432,11 @@ mod tests {
         let context = context();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let ended = Arc::new(Mutex::new(ended));
+        let begun = Arc::new(AtomicUsize::new(0));
         let hangs = || {
-            let ended = Arc::clone(&ended);
+            let (ended, begun) = (Arc::clone(&ended), Arc::clone(&begun));
             move || {
+                begun.fetch_add(1, Ordering::Relaxed);
                 // Until the other end is dropped.
                 let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 Ok(())
@@ -446,6 +448,9 @@ mod tests {
             let (context, work) = (Arc::clone(&context), hangs());
             let launch = async move { context.launching(turn(session), given_up, work).await };
             hanging.push((give_up, tokio::spawn(launch)));
+        }
+        while begun.load(Ordering::Relaxed) < LAUNCHERS {
+            tokio::task::yield_now().await;
         }
         // One more waits for a lane, and is given up there.
         let (give_up, given_up) = Promised::coming();

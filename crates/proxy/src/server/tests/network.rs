@@ -531,8 +531,8 @@ fn a_client_finds_what_another_left_under_its_names() {
     test(|| async {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("arrays.sds");
-        let server = Server::builder(&plugin()).state(&path).build().unwrap();
-        let running = Running::start(server).await;
+        let server = Server::builder(&plugin()).state(&path).state_versions(Versions::current());
+        let running = Running::start(server.build().unwrap()).await;
         let options = || ClientOptions::new().with_state_names("model", ["model/w", "model/b"]);
         let client = Client::connect_with(&running.address, options()).await.unwrap();
         assert!(client.state_arrays().unwrap().is_empty());
