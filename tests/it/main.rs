@@ -1,8 +1,8 @@
 //! The tests of the library from outside, one module a subject. They are one program, because each
 //! further one links the library once more.
 //!
-//! What needs a process of its own is beside it: `working_directory`, and the programs
-//! that load plug-ins.
+//! Tests that need a process of their own are beside it: `working_directory`, and the programs that
+//! load plug-ins.
 
 mod captured_vectors;
 mod circles;

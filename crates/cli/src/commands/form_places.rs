@@ -1,15 +1,8 @@
 //! The places that forms of results go to: `--format FORMAT`, `--format FORMAT=FILE`, `--output`.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use crate::{
-    failure::Failure,
-    terminal::{shown, shown_path},
-    unfinished::Unfinished,
-};
+use crate::{failure::Failure, terminal::shown};
 
 /// Forms by name, each with its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,16 +54,6 @@ impl FormPlaces {
         }
         Ok(places)
     }
-}
-
-/// Writes a file, which is there as a whole or not at all.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let (unfinished, mut file) = Unfinished::beside(path)?;
-    file.write_all(bytes).map_err(|error| {
-        Failure::new(format_args!("cannot write {}: {error}", shown_path(path)))
-    })?;
-    drop(file);
-    unfinished.keep()
 }
 
 #[cfg(test)]

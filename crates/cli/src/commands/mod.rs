@@ -53,6 +53,7 @@ mod plugin_selection;
 mod plugin_suite;
 mod plugin_tally;
 pub(crate) mod remedies;
+mod report_file;
 mod reports;
 mod restore;
 mod save;

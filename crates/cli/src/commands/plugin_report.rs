@@ -6,9 +6,10 @@ use std::{
 };
 
 use super::{
-    form_places::{self, FormPlaces},
+    form_places::FormPlaces,
     plugin_junit, plugin_pages,
     plugin_tally::{Tally, json_line, text_line},
+    report_file,
 };
 use crate::{arguments::VerifyArguments, failure::Failure, terminal::Terminal};
 
@@ -80,7 +81,8 @@ impl Outputs {
             return Ok(());
         }
         for (form, path) in &self.files {
-            form_places::write(path, &content(*form, plugin, tally)?)?;
+            let bytes = content(*form, plugin, tally)?;
+            report_file::write(path, &mut |file| file.write_all(&bytes))?;
         }
         if let Some(form) = self.standard {
             let bytes = content(form, plugin, tally)?;

@@ -2,85 +2,56 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use serdes_check::{Outcome, Reason, Rule, Verdict, Verdicts};
+use serdes_check::{
+    Reason, Rule, Verdict, Verdicts,
+    report::{self, Cell},
+};
 
 use crate::status::Status;
-
-/// The answer of a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Answer {
-    Yes,
-    /// It is taken and computes something else.
-    Differs,
-    No,
-    Unknown,
-}
-
-impl Answer {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::Differs => "differs",
-            Self::No => "no",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    fn of(verdict: &Verdict) -> Self {
-        match verdict.outcome() {
-            Outcome::Unacceptable => Self::No,
-            Outcome::Unreadable => Self::Unknown,
-            Outcome::Acceptable => {
-                let warnings = verdict.warnings().iter();
-                let mut rules = warnings.map(|warning| warning.rule);
-                if rules.any(|rule| rule == Rule::AttributeDropped) {
-                    Self::Differs
-                } else {
-                    Self::Yes
-                }
-            }
-        }
-    }
-
-    /// True if the release loads it, whatever it computes.
-    fn loads(self) -> bool {
-        matches!(self, Self::Yes | Self::Differs)
-    }
-}
 
 /// The answers about an artifact at one time, of the oldest release first; an empty name stands for
 /// an artifact about which no release is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Side(pub(super) Vec<(String, Answer)>);
+pub(super) struct Side(pub(super) Vec<(String, Cell)>);
+
+/// True if the release loads it, whatever it computes.
+fn loads(answer: Cell) -> bool {
+    matches!(answer, Cell::Yes | Cell::Differs)
+}
 
 impl Side {
     fn of(verdicts: &Verdicts) -> Self {
-        let name = |verdict: &Verdict| verdict.release.clone().unwrap_or_default();
-        Self(verdicts.iter().map(|verdict| (name(verdict), Answer::of(verdict))).collect())
+        let artifact = report::artifact(verdicts);
+        let answers = artifact.answers().iter();
+        Self(
+            answers
+                .map(|answer| (answer.release.clone().unwrap_or_default(), answer.cell))
+                .collect(),
+        )
     }
 
-    fn answer(&self, release: &str) -> Option<Answer> {
+    fn answer(&self, release: &str) -> Option<Cell> {
         self.0.iter().find(|(name, _)| name == release).map(|(_, answer)| *answer)
     }
 
     /// The oldest release that loads it.
     pub(super) fn oldest(&self) -> Option<&str> {
-        self.0.iter().find(|(_, answer)| answer.loads()).map(|(name, _)| name.as_str())
+        self.0.iter().find(|(_, answer)| loads(*answer)).map(|(name, _)| name.as_str())
     }
 
     /// The newest release that loads it.
     pub(super) fn newest(&self) -> Option<&str> {
-        self.0.iter().rfind(|(_, answer)| answer.loads()).map(|(name, _)| name.as_str())
+        self.0.iter().rfind(|(_, answer)| loads(*answer)).map(|(name, _)| name.as_str())
     }
 
-    fn worst(&self) -> Answer {
-        self.0.iter().map(|(_, answer)| *answer).max().unwrap_or(Answer::Unknown)
+    fn worst(&self) -> Cell {
+        self.0.iter().map(|(_, answer)| *answer).max().unwrap_or(Cell::Unknown)
     }
 
     /// The releases that load it, for people.
     pub(super) fn range(&self) -> String {
         match (self.oldest(), self.newest()) {
-            (None, _) | (_, None) if self.worst() == Answer::Unknown => "unreadable".to_owned(),
+            (None, _) | (_, None) if self.worst() == Cell::Unknown => "unreadable".to_owned(),
             (None, _) | (_, None) => "none".to_owned(),
             (Some(""), _) => "loads".to_owned(),
             (Some(oldest), Some(newest)) if oldest == newest => oldest.to_owned(),
@@ -88,7 +59,7 @@ impl Side {
                 let inside = self.0.iter().skip_while(|(name, _)| name != oldest);
                 let mut inside = inside.take_while(|(name, _)| name != newest);
                 let gap =
-                    if inside.any(|(_, answer)| !answer.loads()) { ", with gaps" } else { "" };
+                    if inside.any(|(_, answer)| !loads(*answer)) { ", with gaps" } else { "" };
                 format!("{oldest} to {newest}{gap}")
             }
         }
@@ -134,7 +105,8 @@ pub(super) struct Change {
     pub(super) lost: Vec<String>,
     /// The releases with a better answer than before, oldest first.
     pub(super) gained: Vec<String>,
-    /// Why the newest of the lost releases, or of an added artifact any, does not take it.
+    /// The reasons of the newest of the lost releases; of the last release for an added artifact
+    /// that none loads.
     pub(super) reasons: Vec<Reason>,
 }
 
@@ -143,7 +115,7 @@ impl Change {
     /// readable is not, or what was added.
     pub(super) fn status(&self) -> Status {
         let Some(after) = &self.after else { return Status::Yes };
-        let is_unknown = after.worst() == Answer::Unknown;
+        let is_unknown = after.worst() == Cell::Unknown;
         match self.kind {
             ChangeKind::Same | ChangeKind::Better | ChangeKind::Removed => Status::Yes,
             _ if is_unknown => Status::Failed,
@@ -244,13 +216,13 @@ fn reasons(verdict: &Verdict) -> Vec<Reason> {
 mod tests {
     use super::*;
 
-    fn side(answers: &[(&str, Answer)]) -> Side {
+    fn side(answers: &[(&str, Cell)]) -> Side {
         Side(answers.iter().map(|(name, answer)| ((*name).to_owned(), *answer)).collect())
     }
 
     #[test]
     fn the_range_names_oldest_newest_and_gaps() {
-        use Answer::{Differs, No, Unknown, Yes};
+        use Cell::{Differs, No, Unknown, Yes};
         for (answers, range) in [
             (&[("2.12", No), ("2.13", Differs), ("2.14", Yes)][..], "2.13 to 2.14"),
             (&[("2.12", Yes), ("2.13", No), ("2.14", Yes)], "2.12 to 2.14, with gaps"),

@@ -8,9 +8,9 @@ use super::change::{Change, ChangeKind, Side};
 use crate::{
     arguments::CheckArguments,
     commands::{
-        form_places::{self, FormPlaces},
+        form_places::FormPlaces,
         markdown_text::{code, plain},
-        remedies,
+        remedies, report_file,
     },
     failure::Failure,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, count, json_line, shown},
@@ -37,7 +37,7 @@ pub(super) fn show(
             "markdown" => markdown(against, changes),
             _ => anstream::adapter::strip_str(&text(against, changes)).to_string(),
         };
-        form_places::write(path, content.as_bytes())?;
+        report_file::write(path, &mut |file| file.write_all(content.as_bytes()))?;
     }
     match places.standard.as_deref() {
         Some("markdown") => terminal.raw(markdown(against, changes).as_bytes()),
@@ -91,10 +91,10 @@ fn object(against: &str, change: &Change) -> Value {
         side.as_ref().map(|side| {
             let named = side.0.iter().filter(|(name, _)| !name.is_empty());
             let releases: Map<String, Value> =
-                named.map(|(name, answer)| (name.clone(), json!(answer.word()))).collect();
+                named.map(|(name, answer)| (name.clone(), json!(answer.id()))).collect();
             // Where no release is asked about, the only answer.
             let answer = match &side.0[..] {
-                [(name, answer)] if name.is_empty() => Some(answer.word()),
+                [(name, answer)] if name.is_empty() => Some(answer.id()),
                 _ => None,
             };
             let named =

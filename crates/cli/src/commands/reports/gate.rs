@@ -9,7 +9,7 @@ use serdes_check::{
 
 use crate::{
     arguments::ReportArguments,
-    commands::{reports::files, small_file},
+    commands::{report_file, small_file},
     failure::Failure,
     terminal::{count, shown, shown_path},
 };
@@ -53,7 +53,7 @@ impl Gate {
         if path.exists() {
             baseline = baseline.with_reasons_of(&read(path)?);
         }
-        files::write(path, &mut |file| baseline.write(file))?;
+        report_file::write(path, &mut |file| baseline.write(file))?;
         let number = baseline.entries().count() as u64;
         Ok(Some(format!("{} written to {}", count(number, "finding"), shown_path(path))))
     }

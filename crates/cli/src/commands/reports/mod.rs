@@ -1,7 +1,6 @@
 //! Reports of `check`: verdicts become findings, which go through the gate and then into each
 //! report that was asked for.
 
-mod files;
 mod gate;
 mod objects;
 mod outputs;
@@ -20,7 +19,7 @@ use self::{
 };
 use crate::{
     arguments::{CheckArguments, ModelLoader},
-    commands::remedies,
+    commands::{remedies, report_file},
     failure::Failure,
     status::Status,
     terminal::{Terminal, json_line},
@@ -194,7 +193,7 @@ impl Reports {
             self.report.known().map(|known| terminal.line(known)).transpose()?;
         }
         for (form, path) in &self.outputs.files {
-            files::write(path, &mut |file| match form {
+            report_file::write(path, &mut |file| match form {
                 Form::Json => file.write_all(self.lines.as_bytes()),
                 Form::Report(format) => self.report.write(*format, file),
             })?;
@@ -232,7 +231,7 @@ impl Reports {
         let mut text = Vec::new();
         self.report.write(Format::Markdown, &mut text).map_err(Failure::of)?;
         text.push(b'\n');
-        files::append(Path::new(&path), &text)
+        report_file::append(Path::new(&path), &text)
     }
 }
 
