@@ -7,6 +7,7 @@ mod loaded {
     #[allow(dead_code, reason = "the library's tests of the host ask the plug-in for more")]
     #[path = "../../../../../tests/pjrt/loaded/plugins.rs"]
     mod plugins;
+    mod served_again;
     mod served_array;
     mod served_callbacks;
     mod served_hang;

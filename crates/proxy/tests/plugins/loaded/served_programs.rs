@@ -35,7 +35,7 @@ use super::plugins::Library;
 type Answer = Result<Response, (StatusCode, String)>;
 
 /// A server over a plug-in of ours, and a client of it. The plug-in has the devices 7 and 8.
-struct Served {
+pub(super) struct Served {
     server: Server,
     session: LocalSession,
     host_buffers: u64,
@@ -44,7 +44,11 @@ struct Served {
 impl Served {
     fn new(library: &Library, limits: Limits) -> Self {
         let client: Client = library.load().unwrap().create_client(&[]).unwrap();
-        let server = Server::builder(&client).limits(limits).build().unwrap();
+        Self::of(Server::builder(&client).limits(limits).build().unwrap())
+    }
+
+    /// Another client of that server.
+    pub(super) fn of(server: Server) -> Self {
         let session = server.local_session(Ranges::supported()).unwrap();
         Self { server, session, host_buffers: 1000 }
     }
@@ -62,7 +66,7 @@ impl Served {
     }
 
     /// Eight bytes over both devices.
-    async fn put(&mut self, handle: u64, bytes: [u8; 8]) {
+    pub(super) async fn put(&mut self, handle: u64, bytes: [u8; 8]) {
         self.session.store(handle, Bytes::copy_from_slice(&bytes)).await.unwrap();
         let version = SerDesVersion::current();
         let request = MakeArrayFromHostBufferRequest {
@@ -76,7 +80,7 @@ impl Served {
         self.ask(Request::MakeArrayFromHostBufferRequest(request)).await.unwrap();
     }
 
-    async fn get(&mut self, array_handle: u64) -> Result<Bytes, (StatusCode, String)> {
+    pub(super) async fn get(&mut self, array_handle: u64) -> Result<Bytes, (StatusCode, String)> {
         self.host_buffers += 1;
         let host_buffer_handle = self.host_buffers;
         let request =
@@ -85,7 +89,10 @@ impl Served {
         Ok(self.session.look_up(host_buffer_handle).await.unwrap())
     }
 
-    async fn compile(&mut self, code: &str) -> Result<CompileResponse, (StatusCode, String)> {
+    pub(super) async fn compile(
+        &mut self,
+        code: &str,
+    ) -> Result<CompileResponse, (StatusCode, String)> {
         let request = compile_request(code);
         match self.ask(Request::CompileRequest(request)).await? {
             Response::CompileResponse(answer) => Ok(answer),
@@ -93,7 +100,7 @@ impl Served {
         }
     }
 
-    async fn execute(
+    pub(super) async fn execute(
         &mut self,
         request: LoadedExecutableExecuteRequest,
     ) -> Result<LoadedExecutableExecuteResponse, (StatusCode, String)> {
@@ -135,7 +142,11 @@ fn compile_request(code: &str) -> CompileRequest {
     }
 }
 
-fn run(handle: u64, arguments: &[u64], results: &[u64]) -> LoadedExecutableExecuteRequest {
+pub(super) fn run(
+    handle: u64,
+    arguments: &[u64],
+    results: &[u64],
+) -> LoadedExecutableExecuteRequest {
     LoadedExecutableExecuteRequest {
         loaded_executable_handle: handle,
         args_handles: arguments.to_vec(),
@@ -144,8 +155,8 @@ fn run(handle: u64, arguments: &[u64], results: &[u64]) -> LoadedExecutableExecu
     }
 }
 
-const BYTES: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
-const AFTER: [u8; 8] = [2, 3, 4, 5, 6, 7, 8, 9];
+pub(super) const BYTES: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+pub(super) const AFTER: [u8; 8] = [2, 3, 4, 5, 6, 7, 8, 9];
 
 #[tokio::test]
 async fn a_program_of_a_client_runs_on_the_devices_that_it_names() {
@@ -338,4 +349,30 @@ async fn a_program_that_is_not_compiled_says_why() {
     let (code, words) = served.compile("outputs 1").await.unwrap_err();
     assert_eq!(code, StatusCode::Internal, "{words}");
     assert!(words.contains("optimised program"), "{words}");
+}
+
+#[tokio::test]
+async fn programs_count_as_bytes_of_their_client_while_loaded() {
+    let library = Library::new(106, &["MODULE"]);
+    let mut limits = Limits::default();
+    limits.set("session-array-bytes", "1000").unwrap();
+    let mut served = Served::new(&library, limits);
+    let code = "outputs 1 donates -1";
+    let mut loaded = Vec::new();
+    let (status, words) = loop {
+        match served.compile(code).await {
+            Ok(answer) => loaded.push(answer.loaded_executable_handle),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(status, StatusCode::ResourceExhausted);
+    assert!(words.contains("`session-array-bytes`"), "{words}");
+    // Each takes its source, and code that is no shorter.
+    assert!(!loaded.is_empty() && loaded.len() * 2 * code.len() <= 1000, "{}", loaded.len());
+    for loaded_executable_handle in loaded {
+        let request =
+            LoadedExecutableDestructRequest { loaded_executable_handle, ..Default::default() };
+        served.ask(Request::LoadedExecutableDestructRequest(request)).await.unwrap();
+    }
+    served.compile(code).await.unwrap();
 }
