@@ -74,6 +74,13 @@ WHOLE = [
     "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}" + " " * 9946,
     "",
     " ",
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807)}",
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2305843009213693952)}",
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2305843009213693951)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693952, 0)}",
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (4611686018427387904, 2, 0)}",
+    "{'descr': '<f4', 'fortran_order': True, 'shape': (1099511627776, 0, 1099511627776)}",
+    "{'descr': '|V0', 'fortran_order': False, 'shape': (0, 9223372036854775807, 4)}",
 ]
 
 

@@ -37,7 +37,7 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
         if let Err(error) = source.compare_size() {
             findings.refuse(with_remedy(reason(&error)).at(&*file.name));
         }
-        tensors::warn_of_refused(source, &mut findings);
+        tensors::tell_refused(source, &mut findings);
         tensors::warn_of_passed_over(source, &mut findings);
     }
     if !set.besides.is_empty() {

@@ -9,7 +9,7 @@ use std::{
 
 use serdes_checkpoints::{
     table::{TableDefect, TableError},
-    tensor_bundle::{Bundle, BundleError, BundleReport, Files, TensorEntry},
+    tensor_bundle::{Bundle, BundleError, BundleReport, Files, TensorEntry, prefix_of_index},
 };
 use serdes_files::{ReadAt, Tree};
 use serdes_tensors::ifrt_types;
@@ -43,11 +43,6 @@ impl Files for OneFile {
     }
 }
 
-/// The prefix of a checkpoint whose index has this path.
-fn prefix_of(index: &Path) -> Option<PathBuf> {
-    if index.extension()? == "index" { Some(index.with_extension("")) } else { None }
-}
-
 /// A function that opens a bundle, for its data or without.
 type Open = fn(Arc<dyn Tree>, &Path) -> Result<Bundle, BundleError>;
 
@@ -55,7 +50,7 @@ fn open(files: &CheckpointFiles, open: Open) -> Result<Bundle, Box<Reason>> {
     let bundle = match files {
         CheckpointFiles::Named(Located { tree, path }) => open(Arc::clone(tree), path),
         CheckpointFiles::One(Bytes { source, label, path, tree }) => {
-            match path.as_deref().and_then(prefix_of) {
+            match path.as_deref().and_then(prefix_of_index) {
                 Some(prefix) => open(Arc::clone(tree), &prefix),
                 None => {
                     let prefix = PathBuf::from(label);

@@ -7,7 +7,7 @@ use serdes::device_state::Phase;
 use serdes_tensors::{self as tensor_io, Error, Form, Source};
 
 use super::{
-    CheckError, Findings, Inspection, Options, Reason, Remedy, Rule, TensorSummary, Warning,
+    CheckError, Findings, Inspection, Kind, Options, Reason, Remedy, Rule, TensorSummary, Warning,
     error::became_shorter,
     opened::{Bytes, Located, TensorForm},
     rule::messages,
@@ -103,7 +103,7 @@ fn of_listing(tensors: &dyn Source) -> Findings {
         let reason = Reason::from(messages::array_is_pickled(format_args!("{name:?}")));
         findings.refuse(reason.at(&**name).with_remedy(Remedy::SaveWithoutObjects));
     }
-    warn_of_refused(tensors, &mut findings);
+    tell_refused(tensors, &mut findings);
     warn_of_passed_over(tensors, &mut findings);
     findings
 }
@@ -126,14 +126,19 @@ pub(super) fn warn_of_passed_over(tensors: &dyn Source, findings: &mut Findings)
     }
 }
 
-/// Warns of tensors that are there and cannot be read.
-pub(super) fn warn_of_refused(tensors: &dyn Source, findings: &mut Findings) {
+/// Tells of tensors that are there and cannot be read. Safetensors with one are refused: their own
+/// reader takes no file that has a type which it does not know.
+pub(super) fn tell_refused(tensors: &dyn Source, findings: &mut Findings) {
+    let is_reason = tensors.kind() == Kind::Safetensors.id();
     let pickled: HashSet<&String> = tensors.listing().pickled.iter().collect();
     let others = || tensors.refused().iter().filter(|refused| !pickled.contains(&refused.name));
     for refused in others().take(LISTED) {
         let message =
             messages::tensor_is_refused(format_args!("{:?}", refused.name), &refused.reason);
-        findings.warn(Warning::from(message).at(refused.name.clone()));
+        match is_reason {
+            true => findings.refuse(Reason::from(message).at(refused.name.clone())),
+            false => findings.warn(Warning::from(message).at(refused.name.clone())),
+        }
     }
     if let Some(more) = others().count().checked_sub(LISTED + 1) {
         findings.warn(messages::more_tensors_refused(more + 1));

@@ -28,7 +28,7 @@ use serdes_graphs::{
 };
 
 pub use self::search::{Found, begins_like_state, find, is_matched, location, state_in};
-use super::tensor_bundle::prefix_of_data;
+use super::tensor_bundle::{prefix_of_data, prefix_of_index};
 
 /// The name that TensorFlow gives the file, unless a program asks for another one.
 pub const FILE_NAME: &str = "checkpoint";
@@ -138,12 +138,8 @@ pub fn prefixes_in(tree: &dyn Tree, folder: &Path) -> Vec<PathBuf> {
     let entries = tree.list(folder).unwrap_or_default();
     let with_data: HashSet<PathBuf> =
         entries.iter().filter_map(|entry| prefix_of_data(entry)).collect();
-    let prefix = |entry: &PathBuf| {
-        let is_index = entry.extension().is_some_and(|extension| extension == "index");
-        is_index.then(|| entry.with_extension(""))
-    };
-    let mut prefixes: Vec<PathBuf> =
-        entries.iter().filter_map(prefix).filter(|prefix| with_data.contains(prefix)).collect();
+    let prefixes = entries.iter().filter_map(|entry| prefix_of_index(entry));
+    let mut prefixes: Vec<PathBuf> = prefixes.filter(|prefix| with_data.contains(prefix)).collect();
     prefixes.sort_unstable();
     prefixes
 }

@@ -8,7 +8,7 @@ use std::{
 use serdes_checkpoints::{
     checkpoint_state::state_in,
     patterns::{is_pattern, matching},
-    tensor_bundle::{index_path, prefix_of_data},
+    tensor_bundle::{index_path, prefix_of_data, prefix_of_index},
 };
 use serdes_files::{Files as _, ReadAt, Tree as _};
 
@@ -30,8 +30,8 @@ pub(super) fn open_bundle(storage: &Storage, path: &Path) -> Option<Opened> {
 }
 
 fn prefix_of(storage: &Storage, path: &Path) -> Option<PathBuf> {
-    if path.extension().is_some_and(|extension| extension == "index") {
-        return Some(path.with_extension(""));
+    if let Some(prefix) = prefix_of_index(path) {
+        return Some(prefix);
     }
     let mut index = path.as_os_str().to_owned();
     index.push(".index");

@@ -640,3 +640,31 @@ fn a_msgpack_file_of_flax_is_of_another_kind() {
         assert_eq!((verdict.kind, rule(&verdict)), (Some(Kind::Flax), Some(Rule::OtherKind)));
     }
 }
+
+#[test]
+fn safetensors_with_a_type_of_their_own_are_refused() {
+    for dtype in ["f32", "Q3", "F32 "] {
+        let header = format!(r#"{{"a":{{"dtype":"{dtype}","shape":[1],"data_offsets":[0,4]}}}}"#);
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend(header.as_bytes());
+        file.extend([0; 4]);
+        let found = check::bytes(file).check(&Options::default()).unwrap();
+        let rules: Vec<_> = found.reasons().iter().map(|reason| reason.rule).collect();
+        assert_eq!(rules, [Rule::Unsupported], "{dtype}: {found}");
+        assert!(found.to_string().contains("none that the format has"), "{found}");
+    }
+}
+
+#[test]
+fn checkpoint_without_a_name_of_its_own_has_its_data_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Path::new(DATA).join("tensorflow/ckpt/base/ckpt");
+    for name in ["index", "data-00000-of-00001"] {
+        let path = folder.path().join(format!(".{name}"));
+        fs::copy(base.with_extension(name), path).unwrap();
+    }
+    for path in [folder.path().join(""), folder.path().join(".index")] {
+        let found = first(&path, &verifying());
+        assert!(found.is_acceptable() && found.warnings().is_empty(), "{path:?}: {found}");
+    }
+}

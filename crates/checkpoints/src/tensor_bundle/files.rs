@@ -61,6 +61,17 @@ pub fn prefix_of_data(path: &Path) -> Option<PathBuf> {
     (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
 }
 
+/// The prefix of the bundle whose index has this name: `ckpt` of `ckpt.index`, and the folder of a
+/// file that is called `.index`, which TensorFlow makes of a prefix that ends in `/`; `None` for any
+/// other name.
+#[must_use]
+pub fn prefix_of_index(path: &Path) -> Option<PathBuf> {
+    if path.file_name()? == ".index" {
+        return Some(path.parent()?.join(""));
+    }
+    path.extension().is_some_and(|is| is == "index").then(|| path.with_extension(""))
+}
+
 fn five_digits(number: i32) -> String {
     // The name is made with %05d, which counts the sign: -1 becomes "-0001".
     format!("{number:05}")
@@ -86,6 +97,19 @@ mod tests {
             data_path(prefix, 123_456, 1_000_000),
             Path::new("d/ckpt-1.5.data-123456-of-1000000")
         );
+    }
+
+    #[test]
+    fn index_tells_its_prefix() {
+        for (index, prefix) in [("d/ckpt-1.index", "d/ckpt-1"), ("d/.index", "d/"), (".index", "")]
+        {
+            let found = prefix_of_index(Path::new(index)).unwrap();
+            assert_eq!(found.to_str(), Some(prefix));
+            assert_eq!(index_path(&found).to_str(), Some(index));
+        }
+        for other in ["ckpt.indexes", "index", "d/index", "ckpt.data-00000-of-00001", ".."] {
+            assert_eq!(prefix_of_index(Path::new(other)), None, "{other}");
+        }
     }
 
     #[test]

@@ -40,7 +40,9 @@ mod tests;
 pub use detect::is_index;
 pub use entry::TensorEntry;
 pub use error::BundleError;
-pub use files::{FileSystem, Files, MemoryFiles, data_path, index_path, prefix_of_data};
+pub use files::{
+    FileSystem, Files, MemoryFiles, data_path, index_path, prefix_of_data, prefix_of_index,
+};
 pub use messages::{Endianness, Header, ShapeError, element_count};
 pub use reader::{Bundle, Listing};
 pub use stream::TensorReader;

@@ -131,7 +131,11 @@ fn parse(text: &str, version: u8, data_offset: u64) -> Option<NpyHeader> {
     }
     let Literal::Bool(fortran_order) = fortran_order? else { return None };
     let Element { dtype, bytes, big_endian, is_pickled, .. } = descr::element(&descr?)?;
-    let shape = Shape::new(extents(&shape?)?).ok()?;
+    let extents = extents(&shape?)?;
+    if !is_addressable(&extents, bytes) {
+        return None;
+    }
+    let shape = Shape::new(extents).ok()?;
     Some(NpyHeader {
         dtype,
         shape,
@@ -141,6 +145,13 @@ fn parse(text: &str, version: u8, data_offset: u64) -> Option<NpyHeader> {
         is_pickled,
         data_offset,
     })
+}
+
+/// True if an array of these extents has addresses for its elements. NumPy passes over zeros there.
+fn is_addressable(extents: &[i64], item_bytes: Option<u64>) -> bool {
+    let Some(item) = item_bytes.and_then(|bytes| i64::try_from(bytes).ok()) else { return true };
+    let extents = extents.iter().filter(|extent| **extent != 0);
+    item == 0 || extents.fold(Some(item), |bytes, extent| bytes?.checked_mul(*extent)).is_some()
 }
 
 /// The extents in a tuple of whole numbers.

@@ -47,7 +47,7 @@ impl SafetensorsSource {
         // The type of an entry is read before another one replaces it.
         let is_unknown = |(_, entry): &&(String, Entry)| from_name(&entry.dtype).is_none();
         for (name, entry) in header.replaced.iter().filter(is_unknown) {
-            source.listing.refused.push(Refused::new(name, no_counterpart(entry)));
+            source.listing.refused.push(Refused::new(name, unknown_type(entry)));
         }
         let mut position = 0;
         for (name, entry) in entries {
@@ -68,12 +68,10 @@ impl SafetensorsSource {
     fn add(&mut self, name: String, entry: &Entry, data: u64) -> Result<(), Error> {
         let (begin, end) = entry.data_offsets;
         let Some(dtype) = from_name(&entry.dtype) else {
-            self.listing.refused.push(Refused { name, reason: no_counterpart(entry) });
+            self.listing.refused.push(Refused { name, reason: unknown_type(entry) });
             return Ok(());
         };
-        let dims: Option<Vec<i64>> =
-            entry.shape.iter().map(|extent| i64::try_from(*extent).ok()).collect();
-        let shape = dims.and_then(|dims| Shape::new(dims).ok());
+        let shape = shape_of(&entry.shape);
         let info = shape.and_then(|shape| TensorInfo::new(&name, dtype, shape).ok());
         let bits = info
             .as_ref()
@@ -89,8 +87,16 @@ impl SafetensorsSource {
     }
 }
 
-fn no_counterpart(entry: &Entry) -> String {
-    format!("the element type {} has no counterpart in IFRT", cut(&entry.dtype))
+fn unknown_type(entry: &Entry) -> String {
+    format!("the element type {} is none that the format has", cut(&entry.dtype))
+}
+
+/// The shape of these extents; `None` if they multiply to more than 64 bits hold on the way, which
+/// the reference implementation refuses also before a zero.
+fn shape_of(extents: &[u64]) -> Option<Shape> {
+    extents.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent))?;
+    let dims: Option<Vec<i64>> = extents.iter().map(|extent| i64::try_from(*extent).ok()).collect();
+    Shape::new(dims?).ok()
 }
 
 /// Faults of a header that the reference implementation takes, and the format forbids.

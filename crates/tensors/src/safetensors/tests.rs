@@ -167,6 +167,10 @@ fn hostile_headers_are_refused() {
             "overflow",
             one(r#"{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,2]}"#),
         ),
+        (
+            "overflow before a zero",
+            one(r#"{"dtype":"U8","shape":[4294967296,4294967296,0],"data_offsets":[0,0]}"#),
+        ),
         ("negative", one(r#"{"dtype":"U8","shape":[-2],"data_offsets":[0,2]}"#)),
         ("huge", one(r#"{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,2]}"#)),
         ("half a byte", one(r#"{"dtype":"F4","shape":[5],"data_offsets":[0,2]}"#)),
