@@ -306,6 +306,9 @@ def comparators(run):
         served, said = client.says("sorted", SERVED)
         run.check(f"a {kind} whose comparator is always true ends", served, said)
         client.end()
+    # Of two numbers one is not greater than the other and less than it, so that a sort that is not stable stays within its array as well.
+    found = subprocess.run([sys.executable, "-c", APPROXIMATE, "{}:{}".format(*run.address)], capture_output=True, text=True)
+    run.check("approx_max_k over NaNs finds elements of its array", found.stdout.split() == ["found"], found.stderr)
     run.lives("comparators")
     # Of the programs before, some end their compiler.
     run.clean("comparators", lambda line: "the compiler's process ended" in line)
@@ -438,6 +441,19 @@ try:
 except Exception as error:
     print(error, flush=True)
 '''
+
+# The largest of numbers and NaNs, of which no one is greater than the other: they have no order.
+APPROXIMATE = CONNECTED + """
+program = jax.jit(lambda x: lax.approx_max_k(x, x.shape[0] // 2))
+random = np.random.default_rng(0)
+for size in (17, 64, 1000, 4096):
+    for share in (0.1, 0.5, 0.9):
+        numbers = random.standard_normal(size).astype(np.float32)
+        numbers[random.random(size) < share] = np.nan
+        values, places = map(np.asarray, program(numbers))
+        assert len(set(places.tolist())) == size // 2 and np.array_equal(values, numbers[places], equal_nan=True), (size, share)
+print("found")
+"""
 
 # Of four devices the first one waits for the others.
 WAITING = CONNECTED + """
