@@ -10,6 +10,7 @@ use std::{
 
 use hyper::{server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use serdes::codec::Status;
 use tokio::{io::AsyncReadExt as _, net::TcpStream, sync::oneshot, task::JoinSet, time::Instant};
 use tracing::Instrument as _;
 
@@ -17,6 +18,7 @@ use super::{
     accept::{Accept, Accepting},
     calls,
     connection::Connection,
+    refusal::refuse,
     transport::{Greeted, Transport},
 };
 use crate::{
@@ -161,7 +163,14 @@ impl Connections {
             }
         }
         let peer = self.registry.peers.of(&identity, &self.registry.context.limits);
-        let held = self.room(&peer).await?;
+        let held = match self.room(&peer).await {
+            Ok(held) => held,
+            Err(status) => {
+                tracing::debug!(reason = status.message(), "connection refused");
+                refuse(Greeted { preface: PREFACE, transport }, &status).await;
+                return None;
+            }
+        };
         let connection =
             Connection::new(identity, Arc::clone(&peer), &self.registry.context.limits);
         let mut open = self.open();
@@ -173,7 +182,10 @@ impl Connections {
 
     /// Room for one more connection of a peer. Where there is none, one of its own that does
     /// nothing goes.
-    async fn room(&self, peer: &Arc<Peer>) -> Option<Holding> {
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    async fn room(&self, peer: &Arc<Peer>) -> Result<Holding, Status> {
         /// Most times that an idle connection is asked to close for a new one.
         const TRIES: usize = 20;
         let levels = vec![
@@ -181,19 +193,15 @@ impl Connections {
             self.registry.context.budgets.connections.clone(),
         ];
         let account = Account::new(levels, Some(Arc::clone(peer)));
-        for _ in 0..TRIES {
-            match account.take_now(1) {
-                Ok(held) => return Some(held),
-                Err(status) => {
-                    if !self.end_idle(peer) {
-                        tracing::debug!(reason = status.message(), "connection refused");
-                        return None;
-                    }
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
+        let mut room = account.take_now(1);
+        for _ in 1..TRIES {
+            if room.is_ok() || !self.end_idle(peer) {
+                break;
             }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            room = account.take_now(1);
         }
-        None
+        room
     }
 
     /// Ends the connection of a peer that has been idle for longest; false if all have something to

@@ -11,6 +11,7 @@ mod directory;
 mod frames;
 mod health;
 mod page;
+mod refusal;
 mod small_transfers;
 mod stream;
 mod transfer;

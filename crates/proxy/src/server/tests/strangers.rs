@@ -233,8 +233,11 @@ fn a_peer_with_all_its_connections_busy_gets_no_more_and_others_do() {
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let mut third = socket.connect(running.address.parse().unwrap()).await.unwrap();
         third.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(20), third.read(&mut [0; 64])).await;
-        assert!(!matches!(ended.unwrap(), Ok(1..)));
+        let ends = async { while matches!(third.read(&mut [0; 64]).await, Ok(1..)) {} };
+        tokio::time::timeout(Duration::from_secs(20), ends).await.unwrap();
+        let refused = greedy.session(AttributeMap::new(), init()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+        assert!(refused.message().contains("`peer-connections`"), "{refused}");
         drop(Client::connect(&running.address).await.unwrap());
         // Of two that do nothing, one goes for one that comes.
         drop((first, second));
