@@ -70,10 +70,10 @@ const OPERATIONS: &[&str] = &[
 
 /// The function that XLA writes out as a sort by the comparator of the program, stable or not. Its
 /// comparators are a single `GT` or `LT`. NaNs are equal to everything for them, which is no weak
-/// order; but never does each of two values come before the other, and no value before itself. A
-/// sort of the standard library needs no more to stay within its array: the median of three values
-/// ends its search from both sides, and each part it inserts into begins with a value that no later
-/// one comes before. `tests/interop/jaxlib_hostile.py` tries it over NaNs.
+/// order; but never does each of two values come before the other, and no value before itself. The
+/// sort of libstdc++ needs no more to stay within its array: the median of three values ends its
+/// search from both sides, and somewhere before each value that it inserts lies a median which that
+/// value does not come before. `tests/interop/jaxlib_hostile.py` tries it over NaNs.
 const WRITTEN_OUT: &str = "ApproxTopK";
 
 /// The program with all of its sorts stable; `None` if they are.
