@@ -47,6 +47,11 @@ impl InstalledPlugin {
     }
 }
 
+/// Tells whether a release of jaxlib compares versions of plug-ins with its own.
+pub(crate) fn compares(jaxlib: &Version) -> bool {
+    jaxlib.clone().without_local() >= Version::new(COMPARES_SINCE)
+}
+
 /// Tells whether jaxlib compares the version of a plug-in with its own and finds another one.
 pub(crate) fn is_dropped(name: &str, plugin: &Version, jaxlib: &Version) -> bool {
     let (plugin, jaxlib) = (plugin.clone().without_local(), jaxlib.clone().without_local());
@@ -55,7 +60,7 @@ pub(crate) fn is_dropped(name: &str, plugin: &Version, jaxlib: &Version) -> bool
     } else {
         name.starts_with("cuda") || name.starts_with("oneapi")
     };
-    is_compared && jaxlib >= Version::new(COMPARES_SINCE) && plugin != jaxlib
+    is_compared && compares(&jaxlib) && plugin != jaxlib
 }
 
 #[cfg(test)]

@@ -140,6 +140,11 @@ pub struct Environment {
     pub packages: BTreeMap<String, Package>,
     /// Packages with metadata of several versions.
     pub duplicates: Vec<(String, Vec<Version>)>,
+    /// Tells whether an installer adds packages to those that are named: a requirements file lists
+    /// what its author asked for, or all that was installed.
+    pub is_partial: bool,
+    /// Tells whether jaxlib holds the CUDA plug-in itself, as conda's builds for CUDA do.
+    pub jaxlib_holds_plugin: bool,
     /// The plug-ins that jax would find.
     pub plugins: Vec<PluginModule>,
     /// The libraries that were looked at.
@@ -168,6 +173,8 @@ impl Environment {
             count: 0,
             packages: BTreeMap::new(),
             duplicates: Vec::new(),
+            is_partial: false,
+            jaxlib_holds_plugin: false,
             plugins: Vec::new(),
             needs: Vec::new(),
             tensorflow_plugins: Vec::new(),

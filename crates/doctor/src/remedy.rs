@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use pep440_rs::{Version, VersionSpecifiers};
+use pep440_rs::{Operator, Version, VersionSpecifiers};
 use pep508_rs::Requirement;
 
 use crate::{
@@ -97,12 +97,17 @@ fn apply(environment: &Environment, changes: &[Change]) -> Option<Environment> {
 }
 
 /// The newest known release that satisfies a specifier; where no release of the package is known,
-/// the lowest version that it names.
+/// the newest version that it names, or for `!=9.10.0.*` the one behind.
 fn resolve(package: &str, specifiers: &VersionSpecifiers) -> Option<Version> {
     if let Some(release) = Releases::known().newest(package, specifiers) {
         return Some(release.version.clone());
     }
-    let named = specifiers.iter().map(|one| one.version().clone());
+    let named = specifiers.iter().map(|one| match (one.operator(), one.version().release()) {
+        (Operator::NotEqualStar, [before @ .., last]) => {
+            Version::new(before.iter().copied().chain([last.saturating_add(1)]))
+        }
+        _ => one.version().clone(),
+    });
     let mut fitting: Vec<Version> = named.filter(|version| specifiers.contains(version)).collect();
     fitting.sort();
     fitting.into_iter().next_back()

@@ -58,6 +58,9 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
     };
     let missing: Vec<&str> =
         NEEDED.into_iter().filter(|library| present(library).is_none()).collect();
+    if !missing.is_empty() && environment.is_partial {
+        return;
+    }
     if !missing.is_empty() {
         return missing_libraries(view, package, cuda, &missing, findings);
     }
@@ -67,9 +70,13 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
         old.extend(old_cudnn(cudnn, built));
     }
     let requires = declared::requires(view.known, package);
-    for library in NEEDED.into_iter().filter(|library| *library != "cudnn") {
+    // Until 0.4.30 the bounds are those of jaxlib.
+    let of_jaxlib = view.package("jaxlib").map(|jaxlib| declared::requires(view.known, jaxlib));
+    let of_jaxlib = of_jaxlib.as_deref().unwrap_or_default();
+    for library in NEEDED.into_iter().filter(|library| *library != "cudnn" || built.is_none()) {
         let Some(found) = present(library) else { continue };
-        let of_library = requires.iter().find(|one| one.name.as_ref() == found.name);
+        let mut bounds = requires.iter().chain(of_jaxlib);
+        let of_library = bounds.find(|one| one.name.as_ref() == found.name);
         let wanted = of_library.and_then(declared::specifiers);
         if let Some(wanted) = wanted.filter(|wanted| !wanted.contains(&found.public())) {
             old.push(Old { library: found, wanted: wanted.clone(), built: None });

@@ -28,6 +28,11 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> 
             if wanted.contains(&other.public()) || findings.explained.contains(&known) {
                 continue;
             }
+            // Old releases of jaxlib name CUDA's libraries by an extra; it is the plug-in that loads
+            // them, and judged for them.
+            if package.name == "jaxlib" && name.starts_with("nvidia-") {
+                continue;
+            }
             // Of several extras that bring the package, one that takes it is the one that counts:
             // others are for those who develop, and pin what they were tested with.
             let is_of_extra = |one: &Requirement| !one.evaluate_markers(&markers, &[]);

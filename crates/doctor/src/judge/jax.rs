@@ -13,6 +13,9 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     let Some(jax) = view.package("jax") else { return newer_than_known(view, findings) };
     findings.explain("jax", "jaxlib");
     let Some(jaxlib) = view.package("jaxlib") else {
+        if view.environment.is_partial && brings_jaxlib(view, jax) {
+            return newer_than_known(view, findings);
+        }
         let message = format!("{} is installed, and jaxlib is not", told(jax));
         let mut found = problem(
             Rule::JaxlibMissing,
@@ -34,6 +37,12 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     {
         too_old(view, jax, jaxlib, &minimum, findings);
     }
+}
+
+/// Tells whether an installer adds jaxlib to jax: since 0.4.30 jax declares it.
+fn brings_jaxlib(view: &View<'_>, jax: &Package) -> bool {
+    let release = view.known.release("jax", &jax.version);
+    release.is_none_or(|release| release.requires.iter().any(|one| one.name.as_ref() == "jaxlib"))
 }
 
 /// The numbers that jax compares, without trailing zeros: suffixes do not count.

@@ -9,7 +9,7 @@ use super::{
 
 /// The needs of the table that are not met.
 pub(super) fn unmet<'a>(view: &View<'a>, findings: &mut Findings) -> Vec<Unmet<'a>> {
-    let mut unmet = Vec::new();
+    let mut unmet: Vec<Unmet<'a>> = Vec::new();
     for package in view.environment.packages.values() {
         for need in view.known.needs_of(&package.name, &package.version) {
             let required = need.needs.name.as_ref();
@@ -19,7 +19,12 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &mut Findings) -> Vec<Unmet<'
             if !fits || need.replaces_declared() {
                 findings.explain(&package.name, &other.name);
             }
-            if !fits {
+            // jax and jaxlib go together: what needs both of other versions has one cause.
+            let is_said = other.name == "jaxlib"
+                && unmet
+                    .iter()
+                    .any(|one| one.package.name == package.name && one.other.name == "jax");
+            if !fits && !is_said {
                 let (rule, wanted) = (declared::rule_of(required), wanted.clone());
                 unmet.push(Unmet { package, other, wanted, rule, need: Some(need) });
             }

@@ -35,6 +35,25 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
         minors_in_lock(view, findings);
     }
     same_platform(view, findings);
+    for name in names(view.environment) {
+        bounds_of_jax(view, &name, findings);
+    }
+}
+
+/// The bounds of a plug-in that jax declares by its extras. They say no more than the other rules:
+/// that of ROCm is taken in other numbers, and from 0.5.3 on jaxlib compares the others itself.
+fn bounds_of_jax(view: &View<'_>, name: &str, findings: &mut Findings) {
+    let halves = [format!("jax-{name}-plugin"), format!("jax-{name}-pjrt")];
+    let compares = |jaxlib: &Package| beside::compares(&jaxlib.version);
+    let is_said = findings
+        .problems
+        .iter()
+        .any(|known| halves.iter().any(|half| known.packages.contains(half)));
+    if is_said || name.starts_with("rocm") || view.package("jaxlib").is_none_or(compares) {
+        for half in &halves {
+            findings.explain("jax", half);
+        }
+    }
 }
 
 /// The names of plug-ins with two packages: `cuda12` of `jax-cuda12-plugin` and `jax-cuda12-pjrt`.
@@ -63,8 +82,6 @@ pub(super) fn compared(environment: &Environment) -> Vec<&str> {
 fn halves(view: &View<'_>, name: &str, findings: &mut Findings) {
     let (kernels, pjrt) = (format!("jax-{name}-plugin"), format!("jax-{name}-pjrt"));
     findings.explain(&kernels, &pjrt);
-    findings.explain("jax", &kernels);
-    findings.explain("jax", &pjrt);
     match (view.package(&kernels), view.package(&pjrt)) {
         (Some(kernels), Some(pjrt)) if kernels.public() != pjrt.public() => {
             let mut found = problem(
@@ -93,6 +110,10 @@ fn halves(view: &View<'_>, name: &str, findings: &mut Findings) {
 }
 
 fn half(view: &View<'_>, one: &Package, other: &str, findings: &mut Findings) {
+    // Of a plug-in inside of jaxlib, conda shows the metadata of the half that has entry points.
+    if view.environment.jaxlib_holds_plugin || view.environment.is_partial {
+        return;
+    }
     let mut found = problem(
         Rule::PluginHalfInstalled,
         &[&one.name, other],
@@ -305,7 +326,11 @@ fn minors(view: &View<'_>, owner: &str, minor: u32, jaxlib: &Package, findings: 
 fn minors_in_lock(view: &View<'_>, findings: &mut Findings) {
     let Some(jaxlib) = view.package("jaxlib") else { return };
     for package in view.environment.packages.values() {
-        let is_plugin = package.name.ends_with("-pjrt") || package.name == "jax-metal";
+        let is_plugin = (package.name.starts_with("jax-") && package.name.ends_with("-pjrt"))
+            || matches!(
+                &*package.name,
+                "jax-metal" | "jax-tt-plugin" | "intel-extension-for-openxla"
+            );
         let Some(minor) =
             view.known.pjrt_minor(&package.name, &package.version).filter(|_| is_plugin)
         else {

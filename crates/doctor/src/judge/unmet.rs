@@ -1,7 +1,7 @@
 //! Needs of packages that the installed version of another package does not meet: one finding for
 //! the package that is wrong, with all that it breaks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pep440_rs::{Operator, Version, VersionSpecifier, VersionSpecifiers};
 
@@ -126,9 +126,22 @@ fn wrong(view: &View<'_>, all: &[Unmet<'_>]) -> Option<Problem> {
     Some(found)
 }
 
+/// The versions that all of several needs take.
+fn bounds(all: &[Unmet<'_>]) -> impl Iterator<Item = VersionSpecifier> + Clone {
+    all.iter().flat_map(|one| one.wanted.iter().cloned())
+}
+
+/// The removal of the packages with the needs; of a plug-in that of both halves.
+fn removals(view: &View<'_>, all: &[Unmet<'_>]) -> Vec<Change> {
+    let halves = |name: &str| [name.to_owned(), name.replace("-plugin", "-pjrt")];
+    let names: BTreeSet<String> = all.iter().flat_map(|one| halves(&one.package.name)).collect();
+    let there = names.iter().filter(|name| view.package(name).is_some());
+    there.map(|name| removal(view.environment, name)).collect()
+}
+
 fn candidates(view: &View<'_>, all: &[Unmet<'_>], other: &Package, rule: Rule) -> Vec<Vec<Change>> {
     let environment = view.environment;
-    let wanted = all.iter().flat_map(|one| one.wanted.iter().cloned());
+    let wanted = bounds(all);
     let of_these = all.iter().flat_map(|one| declared_bounds(view, one.package, other));
     let of_everyone =
         environment.packages.values().flat_map(|package| declared_bounds(view, package, other));
@@ -152,7 +165,12 @@ fn candidates(view: &View<'_>, all: &[Unmet<'_>], other: &Package, rule: Rule) -
     }
     candidates.push(moved);
     if rule == Rule::UndeclaredNeed {
-        candidates.push(all.iter().map(|one| removal(environment, &one.package.name)).collect());
+        // jax refuses a newer jaxlib than itself.
+        if other.name == "jaxlib" && view.package("jax").is_some() {
+            let both = |name| to_specifiers(environment, name, joint(bounds(all)));
+            candidates.push(vec![both("jax"), both("jaxlib")]);
+        }
+        candidates.push(removals(view, all));
     }
     candidates
 }

@@ -14,6 +14,16 @@ use crate::environment::Tool;
 const NAMES: [(&str, &str); 3] =
     [("pytorch", "torch"), ("pytorch-cpu", "torch"), ("pytorch-gpu", "torch")];
 
+/// The name that pip has for a package of conda.
+pub(super) fn pip_name(conda: &str) -> &str {
+    NAMES.iter().find(|(known, _)| *known == conda).map_or(conda, |(_, pip)| pip)
+}
+
+/// Tells whether the build of a package is for CUDA: `cuda129py312h2fb0b64_200`.
+pub(super) fn is_for_cuda(build: &str) -> bool {
+    build.starts_with("cuda")
+}
+
 /// Tells whether a text has the list of packages of an environment.
 pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| line.trim_end() == "dependencies:")
@@ -70,7 +80,8 @@ fn package(item: &str, locked: &mut Locked) {
     };
     let (version, build) = (parts.next(), parts.next());
     let is_exact = item.contains("==") || build.is_some();
-    let pip = NAMES.iter().find(|(conda, _)| *conda == name).map_or(name, |(_, pip)| pip);
+    let pip = pip_name(name);
+    locked.jaxlib_holds_plugin |= name == "jaxlib" && build.is_some_and(is_for_cuda);
     match version.and_then(|version| Version::from_str(version).ok()) {
         Some(version) if name == "python" => locked.python = Some(version),
         // `=0.4` alone is every release that begins so.

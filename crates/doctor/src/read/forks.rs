@@ -10,6 +10,7 @@ use pep440_rs::Version;
 
 use super::locked::{Locked, Pin};
 use crate::{
+    data::Releases,
     environment::{Environment, Kind, Tool},
     names::is_judged,
     package::Package,
@@ -29,26 +30,10 @@ type Selection = BTreeMap<String, Version>;
 /// The environments of a lock.
 pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
     let label = path.display().to_string();
-    let mut found: Vec<(Environment, Selection)> = Vec::new();
-    if judged(locked).all(|(_, pins)| pins.len() < 2) {
-        let all = judged(locked).filter_map(|(name, pins)| Some((name, pins.first()?)));
-        let selection = all.map(|(name, pin)| (name.clone(), pin.version.clone())).collect();
-        let mut environment = empty(label.clone(), locked);
-        // A package for macOS alone tells the system.
-        if ["tensorflow-metal", "jax-metal"].iter().any(|name| locked.versions.contains_key(*name))
-        {
-            environment.system = "darwin";
-            environment.machine = Some("arm64".to_owned());
-        }
-        found.push((environment, selection));
-    } else {
-        for point in points(&label, locked) {
-            for selection in selections(&point, locked) {
-                if found.len() < FORKS && found.iter().all(|(_, known)| *known != selection) {
-                    found.push((point.clone(), selection));
-                }
-            }
-        }
+    let is_one = judged(locked).all(|(_, pins)| pins.len() < 2 && pins.iter().all(Pin::is_for_all));
+    let mut found = if is_one { Vec::new() } else { forked(&label, locked) };
+    if found.is_empty() {
+        found.push(whole(&label, locked));
     }
     let forks = found.len();
     let filled = found.into_iter().enumerate().map(|(at, (mut environment, selection))| {
@@ -61,6 +46,52 @@ pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
     filled.collect()
 }
 
+/// The environment of all packages, each in the first of its versions.
+fn whole(label: &str, locked: &Locked) -> (Environment, Selection) {
+    let all = judged(locked).filter_map(|(name, pins)| Some((name, pins.first()?)));
+    let selection = all.map(|(name, pin)| (name.clone(), pin.version.clone())).collect();
+    let mut environment = empty(label.to_owned(), locked);
+    // A package for macOS alone tells the system.
+    if ["tensorflow-metal", "jax-metal"].iter().any(|name| locked.versions.contains_key(*name)) {
+        environment.system = "darwin";
+        environment.machine = Some("arm64".to_owned());
+    }
+    (environment, selection)
+}
+
+/// The environments that the markers of a lock tell apart.
+fn forked(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
+    let all = points(label, locked).into_iter().flat_map(|point| {
+        let selections = selections(&point, locked).into_iter();
+        selections.filter(|one| !one.is_empty()).map(move |selection| (point.clone(), selection))
+    });
+    let (mut can_be, others): (Vec<_>, Vec<_>) =
+        all.partition(|(point, selection)| takes_python(point, selection));
+    // No installer makes an environment of releases that do not take its Python.
+    if can_be.is_empty() {
+        can_be = others;
+    }
+    let mut found: Vec<(Environment, Selection)> = Vec::new();
+    for one in can_be {
+        if found.len() < FORKS && found.iter().all(|(_, known)| *known != one.1) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// Tells whether every release takes the Python for which markers were evaluated; one of which the
+/// table does not say does.
+fn takes_python(point: &Environment, selection: &Selection) -> bool {
+    let Some(python) = &point.assumed_python else { return true };
+    let python = Version::new(python.release().iter().copied().chain([99]));
+    let known = Releases::known();
+    selection.iter().all(|(name, version)| {
+        let wanted = known.release(name, version).and_then(|release| release.python.as_ref());
+        wanted.is_none_or(|wanted| wanted.contains(&python))
+    })
+}
+
 /// The judged packages of a lock.
 fn judged(locked: &Locked) -> impl Iterator<Item = (&String, &Vec<Pin>)> {
     locked.versions.iter().filter(|(name, _)| is_judged(name))
@@ -68,24 +99,35 @@ fn judged(locked: &Locked) -> impl Iterator<Item = (&String, &Vec<Pin>)> {
 
 fn empty(label: String, locked: &Locked) -> Environment {
     let mut environment = Environment::empty(label, Kind::Lock, locked.tool.unwrap_or(Tool::Pip));
-    environment.python.clone_from(&locked.python);
+    environment.python = locked.python.clone().or_else(|| only_python(locked));
+    environment.jaxlib_holds_plugin = locked.jaxlib_holds_plugin;
     environment
+}
+
+/// Tells whether a lock is for a minor of Python 3.
+fn is_wanted(locked: &Locked, minor: u64) -> bool {
+    let Some(wanted) = &locked.requires_python else { return true };
+    // The bound may have a patch.
+    [0, 99].iter().any(|patch| wanted.contains(&Version::new([3, minor, *patch])))
+}
+
+/// The Python of a lock whose bounds leave one minor.
+fn only_python(locked: &Locked) -> Option<Version> {
+    let mut wanted = PYTHONS.into_iter().filter(|minor| is_wanted(locked, *minor));
+    let only =
+        wanted.next().filter(|_| wanted.next().is_none() && locked.requires_python.is_some())?;
+    Some(Version::new([3, only]))
 }
 
 /// The Pythons and systems for which markers are evaluated.
 fn points(label: &str, locked: &Locked) -> Vec<Environment> {
     let mut points = Vec::new();
-    let is_wanted = |minor: &u64| {
-        let Some(wanted) = &locked.requires_python else { return true };
-        // The bound may have a patch.
-        [0, 99].iter().any(|patch| wanted.contains(&Version::new([3, *minor, *patch])))
-    };
     for (system, machine) in SYSTEMS {
-        let pythons: Vec<Option<Version>> = match &locked.python {
+        let pythons: Vec<Option<Version>> = match empty(String::new(), locked).python {
             Some(_) => vec![None],
             None => PYTHONS
                 .iter()
-                .filter(|minor| is_wanted(minor))
+                .filter(|minor| is_wanted(locked, **minor))
                 .map(|minor| Some(Version::new([3, *minor])))
                 .collect(),
         };
@@ -124,6 +166,7 @@ fn fill(environment: &mut Environment, selection: Selection, locked: &Locked) {
         let package = Package::named(name.clone(), version);
         environment.packages.insert(name, package);
     }
+    environment.is_partial = locked.may_be_partial && is_partial(environment, locked);
     let open: Vec<&String> = locked
         .open
         .iter()
@@ -143,6 +186,27 @@ fn fill(environment: &mut Environment, selection: Selection, locked: &Locked) {
             packages: names,
         });
     }
+}
+
+/// Tells whether a package is missing that another one always brings, apart from jaxlib and the
+/// halves of plug-ins: a list without it is not that of everything which is installed.
+fn is_partial(environment: &Environment, locked: &Locked) -> bool {
+    let Some(markers) = environment.markers() else { return false };
+    let is_named = |name: &str| environment.provider(name).is_some() && !locked.open.contains(name);
+    let brings = |package: &Package| {
+        let release = Releases::known().release(&package.name, &package.version);
+        let mut requires = release.into_iter().flat_map(|release| &release.requires);
+        requires.any(|one| {
+            let name = one.name.as_ref();
+            let is_asked_about = name == "jaxlib" || name.ends_with("-pjrt");
+            !is_asked_about
+                && !is_named(name)
+                && is_judged(name)
+                && one.evaluate_markers(&markers, &[])
+        })
+    };
+    let is_open = |name: &String| is_judged(name) && !environment.packages.contains_key(name);
+    locked.open.iter().any(is_open) || environment.packages.values().any(brings)
 }
 
 /// The version in the name of a wheel or an archive of sources at the end of an address.

@@ -29,6 +29,11 @@ impl Guard {
         fs::canonicalize(path).ok().filter(|path| path.starts_with(&self.base))
     }
 
+    /// The path without links of a regular file below the folder: opening a pipe waits for its writer.
+    pub(super) fn file(&self, path: &Path) -> Option<PathBuf> {
+        self.inside(path).filter(|path| path.is_file())
+    }
+
     /// The text of a regular file of at most `limit` bytes; wrong UTF-8 is replaced.
     pub(super) fn text(&self, path: &Path, limit: u64) -> Option<String> {
         let path = self.inside(path)?;

@@ -41,6 +41,8 @@ pub(super) fn read(guard: &Guard, site: &Path, environment: &mut Environment) {
     for name in &names {
         let folder = site.join(name);
         let plugins: Vec<(PluginFramework, String)> = match name {
+            // pip gives such names to what it is about to remove.
+            name if name.starts_with('~') => continue,
             name if name.ends_with(".dist-info") || name.ends_with(".egg-info") => {
                 let text = guard.text(&folder.join("entry_points.txt"), METADATA_LIMIT);
                 text.map(|text| metadata::plugins(&text)).unwrap_or_default()

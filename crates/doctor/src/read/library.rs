@@ -34,9 +34,11 @@ pub(super) struct Facts {
 }
 
 /// Reads the headers of a file, and the sections that say versions. `None` for what is no shared
-/// library.
+/// library, and for what is no regular file.
 pub(super) fn read(path: &Path) -> Option<Facts> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    // Opening a pipe waits for its writer.
+    let file = std::fs::metadata(path).ok()?.is_file().then(|| File::open(path))?.ok()?;
+    let cache = ReadCache::new(file);
     match FileKind::parse(&cache).ok()? {
         FileKind::Elf32 => elf::<elf::FileHeader32<Endianness>, _>(&cache),
         FileKind::Elf64 => elf::<elf::FileHeader64<Endianness>, _>(&cache),

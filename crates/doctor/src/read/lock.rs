@@ -114,6 +114,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Environment>, ReadError> {
         let read = requirements::read(&text);
         let mut read = read.ok_or_else(|| ReadError::NoEnvironment { path: path.to_owned() })?;
         include(path, std::mem::take(&mut read.included), &mut read.locked);
+        read.locked.may_be_partial = true;
         read.locked
     };
     Ok(forks::environments(path, &locked))

@@ -12,6 +12,8 @@ use crate::{environment::Tool, names::normal};
 
 /// A marker that is longer is not read: the lock is then judged as if it had none.
 const MARKER_LIMIT: usize = 600;
+/// Versions of one package.
+const VERSIONS: usize = 256;
 /// Markers of one package.
 const MARKERS: usize = 64;
 
@@ -24,6 +26,11 @@ pub(super) struct Pin {
 }
 
 impl Pin {
+    /// Tells whether the version is for every environment.
+    pub(super) fn is_for_all(&self) -> bool {
+        self.markers.is_empty()
+    }
+
     /// Tells whether the version is for an environment.
     pub(super) fn is_for(&self, environment: &MarkerEnvironment) -> bool {
         self.markers.is_empty()
@@ -39,6 +46,10 @@ pub(super) struct Locked {
     pub(super) open: BTreeSet<String>,
     /// The Python, where the lock is for one alone.
     pub(super) python: Option<Version>,
+    /// Tells whether the file may list less than is installed.
+    pub(super) may_be_partial: bool,
+    /// Tells whether jaxlib is a build of conda's for CUDA, which holds the plug-in.
+    pub(super) jaxlib_holds_plugin: bool,
     /// The Pythons that the lock is for.
     pub(super) requires_python: Option<VersionSpecifiers>,
     pub(super) tool: Option<Tool>,
@@ -51,10 +62,12 @@ impl Locked {
             return;
         };
         let versions = self.versions.entry(name).or_default();
+        let is_full = versions.len() == VERSIONS;
         match versions.iter_mut().find(|known| known.version == version) {
             Some(known) if markers.is_empty() => known.markers.clear(),
             Some(known) if !known.markers.is_empty() => known.markers.extend(markers),
             Some(_) => {}
+            None if is_full => {}
             None => versions.push(Pin { version, markers }),
         }
     }

@@ -14,6 +14,8 @@ use crate::{
 /// A requirement that is longer is not read: the markers of a real one are far shorter, and those of
 /// a hostile one cost more than their length.
 const REQUIREMENT_LIMIT: usize = 600;
+/// Entries of one record: TensorFlow's has some ten thousand.
+const RECORDED: usize = 200_000;
 /// Requirements of one package.
 const REQUIREMENTS: usize = 2_000;
 
@@ -70,7 +72,7 @@ pub(super) fn record(text: &str) -> Vec<RecordedFile> {
             sha256: sum.strip_prefix("sha256=").map(str::to_owned),
         })
     };
-    text.lines().filter_map(entry).collect()
+    text.lines().take(RECORDED).filter_map(entry).collect()
 }
 
 /// Name and version of a folder of metadata: `jaxlib-0.9.2.dist-info`.

@@ -1,6 +1,7 @@
 //! Reads environments: folders of packages and lock files. Nothing is run or imported.
 
 mod conda_export;
+mod conda_meta;
 mod error;
 mod forks;
 mod guard;

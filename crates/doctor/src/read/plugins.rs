@@ -23,9 +23,7 @@ pub(super) fn modules(
         let module = match name.strip_suffix(".py") {
             Some("__init__") => continue,
             Some(module) => module.to_owned(),
-            None if name == "__pycache__" || !path.is_dir() => continue,
-            // A folder with nothing but caches is none.
-            None if guard.names(&path).iter().all(|inside| inside == "__pycache__") => continue,
+            None if name == "__pycache__" || !is_module(guard, &path) => continue,
             None => name.clone(),
         };
         let owned = format!("jax_plugins/{module}");
@@ -60,7 +58,7 @@ pub(super) fn modules(
             continue;
         }
         let path: PathBuf = site.join(module.replace('.', "/"));
-        let exists = path.is_dir() || path.with_extension("py").is_file();
+        let exists = is_module(guard, &path) || path.with_extension("py").is_file();
         found.push(PluginModule {
             framework,
             module,
@@ -74,6 +72,11 @@ pub(super) fn modules(
     environment.plugins.extend(found);
 }
 
+/// Tells whether a folder is a module: one with nothing but caches is what a removal left.
+fn is_module(guard: &Guard, folder: &Path) -> bool {
+    folder.is_dir() && guard.names(folder).iter().any(|inside| inside != "__pycache__")
+}
+
 /// The library in a folder or in its folder `lib`.
 fn library_below(guard: &Guard, folder: &Path) -> Option<PathBuf> {
     [folder.to_owned(), folder.join("lib")].into_iter().find_map(|folder| {
@@ -81,7 +84,7 @@ fn library_below(guard: &Guard, folder: &Path) -> Option<PathBuf> {
         let is_library = |name: &&String| LIBRARIES.iter().any(|suffix| name.ends_with(suffix));
         let mut libraries = names.iter().filter(is_library);
         let named = libraries.clone().find(|name| name.contains("plugin"));
-        named.or_else(|| libraries.next()).and_then(|name| guard.inside(&folder.join(name)))
+        named.or_else(|| libraries.next()).and_then(|name| guard.file(&folder.join(name)))
     })
 }
 
@@ -90,7 +93,7 @@ pub(super) fn tensorflow(guard: &Guard, site: &Path, environment: &mut Environme
     let folder = site.join("tensorflow-plugins");
     for name in guard.names(&folder) {
         if LIBRARIES.iter().any(|suffix| name.ends_with(suffix)) {
-            environment.tensorflow_plugins.extend(guard.inside(&folder.join(name)));
+            environment.tensorflow_plugins.extend(guard.file(&folder.join(name)));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use pep440_rs::Version;
 
 use super::{
+    conda_meta,
     error::ReadError,
     guard::{Guard, METADATA_LIMIT},
     installed, library,
@@ -21,8 +22,15 @@ use crate::{
 /// Folders below a root in which Pythons have theirs.
 const PLACES: [&str; 7] =
     ["usr/local/lib", "usr/lib", "usr/lib64", "usr/local/lib64", "local/lib", "lib", "lib64"];
-/// Folders below which every folder may be a prefix.
-const PREFIXES: [&str; 3] = ["opt", "root", "home"];
+/// Folders of a root below which there are no environments.
+const SYSTEM: [&str; 15] = [
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys",
+    "tmp", "usr", "var",
+];
+/// Names of environments inside of a project.
+const INSIDE: [&str; 3] = [".venv", "venv", "env"];
+/// Folders of a root that are looked into, on each of two levels.
+const FOLDERS: usize = 512;
 /// Folders of the C library and of the driver.
 const LIBRARIES: [&str; 8] = [
     "lib/x86_64-linux-gnu",
@@ -73,12 +81,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
         Kind::Venv | Kind::Conda => pythons(&guard, folder, &["lib", "lib64"]),
         _ => {
             let mut found = pythons(&guard, folder, &PLACES);
-            for place in PREFIXES {
-                for name in guard.names(&folder.join(place)) {
-                    let prefix = folder.join(place).join(name);
-                    found.extend(pythons(&guard, &prefix, &["lib", "lib64"]));
-                    found.extend(pythons(&guard, &prefix.join(".venv"), &["lib"]));
-                }
+            for prefix in prefixes(&guard, folder) {
+                found.extend(pythons(&guard, &prefix, &["lib", "lib64"]));
             }
             found
         }
@@ -113,6 +117,28 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
         }
     }
     Ok(environments)
+}
+
+/// The folders of a root that may be environments: those of projects, such as `/app/.venv`, of
+/// users, and of conda.
+fn prefixes(guard: &Guard, root: &Path) -> Vec<PathBuf> {
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        let names = guard.names(folder).into_iter().take(FOLDERS);
+        names.map(|name| folder.join(name)).filter(|path| path.is_dir()).collect()
+    };
+    let mut found = Vec::new();
+    for top in below(root) {
+        if top.file_name().is_some_and(|name| SYSTEM.iter().any(|system| name == *system)) {
+            continue;
+        }
+        for project in below(&top) {
+            found.extend(INSIDE.iter().map(|name| project.join(name)));
+            found.extend(below(&project.join("envs")));
+            found.push(project);
+        }
+        found.push(top);
+    }
+    found
 }
 
 type Sites = Vec<(Option<Version>, Vec<PathBuf>)>;
@@ -190,6 +216,9 @@ fn below(folder: &Path, kind: Kind, guard: &Guard, environment: &mut Environment
     };
     if let Some(config) = guard.text(&folder.join("pyvenv.cfg"), METADATA_LIMIT) {
         configured(folder, &config, environment);
+    }
+    if kind == Kind::Conda {
+        conda_meta::read(guard, folder, environment);
     }
     system(kind, environment);
     // What is no root of its own stands on this machine.

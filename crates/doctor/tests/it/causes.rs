@@ -164,3 +164,68 @@ fn frameworks_beyond_the_tables_are_one_warning() {
     assert_eq!(newer[0].packages, ["jax", "jaxlib"]);
     assert!(Path::new(&diagnosis.environment.label).is_dir());
 }
+
+#[test]
+fn what_needs_another_jax_and_jaxlib_has_one_cause() {
+    let diagnosis = judged_lock("jax==0.6.0\njaxlib==0.6.0\njax-metal==0.1.1\n");
+    assert_eq!(rules(&diagnosis), ["undeclared_need"]);
+    let commands = commands(&diagnosis);
+    assert!(commands.contains(&"pip uninstall -y jax-metal".to_owned()), "{commands:?}");
+}
+
+#[test]
+fn plugin_beyond_the_bounds_of_an_old_jax_is_told() {
+    // This jaxlib does not compare numbers of plug-ins.
+    let folder = venv(&[("jaxlib", "0.4.35")]);
+    install(
+        folder.path(),
+        "jax",
+        "0.4.35",
+        "Provides-Extra: cuda12\nRequires-Dist: jax-cuda12-plugin[with_cuda]<=0.4.35,>=0.4.34; extra == \"cuda12\"",
+    );
+    for half in ["jax_cuda12_plugin", "jax_cuda12_pjrt"] {
+        install(folder.path(), half, "0.5.0", "");
+    }
+    assert_eq!(rules(&judged(folder.path())), ["requirement"]);
+}
+
+#[test]
+fn libraries_that_another_package_brings_are_not_of_jaxlib() {
+    let text = "jaxlib==0.4.28\nnumpy==1.26.4\nnvidia-cudnn-cu12==9.1.0.70\n";
+    assert!(rules(&judged_lock(text)).is_empty());
+}
+
+#[test]
+fn plugins_of_kernels_that_jaxlib_does_not_list_have_remedies() {
+    let plugin = "jax-rocm10-plugin==0.10.2\njax-rocm10-pjrt==0.10.2\n";
+    let diagnosis = judged_lock(&format!("jax==0.10.2\njaxlib==0.10.2\n{plugin}"));
+    assert_eq!(rules(&diagnosis), ["undeclared_need"]);
+    let commands = commands(&diagnosis);
+    let removal = "pip uninstall -y jax-rocm10-pjrt jax-rocm10-plugin".to_owned();
+    assert!(commands.contains(&removal), "{commands:?}");
+}
+
+#[test]
+fn cudnn_that_jax_refuses_is_told() {
+    let libraries = "nvidia-cublas-cu12==12.9.1.4\nnvidia-cufft-cu12==11.4.1.4\nnvidia-cusolver-cu12==11.7.5.82\nnvidia-cusparse-cu12==12.5.10.65\nnvidia-cuda-runtime-cu12==12.9.79\nnvidia-cuda-cupti-cu12==12.9.79\n";
+    let judge = |cudnn: &str| {
+        let jax = "jax==0.9.2\njaxlib==0.9.2\njax-cuda12-plugin==0.9.2\njax-cuda12-pjrt==0.9.2\n";
+        judged_lock(&format!("{jax}{libraries}nvidia-cudnn-cu12=={cudnn}\n"))
+    };
+    let refused = judge("9.10.0.56");
+    assert_eq!(rules(&refused), ["undeclared_need"]);
+    assert_eq!(commands(&refused)[0], "pip install 'nvidia-cudnn-cu12!=9.10.0.*'");
+    assert!(rules(&judge("9.10.2.21")).is_empty());
+}
+
+#[test]
+fn runtime_two_majors_above_generated_code_is_told() {
+    let with = |protobuf: &str| {
+        let text = format!(
+            "tensorflow==2.20.0\nprotobuf=={protobuf}\nnumpy==2.1.3\nkeras==3.12.0\nml-dtypes==0.5.4\n"
+        );
+        rules(&judged_lock(&text))
+    };
+    assert_eq!(with("7.34.0"), ["protobuf"]);
+    assert!(with("6.33.0").is_empty());
+}

@@ -32,6 +32,9 @@ impl Libraries for Says {
     }
 }
 
+/// The rest of what jax brings: a list with it is that of everything which is installed.
+const BESIDE: &str = "numpy==2.4.6\nscipy==1.16.3\nml-dtypes==0.6.0\n";
+
 fn plugin(folder: &Path, package: &str, version: &str, module: &str) {
     install(folder, package, version, "Requires-Dist: numpy");
     let metadata = format!("{SITE}/{package}-{version}.dist-info/entry_points.txt");
@@ -58,7 +61,8 @@ fn jaxlib_below_the_minimum_is_too_old_and_above_it_fits() {
 
 #[test]
 fn half_of_a_plugin_wants_the_other_half() {
-    let diagnosis = judged_lock("jax==0.9.2\njaxlib==0.9.2\njax-cuda12-plugin==0.9.2\n");
+    let diagnosis =
+        judged_lock(&format!("jax==0.9.2\njaxlib==0.9.2\n{BESIDE}jax-cuda12-plugin==0.9.2\n"));
     assert_eq!(rules(&diagnosis), ["plugin_half_installed"]);
     assert_eq!(commands(&diagnosis)[0], "pip install 'jax-cuda12-pjrt==0.9.2'");
 }
@@ -84,7 +88,7 @@ fn empty_cuda_packages_are_missing_libraries() {
     let plugin =
         "jax==0.10.2\njaxlib==0.10.2\njax-cuda13-plugin==0.10.2\njax-cuda13-pjrt==0.10.2\n";
     let stubs = "nvidia-cublas-cu13==0.0.1\nnvidia-cudnn-cu13==9.14.0.64\n";
-    let diagnosis = judged_lock(&format!("{plugin}{stubs}"));
+    let diagnosis = judged_lock(&format!("{plugin}{BESIDE}{stubs}"));
     assert_eq!(rules(&diagnosis), ["cuda_library_missing"]);
     assert!(diagnosis.problems[0].packages.iter().any(|one| one == "nvidia-cublas"));
     let none = judged_lock(plugin);

@@ -4,6 +4,7 @@ mod causes;
 mod corpus_replay;
 mod environments;
 mod kinds;
+mod locks;
 mod page;
 mod reading;
 mod site;

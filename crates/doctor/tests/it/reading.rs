@@ -152,3 +152,64 @@ fn three_hundred_packages_are_read_quickly() {
     // A build without optimisation on a busy machine; the contract is 50 ms.
     assert!(began.elapsed().as_secs() < 5);
 }
+
+#[test]
+fn records_of_conda_tell_packages_without_metadata() {
+    let folder = tempfile::tempdir().unwrap();
+    for record in
+        ["jax-0.9.2-pyh_0", "jaxlib-0.9.1-cpu_py312_0", "python-3.12.11-h9e_0", "zlib-1.3-h_0"]
+    {
+        write(folder.path(), &format!("conda-meta/{record}.json"), "{}");
+    }
+    let diagnosis = judged(folder.path());
+    assert_eq!(rules(&diagnosis), ["jaxlib_too_old"]);
+    // Metadata counts more.
+    write(
+        folder.path(),
+        &format!("{SITE}/jax-0.9.1.dist-info/METADATA"),
+        "Name: jax\nVersion: 0.9.1\n",
+    );
+    assert_eq!(rules(&judged(folder.path())), ["jaxlib_missing"]);
+}
+
+#[test]
+fn folder_of_caches_is_no_module_of_an_entry_point() {
+    let folder = venv(&[("acme", "1.0")]);
+    let points = format!("{SITE}/acme-1.0.dist-info/entry_points.txt");
+    write(folder.path(), &points, "[jax_plugins]\nacme = jax_plugins.acme\n");
+    write(folder.path(), &format!("{SITE}/jax_plugins/acme/__pycache__/x.pyc"), "");
+    assert_eq!(rules(&judged(folder.path())), ["plugin_module_missing"]);
+}
+
+#[test]
+fn root_has_the_environments_of_projects() {
+    let prefixes =
+        ["app/.venv", "workspace/venv", "opt/conda/envs/ml", "home/me/.venv", "opt/venv"];
+    for prefix in prefixes {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "etc/os-release", "ID=debian\n");
+        for (name, version) in [("jax", "0.10.2"), ("jaxlib", "0.10.0")] {
+            let file = format!("{prefix}/{SITE}/{name}-{version}.dist-info/METADATA");
+            write(root.path(), &file, &format!("Name: {name}\nVersion: {version}\n"));
+        }
+        assert_eq!(rules(&judged(root.path())), ["jaxlib_too_old"], "{prefix}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_in_place_of_libraries_are_not_opened() {
+    let folder = venv(&[("acme", "1.0"), ("tensorflow", "2.21.0"), ("jaxlib", "0.10.2")]);
+    let site = folder.path().join(SITE);
+    write(folder.path(), &format!("{SITE}/jax_plugins/acme/__init__.py"), "");
+    write(folder.path(), &format!("{SITE}/jaxlib-0.10.2.dist-info/RECORD"), "jaxlib/_jax.so,,\n");
+    fs::create_dir_all(site.join("tensorflow-plugins")).unwrap();
+    fs::create_dir_all(site.join("jaxlib")).unwrap();
+    for pipe in ["jax_plugins/acme/plugin.so", "tensorflow-plugins/libx.so", "jaxlib/_jax.so"] {
+        let made = std::process::Command::new("mkfifo").arg(site.join(pipe)).status().unwrap();
+        assert!(made.success());
+    }
+    let environment = Environment::read(folder.path()).unwrap().remove(0);
+    assert!(environment.needs.is_empty() && environment.tensorflow_plugins.is_empty());
+    assert!(environment.plugins.iter().all(|plugin| plugin.library.is_none()));
+}

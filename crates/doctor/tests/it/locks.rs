@@ -1,0 +1,86 @@
+//! Lock files that say less than everything, or say it of several systems at once.
+
+use serdes_doctor::{Environment, TablesOnly, Verdict, diagnose};
+
+use crate::site::{judged_lock, rules, write};
+
+/// The problems of each environment that a file describes.
+fn problems(name: &str, text: &str) -> Vec<Vec<&'static str>> {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), name, text);
+    let environments = Environment::read(folder.path().join(name)).unwrap();
+    environments.iter().map(|one| rules(&diagnose(one, &TablesOnly))).collect()
+}
+
+#[test]
+fn marker_of_a_single_version_counts() {
+    let text = "jax==0.9.2 ; sys_platform == 'linux'\njaxlib==0.9.2 ; sys_platform == 'linux'\n\
+                jax-metal==0.1.1 ; sys_platform == 'darwin'\n";
+    assert!(problems("requirements.txt", text).concat().is_empty());
+    let both = "jax==0.9.2\njaxlib==0.9.2\njax-metal==0.1.1 ; sys_platform == 'darwin'\n";
+    assert_eq!(problems("requirements.txt", both), [vec![], vec!["undeclared_need"]]);
+}
+
+#[test]
+fn fork_of_a_python_that_a_release_leaves_out_is_none() {
+    // jax 0.9.2 is for Python 3.11 and newer.
+    let text = "jax==0.9.2\njaxlib==0.9.2\nnumpy==1.26.4 ; python_version < '3.11'\n\
+                numpy==2.4.6 ; python_version >= '3.11'\n";
+    assert_eq!(problems("requirements.txt", text), [Vec::<&str>::new()]);
+}
+
+#[test]
+fn bounds_that_leave_one_python_tell_it() {
+    let lock = |bounds: &str| {
+        let package =
+            |name: &str| format!("[[package]]\nname = \"{name}\"\nversion = \"0.12.0.1\"\n");
+        let packages = [package("jax"), package("jaxlib")].concat();
+        problems(
+            "poetry.lock",
+            &format!(
+                "{packages}[metadata]\nlock-version = \"2.1\"\npython-versions = \"{bounds}\"\n"
+            ),
+        )
+    };
+    assert_eq!(lock(">=3.11,<3.12"), [["python_version"]]);
+    assert!(lock(">=3.12,<3.13").concat().is_empty());
+}
+
+#[test]
+fn requirements_that_an_installer_completes_lack_nothing() {
+    assert_eq!(judged_lock("jax==0.9.2\n").verdict(), Verdict::Fits);
+    assert_eq!(judged_lock("jax==0.9.2\njax-cuda12-plugin==0.9.2\n").verdict(), Verdict::Fits);
+    assert_eq!(judged_lock("jax==0.9.2\njaxlib\n").verdict(), Verdict::Fits);
+    // Of this release an installer brings none.
+    assert_eq!(rules(&judged_lock("jax==0.4.29\n")), ["jaxlib_missing"]);
+    // With all that jax brings the list is that of what is installed.
+    let whole = "jax==0.9.2\nnumpy==2.4.6\nscipy==1.16.3\nml-dtypes==0.6.0\n";
+    assert_eq!(rules(&judged_lock(whole)), ["jaxlib_missing"]);
+}
+
+#[test]
+fn many_versions_of_one_name_are_read_in_bounded_time() {
+    let entry = |at: usize| {
+        format!(
+            "[[package]]\nname = \"jaxlib\"\nversion = \"0.{at}\"\n\
+             resolution-markers = [\"python_full_version == '3.{}.1'\"]\n",
+            at % 20
+        )
+    };
+    let text: String = (0..20_000).map(entry).collect();
+    let began = std::time::Instant::now();
+    assert!(problems("uv.lock", &text).len() <= 16);
+    assert!(began.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn build_of_conda_that_holds_the_plugin_is_whole() {
+    let export = |build: &str| {
+        let text = format!(
+            "dependencies:\n  - jax=0.9.2=pyhd8ed1ab_0\n  - jaxlib=0.9.2={build}\n  - pip:\n      - jax-cuda12-pjrt==0.9.2\n"
+        );
+        problems("environment.yml", &text)
+    };
+    assert!(export("cuda129py312h2fb0b64_200").concat().is_empty());
+    assert_eq!(export("cpu_py312h5b1d4fb_0"), [["plugin_half_installed"]]);
+}
