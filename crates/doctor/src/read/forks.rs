@@ -30,10 +30,17 @@ type Selection = BTreeMap<String, Version>;
 /// The environments of a lock.
 pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
     let label = path.display().to_string();
-    let is_one = judged(locked).all(|(_, pins)| pins.len() < 2 && pins.iter().all(Pin::is_for_all));
-    let mut found = if is_one { Vec::new() } else { forked(&label, locked) };
-    if found.is_empty() {
-        found.push(whole(&label, locked));
+    let mut found: Vec<(Environment, Selection)> = Vec::new();
+    let mut add = |locked: &Locked| {
+        for one in of_installation(&label, locked) {
+            if found.len() < FORKS && found.iter().all(|(_, known)| *known != one.1) {
+                found.push(one);
+            }
+        }
+    };
+    match &*locked.choices {
+        [] => add(locked),
+        choices => choices.iter().for_each(|choice| add(&locked.only(choice))),
     }
     let forks = found.len();
     let filled = found.into_iter().enumerate().map(|(at, (mut environment, selection))| {
@@ -44,6 +51,16 @@ pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
         environment
     });
     filled.collect()
+}
+
+/// The environments of one installation: one, or one a fork.
+fn of_installation(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
+    let is_one = judged(locked).all(|(_, pins)| pins.len() < 2 && pins.iter().all(Pin::is_for_all));
+    let mut found = if is_one { Vec::new() } else { forked(label, locked) };
+    if found.is_empty() {
+        found.push(whole(label, locked));
+    }
+    found
 }
 
 /// The environment of all packages, each in the first of its versions.

@@ -12,6 +12,7 @@ use pep440_rs::{Operator, Version, VersionSpecifiers};
 use serde::Deserialize;
 
 use super::{
+    choices::{Relations, choices},
     conda_export,
     error::ReadError,
     forks,
@@ -57,6 +58,8 @@ struct Entry {
     /// Environment marker of `pylock.toml` or `poetry.lock`; only a text counts.
     #[serde(alias = "markers")]
     marker: Option<toml::Value>,
+    #[serde(flatten)]
+    relations: Relations,
 }
 
 /// Tells whether a file is a lock file, by its content or its name.
@@ -175,6 +178,13 @@ fn tables(text: &str) -> Result<Locked, String> {
         requires_python: python.as_deref().and_then(|text| VersionSpecifiers::from_str(text).ok()),
         ..Locked::default()
     };
+    if tool == Tool::Uv {
+        let entries = tables.package.iter();
+        locked.choices =
+            choices(entries.filter_map(|entry| {
+                Some((&*entry.name, entry.version.as_deref()?, &entry.relations))
+            }));
+    }
     for entry in tables.package {
         let of_fork = entry.resolution_markers.iter().map(String::as_str);
         let own = entry.marker.as_ref().and_then(toml::Value::as_str);

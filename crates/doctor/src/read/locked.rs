@@ -8,6 +8,7 @@ use std::{
 use pep440_rs::{Version, VersionSpecifiers};
 use pep508_rs::{MarkerEnvironment, MarkerTree};
 
+use super::choices::Choice;
 use crate::{environment::Tool, names::normal};
 
 /// A marker that is longer is not read: the lock is then judged as if it had none.
@@ -39,13 +40,15 @@ impl Pin {
 }
 
 /// The content of a lock: names with one version, or several where there are forks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Locked {
     pub(super) versions: BTreeMap<String, Vec<Pin>>,
     /// Names without a version that is known.
     pub(super) open: BTreeSet<String>,
     /// The Python, where the lock is for one alone.
     pub(super) python: Option<Version>,
+    /// The installations that the lock is for, where it is for several.
+    pub(super) choices: Vec<Choice>,
     /// Tells whether the file may list less than is installed.
     pub(super) may_be_partial: bool,
     /// Tells whether jaxlib is a build of conda's for CUDA, which holds the plug-in.
@@ -75,6 +78,21 @@ impl Locked {
     /// Adds a name of which the version is not said.
     pub(super) fn add_open(&mut self, name: &str) {
         self.open.extend(normal(name));
+    }
+
+    /// The lock of one installation.
+    pub(super) fn only(&self, choice: &Choice) -> Self {
+        let mut wanted: BTreeMap<&str, Vec<Version>> = BTreeMap::new();
+        for (name, version) in choice {
+            wanted.entry(name).or_default().extend(Version::from_str(version.trim()));
+        }
+        let mut locked = Self { choices: Vec::new(), ..self.clone() };
+        locked.versions.retain(|name, pins| {
+            let versions = wanted.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
+            pins.retain(|pin| versions.contains(&pin.version));
+            !pins.is_empty()
+        });
+        locked
     }
 
     /// Takes over what another lock says.

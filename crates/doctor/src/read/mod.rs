@@ -1,5 +1,6 @@
 //! Reads environments: folders of packages and lock files. Nothing is run or imported.
 
+mod choices;
 mod conda_export;
 mod conda_meta;
 mod error;

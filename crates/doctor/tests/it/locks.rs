@@ -84,3 +84,58 @@ fn build_of_conda_that_holds_the_plugin_is_whole() {
     assert!(export("cuda129py312h2fb0b64_200").concat().is_empty());
     assert_eq!(export("cpu_py312h5b1d4fb_0"), [["plugin_half_installed"]]);
 }
+
+/// A lock of uv with the given entries, each with a version and further lines.
+fn uv(entries: &[(&str, &str, &str)]) -> Vec<Vec<&'static str>> {
+    let entry = |(name, version, more): &(&str, &str, &str)| {
+        format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{more}\n")
+    };
+    let text: String = entries.iter().map(entry).collect();
+    problems("uv.lock", &format!("requires-python = \"==3.12.*\"\n{text}"))
+}
+
+#[test]
+fn extras_and_groups_of_a_project_are_installations_of_their_own() {
+    let jax = "dependencies = [{ name = \"jaxlib\" }]\n[package.optional-dependencies]\n\
+               cuda12 = [{ name = \"jax-cuda12-plugin\" }]\ncuda13 = [{ name = \"jax-cuda13-plugin\" }]\n";
+    for kind in ["optional-dependencies", "dev-dependencies"] {
+        let project = format!(
+            "source = {{ virtual = \".\" }}\ndependencies = [{{ name = \"jax\" }}]\n[package.{kind}]\n\
+             a = [{{ name = \"jax\", extra = [\"cuda12\"] }}]\nb = [{{ name = \"jax\", extra = [\"cuda13\"] }}]\n"
+        );
+        let lock = |plugin: &str, project: &str| {
+            uv(&[
+                ("jax", "0.12.0.1", jax),
+                ("jaxlib", "0.12.0.1", ""),
+                ("jax-cuda12-plugin", plugin, "dependencies = [{ name = \"jax-cuda12-pjrt\" }]"),
+                ("jax-cuda12-pjrt", plugin, ""),
+                (
+                    "jax-cuda13-plugin",
+                    "0.12.0.1",
+                    "dependencies = [{ name = \"jax-cuda13-pjrt\" }]",
+                ),
+                ("jax-cuda13-pjrt", "0.12.0.1", ""),
+                ("project", "0.1.0", project),
+            ])
+        };
+        assert_eq!(lock("0.12.0.1", &project), [[""; 0]; 3], "{kind}");
+        let one = lock("0.12.0", &project);
+        assert_eq!(one, [vec![], vec!["plugin_jaxlib_differ"], vec![]], "{kind}");
+        // Of entries that nothing brings all are judged together.
+        assert_eq!(lock("0.12.0.1", ""), [["plugins_same_platform"]], "{kind}");
+    }
+}
+
+#[test]
+fn versions_of_extras_are_told_apart() {
+    let project = "source = { editable = \".\" }\n[package.optional-dependencies]\n\
+        new = [{ name = \"torch\", version = \"2.9.0\" }, { name = \"torch-xla\" }]\n\
+        old = [{ name = \"torch\", version = \"2.8.0\" }]\n";
+    let found = uv(&[
+        ("torch", "2.8.0", ""),
+        ("torch", "2.9.0", ""),
+        ("torch-xla", "2.9.0", ""),
+        ("project", "1", project),
+    ]);
+    assert_eq!(found, [[""; 0]; 3]);
+}
