@@ -19,6 +19,8 @@ class Wire:
 
     def __init__(self, port):
         self.target, self.received, self.cut_after, self.pause = port, 0, None, 0.0
+        # Seconds that each answer takes longer; requests that wait for one, now and at most.
+        self.delay, self.waiting, self.most_waiting = 0.0, set(), 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -42,6 +44,12 @@ class Wire:
                     break
                 if is_request and len(data) > 1 << 12:
                     time.sleep(self.pause)
+                if is_request:
+                    self.waiting.add(source)
+                    self.most_waiting = max(self.most_waiting, len(self.waiting))
+                elif to in self.waiting:
+                    time.sleep(self.delay)
+                    self.waiting.discard(to)
                 if not is_request:
                     self.received += len(data)
                 to.sendall(data)
@@ -104,11 +112,22 @@ def check(serdes, s3, port, folder, environment, checks):
         checks.check(f"{command} reads a little of it", wire.received < 512 << 10, f"{wire.received} bytes")
     result = run("check", at("runs/large.sds"), "--verify-data")
     checks.check("all of it is verified where that is asked for", result.returncode == 0, result.stdout)
+    # 33 MiB are nine requests, which do not wait for one another.
+    for command in (["check", "--verify-data"], ["restore", "--to", local("side-by-side.safetensors")], ["restore"]):
+        wire.delay, wire.most_waiting = 0.3, 0
+        result = run(command[0], at("runs/large.sds"), *command[1:])
+        wire.delay = 0.0
+        checks.check(f"{command[0]} has its requests under way together", result.returncode == 0 and wire.most_waiting >= 8,
+                     (wire.most_waiting, result.stderr))
     for name in ("back.safetensors", "back.npz", "back.sds", "back/ckpt-1"):
         result = run("restore", at("runs/large.sds"), "--to", at(name))
         checks.check(f"restored into {name} at an address", result.returncode == 0, result.stderr)
         result = run("diff", at(name), large)
         checks.check(f"{name} has the same tensors", result.returncode == 0, result.stdout + result.stderr)
+    wire.delay, wire.most_waiting = 0.3, 0
+    result = run("convert", at("back.safetensors"), local("again.npz"))
+    wire.delay = 0.0
+    checks.check("so has a conversion", result.returncode == 0 and wire.most_waiting >= 8, (wire.most_waiting, result.stderr))
     result = run("restore", at("runs/large.sds"), "--only", "b", "--to", at("back/ckpt-1"))
     data = [key for key in keys() if key.startswith("back/ckpt-1.data")]
     checks.check("a checkpoint takes the place of another, whose data goes", result.returncode == 0 and len(data) <= 2, data)

@@ -12,6 +12,7 @@ import pathlib
 import re
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -30,23 +31,38 @@ class Web:
     def __init__(self, folder: pathlib.Path) -> None:
         self.sent = 0
         self.requests = 0
+        # Seconds that each answer takes, how many are under way, and how many were at most.
+        self.delay = 0.0
+        self.under_way = self.most_under_way = 0
+        lock = threading.Lock()
         web = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                with lock:
+                    web.under_way += 1
+                    web.most_under_way = max(web.most_under_way, web.under_way)
+                time.sleep(web.delay)
+                with lock:
+                    web.under_way -= 1
+                self.answer()
+
+            def answer(self) -> None:
                 path = folder / self.path.lstrip("/").partition("?")[0]
-                whole = path.read_bytes() if path.is_file() else None
+                size = path.stat().st_size if path.is_file() else None
                 span = self.headers.get("Range", "").removeprefix("bytes=").split("-")
-                if whole is None:
+                if size is None:
                     status, body = 404, b""
                 else:
-                    begin, end = int(span[0]), min(int(span[1]) + 1, len(whole))
-                    status, body = 206, whole[begin:end]
+                    begin, end = int(span[0]), min(int(span[1]) + 1, size)
+                    with path.open("rb") as file:
+                        file.seek(begin)
+                        status, body = 206, file.read(end - begin)
                 self.send_response(status)
-                if whole is not None:
-                    self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(whole)}")
+                if size is not None:
+                    self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -56,7 +72,10 @@ class Web:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 64
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -108,6 +127,44 @@ def test_small_tensors_of_an_address_come_many_with_one_request(
     assert sd.load_file(f"{web.url}/a.sds", only="layer250")["layer250"][0] == 250
     assert web.requests <= 5, web.requests
     assert web.sent <= 512 << 10, web.sent
+
+
+def test_a_load_of_an_address_has_32_requests_under_way(web: Web, tmp_path: pathlib.Path) -> None:
+    large = {"w": np.random.default_rng(3).integers(0, 255, 160 << 20, dtype=np.uint8)}
+    sd.save_file(large, tmp_path / "large.sds")
+    web.delay = 0.2
+    begin = time.monotonic()
+    loaded = sd.load_file(f"{web.url}/large.sds")
+    seconds = time.monotonic() - begin
+    assert np.array_equal(loaded["w"], large["w"])
+    assert web.most_under_way == 32
+    # One after the other they take longer in their delays alone.
+    assert seconds < web.requests * web.delay, (seconds, web.requests)
+    damaged = bytearray((tmp_path / "large.sds").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "large.sds").write_bytes(damaged)
+    with pytest.raises(sd.Corrupt, match='"w"'):
+        sd.load_file(f"{web.url}/large.sds")
+
+
+def test_a_load_of_an_address_holds_a_bounded_part_of_it(web: Web, tmp_path: pathlib.Path) -> None:
+    large = {"w": np.zeros(400 << 20, np.uint8)}
+    sd.save_file(large, tmp_path / "large.sds")
+    program = (
+        "import pathlib, re, sys, serdes_ml as sd\n"
+        "status = lambda: pathlib.Path('/proc/self/status').read_text()\n"
+        "before = int(re.search(r'VmRSS:\\s+(\\d+)', status())[1])\n"
+        "sd.convert(sys.argv[1], sys.argv[2], sync=False)\n"
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', status())[1]) - before)\n"
+    )
+    sd.convert(tmp_path / "large.sds", tmp_path / "large.safetensors", sync=False)
+    for source in ("large.sds", "large.safetensors"):
+        target = tmp_path / f"back-{source}.npz"
+        words = [sys.executable, "-c", program, f"{web.url}/{source}", str(target)]
+        found = subprocess.run(words, capture_output=True, text=True, check=True)
+        # Of the 128 MiB that are on their way, each is there twice for a moment.
+        assert int(found.stdout) < 300 << 10, (source, found.stdout)
+        target.unlink()
 
 
 def test_a_folder_that_is_called_as_a_scheme_is_no_bucket(

@@ -26,6 +26,7 @@
     )
 )]
 
+mod ahead;
 mod attributes;
 #[cfg(feature = "object_store")]
 mod changed;
@@ -49,6 +50,7 @@ mod tree;
 mod turn;
 mod watch;
 
+pub use ahead::Ahead;
 #[cfg(feature = "object_store")]
 pub use changed::{changed, is_changed, said};
 pub use crc32c::{Crc32c, combine, crc32c};

@@ -7,14 +7,16 @@ use std::{
 };
 
 use super::{
-    ahead::Ahead,
     open_state::OpenState,
     plan::{Plan, Source, Stretch},
 };
-use crate::device_state::{
-    Error,
-    format::checksum,
-    pump::{Buffer, Filled, IN_FLIGHT, Pool, Returns, has_second_core},
+use crate::{
+    device_state::{
+        Error,
+        format::checksum,
+        pump::{Buffer, Filled, IN_FLIGHT, Pool, Returns, has_second_core},
+    },
+    files::Ahead,
 };
 
 /// Stretches that are read ahead.

@@ -20,7 +20,6 @@ use std::{
 use self::runs::{Run, Runs};
 use super::{
     Reader, Tensor,
-    ahead::Ahead,
     assemble::{element_bytes, pieces_of},
     open_state::OpenState,
 };
@@ -30,7 +29,7 @@ use crate::{
         format::{checksum, index::PieceEntry},
         shards::Block,
     },
-    files::{Phase, Watch},
+    files::{Ahead, Phase, Watch},
     ifrt::IndexDomain,
 };
 

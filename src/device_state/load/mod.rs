@@ -5,7 +5,6 @@
 //! which memory gets it, for whole arrays as for shards, and a `Load` carries it out. This part
 //! must never know in what kind of store the bytes lie.
 
-mod ahead;
 mod assemble;
 mod execute;
 mod feed;

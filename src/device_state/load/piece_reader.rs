@@ -5,8 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{ahead::Ahead, open_state::OpenState};
-use crate::device_state::format::{checksum, index::PieceEntry};
+use super::open_state::OpenState;
+use crate::{
+    device_state::format::{checksum, index::PieceEntry},
+    files::Ahead,
+};
 
 /// The data of one piece, chunk by chunk, each checked before it is given out.
 pub(super) struct PieceReader {

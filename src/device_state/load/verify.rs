@@ -10,14 +10,14 @@ use std::{
     thread::{self, available_parallelism},
 };
 
-use super::{Reader, ahead::Ahead};
+use super::Reader;
 use crate::{
     device_state::{
         Error,
         format::index::PieceEntry,
         pump::{BUFFER_BYTES, ChunkSums},
     },
-    files::{Phase, Watch},
+    files::{Ahead, Phase, Watch},
 };
 
 /// A tensor that did not stand up to verification.

@@ -2,7 +2,9 @@
 
 use std::{
     fmt, io,
+    num::NonZero,
     sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    thread::available_parallelism,
     time::{Duration, Instant},
 };
 
@@ -12,6 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 use super::words::{is_refusal, words_of};
 use crate::{Cancelled, Watch};
 
+/// Threads that carry requests, at most.
+const MOST_THREADS: usize = 4;
 /// Interval at which a wait for a store checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -27,7 +31,9 @@ pub struct Driver {
 impl Driver {
     /// A runtime of its own; the waits end when `watch` is cancelled.
     pub fn new(watch: Watch) -> io::Result<Self> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        // Encryption and copies of many answers at a time are more than one core does.
+        let threads = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         Ok(Self { runtime: Some(runtime), watch })
     }
 

@@ -10,9 +10,10 @@ use std::{
 };
 
 use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
 use http::{Response, header};
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::{
@@ -134,16 +135,38 @@ fn wanted_bytes(request: &HttpRequest) -> Option<usize> {
     length.checked_add(1)
 }
 
+/// Bytes to make room for before a body arrives that says how long it is, of which `most` are
+/// taken.
+pub(super) fn room_for(said: Option<u64>, most: u64) -> usize {
+    usize::try_from(said.unwrap_or_default().min(most).min(LONGEST_ANSWER as u64)).unwrap_or(0)
+}
+
+/// A body, each frame of which goes to its place as it arrives: many arrive at a time.
+async fn gathered(
+    body: Incoming,
+    most: usize,
+) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    let room = room_for(body.size_hint().exact(), most as u64);
+    let mut bytes = BytesMut::with_capacity(room);
+    let mut body = Limited::new(body, most);
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes.freeze())
+}
+
 #[async_trait]
 impl HttpService for Client {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let most = wanted_bytes(&request).unwrap_or_default().max(LONGEST_ANSWER);
         let answer = async {
             let (head, body) = self.send(request).await?.into_parts();
-            let body = Limited::new(body, most).collect().await.map_err(|error| {
+            let body = gathered(body, most).await.map_err(|error| {
                 HttpError::new(HttpErrorKind::Interrupted, io::Error::other(with_causes(&*error)))
             })?;
-            Ok(HttpResponse::from_parts(head, body.to_bytes().into()))
+            Ok(HttpResponse::from_parts(head, body.into()))
         };
         timeout(self.limit, answer).await.unwrap_or_else(|_| {
             let reason = format!("no whole answer within {} seconds", self.limit.as_secs());

@@ -15,7 +15,7 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, Method, Response, StatusCode, Uri, header};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use object_store::client::{HttpError, HttpRequest, HttpRequestBody};
 use serdes_files::{
     LONGEST_STREAM, ReadAt, Stamp, Watch, changed,
@@ -24,7 +24,11 @@ use serdes_files::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::{address::shown, client::Client, held::Held};
+use super::{
+    address::shown,
+    client::{Client, room_for},
+    held::Held,
+};
 
 /// Bytes of the first request, which are mostly all that a file is asked for besides its end.
 const FIRST: u64 = 64 << 10;
@@ -268,7 +272,7 @@ fn failed(uri: &Uri, error: &HttpError) -> io::Error {
 /// The body of an answer, of which no more than this many bytes are taken.
 async fn body_of(answer: Response<Incoming>, most: u64) -> io::Result<Bytes> {
     let mut arriving = Body::new(answer.into_body());
-    let mut bytes = BytesMut::new();
+    let mut bytes = BytesMut::with_capacity(room_for(arriving.body.size_hint().exact(), most));
     while let Some(part) = arriving.next().await? {
         if (bytes.len() as u64).saturating_add(part.len() as u64) > most {
             return Err(io::Error::other("the server sent more than it was asked for"));

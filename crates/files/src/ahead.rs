@@ -1,8 +1,8 @@
 //! Reading ahead from sources that answer late, such as object storage.
 //!
 //! The caller says once which stretches it will read, in their order; they are asked for in large
-//! pieces, several at a time, and nothing else is. Sources that answer at once are read when their
-//! bytes are needed, as without this.
+//! blocks, up to [`MOST_BLOCKS`] at a time, and nothing else is. Sources that answer at once are
+//! read when their bytes are needed, as without this.
 
 use std::{
     collections::VecDeque,
@@ -14,16 +14,18 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::files::ReadAt;
+use crate::ReadAt;
 
-/// Bytes that are asked for at a time, at most.
-const BLOCK_BYTES: u64 = 8 << 20;
+/// Bytes that one request asks for, at most: in the time that a connection takes for so many, a
+/// request's own delay is small.
+const BLOCK_BYTES: u64 = 4 << 20;
+/// Requests that are under way at a time: stores answer them side by side, each over a connection
+/// of its own, and one alone reaches a small part of what a network carries.
+const MOST_BLOCKS: usize = 32;
 /// Bytes that are here or on their way, unless a reader is one of several.
-const AHEAD_BYTES: u64 = 3 * BLOCK_BYTES;
+const AHEAD_BYTES: u64 = MOST_BLOCKS as u64 * BLOCK_BYTES;
 /// Bytes that are asked for at a time even if there are very many readers: about a chunk.
 const LEAST_BYTES: u64 = 1 << 20;
-/// Requests that are under way at a time, however small.
-const MOST_BLOCKS: usize = 16;
 /// Bytes between two stretches that are read along: a request of its own costs more.
 const GAP_BYTES: u64 = 64 << 10;
 /// Bytes from which on a stretch is not short. A short one that is read alone, and at once, is not
@@ -34,7 +36,7 @@ const SHORT_BYTES: u64 = LEAST_BYTES;
 type Stretches<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;
 
 /// Stretches of a source that will be read in their order.
-pub(super) struct Ahead<'a> {
+pub struct Ahead<'a> {
     stretches: Stretches<'a>,
     /// Remaining bytes of a stretch that is longer than a block.
     rest: Option<Range<u64>>,
@@ -54,15 +56,12 @@ enum State {
 
 impl<'a> Ahead<'a> {
     /// The only reader of the source.
-    pub(super) fn new(stretches: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
+    pub fn new(stretches: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
         Self::one_of(1, stretches)
     }
 
     /// One of `count` readers that share the memory.
-    pub(super) fn one_of(
-        count: usize,
-        stretches: impl Iterator<Item = Range<u64>> + Send + 'a,
-    ) -> Self {
+    pub fn one_of(count: usize, stretches: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
         let stretches: Box<dyn Iterator<Item = Range<u64>> + Send + 'a> = Box::new(stretches);
         Self {
             stretches: stretches.fuse().peekable(),
@@ -73,8 +72,11 @@ impl<'a> Ahead<'a> {
     }
 
     /// Fills `buffer` from `offset` of the source. What is in no stretch is read by itself.
+    ///
+    /// # Errors
+    /// What the source says of the read that has these bytes.
     #[expect(clippy::indexing_slicing, reason = "`count` is the smaller of both lengths")]
-    pub(super) fn read(
+    pub fn read(
         &mut self,
         source: &dyn ReadAt,
         mut buffer: &mut [u8],
@@ -165,7 +167,7 @@ impl<'a> Ahead<'a> {
     /// The next stretches, as far as they lie close together and one block holds them.
     fn next_block(&mut self, room: u64) -> Option<Range<u64>> {
         // Blocks of one size: a little room is no reason for a little block.
-        let longest = (self.most_bytes / 3).clamp(LEAST_BYTES, BLOCK_BYTES);
+        let longest = (self.most_bytes / MOST_BLOCKS as u64).clamp(LEAST_BYTES, BLOCK_BYTES);
         if room < longest && !self.blocks.is_empty() {
             return None;
         }
@@ -246,6 +248,59 @@ mod tests {
 
         fn answers_late(&self) -> bool {
             true
+        }
+    }
+
+    /// Answers nothing before as many requests are under way as there may be.
+    #[derive(Default)]
+    struct Patient {
+        waiting: Mutex<Vec<(std::sync::mpsc::SyncSender<io::Result<Bytes>>, Range<u64>)>>,
+        most: AtomicUsize,
+    }
+
+    impl ReadAt for Patient {
+        fn size(&self) -> io::Result<u64> {
+            Ok(u64::MAX)
+        }
+
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+
+        fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
+            let (send, answer) = sync_channel(1);
+            let mut waiting = self.waiting.lock().unwrap();
+            waiting.push((send, range));
+            self.most.fetch_max(waiting.len(), Ordering::Relaxed);
+            if waiting.len() == MOST_BLOCKS {
+                for (send, range) in waiting.drain(..) {
+                    let bytes = vec![range.start as u8; (range.end - range.start) as usize];
+                    send.send(Ok(bytes.into())).unwrap();
+                }
+            }
+            Some(answer)
+        }
+
+        fn answers_late(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn as_many_requests_as_there_may_be_are_under_way() {
+        // Large ones, and small ones that lie apart.
+        for (bytes, apart) in [(BLOCK_BYTES, BLOCK_BYTES), (100, 1 << 20)] {
+            let stretches: Vec<_> = (0..2 * MOST_BLOCKS as u64)
+                .map(|number| number * apart..number * apart + bytes)
+                .collect();
+            let source = Patient::default();
+            let mut ahead = Ahead::new(stretches.clone().into_iter());
+            let mut buffer = vec![0; bytes as usize];
+            for stretch in stretches {
+                ahead.read(&source, &mut buffer, stretch.start).unwrap();
+                assert_eq!(buffer[0], stretch.start as u8);
+            }
+            assert_eq!(source.most.into_inner(), MOST_BLOCKS);
         }
     }
 
