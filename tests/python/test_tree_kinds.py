@@ -1,0 +1,162 @@
+"""Each kind of node that flax, optax and equinox have: there and back, with and without `like`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax")
+optax = pytest.importorskip("optax")
+flax = pytest.importorskip("flax")
+eqx = pytest.importorskip("equinox")
+
+import jax.numpy as jnp  # noqa: E402
+from flax import linen, nnx, struct  # noqa: E402
+from serdes_ml import jax as sdj  # noqa: E402
+from serdes_ml._trees import flatten  # noqa: E402
+
+
+@struct.dataclass
+class Struct:
+    """A dataclass of flax with a field that is no leaf."""
+
+    w: Any
+    name: str = struct.field(pytree_node=False)
+    inner: Any = None
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["w", "key"], meta_fields=["size"])
+@dataclasses.dataclass
+class Registered:
+    """A dataclass of Python with a field that is no leaf."""
+
+    w: Any
+    key: Any
+    size: int
+
+
+class Module(eqx.Module):
+    """A module of equinox with a static field, children and a leaf that may be None."""
+
+    w: Any
+    size: int = eqx.field(static=True)
+    children: tuple[Any, ...] = ()
+    bias: Any = None
+
+
+class Net(nnx.Module):
+    """A network with parameters, statistics, a list, and random keys."""
+
+    def __init__(self) -> None:
+        rngs = nnx.Rngs(0)
+        self.linear = nnx.Linear(2, 3, rngs=rngs)
+        self.norm = nnx.BatchNorm(3, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.layers = nnx.List([nnx.Linear(3, 3, rngs=rngs) for _ in range(2)])
+
+
+def params() -> dict[str, Any]:
+    """Parameters to be optimised."""
+    return {"a": jnp.ones(2), "b": jnp.full((2, 2), 3.0)}
+
+
+def perceptron() -> Any:
+    """The arrays of a model of equinox."""
+    return eqx.filter(eqx.nn.MLP(2, 1, 4, 2, key=jax.random.key(0)), eqx.is_inexact_array)
+
+
+def partitioned() -> Any:
+    """An optimizer for each group of parameters."""
+    groups = {"x": optax.adam(1e-3), "y": optax.sgd(0.1, momentum=0.9)}
+    return optax.multi_transform(groups, {"a": "x", "b": "y"}).init(params())
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "optax chain": lambda: optax.chain(optax.clip(1.0), optax.adamw(1e-3)).init(params()),
+    "optax masked": lambda: optax.masked(optax.adam(1e-3), {"a": True, "b": False}).init(params()),
+    "optax hyperparams": lambda: optax.inject_hyperparams(optax.adam)(1e-3).init(params()),
+    "optax partition": partitioned,
+    "optax if finite": lambda: optax.apply_if_finite(optax.identity(), 3).init(params()),
+    "optax factored": lambda: optax.adafactor(1e-3).init({"w": jnp.ones((256, 256))}),
+    "flax dataclass": lambda: Struct(jnp.ones(2), "static", Struct(jnp.zeros(1), "x")),
+    "flax batch norm": lambda: linen.BatchNorm(use_running_average=False).init(
+        jax.random.key(0), jnp.ones((2, 3))
+    ),
+    "flax frozen": lambda: flax.core.freeze({"a": {"b": jnp.ones(1)}, "c": {}}),
+    "nnx state": lambda: nnx.state(Net()),
+    "nnx parameters": lambda: nnx.state(Net(), nnx.Param),
+    "nnx pure dict": lambda: nnx.to_pure_dict(nnx.state(Net())),
+    "nnx optimizer": lambda: nnx.state(nnx.Optimizer(Net(), optax.adam(1e-3), wrt=nnx.Param)),
+    "equinox module": lambda: Module(jnp.ones(2), 7, (Module(jnp.zeros(1), 1), jnp.ones(1))),
+    "equinox state": lambda: eqx.filter(
+        eqx.nn.make_with_state(eqx.nn.BatchNorm)(3, "batch", mode="ema"), eqx.is_array
+    ),
+    "equinox optimizer": lambda: optax.adam(1e-3).init(perceptron()),
+    "dataclass": lambda: Registered(jnp.ones(2), jax.random.key(1), 4),
+    "random keys": lambda: {
+        "typed": jax.random.split(jax.random.key(2), 3),
+        "other": jax.random.key(1, impl="rbg"),
+        "raw": jax.random.PRNGKey(0),
+    },
+    "empty": lambda: {"dict": {}, "tuple": (), "list": [], "none": None, "w": jnp.ones(1)},
+}
+
+
+def values(tree: Any) -> dict[str, Any]:
+    """The leaves by their names, keys as their numbers."""
+
+    def value(leaf: Any) -> Any:
+        is_keys = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return np.asarray(jax.random.key_data(leaf) if is_keys else leaf)
+
+    return {name: value(leaf) for name, leaf in flatten(tree)[0]}
+
+
+def same(found: Any, expected: dict[str, Any]) -> None:
+    """Compare leaves by their names."""
+    leaves = values(found)
+    assert sorted(leaves) == sorted(expected)
+    for name, leaf in leaves.items():
+        assert leaf.dtype == expected[name].dtype, name
+        np.testing.assert_array_equal(leaf, expected[name], name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tree_of_each_kind_comes_back(path: pathlib.Path, kind: str) -> None:
+    tree = KINDS[kind]()
+    sdj.save(path, tree)
+    for like in (tree, jax.eval_shape(KINDS[kind])):
+        loaded = sdj.load(path, like)
+        assert jax.tree.structure(loaded) == jax.tree.structure(tree)
+        same(loaded, values(tree))
+    # Without it by the same names, in containers that need no import.
+    plain = sdj.load(path)
+    same(plain, values(tree))
+    kinds: set[type] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, (dict, list, tuple)):
+            kinds.add(type(node))
+            for child in node.values() if isinstance(node, dict) else node:
+                visit(child)
+
+    visit(plain)
+    assert kinds <= {dict, list, tuple}
+
+
+def test_scalars_come_back_as_they_were(path: pathlib.Path) -> None:
+    tree = (1, 2.5, True, "text", np.float32(3), np.int64(4), np.bool_(True), jnp.float32(1))
+    sdj.save(path, tree)
+    for loaded in (sdj.load(path), sdj.load(path, tree)):
+        assert loaded == tree
+        assert [type(leaf) for leaf in loaded[:4]] == [int, float, bool, str]
+        assert [leaf.dtype for leaf in loaded[4:]] == [leaf.dtype for leaf in tree[4:]]
