@@ -100,9 +100,8 @@ class Mismatches:
             if not one.is_missing:
                 continue
             searched += 1
-            near = _near(one.name, free) if searched <= _SEARCHED else ()
-            has = f"; it has {', '.join(map(repr, near))}" if near else ""
-            message = f"the state has no leaf {one.name!r}{has}"
+            near = near_names(one.name, free) if searched <= _SEARCHED else ()
+            message = f"the state has no leaf {one.name!r}{it_has(near)}"
             self._found[number] = Mismatch(one.name, message, True, near)
         kinds = {one.is_missing for one in self._found}
         if kinds == {True}:
@@ -112,7 +111,12 @@ class Mismatches:
         raise LeavesMissingAndDiffer(self._path, self._found)
 
 
-def _near(name: str, names: Sequence[str]) -> tuple[str, ...]:
+def it_has(near: Sequence[str]) -> str:
+    """The end of a message of a name that is not there: those that are near it."""
+    return f"; it has {', '.join(map(repr, near))}" if near else ""
+
+
+def near_names(name: str, names: Sequence[str]) -> tuple[str, ...]:
     """Names that are like one, those with the same parent first."""
     parent = name.rpartition("/")[0] + "/"
     brothers = [one for one in names if one.startswith(parent)]

@@ -12,6 +12,7 @@ import numpy as np
 from . import _native
 from ._arrays import STRING, Array, array_of_strings, dtype_of
 from ._errors import Corrupt
+from ._mismatches import it_has, near_names
 from ._paths import Path, place
 from ._progress import Progress, listener
 
@@ -107,7 +108,14 @@ class State:
         return self.aliases.get(name, name)
 
     def describe(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """Type, in the words of a state, and shape."""
+        """Type, in the words of a state, and shape.
+
+        Raises:
+            KeyError: if there is no tensor of that name.
+        """
+        if name not in self.names_set:
+            has = it_has(near_names(name, self.names))
+            raise KeyError(f"{self.name}: the state has no tensor {name!r}{has}")
         dtype, shape, _ = self.reader.describe(self.stored(name))
         return dtype, tuple(shape)
 
@@ -139,11 +147,15 @@ class State:
             return self.names, plain
         patterns = [only] if isinstance(only, str) else list(only)
         chosen: set[str] = set()
+        missing: list[str] = []
         for pattern in patterns:
             found = _native.matching(pattern, [*self.names, *plain])
             if not found:
-                raise KeyError(f"no tensor of the state has a name that {pattern!r} matches")
+                has = it_has(near_names(pattern, [*self.names, *plain]))
+                missing.append(f"{pattern!r} matches no name of a tensor{has}")
             chosen.update(found)
+        if missing:
+            raise KeyError(f"{self.name}: {'; '.join(missing)}")
         return (
             [name for name in self.names if name in chosen],
             {name: value for name, value in plain.items() if name in chosen},

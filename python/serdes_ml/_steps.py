@@ -67,7 +67,14 @@ class Steps:
             pathlib.Path(self._folder).mkdir(parents=True, exist_ok=True)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._folder!r}, keep={self._keep})"
+        options = (
+            ("keep", self._keep),
+            ("keep_every", self._every),
+            ("keep_best", self._best),
+            ("metric", self._metric),
+        )
+        given = [f"{name}={value!r}" for name, value in options if value is not None]
+        return f"{type(self).__name__}({', '.join([repr(self._folder), *given])})"
 
     def __enter__(self: _Self) -> _Self:
         return self

@@ -115,6 +115,15 @@ def test_a_missing_tensor_is_a_key_error_that_names_it(path: pathlib.Path) -> No
         for ask in (f.get_tensor, f.get_slice, f.get_shape, f.get_dtype):
             with pytest.raises(KeyError, match="weights"):
                 ask("weights")
+    sd.save_file({"params/w": np.ones(1), "params/bias": np.ones(1)}, path)
+    with sd.safe_open(path) as f, pytest.raises(KeyError) as missing:
+        f.get_tensor("params/bia")
+    said = f"{path}: the state has no tensor 'params/bia'; it has 'params/bias', 'params/w'"
+    assert missing.value.args == (said,)
+    with pytest.raises(KeyError) as patterns:
+        sd.load_file(path, only=["params/*", "param/w", "z*"])
+    said = "'param/w' matches no name of a tensor; it has 'params/w', 'params/bias'"
+    assert patterns.value.args[0].startswith(f"{path}: {said}; 'z*' matches no name")
     with pytest.raises(ValueError, match="closed"):
         f.keys()
 
