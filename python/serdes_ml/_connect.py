@@ -103,10 +103,16 @@ class Connection:
     """The server's ``HOST:PORT``."""
 
     name: str | None
-    """The name of the session, under which the server keeps its arrays."""
+    """The name under which the server keeps what `save` gives it."""
 
     def __init__(
-        self, parts: Any, client: Any, endpoint: Endpoint, name: str | None, token: str | None
+        self,
+        parts: Any,
+        client: Any,
+        endpoint: Endpoint,
+        name: str | None,
+        token: str | None,
+        keep_all: bool,
     ) -> None:
         self.address, self.name = str(endpoint), name
         self._endpoint, self._token = endpoint, token
@@ -121,7 +127,7 @@ class Connection:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
         parts.backend.register_backend_factory(BACKEND, lambda: client, priority=500)
         parts.jax.config.update("jax_platforms", f"{BACKEND},cpu")
-        if name is not None:
+        if keep_all:
             atexit.register(_leave_arrays, parts.jax, client)
 
     @property
@@ -232,7 +238,7 @@ def _named_errors() -> Iterator[None]:
 
 
 def _leave_arrays(jax: Any, client: Any) -> None:
-    """Leave the arrays of a session with a name to the server, when the process ends.
+    """Leave the arrays of a session to the server, when the process ends.
 
     The end of the interpreter would drop them one by one, and the server with it.
     """
@@ -251,6 +257,7 @@ def connect(
     *,
     token: str | None = None,
     name: str | None = None,
+    keep_all: bool = False,
     tls_ca: str | os.PathLike[str] | None = None,
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
@@ -261,7 +268,9 @@ def connect(
 
     Call it before anything asks JAX for devices. ``token`` is a line of the server's
     ``--token-file``; the server takes it from jaxlib only with ``--allow-session-token``. ``name``
-    is under what a server with ``--state`` keeps the arrays of this session.
+    is under what a server keeps the trees of `Connection.save`. With ``keep_all`` it also keeps, as
+    ``NAME/NUMBER``, each array that JAX has at the end of the session: for other readers, since a
+    client of JAX does not get those back.
 
     ``tls_ca`` is a file of certificates that the server's must be signed by; an address that
     begins with ``https://`` is encrypted, too, and verified by the system's authorities without
@@ -288,7 +297,7 @@ def connect(
         ValueError: if an argument cannot be right, before anything is sent.
     """
     endpoint = endpoint_of(address, tls_ca, tls_cert, tls_key)
-    data = _initialization(token, name)
+    data = _initialization(token, name, keep_all)
     if token is not None and not (endpoint.tls or endpoint.is_loopback or allow_plain):
         raise ValueError(
             f"the token would go to {endpoint} without encryption; name the authority of the"
@@ -306,12 +315,12 @@ def connect(
                 client = _client(parts, endpoint, target, data, deadline)
         else:
             client = _client(parts, endpoint, endpoint.target, data, deadline)
-        connection = Connection(parts, client, endpoint, name, token and token.strip())
+        connection = Connection(parts, client, endpoint, name, token and token.strip(), keep_all)
         _open.append(connection)
     return connection
 
 
-def _initialization(token: str | None, name: str | None) -> dict[str, bytes]:
+def _initialization(token: str | None, name: str | None, keep_all: bool) -> dict[str, bytes]:
     data = {}
     if token is not None:
         token = token.strip()
@@ -324,8 +333,11 @@ def _initialization(token: str | None, name: str | None) -> dict[str, bytes]:
         data["serdes.token"] = token.encode()
     if name is not None:
         if not name:
-            raise ValueError("name is empty; expected a name for the session's arrays, or None")
-        data["serdes.state.name"] = name.encode()
+            raise ValueError("name is empty; expected a name for what is saved, or None")
+        if keep_all:
+            data["serdes.state.name"] = name.encode()
+    elif keep_all:
+        raise ValueError("keep_all keeps arrays under the connection's name; give name, too")
     return data
 
 

@@ -122,7 +122,7 @@ say()
 """
 
 NAMED = """
-connection = connect(address, name="run")
+connection = connect(address, name="run", keep_all=rest == ["all"])
 import jax, numpy as np
 kept = jax.block_until_ready(jax.device_put(np.arange(8, dtype=np.int32)))
 check("put", np.asarray(kept).tolist() == list(range(8)), kept)
@@ -276,13 +276,15 @@ def tls(run, folder, tokens):
 
 
 def named(run, folder):
-    """The arrays of a session with a name are in the server's state under that name."""
-    state = os.path.join(folder, "arrays.sds")
-    with run.server("--state", state) as address:
-        run.finish("named", run.client(NAMED, address))
-    found = subprocess.run([run.serdes, "inspect", "--json", state], capture_output=True, text=True)
-    names = [tensor["name"] for tensor in json.loads(found.stdout)["tensors"]] if found.returncode == 0 else found.stderr
-    run.check("named: the state has the array", any(name.startswith("run/") for name in names), names)
+    """The arrays of a session are in the server's state under its name where all are to be kept, and nowhere else."""
+    for keep in (["all"], []):
+        state = os.path.join(folder, f"arrays-{len(keep)}.sds")
+        with run.server("--state", state) as address:
+            run.finish("named", run.client(NAMED, address, *keep))
+        found = subprocess.run([run.serdes, "inspect", "--json", state], capture_output=True, text=True)
+        names = [tensor["name"] for tensor in json.loads(found.stdout)["tensors"]] if found.returncode == 0 else []
+        has = [name for name in names if name.startswith("run/")]
+        run.check(f"named: what the state has, {keep or 'without keep_all'}", bool(has) == bool(keep), (names, found.stderr))
 
 
 def no_room(run):

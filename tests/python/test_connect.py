@@ -77,6 +77,8 @@ def test_a_token_does_not_cross_a_network_in_plain() -> None:
 def test_an_empty_name_is_refused() -> None:
     with pytest.raises(ValueError, match="name is empty"):
         connect("localhost:7171", name="")
+    with pytest.raises(ValueError, match="give name, too"):
+        connect("localhost:7171", keep_all=True)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
