@@ -37,6 +37,19 @@ def test_a_status_is_that_of_the_answer(command: str, path: pathlib.Path) -> Non
     assert subprocess.run([command, "diff", path, other], capture_output=True).returncode == 1
 
 
+def test_an_inspection_has_a_line_for_the_arrays_of_a_session(path: pathlib.Path) -> None:
+    names = ["run.arrays/a@1", "run.arrays/b/c@1", "run/7"]
+    metadata = {f"serdes.state.owner/{name}": "client:73" for name in names}
+    sd.save_file({"a": np.ones(1)}, path, {**metadata, "note": "x"})
+    command = [sys.executable, "-m", "serdes_ml", "inspect", str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "2 arrays of run.arrays: client:73" in said
+    assert "1 array of run: client:73" in said
+    assert "note = x" in said
+    assert "serdes.state.owner" not in said
+    assert sd.inspect(path)["metadata"] == {**metadata, "note": "x"}
+
+
 def test_a_plugin_is_worked_with_in_a_process_of_its_own(
     command: str, tmp_path: pathlib.Path
 ) -> None:

@@ -1,6 +1,6 @@
 //! `serdes inspect`: what is in an artifact.
 
-use std::{borrow::Cow, path::Path, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, path::Path, sync::Arc};
 
 use chrono::DateTime;
 use serdes::files::Tree;
@@ -169,10 +169,27 @@ fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure
     Ok(())
 }
 
-/// Prints the devices of a state, and how its arrays lie on them.
 /// With what the keys begin that the Python package keeps for itself: objects of JSON with the names
 /// of all leaves of a tree.
 const OF_THE_PACKAGE: &str = "serdes_ml.";
+
+/// With what the keys begin by which a server says whose an array is; the array's name follows.
+const OF_A_SERVER: &str = "serdes.state.owner/";
+
+/// Prints whose the arrays of a server are, a line for the arrays of a session.
+fn show_owners(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut sessions: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for (key, owner) in &state.metadata {
+        let Some(name) = key.strip_prefix(OF_A_SERVER) else { continue };
+        let session = name.split_once('/').map_or(name, |(session, _)| session);
+        *sessions.entry((session, owner)).or_default() += 1;
+    }
+    for ((session, owner), arrays) in sessions {
+        let arrays = count(arrays, "array");
+        terminal.fact("owner", format_args!("{arrays} of {}: {}", shown(session), shown(owner)))?;
+    }
+    Ok(())
+}
 
 /// The first characters of a text.
 fn beginning(text: &str) -> Cow<'_, str> {
@@ -183,6 +200,7 @@ fn beginning(text: &str) -> Cow<'_, str> {
     text.chars().take(SHOWN).chain(['…']).collect::<String>().into()
 }
 
+/// Prints the devices of a state, and how its arrays lie on them.
 fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
     if let Some(part) = &state.part {
         terminal.fact("part", format_args!("{} of {} of {}", part.number, part.count, part.id))?;
@@ -190,11 +208,12 @@ fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failu
     if state.parts > 0 {
         terminal.fact("parts", state.parts)?;
     }
-    for (key, value) in &state.metadata {
+    for (key, value) in state.metadata.iter().filter(|(key, _)| !key.starts_with(OF_A_SERVER)) {
         let value =
             if key.starts_with(OF_THE_PACKAGE) { beginning(value) } else { Cow::from(value) };
         terminal.fact("metadata", format_args!("{} = {}", shown(key), shown(&value)))?;
     }
+    show_owners(state, terminal)?;
     terminal.fact("pieces", state.pieces)?;
     for device in &state.devices {
         let pieces = count(device.pieces, "piece");
