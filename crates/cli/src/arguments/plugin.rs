@@ -81,8 +81,9 @@ pub(crate) struct VerifyArguments {
     /// one run writes several.
     #[arg(long, value_name = "FORMAT[=FILE]")]
     pub(crate) format: Vec<String>,
-    /// File for the form that `--format` names without one.
-    #[arg(short, long, value_name = "FILE", requires = "format")]
+    /// File for the form that `--format` names without one (text by default), in place of standard
+    /// output.
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Set by the command for the process of its own: behaviours that are not tried.
     #[arg(long, hide = true, value_delimiter = ',', value_name = "NAMES")]

@@ -41,7 +41,7 @@ impl Form {
 
 /// The places that results go to: one form to standard output, any number into files.
 pub(super) struct Outputs {
-    /// `None` where outcomes are printed as they come.
+    /// `None` where it goes into a file.
     standard: Option<Form>,
     files: Vec<(Form, PathBuf)>,
 }
@@ -52,22 +52,19 @@ impl Outputs {
         arguments: &VerifyArguments,
         terminal: &mut Terminal,
     ) -> Result<Self, Failure> {
-        let places = FormPlaces::of(&arguments.format, arguments.output.as_deref(), &FORMS)?;
-        let standard = match places.standard.as_deref().map(Form::named) {
-            Some(Form::Json) => {
-                terminal.speak_json();
-                None
-            }
-            Some(Form::Text) | None => None,
-            Some(form) => Some(form),
-        };
-        let files = places.files.into_iter().map(|(name, path)| (Form::named(&name), path));
+        let output = arguments.output.as_deref();
+        let places = FormPlaces::of(&arguments.format, output, terminal.json(), &FORMS)?;
+        let standard = places.standard.map(Form::named);
+        if standard == Some(Form::Json) {
+            terminal.speak_json();
+        }
+        let files = places.files.into_iter().map(|(name, path)| (Form::named(name), path));
         Ok(Self { standard, files: files.collect() })
     }
 
     /// True if each outcome is printed as it comes.
     pub(super) fn prints(&self) -> bool {
-        self.standard.is_none()
+        matches!(self.standard, Some(Form::Text | Form::Json))
     }
 
     /// Writes all forms but the lines.
@@ -77,14 +74,11 @@ impl Outputs {
         tally: &Tally,
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
-        if self.standard.is_none() && self.files.is_empty() {
-            return Ok(());
-        }
         for (form, path) in &self.files {
             let bytes = content(*form, plugin, tally)?;
             report_file::write(path, &mut |file| file.write_all(&bytes))?;
         }
-        if let Some(form) = self.standard {
+        if let Some(form) = self.standard.filter(|_| !self.prints()) {
             let bytes = content(form, plugin, tally)?;
             terminal.raw(&bytes)?;
         }

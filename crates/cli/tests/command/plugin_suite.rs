@@ -182,10 +182,16 @@ fn results_go_into_files_by_their_forms() {
     }
     let one = ["plugin", "verify", "host", "--only", "memset", "--format", "json", "-o"];
     let json = file("one.json");
-    assert_eq!(status(&serdes(&[&one[..], &[&json]].concat())), 0);
+    let output = serdes(&[&one[..], &[&json]].concat());
+    assert_eq!((status(&output), output.stdout.len()), (0, 0), "{output:?}");
     let line = fs::read_to_string(json).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["behaviour"], "memset");
-    for wrong in [&["--format", "xml"][..], &["--format", "json="], &["-o", "x"]] {
+    // Without a form it is text, as in every report, and nothing else is printed.
+    let lines = file("lines.txt");
+    let output = serdes(&["plugin", "verify", "host", "--only", "memset", "-o", &lines]);
+    assert_eq!((status(&output), output.stdout.len()), (0, 0), "{output:?}");
+    assert!(fs::read_to_string(lines).unwrap().contains("memset"));
+    for wrong in [&["--format", "xml"][..], &["--format", "json="]] {
         let output = serdes(&[&["plugin", "verify", "host"], wrong].concat());
         assert_eq!(status(&output), 2, "{wrong:?}");
     }

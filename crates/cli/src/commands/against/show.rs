@@ -30,19 +30,20 @@ pub(super) fn show(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let reports = &arguments.reports;
-    let places = FormPlaces::of(&reports.format, reports.output.as_deref(), &FORMS)?;
+    let output = reports.output.as_deref();
+    let places = FormPlaces::of(&reports.format, output, terminal.json(), &FORMS)?;
     for (form, path) in &places.files {
-        let content = match form.as_str() {
+        let content = match *form {
             "json" => lines(against, changes),
             "markdown" => markdown(against, changes),
             _ => anstream::adapter::strip_str(&text(against, changes)).to_string(),
         };
         report_file::write(path, &mut |file| file.write_all(content.as_bytes()))?;
     }
-    match places.standard.as_deref() {
+    match places.standard {
         Some("markdown") => terminal.raw(markdown(against, changes).as_bytes()),
         Some("json") => terminal.raw(lines(against, changes).as_bytes()),
-        None if terminal.json() => terminal.raw(lines(against, changes).as_bytes()),
+        None => Ok(()),
         _ => text(against, changes).lines().try_for_each(|line| terminal.line(line)),
     }
 }

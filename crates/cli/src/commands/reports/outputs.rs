@@ -1,11 +1,12 @@
 //! The reports that were asked for, and where each goes. It must never know what is in one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serdes_check::report::Format;
 
 use crate::{
-    arguments::ReportArguments, commands::nearest::nearest, failure::Failure, terminal::Terminal,
+    arguments::ReportArguments, commands::form_places::FormPlaces, failure::Failure,
+    terminal::Terminal,
 };
 
 /// A form of a report.
@@ -32,53 +33,15 @@ impl Outputs {
         arguments: &ReportArguments,
         terminal: &mut Terminal,
     ) -> Result<Self, Failure> {
-        let outputs = Self::named(&arguments.format, arguments.output.as_deref(), terminal.json())?;
-        if outputs.standard == Some(Form::Json) {
+        let known: Vec<_> = Format::ALL.map(Format::id).into_iter().chain(["json"]).collect();
+        let output = arguments.output.as_deref();
+        let places = FormPlaces::of(&arguments.format, output, terminal.json(), &known)?;
+        let standard = places.standard.map(Form::named);
+        if standard == Some(Form::Json) {
             terminal.speak_json();
         }
-        Ok(outputs)
-    }
-
-    fn named(formats: &[String], output: Option<&Path>, json: bool) -> Result<Self, Failure> {
-        let mut plain = json.then_some(Form::Json);
-        let mut files: Vec<(Form, PathBuf)> = Vec::new();
-        for text in formats {
-            let (name, file) = match text.split_once('=') {
-                Some((name, file)) => (name, Some(file).filter(|file| *file != "-")),
-                None => (text.as_str(), None),
-            };
-            let form = form(name)?;
-            match file {
-                Some("") => {
-                    let expected = format_args!("--format {text}: expected a file behind `=`");
-                    return Err(Failure::new(expected));
-                }
-                Some(file) => files.push((form, file.into())),
-                None if plain.is_some_and(|other| other != form) => {
-                    return Err(Failure::new("two reports for standard output")
-                        .with_hint("name a file for each further one: --format sarif=FILE"));
-                }
-                None => plain = Some(form),
-            }
-        }
-        let form = plain.unwrap_or(Form::Report(Format::Text));
-        let standard = match output.filter(|output| *output != Path::new("-")) {
-            Some(output) => {
-                files.push((form, output.to_owned()));
-                None
-            }
-            None => Some(form),
-        };
-        let twice = files.iter().enumerate().find(|(number, (_, file))| {
-            files.iter().skip(number + 1).any(|(_, other)| other == file)
-        });
-        match twice {
-            Some((_, (_, file))) => Err(Failure::new(format_args!(
-                "two reports for {}; name a file for each",
-                file.display()
-            ))),
-            None => Ok(Self { standard, files }),
-        }
+        let files = places.files.into_iter().map(|(name, file)| (Form::named(name), file));
+        Ok(Self { standard, files: files.collect() })
     }
 
     /// True if some report is of the findings of all artifacts.
@@ -87,64 +50,9 @@ impl Outputs {
     }
 }
 
-fn form(name: &str) -> Result<Form, Failure> {
-    if name == "json" {
-        return Ok(Form::Json);
-    }
-    name.parse().map(Form::Report).map_err(|_| {
-        let names = || Format::ALL.map(Format::id).into_iter().chain(["json"]);
-        let failure = Failure::new(format_args!("there is no report {name:?}"));
-        match nearest(name, names()) {
-            Some(meant) => failure.with_hint(format_args!("did you mean {meant}?")),
-            None => failure
-                .with_hint(format_args!("expected {}", names().collect::<Vec<_>>().join(", "))),
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(formats: &[&str], output: Option<&str>, json: bool) -> Result<Outputs, Failure> {
-        let formats: Vec<String> = formats.iter().map(|&format| format.to_owned()).collect();
-        Outputs::named(&formats, output.map(Path::new), json)
-    }
-
-    const TEXT: Form = Form::Report(Format::Text);
-    const SARIF: Form = Form::Report(Format::Sarif);
-
-    #[test]
-    fn outputs_go_where_the_options_say() {
-        for (formats, output, json, standard, files) in [
-            (&[][..], None, false, Some(TEXT), vec![]),
-            (&[], None, true, Some(Form::Json), vec![]),
-            (&["json"], None, true, Some(Form::Json), vec![]),
-            (&["sarif"], None, false, Some(SARIF), vec![]),
-            (&["sarif"], Some("a"), false, None, vec![(SARIF, "a")]),
-            (&[], Some("a"), false, None, vec![(TEXT, "a")]),
-            (&["sarif=a=b"], None, false, Some(TEXT), vec![(SARIF, "a=b")]),
-            (&["sarif=-"], None, false, Some(SARIF), vec![]),
-            (&["sarif=a", "json"], Some("b"), false, None, vec![(SARIF, "a"), (Form::Json, "b")]),
-        ] {
-            let files = files.into_iter().map(|(form, file)| (form, file.into())).collect();
-            assert_eq!(named(formats, output, json).unwrap(), Outputs { standard, files });
-        }
-    }
-
-    #[test]
-    fn outputs_that_contradict_are_bad_usage() {
-        for (formats, output, json, words) in [
-            (&["sarif", "html"][..], None, false, "two reports for standard output"),
-            (&["sarif"], None, true, "two reports for standard output"),
-            (&["sarif=a", "html=a"], None, false, "two reports for a"),
-            (&["sarif=a"], Some("a"), false, "two reports for a"),
-            (&["sarif="], None, false, "expected a file"),
-            (&["sarfi"], None, false, "did you mean sarif?"),
-            (&["excel"], None, false, "expected text, github"),
-        ] {
-            let error = named(formats, output, json).unwrap_err().to_string();
-            assert!(error.contains(words), "{error}");
-        }
+impl Form {
+    /// The form of this name; the objects have the only one that is no report of the library.
+    fn named(name: &str) -> Self {
+        name.parse().map_or(Self::Json, Self::Report)
     }
 }
