@@ -66,13 +66,13 @@ pub(crate) struct CheckArguments {
     #[arg(long)]
     pub(crate) verify_data: bool,
     /// Turn warnings into reasons, but for rules that --warn or --allow names.
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_strict")]
     pub(crate) strict: bool,
     /// Leave out what matches below a folder; patterns as in .gitignore, may be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
     /// Status 2 if a folder has files of no kind that is judged.
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_require_known")]
     pub(crate) require_known: bool,
     /// Another list of deprecated operations than TensorFlow's: a JSON file.
     #[arg(long, value_name = "FILE")]

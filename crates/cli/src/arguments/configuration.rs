@@ -14,4 +14,10 @@ pub(crate) struct ConfigurationArguments {
     /// Read no serdes.toml.
     #[arg(long)]
     pub(crate) no_config: bool,
+    /// Leave warnings as they are, where serdes.toml has `strict = true`.
+    #[arg(long, overrides_with = "strict")]
+    pub(crate) no_strict: bool,
+    /// Take files of no kind that is judged, where serdes.toml has `require-known = true`.
+    #[arg(long, overrides_with = "require_known")]
+    pub(crate) no_require_known: bool,
 }

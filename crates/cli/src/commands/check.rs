@@ -38,10 +38,10 @@ pub(crate) fn run_configured(
     let Effective { arguments, file, .. } = Effective::of(arguments)?;
     if arguments.paths.is_empty() {
         let hint = match file {
-            Some(file) => format!("{} names no paths either", shown_path(&file)),
-            None => "there is no serdes.toml that names paths".to_owned(),
+            Some(file) => format!("name one, or add paths to {}", shown_path(&file)),
+            None => "name one, or write a serdes.toml with paths".to_owned(),
         };
-        return Err(Failure::new("no PATH is named: what is to be checked?").with_hint(hint));
+        return Err(Failure::new("no PATH to check").with_hint(hint));
     }
     match &arguments.against {
         Some(against) => against::run(&arguments, against, terminal),

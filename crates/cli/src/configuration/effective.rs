@@ -116,8 +116,10 @@ impl Effective {
                 };
                 (json!(arguments.tags), origin)
             }
-            Key::Strict => flag(&mut arguments.strict, found),
-            Key::RequireKnown => flag(&mut arguments.require_known, found),
+            Key::Strict => flag(&mut arguments.strict, arguments.configuration.no_strict, found),
+            Key::RequireKnown => {
+                flag(&mut arguments.require_known, arguments.configuration.no_require_known, found)
+            }
         };
         self.settings.push(Setting { key: key.name().to_owned(), value, origin });
     }
@@ -149,9 +151,10 @@ fn texts<T>(said: &mut Vec<T>, found: Option<&Placed<Value>>, of: impl Fn(&Strin
     }
 }
 
-fn flag(said: &mut bool, found: Option<&Placed<Value>>) -> (Json, Origin) {
+/// Takes the flag of the file where the command line says neither yes nor no.
+fn flag(said: &mut bool, is_denied: bool, found: Option<&Placed<Value>>) -> (Json, Origin) {
     let origin = match found {
-        _ if *said => Origin::CommandLine,
+        _ if *said || is_denied => Origin::CommandLine,
         Some(Placed { value: Value::Flag(flag), line }) => {
             *said = *flag;
             Origin::Line(*line)

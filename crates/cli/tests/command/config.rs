@@ -42,7 +42,7 @@ fn the_file_says_what_is_checked_and_for_whom() {
     assert_eq!(status(&checked), 0, "{checked:?}");
     let nothing = serdes_in(project.path(), &["check", "--no-config"]);
     assert_eq!(status(&nothing), 2);
-    assert!(String::from_utf8_lossy(&nothing.stderr).contains("no PATH"), "{nothing:?}");
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("no PATH to check"), "{nothing:?}");
 }
 
 #[test]
@@ -94,4 +94,25 @@ fn another_file_can_be_named_and_its_paths_are_beside_it() {
     assert_eq!(status(&named), 0, "{named:?}");
     assert_eq!(objects(&named)[0]["path"], text(&project.path().join("models/m")));
     assert_eq!(status(&serdes_in(elsewhere.path(), &["check", "--config", "none.toml"])), 2);
+}
+
+#[test]
+fn flags_of_the_file_are_taken_back() {
+    let configuration = "[check]\npaths = ['models']\nstrict = true\nrequire-known = true\n";
+    let project = project(configuration);
+    fs::remove_dir_all(project.path().join("models/m")).unwrap();
+    // Zero bytes are a graph, with a warning.
+    fs::write(project.path().join("models/empty.pb"), "").unwrap();
+    fs::write(project.path().join("models/notes.txt"), "notes").unwrap();
+    let run = |more: &[&str]| status(&serdes_in(project.path(), &[&["check"], more].concat()));
+    assert_eq!(run(&[]), 2);
+    assert_eq!(run(&["--no-require-known"]), 1);
+    assert_eq!(run(&["--no-strict"]), 2);
+    assert_eq!(run(&["--no-require-known", "--no-strict"]), 0);
+    // Of the two the last one counts.
+    assert_eq!(run(&["--no-require-known", "--no-strict", "--strict"]), 1);
+    assert_eq!(run(&["--no-require-known", "--strict", "--no-strict"]), 0);
+    let found = serdes_in(project.path(), &["config", "--no-strict", "--json"]);
+    assert_eq!(value(&found, "strict"), (json!(false), "command line".to_owned()));
+    assert_eq!(value(&found, "require-known"), (json!(true), "serdes.toml:4".to_owned()));
 }
