@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use crate::{
     Artifact, Level, Report,
+    fingerprint::clean,
     grouped::{Group, groups},
     names::shown,
 };
@@ -81,7 +82,7 @@ fn annotation(
     writeln!(
         out,
         "::{command} file={},line=1,title={}::{}",
-        property(artifact.location()),
+        property(&clean(artifact.location())),
         property(&title),
         lines.join("\n").replace('%', "%25").replace('\n', "%0A"),
     )
@@ -99,6 +100,17 @@ fn property(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{Class, Finding, Tool};
+
+    #[test]
+    fn github_paths_are_those_of_the_repository() {
+        let mut artifact = Artifact::new("./models//a.pb");
+        artifact.add_findings([Finding::new("corrupt", "no").of_class(Class::Refusal)]);
+        let mut report = Report::new(Tool::new("serdes", "1"));
+        report.add(artifact);
+        let mut out = Vec::new();
+        write(&report, &mut out).unwrap();
+        assert!(out.starts_with(b"::error file=models/a.pb,line=1,"));
+    }
 
     #[test]
     fn github_escapes_what_its_runner_reads() {

@@ -103,6 +103,7 @@ fn lines(findings: &[&Finding]) -> String {
             ("found", finding.found.as_ref()),
             ("expected", finding.expected.as_ref()),
             ("help", finding.remedy.as_ref()),
+            ("accepted for", finding.known.as_ref().filter(|reason| !reason.is_empty())),
         ];
         for (label, fact) in facts {
             if let Some(fact) = fact {

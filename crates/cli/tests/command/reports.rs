@@ -227,3 +227,66 @@ fn a_table_is_as_wide_as_the_columns_and_breaks_no_word() {
     );
     assert!(shown.lines().any(|line| line.ends_with(long)), "{shown}");
 }
+
+#[test]
+fn one_new_finding_beside_200_known_ones_fails() {
+    let names: Vec<String> = (0..200).map(|number| format!("{number}.pb")).collect();
+    let folder = graphs(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let baseline = folder.path().join("known");
+    let check = |more: &[&str]| {
+        let base = ["check", ".", "--tensorflow", "2.12", "--exclude", "known"];
+        command().args(base).args(more).current_dir(folder.path()).output().unwrap()
+    };
+    assert_eq!(status(&check(&["--write-baseline", "known"])), 0);
+    assert_eq!(read(&baseline).lines().count(), 201);
+    assert_eq!(status(&check(&["--baseline", "known"])), 0);
+    fs::write(folder.path().join("new.pb"), NOT_FOR_2_12).unwrap();
+    let found = check(&["--baseline", "known", "--format", "github"]);
+    assert_eq!(status(&found), 1, "{found:?}");
+    let printed = printed(&found);
+    let errors: Vec<_> = printed.lines().filter(|line| line.starts_with("::error ")).collect();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("file=new.pb,"), "{errors:?}");
+    let found = check(&["--baseline", "known", "--format", "sarif"]);
+    let sarif: Value = serde_json::from_slice(&found.stdout).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let is_new = |result: &&Value| result["suppressions"].is_null();
+    assert_eq!((results.len(), results.iter().filter(is_new).count()), (201, 1));
+}
+
+#[test]
+fn fingerprints_stay_where_only_other_things_move() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = |name: &str, op: &str| format!("node {{ name: '{name}' op: '{op}' }}\n");
+    let (refused, taken) = (node("b", "NoSuchOp"), node("a", "NoOp"));
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    // The path, rule and place of each finding with its fingerprint, in SARIF and for GitLab.
+    let fingerprints = |releases: &str| {
+        let base = ["check", ".", "--tensorflow", releases, "--format", "sarif"];
+        let found = command().args(base).current_dir(folder.path()).output().unwrap();
+        let sarif: Value = serde_json::from_slice(&found.stdout).unwrap();
+        let results = sarif["runs"][0]["results"].as_array().unwrap().clone();
+        let of = |result: Value| {
+            let place = &result["locations"][0];
+            let path = place["physicalLocation"]["artifactLocation"]["uri"].clone();
+            let node = place["logicalLocations"][0]["fullyQualifiedName"].clone();
+            let print = result["partialFingerprints"]["serdes/v1"].clone();
+            (path.to_string(), result["ruleId"].to_string(), node.to_string(), print.to_string())
+        };
+        results.into_iter().map(of).collect::<Vec<_>>()
+    };
+    put("m.pbtxt", &format!("{refused}{taken}"));
+    put("other.pbtxt", &taken);
+    let before = fingerprints("2.12");
+    assert_eq!(before.len(), 1, "{before:?}");
+    assert_eq!(before[0].1, "\"unknown_op\"");
+    // A node that moves, another file with another name, a finding more, and a release more.
+    put("m.pbtxt", &format!("{taken}{refused}"));
+    fs::rename(folder.path().join("other.pbtxt"), folder.path().join("renamed.pbtxt")).unwrap();
+    assert_eq!(fingerprints("2.12"), before);
+    put("a-new.pbtxt", &refused);
+    let after = fingerprints("2.12..2.13");
+    assert_eq!(after.len(), 2, "{after:?}");
+    assert!(after.contains(&before[0]), "{after:?} without {before:?}");
+    assert_ne!(after[0].3, after[1].3);
+}
