@@ -64,6 +64,9 @@ impl CheckError {
             Self::Directory { .. } | Self::TooLong { .. } => {
                 Reason::new(Rule::Unsupported, self.to_string())
             }
+            Self::Io { path, .. } if path.contains("://") => {
+                Reason::new(Rule::Unsupported, self.to_string()).with_remedy(Remedy::GiveAccess)
+            }
             Self::Io { .. } => {
                 Reason::new(Rule::Unsupported, self.to_string()).with_remedy(Remedy::MakeReadable)
             }
@@ -92,5 +95,21 @@ pub(super) fn reason_of_io(error: &io::Error, message: String) -> Reason {
         Rule::Unsupported if is_changed(error) => reason.with_remedy(Remedy::CheckOnceWritten),
         Rule::Unsupported => reason.with_remedy(Remedy::MakeReadable),
         _ => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remedy_is_about_the_disk_or_the_address() {
+        for (path, remedy) in
+            [("a/x.pb", Remedy::MakeReadable), ("s3://bucket/x.pb", Remedy::GiveAccess)]
+        {
+            let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+            let reason = CheckError::of_system(path, refused).reason();
+            assert_eq!((reason.rule, reason.remedy), (Rule::Unsupported, remedy), "{path}");
+        }
     }
 }

@@ -19,6 +19,8 @@ pub enum Remedy {
     CheckPathOrNameFile,
     /// The system cannot read the file.
     MakeReadable,
+    /// The storage at an address cannot be read.
+    GiveAccess,
     /// The file is still being written.
     CheckOnceWritten,
     /// The file is larger than any of its kind.
@@ -118,6 +120,9 @@ impl fmt::Display for Remedy {
                 "check the path; a file of any name can be checked by naming it"
             }
             Self::MakeReadable => "make the file readable, and check that the disk is sound",
+            Self::GiveAccess => {
+                "check the address, and that the credentials of the environment may read it"
+            }
             Self::CheckOnceWritten => "check it again once it is written",
             Self::CheckOrigin => "check where the file comes from",
             Self::FetchAgainOrNameKind => {

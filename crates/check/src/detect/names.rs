@@ -67,7 +67,12 @@ pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     let library = || (extension(&lower) == "so").then_some(Kind::Plugin);
     // TensorFlow looks into it whatever its length is.
     let list = || (file == checkpoint_state::FILE_NAME).then_some(Kind::CheckpointState);
-    of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library)
+    // A message of IFRT in a file that is called by its type: xla.ifrt.ShapeProto.binpb.
+    let message = || {
+        let is_one = extension(&lower) == "binpb" && lower.contains("xla.ifrt.");
+        is_one.then_some(Kind::IfrtMessage)
+    };
+    of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library).or_else(message)
 }
 
 /// True if a name, in lower case, is that of a text, whatever else it contains:

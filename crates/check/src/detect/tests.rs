@@ -57,6 +57,8 @@ fn a_file_of_zero_bytes_is_what_its_name_says_and_else_a_graph() {
         ("fingerprint.pb", ByName(Kind::Fingerprint)),
         ("notes.md", ByName(Kind::Text)),
         ("lib.so", ByName(Kind::Plugin)),
+        ("serdes3.scalar.xla.ifrt.ShapeProto.binpb", ByName(Kind::IfrtMessage)),
+        ("graph.binpb", Unmarked),
     ] {
         assert_eq!(told(b"", name), expected, "{name}");
     }

@@ -49,10 +49,10 @@ impl Several {
 pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure> {
     let mut all = Vec::new();
     for text in &arguments.tensorflow {
-        all.extend(
-            Consumer::releases(text)
-                .map_err(|error| Failure::new(format_args!("--tensorflow: {error}")))?,
-        );
+        all.extend(Consumer::releases(text).map_err(|error| {
+            let failure = Failure::new(format_args!("--tensorflow: {error}"));
+            advice(text).into_iter().fold(failure, Failure::with_hint)
+        })?);
     }
     if all.is_empty() {
         all.push(Consumer::newest());
@@ -80,6 +80,26 @@ pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure
     }
     consumers.extend(jaxlibs(&arguments.jax)?);
     Ok(Consumers { all: consumers, several })
+}
+
+/// The advice for a text that names no release of TensorFlow.
+fn advice(text: &str) -> Option<String> {
+    let newest = Consumer::newest().release()?.to_owned();
+    let above = text.strip_prefix(">=").or_else(|| text.strip_suffix(".."));
+    if let Some(oldest) = above.map(str::trim).filter(|oldest| number(oldest).is_some()) {
+        return Some(format!("a range has both ends: {oldest}..{newest}"));
+    }
+    (number(text)? > number(&newest)?).then(|| {
+        format!(
+            "this build knows the releases up to {newest}: upgrade serdes, or take latest, with the operations of that release by --ops FILE"
+        )
+    })
+}
+
+/// The numbers of a release before its patch.
+fn number(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
 }
 
 /// The releases of jaxlib that are named.
@@ -168,4 +188,29 @@ fn deprecated(path: &Path) -> Result<DeprecatedOperations, Failure> {
         .map_err(|error| Failure::new(format_args!("cannot read {}: {error}", path.display())))?;
     DeprecatedOperations::from_json(&text)
         .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_for_open_ranges_and_newer_releases() {
+        for (text, words) in [
+            (">=2.17", Some("2.17..2.21")),
+            ("2.17..", Some("2.17..2.21")),
+            ("2.22", Some("--ops FILE")),
+            ("3.0.1", Some("--ops FILE")),
+            ("2.9", None),
+            ("nonsense", None),
+            ("..", None),
+        ] {
+            let found = advice(text);
+            let is_right = match words {
+                Some(words) => found.as_ref().is_some_and(|found| found.contains(words)),
+                None => found.is_none(),
+            };
+            assert!(is_right, "{text}: {found:?}");
+        }
+    }
 }

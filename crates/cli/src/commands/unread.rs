@@ -18,7 +18,7 @@ use serdes_tensors::storage::Storage;
 use crate::{
     failure::Failure,
     startup::INPUT,
-    terminal::{Terminal, shown},
+    terminal::{Terminal, shown, shown_path},
 };
 
 /// The failure of opening tensors at a path, with the kind of artifact that is there, if it is one
@@ -239,6 +239,14 @@ fn of_directory(failure: Failure, storage: &Storage, directory: &Path) -> Failur
     };
     if let Some(index) = entries.iter().find(is_index) {
         return failure.with_hint(format_args!("name the index in it: {}", index.display()));
+    }
+    let is_step = |path: &&PathBuf| storage.has_file(&path.join("_CHECKPOINT_METADATA"));
+    let steps: Vec<_> = entries.iter().filter(is_step).map(|one| shown_path(one)).collect();
+    if !steps.is_empty() {
+        return failure.with_hint(format_args!(
+            "name one of Orbax's checkpoints in it: {}",
+            steps.join(", ")
+        ));
     }
     let prefixes = prefixes_in(storage, directory);
     match prefixes.as_slice() {

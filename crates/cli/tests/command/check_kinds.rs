@@ -164,3 +164,37 @@ fn a_damaged_file_of_tensors_says_how_and_what_helps() {
         assert!(shown.contains(said) && shown.contains("fetch or write"), "{name}: {shown}");
     }
 }
+
+#[test]
+fn bytes_of_ifrt_are_never_graphs() {
+    let golden: Vec<_> = fs::read_dir(data("ifrt/golden"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|is| is == "binpb"))
+        .collect();
+    let paths: Vec<&str> = golden.iter().map(|path| text(path)).collect();
+    let found = objects_of(&[&["check", "--json"], &paths[..]].concat());
+    assert_eq!(found.len(), golden.len());
+    assert!(golden.len() > 100, "{}", golden.len());
+    for one in found {
+        let kind = one["kind"].as_str().unwrap();
+        assert!(matches!(kind, "ifrt_message" | "ifrt_serialized"), "{one}");
+    }
+}
+
+#[test]
+fn steps_in_a_folder_of_orbax_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for step in ["1", "2"] {
+        fs::create_dir(folder.path().join(step)).unwrap();
+        fs::write(folder.path().join(step).join("_CHECKPOINT_METADATA"), "{}").unwrap();
+    }
+    let target = folder.path().join("o.sds");
+    let output = serdes(&["convert", text(folder.path()), text(&target)]);
+    assert_eq!(status(&output), 2);
+    let said = String::from_utf8(output.stderr).unwrap();
+    for step in ["1", "2"] {
+        assert!(said.contains(text(&folder.path().join(step))), "{said}");
+    }
+    assert!(!target.exists());
+}
