@@ -1,193 +1,232 @@
-"""Runs the code blocks of pages of docs/, in the order in which a reader meets them.
+"""Runs the code blocks of the pages, in the order in which a reader meets them.
 
 python site/check_blocks.py [PAGE ...]
 
-Each page has a directory of its own in which its blocks run. A block says by its first line what
-is done with it:
+Without pages, those of docs/ and of the root. Each page has a directory of its own in which its
+blocks run, one shell for its commands and one interpreter for its Python. A block says by its first
+line what is done with it:
 
     ```console                    lines after `$ ` are run by one bash, the others are its output;
                                   `…` stands for any text, and where nothing
                                   is shown, anything may be printed
+    ```sh                         is run by the same bash, whole
     ```python title="train.py"    is written into that file (any language)
-    ```python                     is compiled
-    ```text, ```rust, ```c        are left alone
+    ```python                     is run by the page's interpreter; if it begins with `>>> `, as a
+                                  doctest
+    ```json, ```toml, ```yaml     is parsed
+    ```c                          is compiled, with the headers of include/
+    ```text                       is no code
 
-A comment `<!-- not run: REASON -->` before a block leaves it out, and the reason is printed. The
-command `serdes`, and `python` with the packages of the pages, are taken from PATH. Ends with
-status 1 if a block did something else than the page says.
+`pages.py` has the marks of blocks that are done with otherwise. Every other language needs one.
+The command `serdes`, and `python` with the packages of the pages, are taken from PATH. Ends with
+status 1 if a block did something else than the page says, or nothing ran it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import signal
+import json
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+
+import tomllib
+from pages import Block, blocks, is_as_said, steps
+from shells import Interpreter, Shell
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_ALONE = {"text", "rust", "c", "json", "diff", "dockerfile", ""}
+AT_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "RELEASING.md", "CODE_OF_CONDUCT.md")
 SECONDS = 600
+LONGEST = 4000
 
 
-class Block(NamedTuple):
-    """A fenced block of a page."""
-
-    line: int
-    language: str
-    title: str | None
-    not_run: str | None
-    content: str
+class Wrong(Exception):
+    """A block that does something else than its page says."""
 
 
-def blocks(page: str) -> list[Block]:
-    """The fenced blocks of a page, in their order."""
-    found = []
-    lines = page.splitlines()
-    number = 0
-    while number < len(lines):
-        fence = re.match(r"( *)```(\w*)(.*)$", lines[number])
-        if fence is None:
-            number += 1
-            continue
-        begin = number
-        number += 1
-        while number < len(lines) and lines[number].strip() != "```":
-            number += 1
-        content = "\n".join(line.removeprefix(fence[1]) for line in lines[begin + 1 : number])
-        title = re.search(r'title="([^"]+)"', fence[3])
-        before = next((line for line in reversed(lines[:begin]) if line.strip()), "")
-        reason = re.search(r"<!-- not run: (.*?) -->", before)
-        found.append(
-            Block(begin + 1, fence[2], title and title[1], reason and reason[1], content + "\n")
-        )
-        number += 1
-    return found
+class Running:
+    """A page whose blocks are being run."""
 
-
-def steps(console: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with what it prints."""
-    found: list[tuple[str, list[str]]] = []
-    for line in console.splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found and line.startswith("> ") and not found[-1][1]:
-            found[-1] = (found[-1][0] + "\n" + line[2:], [])
-        elif found and found[-1][0].endswith("\\") and not found[-1][1]:
-            found[-1] = (found[-1][0] + "\n" + line, [])
-        elif found:
-            found[-1][1].append(line)
-    return [(command, "\n".join(lines)) for command, lines in found]
-
-
-def is_as_said(said: str, printed: str) -> bool:
-    """True if the text is what the page shows, where `…` stands for anything."""
-    if not said.strip():
-        return True
-    pattern = "".join(
-        ".*" if part == "…" else re.escape(part) for part in re.split("(…)", said.strip())
-    )
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
-
-
-class Shell:
-    """One bash for all console blocks of a page; it is ended after `SECONDS`."""
-
-    def __init__(self, directory: Path) -> None:
-        self.process = subprocess.Popen(
-            ["bash", "--norc"],
-            cwd=directory,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    def run(self, command: str) -> tuple[int, str]:
-        """The status of a command, and what it printed."""
-        assert self.process.stdin
-        assert self.process.stdout
-        mark = "--end-of-the-command--"
-        # Nothing that a page runs may read what the shell is to run next.
-        script = f"{{ {command}\n}} </dev/null\nstatus=$?; echo; echo {mark} $status\n"
-        self.process.stdin.write(script)
-        self.process.stdin.flush()
-        printed = []
-        for line in self.process.stdout:
-            if line.startswith(mark):
-                return int(line.split()[1]), "".join(printed)
-            printed.append(line)
-        return -1, "".join(printed) + "the shell has ended"
-
-    def kill(self) -> None:
-        """Ends the shell, and everything that it started and that still runs."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+    def __init__(self, page: Path, directory: Path) -> None:
+        self.page, self.directory = page, directory
+        self.shell = Shell(directory)
+        self.interpreter: Interpreter | None = None
 
     def end(self) -> None:
-        """Ends the shell and waits for it."""
-        self.kill()
-        self.process.communicate()
+        """Ends everything that the page has started."""
+        self.shell.end()
+        if self.interpreter:
+            self.interpreter.end()
+
+    def kill(self) -> None:
+        """Ends everything at once, so that who waits for it goes on."""
+        self.shell.kill()
+        if self.interpreter:
+            self.interpreter.kill()
+
+    def run(self, block: Block) -> str:
+        """Does with a block what its marks or its language say; the word under which it counts."""
+        if reason := block.marks.get("not run"):
+            print(f"not run: {self.page.name}:{block.line}: {reason}")
+            return "not run, with a reason"
+        if paths := block.marks.get("run by"):
+            self.is_run_by(block, paths.split(", "))
+            return "run by another test"
+        if path := block.marks.get("part of"):
+            self.is_part_of(block, path)
+            return "part of a source"
+        if block.title:
+            file = self.directory / block.title
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.content)
+            return "written into a file"
+        if block.language == "text":
+            return "no code"
+        run = getattr(self, f"run_{block.language}", None)
+        if run is None:
+            raise Wrong(f"nothing runs {block.language!r}: give it a title, or a mark")
+        run(block)
+        return "run" if block.language in {"console", "sh", "python"} else "parsed or compiled"
+
+    def is_run_by(self, block: Block, paths: list[str]) -> None:
+        """Sees to it that a test is about the page of a block, or about its section."""
+        page = self.page.relative_to(ROOT).as_posix()
+        names = [f'"{page}"', f'"{self.page.name}"', f'"{self.page.stem}"', f"{page}`"]
+        names += [f'"{block.section}"', f"## {block.section}\\n"]
+        texts = [(ROOT / path).read_text() for path in paths]
+        if not any(name in text for name in names for text in texts):
+            raise Wrong(f"{paths} do not name the page, nor the section {block.section!r}")
+
+    def is_part_of(self, block: Block, path: str) -> None:
+        """Compares a block with the lines of a file."""
+
+        def lines(text: str) -> str:
+            return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+
+        if lines(block.content) not in lines((ROOT / path).read_text()):
+            raise Wrong(f"{path} does not have these lines")
+
+    def run_console(self, block: Block) -> None:
+        """Runs commands, and compares what they print with what the page shows."""
+        for line in block.marks.get("first", "").splitlines():
+            self.command(line.removeprefix("$ "), "", 0)
+        if text := block.marks.get("until"):
+            self.in_background(block, text)
+            return
+        commands = steps(block.content)
+        expected = int(block.marks.get("status", "0"))
+        for number, (command, said) in enumerate(commands):
+            self.command(command, said, expected if number + 1 == len(commands) else 0)
+
+    def command(self, command: str, said: str, expected: int) -> None:
+        """Runs one command."""
+        status, printed = self.shell.run(command)
+        if status != expected:
+            raise Wrong(f"`{command}` ended with {status}:\n{printed}")
+        if not is_as_said(said, printed):
+            raise Wrong(f"`{command}` printed:\n{printed}instead of:\n{said}")
+
+    def in_background(self, block: Block, text: str) -> None:
+        """Runs the last command of a block in the background, until it has printed `text`."""
+        *before, (last, said) = steps(block.content)
+        for command, shown in before:
+            self.command(command, shown, 0)
+        log = self.directory / f".background-{block.line}"
+        self.shell.run(f"{{ exec {last}\n}} > {log.name} 2>&1 &")
+        end = time.monotonic() + 60
+        while text not in (printed := log.read_text() if log.exists() else ""):
+            if time.monotonic() > end:
+                raise Wrong(f"`{last}` printed no {text!r} in a minute:\n{printed}")
+            time.sleep(0.05)
+        if not is_as_said(said + "…", printed):
+            raise Wrong(f"`{last}` printed:\n{printed}instead of:\n{said}")
+
+    def run_sh(self, block: Block) -> None:
+        """Runs a script in the shell of the page."""
+        for line in block.marks.get("first", "").splitlines():
+            self.command(line.removeprefix("$ "), "", 0)
+        self.command(f"(set -e\n{block.content})", "", int(block.marks.get("status", "0")))
+
+    def run_python(self, block: Block) -> None:
+        """Runs a block in the interpreter of the page."""
+        content = block.marks.get("within", "BLOCK").replace("BLOCK", block.content)
+        if self.interpreter is None:
+            self.interpreter = Interpreter(self.directory)
+        if error := self.interpreter.run(block.marks.get("first", "") + "\n" + content):
+            raise Wrong(error)
+
+    def run_json(self, block: Block) -> None:
+        """Parses a block."""
+        try:
+            json.loads(block.content)
+        except ValueError as error:
+            raise Wrong(str(error)) from None
+
+    def run_toml(self, block: Block) -> None:
+        """Parses a block."""
+        try:
+            tomllib.loads(block.content)
+        except ValueError as error:
+            raise Wrong(str(error)) from None
+
+    def run_yaml(self, block: Block) -> None:
+        """Parses a block."""
+        import yaml
+
+        try:
+            yaml.safe_load(block.content)
+        except yaml.YAMLError as error:
+            raise Wrong(str(error)) from None
+
+    def run_c(self, block: Block) -> None:
+        """Compiles a block."""
+        source = block.marks.get("within", "BLOCK").replace("BLOCK", block.content)
+        command = ["cc", "-fsyntax-only", "-Wall", "-Werror", f"-I{ROOT / 'include'}", "-xc", "-"]
+        compiled = subprocess.run(command, input=source, capture_output=True, text=True)
+        if compiled.returncode:
+            raise Wrong(compiled.stderr)
 
 
-def run_page(path: Path) -> list[str]:
-    """What blocks of a page do that the page does not say; empty if all is well."""
-    name = path.relative_to(ROOT).as_posix()
+def run_page(path: Path, counts: Counter[str]) -> list[str]:
+    """The blocks of a page that do what the page does not say; empty if all is well."""
     wrong = []
+    name = path.relative_to(ROOT).as_posix()
     with tempfile.TemporaryDirectory(prefix="serdes-page-") as folder:
-        directory = Path(folder)
-        shell = Shell(directory)
-        timer = threading.Timer(SECONDS, shell.kill)
+        running = Running(path, Path(folder))
+        timer = threading.Timer(SECONDS, running.kill)
         timer.start()
         try:
             for block in blocks(path.read_text()):
-                at = f"{name}:{block.line}"
-                if block.not_run:
-                    print(f"skipped: {at}: {block.not_run}")
-                elif block.title:
-                    (directory / block.title).parent.mkdir(parents=True, exist_ok=True)
-                    (directory / block.title).write_text(block.content)
-                elif block.language == "console":
-                    for command, said in steps(block.content):
-                        status, printed = shell.run(command)
-                        if status != 0:
-                            wrong.append(f"{at}: `{command}` ended with {status}:\n{printed}")
-                        elif not is_as_said(said, printed):
-                            wrong.append(
-                                f"{at}: `{command}` printed:\n{printed}instead of:\n{said}"
-                            )
-                elif block.language == "python" and block.content.startswith(">>> "):
-                    continue  # tests/python/test_pages.py runs them.
-                elif block.language == "python":
-                    compile(block.content, at, "exec")
-                elif block.language not in LEFT_ALONE:
-                    wrong.append(
-                        f"{at}: nothing runs {block.language!r}: give it a title, or a reason"
-                    )
+                try:
+                    counts[running.run(block)] += 1
+                except (Wrong, OSError) as error:
+                    wrong.append(f"{name}:{block.line}: {error}")
         finally:
             timer.cancel()
-            shell.end()
+            running.end()
     return wrong
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the pages that are named, or all tutorials and concepts."""
+    """Runs the pages that are named, or all of them."""
     pages = [Path(argument).resolve() for argument in arguments]
     if not pages:
-        pages = sorted(ROOT.glob("docs/tutorials/*.md")) + sorted(ROOT.glob("docs/concepts/*.md"))
-    wrong = []
+        pages = [*sorted(ROOT.glob("docs/**/*.md")), *(ROOT / name for name in AT_ROOT)]
+    wrong: list[str] = []
+    counts: Counter[str] = Counter()
     for page in pages:
-        found = run_page(page)
-        print(f"{'FAILED' if found else 'ok'}: {page.relative_to(ROOT)}", flush=True)
+        begin = time.monotonic()
+        found = run_page(page, counts)
+        took = time.monotonic() - begin
+        print(f"{'FAILED' if found else 'ok'}: {page.relative_to(ROOT)} ({took:.1f} s)", flush=True)
         wrong += found
     for text in wrong:
-        print(f"\n{text}")
+        print(f"\n{text[:LONGEST]}")
+    rows = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    print(f"{len(pages)} pages; blocks: {rows}, {len(wrong)} wrong")
     return 1 if wrong else 0
 
 

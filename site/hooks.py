@@ -8,6 +8,7 @@ command itself, which SERDES names).
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -28,6 +29,7 @@ PROJECT = {
     "RELEASING.md": "project/releasing.md",
     "CHANGELOG.md": "project/changelog.md",
 }
+HEADS = {"Example": "**Example.** ", "Remedy": "**What to do.** "}
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 
@@ -53,24 +55,99 @@ def commands() -> str:
     return "\n".join(lines)
 
 
+def command() -> str:
+    """The command that the tables and the explanations are asked of."""
+    return os.environ.get("SERDES", str(ROOT / "target/debug/serdes"))
+
+
+def asked(*arguments: str) -> str:
+    """What the command prints."""
+    run = subprocess.run([command(), *arguments], check=True, capture_output=True, text=True)
+    return run.stdout
+
+
+def explained(name: str, index: str) -> str:
+    """A page of one rule or behaviour, as `serdes explain` has it."""
+    found = json.loads(asked("explain", name, "--json"))
+    lines = [f"# {name}", ""]
+    kinds = {
+        "does_not_fit": "The packages do not fit one another. Exit status 1.",
+        "warning": "A warning. `--strict` makes a problem of it.",
+        "required": "Required: a plug-in without this fails the suite.",
+        "robust": "Counts with `--level robust`: no host gives such input.",
+    }
+    lines += [kinds[found.get("verdict") or found["class"]], ""]
+    for key, title in (
+        ("meaning", ""),
+        ("demand", "A plug-in has it if "),
+        ("example", "**Example.** "),
+        ("written", "**Written in** "),
+        ("remedy", "**What to do.** "),
+    ):
+        if text := found.get(key):
+            text = text[0].upper() + text[1:] if key == "remedy" else text
+            lines += [title + messages.sentence(text), ""]
+    lines += [f"`serdes explain {name}` prints the same. {index}", ""]
+    return "\n".join(lines)
+
+
+def behaviours() -> dict[str, str]:
+    """A page for each behaviour that the conformance suites try, and one that lists them."""
+    lines = [
+        "# Behaviours of plug-ins",
+        "",
+        "What `serdes plugin verify` tries, a page each. A failure names the behaviour that the",
+        "plug-in lacks; the page says what it demands, where that is written, and how to mend it.",
+    ]
+    pages = {}
+    suites = {"pjrt:": "PJRT plug-ins", "": "StreamExecutor plug-ins"}
+    for suite, title in suites.items():
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| behaviour | level | a plug-in has it if |",
+            "|---|---|---|",
+        ]
+        given = ["plugin", "verify", "--list", *([suite] if suite else [])]
+        for row in asked(*given).splitlines():
+            name, level, text = row.split(None, 2)
+            lines.append(f"| [`{name}`](../behaviours/{name}.md) | {level} | {text} |")
+            index = "[All behaviours](../reference/behaviours.md)"
+            pages[f"behaviours/{name}.md"] = explained(name, index)
+    pages["reference/behaviours.md"] = "\n".join(lines) + "\n"
+    return pages
+
+
+def rules_of_environments() -> dict[str, str]:
+    """A page for each rule of `serdes doctor`, which docs/doctor.md lists."""
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/doctor.md").read_text(), re.MULTILINE)
+    index = "[All rules of environments](../doctor.md#rules)"
+    return {f"rules/{name}.md": explained(name, index) for name in rows}
+
+
 def rules() -> dict[str, str]:
     """A page for each rule, cut out of docs/rules.md."""
     sections = re.split(r"^## ", (ROOT / "docs/rules.md").read_text(), flags=re.MULTILINE)[1:]
     pages = {}
     for section in sections:
         name, _, text = section.partition("\n")
-        pages[f"rules/{name.strip()}.md"] = (
-            f"# {name.strip()}\n\n{text.strip()}\n\n[All rules](../rules.md)\n"
-        )
+        text, *said = re.split(r"^- Message: ", text.strip(), flags=re.MULTILINE)
+        text = re.sub(r"^- (Example|Remedy): ", lambda match: HEADS[match[1]], text, flags=re.M)
+        lines = [f"# {name.strip()}", "", text.replace("\n**", "\n\n**").strip(), ""]
+        if said:
+            lines += ["The messages follow, with `…` for what differs.", ""]
+        for message in said:
+            shown = messages.plain(" ".join(message.split()).strip('"'))
+            lines += [f"## {messages.escaped(shown)}", ""]
+        lines += ["[All rules](../rules.md)", ""]
+        pages[f"rules/{name.strip()}.md"] = "\n".join(lines)
     return pages
 
 
 def matrix() -> str:
     """The tables of releases, as the command prints them."""
-    command = os.environ.get("SERDES", str(ROOT / "target/debug/serdes"))
-    tables = subprocess.run(
-        [command, "matrix", "--format", "markdown"], check=True, capture_output=True, text=True
-    ).stdout
+    tables = asked("matrix", "--format", "markdown")
     return (
         "# Releases\n\nThe tables by which `check`, `plugin check --for` and `doctor` judge. They"
         " are read out of the published wheels; `serdes matrix` prints them.\n\n" + tables
@@ -82,12 +159,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "reference/command.md": commands(),
         "reference/matrix.md": matrix(),
-        "reference/messages.md": messages.page(ROOT),
+        **messages.pages(ROOT),
+        **behaviours(),
+        **rules_of_environments(),
         **rules(),
     }
     for source, page in PROJECT.items():
         pages[page] = (ROOT / source).read_text()
-    pages["site.css"] = (ROOT / "site/site.css").read_text()
+    for name in ("site.css", "search.js"):
+        pages[name] = (ROOT / "site" / name).read_text()
     for path, content in pages.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -98,10 +178,14 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
     source = page.file.src_uri
     if source == "rules.md":
         markdown = re.sub(r"\]\(#(\w+)\)", r"](rules/\1.md)", markdown)
+    if source == "doctor.md":
+        markdown = re.sub(
+            r"^\| `(\w+)` \|", r"| [`\1`](rules/\1.md) |", markdown, flags=re.MULTILINE
+        )
     at_root = {page: source for source, page in PROJECT.items()}
     origin = ROOT / at_root[source] if source in at_root else ROOT / "docs" / source
     folder = Path(source).parent
-    generated = source.startswith("rules/") or source.startswith("reference/")
+    generated = source.startswith(("rules/", "reference/", "messages/", "behaviours/"))
 
     def target(match: re.Match[str]) -> str:
         path, anchor = match[1], match[2] or ""

@@ -1,8 +1,9 @@
-"""The messages of errors, read out of the sources: what each says, and what its author says of it.
+"""The messages of errors, read out of the sources: what each says, when it comes, and what to do.
 
 A variant of an error type has its message in `#[error("…")]`, and its doc comment says when it
-comes. The command's own messages are the texts that it gives to `Failure::new`, those of the Python
-package what it raises.
+comes. The other messages are the texts of the sources that say what was found, what was expected,
+or what to do; those of the Python package are what it raises. A page has the messages of one crate,
+a section each, so that a search for a message finds its section by the title.
 """
 
 from __future__ import annotations
@@ -18,21 +19,184 @@ DOCUMENTED = re.compile(
     r"(?: *#\[[^\n]*\n)* *(?:pub (?:struct|enum) )?(\w+)",
     re.MULTILINE | re.DOTALL,
 )
-FAILURE = re.compile(r'Failure::new\(\s*(?:format_args!\(\s*)?"((?:[^"\\]|\\.)*)"', re.DOTALL)
+FAILURE = re.compile(
+    r'Failure::(?:new|no|of)\(\s*(?:format_args!\(|format!\()?\s*"((?:[^"\\]|\\.)*)"', re.DOTALL
+)
+# What a source consists of, as far as it matters here: comments, attributes, characters, strings.
+TOKEN = re.compile(
+    r"""//[^\n]*|#!?\[(?:[^\[\]"]|"(?:[^"\\]|\\.)*"|\[[^\]]*\])*\]|b?'(?:[^'\\\n]|\\[^\n])[^'\n]{0,8}'"""
+    r"""|r(?P<hashes>#+)".*?"(?P=hashes)|"(?P<text>(?:[^"\\]|\\.)*)\"""",
+    re.DOTALL,
+)
+LONGEST = 400
+SAYS = re.compile(r"; |\bexpected\b|\bfound\b|\bcannot\b|\bdid you mean\b|^there is no ")
+
+# What the parser of command lines says, in the words of clap.
+USAGE = {
+    "unexpected argument '…' found": "Run the command with `--help`: it lists every option. A value"
+    " that begins with a dash goes behind `--`.",
+    "unrecognized subcommand '…'": "Run `serdes --help`: it lists the commands.",
+    "the following required arguments were not provided: …": "Give the arguments that are listed;"
+    " the line `Usage` shows their order.",
+    "invalid value '…' for '…': …": "Give one of the values that the end of the message names, or"
+    " that `--help` lists for the option.",
+    "a value is required for '…' but none was supplied": "Give the option its value:"
+    " `--option VALUE` or `--option=VALUE`.",
+    "the argument '…' cannot be used with '…'": "Leave one of the two options out.",
+    "unexpected value '…' for '…' found; no more were expected": "Leave the value out, or give the"
+    " option once.",
+    "the argument '…' cannot be used multiple times": "Give the option once.",
+    "'…' requires a subcommand but one was not provided": "Name one of the subcommands that are"
+    " listed.",
+}
+
+# Messages of the command that it puts together of parts.
+TOGETHER = {
+    "… is no safetensors file, index of shards, checkpoint prefix, npy, npz, device state or file"
+    " of torch.save": "Check that it is the file that was meant: `serdes inspect FILE` says what it"
+    " is, and [Kinds](../cli.md#kinds) lists what is read.",
+    "what follows `host:` is `…` (option of the host-memory plug-in: …), expected devices=N and"
+    " memory=BYTES, separated by commas": "Write `host:devices=4,memory=4096`, or `host`.",
+    "there is no kind …; the kinds are …": "Give `--kind` one of the names that are listed; without"
+    " it the kind is told by the content. [Kinds](../cli.md#kinds) explains them.",
+    "there is no rule …; the rules are …": "Give one of the names that are listed;"
+    " `serdes explain` prints them, and [Rules](../rules.md) has a page for each.",
+    "TensorFlow … has no operation …, and no other known release has it": "Check the name;"
+    " `serdes ops RELEASE` lists the operations. An operation of a library of one's own is in no"
+    " release: `--custom-op NAME` has `check` count it as there.",
+}
+
+# What the system says, which stands at the end of many messages.
+SYSTEM = {
+    "…: No such file or directory (os error 2)": "Check the path, and that the folder is there.",
+    "…: Permission denied (os error 13)": "Give your user the right to read the file, or to write"
+    " into the folder: a file is replaced by a rename in its folder.",
+    "…: Is a directory (os error 21)": "Name a file in it. A checkpoint is named by its prefix.",
+    "…: No space left on device (os error 28)": "Make room, and save again: what was there before"
+    " is whole, and nothing of the new file is left.",
+    "cannot listen on …: Address already in use (os error 98)": "Another process listens there."
+    " Stop it, or choose another port; `--listen 127.0.0.1:0` takes a free one.",
+    "no connection to …: tcp connect error: Connection refused (os error 111)": "Nothing listens at"
+    " the address. Start the server, and check host and port.",
+    "no connection to …: dns error: failed to lookup address information": "The name of the host is"
+    " not known here. Check it, or give an address.",
+}
+
+# What each crate's errors are about, and what to do where a message does not say it.
+ABOUT = {
+    "serdes": (
+        "state and versions",
+        "Read the message: a version in it says which side to upgrade."
+        " [Versions and days](../concepts/versions.md) explains the numbers.",
+    ),
+    "serdes-abi": (
+        "layouts of C structs",
+        "Correct the file of layouts;"
+        " [the form of layouts](../abi.md#the-form-of-layouts) specifies it.",
+    ),
+    "serdes-check": (
+        "verdicts",
+        "Run `serdes explain RULE` for the rule that stands beside the"
+        " message, or look it up among the [rules](../rules.md).",
+    ),
+    "serdes-checkpoints": (
+        "TensorFlow's checkpoints",
+        "Copy the checkpoint anew, all of its files,"
+        " or save it again; the file breaks a rule of its format"
+        " ([corrupt](../rules/corrupt.md)).",
+    ),
+    "serdes-cli": (
+        "the command",
+        "Run the command with `--help`: it has every option, with"
+        " examples. [The command](../cli.md) says what they mean together.",
+    ),
+    "serdes-doctor": (
+        "environments",
+        "Run `serdes doctor` on another form of the environment;"
+        " [Check an environment](../doctor.md#inputs) lists them.",
+    ),
+    "serdes-files": (
+        "files",
+        "Make room, or the folder writable, and save again: what was there before is whole.",
+    ),
+    "serdes-graphs": (
+        "TensorFlow's graphs",
+        "Export the model again: the graph breaks a rule of its"
+        " format ([corrupt](../rules/corrupt.md)).",
+    ),
+    "serdes-jax-artifacts": (
+        "files of `jax.export`",
+        "Export the function again; the [rules](../rules.md) say what each release reads.",
+    ),
+    "serdes-library-file": ("shared libraries", "Name a shared library of this machine."),
+    "serdes-pjrt": (
+        "PJRT plug-ins",
+        "Ask `serdes plugin check LIB --for RELEASE` which releases the"
+        " plug-in fits; [PJRT](../pjrt.md) has the rules.",
+    ),
+    "serdes-proxy": (
+        "client and server",
+        "Ask the server with `serdes negotiate ADDRESS`;"
+        " [Run a server](../operating.md) has tokens, certificates and limits.",
+    ),
+    "serdes-plugin": (
+        "the SDK for plug-ins",
+        "Run `serdes plugin verify LIB`: it names the function"
+        " that does something else than the C API says.",
+    ),
+    "serdes-releases": (
+        "the table of releases",
+        "Correct the table; [its page](../contributing/releases.md) has the steps.",
+    ),
+    "serdes-report": (
+        "reports",
+        "Write the baseline again with `--write-baseline`, or correct the"
+        " line that the message names.",
+    ),
+    "serdes-stablehlo": (
+        "programs of StableHLO",
+        "Export the program again, for the oldest release that is to read it.",
+    ),
+    "serdes-stream-executor": (
+        "StreamExecutor plug-ins",
+        "Run `serdes plugin verify LIB`, and correct"
+        " the plug-in; [The plug-in ABI](../abi.md) has the rules.",
+    ),
+    "serdes-tensors": (
+        "files of tensors",
+        "Copy the file anew, or write it again with the tool that"
+        " made it. `serdes inspect FILE` says what it is.",
+    ),
+    "serdes-version-registry": (
+        "`versions.toml`",
+        "Correct the entry that the message names;"
+        " [Evolve a wire format](../evolving.md) has the rules.",
+    ),
+    "serdes-wire": (
+        "protobuf messages",
+        "Write the message again: its bytes are damaged ([corrupt](../rules/corrupt.md)).",
+    ),
+}
+PYTHON = (
+    "Read the message: it says what was found. [Use it from Python](../python.md) has each call."
+)
 
 
 class Message(NamedTuple):
-    """A message with `{}` around what differs, and when it comes."""
+    """A message with `…` for what differs, when it comes, and what to do."""
 
     text: str
     meaning: str
+    remedy: str
 
 
 def plain(literal: str) -> str:
-    """The text of a string literal of Rust."""
+    """The text of a string literal of Rust, with `…` for what differs."""
     joined = re.sub(r"\\\n\s*", "", literal)
     joined = joined.replace('\\"', '"').replace("\\n", " ").replace("\\\\", "\\")
-    return re.sub(r"\{(\w*)[^}]*\}", r"{\1}", " ".join(joined.split()))
+    joined = joined.replace("{{", "\0").replace("}}", "\1")
+    shown = re.sub(r"\{[^}]*\}", "…", " ".join(joined.split()))
+    return shown.replace("\0", "{").replace("\1", "}")
 
 
 def documentation(comment: str) -> str:
@@ -42,63 +206,132 @@ def documentation(comment: str) -> str:
     return re.sub(r"\[(`?[^\]]+`?)\](?:\([^)]*\)|\[[^\]]*\])?", r"\1", paragraph)
 
 
-def messages(root: Path) -> dict[str, list[Message]]:
-    """The messages of each crate, by the folder of its sources."""
-    found: dict[str, list[Message]] = {}
-    for folder in [root / "src", *sorted((root / "crates").glob("*/src"))]:
-        if folder.parent.name in {"xtask", "testkit"}:
+def remedy(text: str, otherwise: str) -> str:
+    """What to do, as the message says it; otherwise what holds for all of a crate."""
+    said = text.rpartition("; ")[2] if "; " in text else ""
+    if len(re.findall(r"[a-z]+", said)) < 2:
+        wanted = re.search(r"\bexpected (.*?)(?:;|$)", text)
+        return f"Give what was expected: {escaped(wanted[1])}. {otherwise}" if wanted else otherwise
+    if said.startswith("expected "):
+        return f"Give what was expected: {escaped(said.removeprefix('expected '))}."
+    return f"As the message says: {escaped(said)}."
+
+
+def escaped(text: str) -> str:
+    """A text in which nothing is a mark of Markdown."""
+    return re.sub(r"([|<>\\*_`\[\]{}#])", r"\\\1", text)
+
+
+def sentence(text: str) -> str:
+    """A text that ends as a sentence does."""
+    return text if text.endswith((".", ":", "`")) else f"{text}."
+
+
+def is_message(text: str) -> bool:
+    """True for a text with words of its own that says what is wrong, or what to do."""
+    if re.match(r"[,;:.)]|and |of ", text):
+        return False  # The end of another one.
+    return len(re.findall(r"[A-Za-z]{2,}", text)) > 3 and SAYS.search(text) is not None
+
+
+def in_sources(folder: Path, otherwise: str) -> list[Message]:
+    """The messages in the sources of a crate; those of its tests are none."""
+    rows: dict[str, Message] = {}
+    for path in sorted(folder.rglob("*.rs")):
+        if path.stem == "tests" or "tests" in path.relative_to(folder).parts:
             continue
-        rows: set[Message] = set()
-        for path in sorted(folder.rglob("*.rs")):
-            source = path.read_text()
-            for comment, text, _ in DOCUMENTED.findall(source):
-                if len(plain(text)) > 12:
-                    rows.add(Message(plain(text), documentation(comment)))
-            if folder.parent.name == "cli":
-                rows.update(Message(plain(text), "") for text in FAILURE.findall(source))
-        if rows:
-            found[folder.relative_to(root).as_posix()] = sorted(rows)
-    return found
+        if path.match("check/src/rule/table.rs") or "generated" in path.parts:
+            continue  # The pages of the rules have these.
+        source = path.read_text().split("#[cfg(test)]\nmod ")[0]
+        for comment, literal, _ in DOCUMENTED.findall(source):
+            text = plain(literal)
+            if len(text.replace("…", "")) > 12:
+                rows[text] = Message(text, documentation(comment), remedy(text, otherwise))
+        for literal in FAILURE.findall(source):
+            text = plain(literal)
+            if len(text.replace("…", "")) > 12:
+                rows[text] = Message(text, "", remedy(text, otherwise))
+        for token in TOKEN.finditer(source):
+            text = plain(token["text"] or "")
+            if len(text) < LONGEST and is_message(text):
+                rows.setdefault(text, Message(text, "", remedy(text, otherwise)))
+    return sorted(rows.values())
 
 
-def python_messages(root: Path) -> list[tuple[str, str]]:
-    """The messages of the Python package, each with the class of its exception."""
-    found: set[tuple[str, str]] = set()
+def in_python(root: Path) -> list[Message]:
+    """The messages of the Python package."""
+    rows: dict[str, Message] = {}
     for path in sorted((root / "python/serdes_ml").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
                 continue
-            raised, given = ast.unparse(node.exc.func), [*node.exc.args[:1]]
-            for part in given:
+            raised = ast.unparse(node.exc.func)
+            for part in node.exc.args[:1]:
+                text = ""
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    found.add((part.value, raised))
+                    text = part.value
                 elif isinstance(part, ast.JoinedStr):
-                    pieces = (
-                        piece.value if isinstance(piece, ast.Constant) else "{}"
+                    text = "".join(
+                        str(piece.value) if isinstance(piece, ast.Constant) else "…"
                         for piece in part.values
                     )
-                    found.add(("".join(map(str, pieces)), raised))
-    return sorted(found)
+                if len(text.replace("…", "")) > 8:
+                    text = " ".join(text.split())
+                    rows[text] = Message(text, f"Raised as `{raised}`.", remedy(text, PYTHON))
+    return sorted(rows.values())
 
 
-def page(root: Path) -> str:
-    """The page of all messages."""
+def page(title: str, about: str, rows: list[Message]) -> str:
+    """A page of messages, with a section for each."""
     lines = [
-        "# Messages",
+        "---\nhide: [toc]\n---\n",
+        f"# Messages of {title}",
         "",
-        "The messages of errors, with `{}` around what differs. What to do stands behind the",
-        "semicolon of a message; the second column says when it comes.",
+        f"About {about}. `…` stands for what differs. [All messages](../reference/messages.md)",
         "",
     ]
-
-    def cell(text: str) -> str:
-        return re.sub(r"([|<>\\*_`])", r"\\\1", text)
-
-    for crate, rows in messages(root).items():
-        name = "serdes" if crate == "src" else f"serdes-{Path(crate).parent.name}"
-        lines += [f"## {name}", "", "| message | when |", "|---|---|"]
-        lines += [f"| {cell(row.text)} | {cell(row.meaning)} |" for row in rows]
-        lines.append("")
-    lines += ["## serdes_ml", "", "| message | exception |", "|---|---|"]
-    lines += [f"| {cell(text)} | `{raised}` |" for text, raised in python_messages(root)]
+    for row in rows:
+        lines += [f"## {escaped(row.text)}", ""]
+        if row.meaning:
+            lines += [row.meaning.replace("<", "\\<"), ""]
+        lines += [f"**What to do.** {row.remedy}", ""]
     return "\n".join(lines)
+
+
+def pages(root: Path) -> dict[str, str]:
+    """The pages of messages, and the one that lists them, by their paths."""
+    found: dict[str, tuple[str, list[Message]]] = {}
+    for folder in [root / "src", *sorted((root / "crates").glob("*/src"))]:
+        crate = "serdes" if folder.parent == root else f"serdes-{folder.parent.name}"
+        if crate not in ABOUT:
+            continue
+        about, otherwise = ABOUT[crate]
+        rows = in_sources(folder, otherwise)
+        if crate == "serdes-cli":
+            rows += [Message(text, "The command line is wrong.", do) for text, do in USAGE.items()]
+            rows += [Message(text, "", do) for text, do in TOGETHER.items()]
+            rows += [Message(text, "The system says so.", do) for text, do in SYSTEM.items()]
+        if rows:
+            found[crate] = about, rows
+    found["serdes_ml"] = "the Python package", in_python(root)
+    made = {f"messages/{name}.md": page(name, *rest) for name, rest in found.items()}
+    made["reference/messages.md"] = "\n".join(
+        [
+            "# Messages",
+            "",
+            "The messages of errors, a section each: when it comes, and what to do. Search for the"
+            " words of the message in front of you; `…` stands for what differs.",
+            "",
+            "| page | about | messages |",
+            "|---|---|---|",
+            *(
+                f"| [{name}](../messages/{name}.md) | {about} | {len(rows)} |"
+                for name, (about, rows) in found.items()
+            ),
+            "",
+            "What `serdes check` finds in an artifact has a [rule](../rules.md) each; so has what"
+            " [`serdes doctor`](../doctor.md#rules) finds, and what"
+            " [`serdes plugin verify`](behaviours.md) tries.",
+        ]
+    )
+    return made

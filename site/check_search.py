@@ -1,0 +1,112 @@
+"""Searches the built site for messages of the command and of the Python package.
+
+python site/check_search.py
+
+`message_cases.py` has the messages said, and each is given to the search of the site as it was
+printed: to the worker of the theme, in Chromium, through `search.js`. Among the first five pages
+must be the page of the rule or behaviour that stands beside the message, or the section of
+the message itself; both say what to do. There have to be 200 messages at least. Ends with status 1
+if one leads nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+from check_browser import serve
+from message_cases import Case, cases
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "target/site"
+PAGES = 5
+AT_LEAST = 200
+# A section of a message with fewer letters of its own would be about any message.
+WORDS = 10
+
+# Asks the worker of the search, in the order in which the theme does.
+ASK = """async messages => {
+  const configuration = JSON.parse(document.getElementById("__config").textContent);
+  const index = await (await fetch("search/search_index.json")).json();
+  const worker = new Worker(configuration.search);
+  const answer = data => new Promise(done => {
+    worker.onmessage = event => done(event.data);
+    worker.postMessage(data);
+  });
+  await answer({type: 0, data: {config: index.config, docs: index.docs, options: {suggest: true}}});
+  const found = [];
+  for (const data of messages) {
+    const {items} = (await answer({type: 2, data})).data;
+    found.push(items.slice(0, 5).map(group => group.map(item => item.location)));
+  }
+  return found;
+}"""
+
+
+def words(text: str) -> str:
+    """A text by its letters and digits, so that quotation marks and blanks do not count."""
+    return " ".join(re.findall(r"[\w…]+", text))
+
+
+def patterns(docs: list[dict]) -> list[tuple[str, re.Pattern[str]]]:
+    """The sections of messages, each with what the messages look like that it is about."""
+    found = []
+    for doc in docs:
+        if doc["location"].startswith("messages/") and "#" in doc["location"]:
+            title = words(re.sub(r"<[^>]*>", "", doc["title"]))
+            parts = [re.escape(part.strip()) for part in title.split("…")]
+            if len("".join(parts)) >= WORDS:
+                found.append((doc["location"], re.compile(".*?".join(parts))))
+    return found
+
+
+def expected(case: Case, sections: list[tuple[str, re.Pattern[str]]]) -> set[str]:
+    """The pages and sections that say what to do about a message."""
+    said = words(case.message)
+    found = {location for location, pattern in sections if pattern.search(said)}
+    return found | {f"{folder}/{case.rule}.html" for folder in ("rules", "behaviours") if case.rule}
+
+
+def main() -> int:
+    """Searches for every message."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if chromium is None:
+        print("skipped: there is no Chromium here, so that nothing was searched")
+        return 0
+    docs = json.loads((SITE / "search/search_index.json").read_text())["docs"]
+    sections = patterns(docs)
+    asked = cases()
+    server = serve()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/index.html")
+        found = page.evaluate(ASK, [case.message for case in asked])
+        browser.close()
+    server.shutdown()
+    lost = []
+    for case, groups in zip(asked, found, strict=True):
+        wanted = expected(case, sections)
+        locations = [location for group in groups[:PAGES] for location in group]
+        pages = {location.partition("#")[0] for location in locations}
+        if not wanted & {*locations, *pages}:
+            first = [group[0] for group in groups[:PAGES]]
+            said = f"{case.source}: {case.message[:160]!r}"
+            lost.append(f"{said}\n  wanted {sorted(wanted)[:3]}\n  found {first}")
+    print("\n".join(lost))
+    kinds = Counter(
+        "call" if case.source.startswith("sd") else case.source.split()[0] for case in asked
+    )
+    print(f"{len(asked)} messages ({dict(kinds)}), {len(lost)} lead nowhere")
+    if len(asked) < AT_LEAST:
+        print(f"expected {AT_LEAST} messages at least")
+    return 1 if lost or len(asked) < AT_LEAST else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

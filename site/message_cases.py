@@ -1,0 +1,357 @@
+"""Has the command and the Python package say their errors, so that others search for them.
+
+Every message here is one that somebody can meet: the artifacts and environments are those of the
+tests, the command lines and the calls have the mistakes that people make. Nothing is quoted from
+the sources.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SERDES = os.environ.get("SERDES", str(ROOT / "target/debug/serdes"))
+# A rule has this many messages here at most: some have a hundred that differ in a name.
+OF_ONE_RULE = 8
+
+
+class Case(NamedTuple):
+    """A message as it is printed, who prints it, and the rule or behaviour beside it."""
+
+    message: str
+    source: str
+    rule: str | None
+
+
+def asked(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the command."""
+    return subprocess.run(
+        [SERDES, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
+def of_artifacts() -> list[Case]:
+    """Reasons and warnings about the artifacts of the tests."""
+    found: dict[str, Case] = {}
+    seen: Counter[str] = Counter()
+    for data in ("tests/data", "crates/jax-artifacts/tests/data"):
+        for options in (["--tensorflow", "2.12", "--jax", "0.8.0"], ["--verify-data"]):
+            lines = asked(["check", data, "--json", *options], ROOT).stdout.splitlines()
+            for verdict in map(json.loads, lines):
+                for said in (verdict.get("reasons") or []) + (verdict.get("warnings") or []):
+                    message, rule = said["message"], said["rule"]
+                    if message not in found and seen[rule] < OF_ONE_RULE:
+                        seen[rule] += 1
+                        found[message] = Case(f"{rule}: {message}", "check", rule)
+    return list(found.values())
+
+
+def of_environments(folder: Path) -> list[Case]:
+    """Problems and warnings of the environments of the tests."""
+    found: dict[str, Case] = {}
+    for archive in sorted((ROOT / "crates/doctor/tests/data").glob("*.tar.gz")):
+        place = folder / "environments"
+        name = archive.name.removesuffix(".tar.gz")
+        with tarfile.open(archive) as tar:
+            tar.extractall(place, filter="data")
+        for line in asked(
+            ["doctor", "--env", str(place / name), "--json"], folder
+        ).stdout.splitlines():
+            answer = json.loads(line)
+            for said in (answer.get("problems") or []) + (answer.get("warnings") or []):
+                message, rule = said["message"], said["rule"]
+                case = Case(f"{message} [{rule}]", "doctor", rule)
+                found.setdefault(case.message, case)
+    return list(found.values())
+
+
+def of_behaviours() -> list[Case]:
+    """Failures of the conformance suites, as their lines begin."""
+    found = []
+    for suite in (["pjrt:"], []):
+        for line in asked(["plugin", "verify", "--list", *suite], ROOT).stdout.splitlines()[::4]:
+            name, _, demand = line.split(None, 2)
+            found.append(Case(f"{name} {demand}", "plugin verify", name))
+    return found
+
+
+# Command lines with mistakes. `@` stands for tests/data; files of `prepare` are in the folder.
+COMMANDS = """
+check
+check nowhere.pb
+check @/rules/empty.pb --tensorflow 9.9
+check @/rules/empty.pb --tensorflow 2.x
+check @/rules/empty.pb --jax 0.1.0
+check @/rules/empty.pb --consumer graph_def
+check @/rules/empty.pb --consumer line_of_nobody=3
+check @/rules/empty.pb --consumer graph_def=2474 --tensorflow all
+check @/rules/empty.pb --kind nonsense
+check @/rules/empty.pb --format nonsense
+check @/rules/empty.pb --format html=
+check @/rules/empty.pb --deny no_such_rule
+check @/rules/empty.pb --deny corrupt
+check @/rules/empty.pb --custom-op ''
+check @/rules/empty.pb --ops nowhere.json
+check @/rules/empty.pb --baseline nowhere.toml
+check @/rules/empty.pb --config nowhere.toml
+check @/rules/empty.pb --against no-such-revision
+check --against HEAD -
+check @/rules/empty.pb --strict --strict=yes
+check @/rules/empty.pb --tensorflow
+check --no-such-option
+check @/rules/empty.pb -o
+explain no_such_rule
+explain min_consumr
+explain pjrt_putt
+inspect nowhere.sds
+inspect @/rules/other_kind.pb
+inspect
+inspect junk.sds
+ops 9.9
+ops 2.21 NoSuchOperation
+ops 2.21 MatMull
+ops
+versions --as-of yesterday
+versions --as-of 2026-13-40
+versions --directory /nowhere
+versions add no_such_line --formats A
+versions init --directory .
+versions golden --directory /nowhere
+versions lock --directory /nowhere
+save --from nowhere.safetensors -o a.sds
+save --from @/safetensors/tiny.safetensors
+save --from @/safetensors/tiny.safetensors -o a.sds --serdes-version yearly
+save --from @/safetensors/tiny.safetensors -o a.sds --serdes-version 999
+save --from @/safetensors/tiny.safetensors -o /nowhere/a.sds
+save --from @/safetensors/tiny.safetensors -o a.sds --device 99
+save --from @/safetensors/tiny.safetensors -o a.sds --device minus
+save --from @/safetensors/tiny.safetensors -o a.sds --plugin ./nowhere.so
+save --from @/safetensors/tiny.safetensors -o a.sds --plugin ./junk.so
+save --from @/safetensors/tiny.safetensors -o a.sds --plugin host:devices=none
+save --from @/safetensors/tiny.safetensors -o a.sds --plugin host:nonsense=1
+save --from @/safetensors/tiny.safetensors -o a.sds --part 4/4 --id x
+save --from @/safetensors/tiny.safetensors -o a.sds --part 0/4
+save --from @/safetensors/tiny.safetensors -o a.sds --part half
+save --from @/safetensors/tiny.safetensors -o a.sds --only 'no/such/*'
+save --from @/safetensors/tiny.safetensors -o a.sds --only '['
+save --from @/safetensors/tiny.safetensors @/safetensors/tiny.safetensors -o a.sds
+save --from junk.txt -o a.sds
+save --from a-folder -o a.sds
+save --from ftp://host/x -o a.sds
+save --from state.sds -o https://127.0.0.1:1/a.sds
+restore nowhere.sds
+restore junk.sds
+restore @/safetensors/tiny.safetensors
+restore cut.sds
+restore state.sds --only 'no/such/*'
+restore state.sds --device 7
+restore state.sds --to a.unknown
+restore state.sds --to /nowhere/a.npz
+restore state.sds --to a.npy
+restore flipped.sds
+merge nowhere.sds --id step-7
+merge a.sds
+diff state.sds nowhere.sds
+diff state.sds junk.txt
+diff state.sds
+diff state.sds @/rules/empty.pb
+diff state.sds state.sds --rtol minus
+convert nowhere.pt a.sds
+convert junk.txt a.sds
+convert state.sds a.unknown
+convert state.sds
+convert state.sds state.sds
+convert state.sds a.safetensors --shard-bytes none
+plugin inspect nowhere.so
+plugin inspect junk.so
+plugin inspect junk.so --tensorflow 1.0
+plugin check junk.so
+plugin check junk.so --for jaxlib-9.9.9
+plugin check junk.so --for nonsense
+plugin verify junk.so
+plugin verify host --only no_such_behaviour
+plugin verify host --level nonsense
+abi diff no-such-layout tensorflow-2.14
+abi diff tensorflow-2.8
+abi diff tensorflow-2.8 junk.json
+abi diff tensorflow-2.8 tensorflow-2.14 --allow patch
+abi diff tensorflow-2.8 tensorflow-2.14 --allow nonsense
+negotiate 127.0.0.1:1
+negotiate nonsense
+negotiate 127.0.0.1:1 --protocol 9..3
+negotiate 127.0.0.1:1 --token-file nowhere
+negotiate 127.0.0.1:1 --tls-ca nowhere.pem
+serve --listen nonsense
+serve --listen 0.0.0.0:0
+serve --listen 127.0.0.1:0 --token-file nowhere
+serve --listen 127.0.0.1:0 --token-file short-token
+serve --listen 127.0.0.1:0 --tls-cert nowhere.pem
+serve --listen 127.0.0.1:0 --limit nonsense=1
+serve --listen 127.0.0.1:0 --limit sessions=none
+serve --listen 127.0.0.1:0 --limit sessions
+serve --listen 127.0.0.1:0 --state /nowhere/a.sds
+serve --listen 127.0.0.1:0 --state junk.sds
+serve --listen 127.0.0.1:0 --plugin ./nowhere.so
+serve --listen 127.0.0.1:0 --protocol 1..2
+serve --listen 127.0.0.1:0 --state-keep 3
+serve --listen 127.0.0.1:0 --metrics nonsense
+serve --listen 127.0.0.1:0 --allow-compile-option xla_backend_extra_options
+doctor /nowhere
+doctor --env a-folder
+doctor --lock junk.txt
+doctor --python /nowhere/python
+completions nonsense
+man --directory /nowhere/man
+matrix --format nonsense
+config --config junk.toml
+config --config bad.toml
+chekc state.sds
+"""
+
+# Calls with mistakes.
+CALLS = """
+sd.load_file("nowhere.sds")
+sd.load_file("junk.sds")
+sd.load_file("cut.sds")
+sd.load_file("flipped.sds")
+sd.load_file("state.sds", framework="tensorflow")
+sd.load_file(b"state.sds")
+sd.load_file("a\\0b")
+sd.load_file("a-folder")
+sd.load_file("s3://")
+sd.load_file("ftp://host/x")
+sd.save_file({"w": 3}, "a.sds")
+sd.save_file({"w": "text"}, "a.sds")
+sd.save_file({"w": numpy.array([object()])}, "a.sds")
+sd.save_file([numpy.ones(2)], "a.sds")
+sd.save_file({1: numpy.ones(2)}, "a.sds")
+sd.save_file({"w": numpy.ones(2)}, "/nowhere/a.sds")
+sd.save_file({"w": numpy.ones(2)}, "a.sds", serdes_version="weekly")
+sd.save_file({"w": numpy.ones(2)}, "a.sds", serdes_version=999)
+sd.save_file({"w": numpy.ones(2)}, "a.sds", serdes_version=1.5)
+sd.save_file({"w": numpy.ones(2)}, "a.sds", metadata={"step": 7})
+sd.save_file({"w": numpy.ones(2)}, "a.sds", metadata=[1])
+sd.save_file({"w": numpy.ones(2)}, "https://127.0.0.1:1/a.sds")
+sd.safe_open("state.sds", framework="np").get_tensor("no/such")
+sd.safe_open("state.sds").get_slice("w")["x"]
+sd.safe_open("state.sds").get_slice("w")[::-1]
+sd.safe_open("state.sds").get_slice("w")[0, 0, 0, 0, 0]
+sd.safe_open("state.sds").get_slice("w")[9999]
+sd.check("nowhere.pb", tensorflow="9.9")
+sd.check("state.sds", jax="0.1.0")
+sd.check("state.sds", kind="nonsense")
+sd.check("state.sds", tensorflow=2)
+sd.inspect("nowhere.sds")
+sd.inspect("junk.txt")
+sd.diff("state.sds", "nowhere.sds")
+sd.convert("junk.txt", "a.sds")
+sd.convert("state.sds", "a.unknown")
+sd.convert("nowhere.pt", "a.sds")
+sd.doctor("/nowhere")
+sd.doctor(lock="junk.txt")
+sdj.save("a.sds", {"w": object()})
+sdj.save("a.sds", {"w": jnp.ones(2)}, serdes_version="weekly")
+sdj.load("nowhere.sds")
+sdj.load("junk.sds")
+sdj.load("state.sds", like={"no": numpy.ones(2)})
+sdj.load("state.sds", like={"w": jax.ShapeDtypeStruct((3,), jnp.float32)})
+sdj.Steps("run", keep=0)
+sdj.Steps("run", keep="two")
+sdj.Steps("run").load(7)
+sdj.Steps("run").best()
+sdj.Steps("run").save(-1, {})
+sdj.connect("nonsense")
+sdj.connect("127.0.0.1:1", timeout=0.2)
+sdj.connect("127.0.0.1:1", token="short token with blanks", timeout=0.2)
+sdj.connect("gpu-1.example:7171", token="0123456789abcdef0123")
+sdj.connect("https://127.0.0.1:1", tls_ca="nowhere.pem", timeout=0.2)
+sdj.connect("127.0.0.1:1", tls_cert="nowhere.pem", timeout=0.2)
+"""
+
+SCRIPT = """
+import json, sys
+import numpy, jax, jax.numpy as jnp
+import serdes_ml as sd
+from serdes_ml import jax as sdj
+for call in json.load(sys.stdin):
+    try:
+        eval(call)
+        print(json.dumps([call, None]))
+    except Exception as error:
+        print(json.dumps([call, f"{type(error).__name__}: {error}"]))
+"""
+
+
+def prepare(folder: Path) -> None:
+    """Makes the files that command lines and calls name."""
+    tiny = ROOT / "tests/data/safetensors/tiny.safetensors"
+    asked(["save", "--from", str(tiny), "-o", "state.sds"], folder)
+    state = (folder / "state.sds").read_bytes()
+    (folder / "cut.sds").write_bytes(state[: len(state) // 2])
+    (folder / "flipped.sds").write_bytes(state[:400] + bytes([state[400] ^ 1]) + state[401:])
+    for name in ("junk.sds", "junk.txt", "junk.so", "junk.json", "junk.toml"):
+        (folder / name).write_text("this is no file of any kind\n")
+    (folder / "bad.toml").write_text('[check]\npaths = 7\ntensorflow = "2.21"\n')
+    (folder / "short-token").write_text("short\n")
+    (folder / "a-folder").mkdir()
+
+
+def of_commands(folder: Path) -> list[Case]:
+    """What the command says to command lines with mistakes; one that goes well is no case."""
+    import shlex
+
+    found = {}
+    for line in COMMANDS.strip().splitlines():
+        words = [word.replace("@", str(ROOT / "tests/data")) for word in shlex.split(line)]
+        try:
+            answer = asked(words, folder)
+        except subprocess.TimeoutExpired:
+            continue
+        lines = answer.stderr.splitlines()
+        first = next((line for line in lines if line.startswith("error: ")), "")
+        if answer.returncode and first:
+            message = " ".join(first.removeprefix("error: ").split())
+            found[message] = Case(message, f"serdes {line}", None)
+    return list(found.values())
+
+
+def of_calls(folder: Path) -> list[Case]:
+    """What the Python package says to calls with mistakes; one that goes well is no case."""
+    calls = CALLS.strip().splitlines()
+    answer = subprocess.run(
+        [os.environ.get("PYTHON", "python"), "-c", SCRIPT],
+        input=json.dumps(calls),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if answer.returncode:
+        sys.exit(f"the calls ended with {answer.returncode}: {answer.stderr[-2000:]}")
+    found = {}
+    for call, message in map(json.loads, answer.stdout.splitlines()):
+        if message:
+            found[message] = Case(" ".join(message.split("\n")[0].split()), call, None)
+    return list(found.values())
+
+
+def cases() -> list[Case]:
+    """All messages."""
+    with tempfile.TemporaryDirectory(prefix="serdes-messages-") as name:
+        folder = Path(name)
+        prepare(folder)
+        return [
+            *of_artifacts(),
+            *of_environments(folder),
+            *of_behaviours(),
+            *of_commands(folder),
+            *of_calls(folder),
+        ]

@@ -1,0 +1,36 @@
+// A message is pasted into the search as it was printed. Anything as long as a message is searched for
+// by its telling words, of which the rule in front of it or behind it (`min_consumer: …`) counts most.
+// So what the search takes for its own notation (`field:`, `+`, `"…"`) makes no invalid query of it, a
+// list of names or a path does not stand for what is said about them, and "not" does not find every name that
+// begins so. Shorter queries stay as they are.
+const post = Worker.prototype.postMessage;
+const LONG = 6;
+const MOST = 14;
+const FEW = 4;
+const FREQUENT = new Set(
+  "also and are because but for from has have into its not only such than that the there they this was which will with".split(" "),
+);
+const NAME = /\w_\w/;
+
+function words(text) {
+  return text
+    .split(/[\s,:;!?()\[\]{}"`'=…|<>/*~^+-]+|\.(?!\d)/)
+    .filter(word => word && word.length > 2 && !FREQUENT.has(word.toLowerCase()));
+}
+
+function telling(query) {
+  const rule = (query.match(/^(\w+): /) || query.match(/\[(\w+)\]$/) || [])[1];
+  let kept = words(query.replace(/\S*\/\S*/g, " "));
+  if (kept.filter(word => NAME.test(word)).length > FEW) kept = kept.filter(word => !NAME.test(word));
+  const found = [...new Set(kept)].filter(word => word !== rule).slice(0, MOST);
+  return (rule ? [`${rule}^40`, ...found] : found).join(" ");
+}
+
+Worker.prototype.postMessage = function (message, ...rest) {
+  if (message && message.type === 2 && typeof message.data === "string") {
+    const query = message.data.trim();
+    const data = query.split(/\s+/).length < LONG ? query.replace(/:(?=\s|$)/g, " ") : telling(query);
+    return post.call(this, { ...message, data: data || query }, ...rest);
+  }
+  return post.call(this, message, ...rest);
+};
