@@ -43,9 +43,12 @@ LOOK = """() => {
     return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
   };
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const colours = new Map(), grounds = new Map();
   const colour = text => {
+    if (colours.has(text)) return colours.get(text);
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
+    colours.set(text, [...canvas.getImageData(0, 0, 1, 1).data]);
+    return colours.get(text);
   };
   const over = (top, below) => {
     const a = top[3] / 255;
@@ -53,8 +56,11 @@ LOOK = """() => {
   };
   const behind = element => {
     if (!element) return [255, 255, 255];
+    if (grounds.has(element)) return grounds.get(element);
     const own = colour(getComputedStyle(element).backgroundColor);
-    return own[3] === 255 ? own.slice(0, 3) : over(own, behind(element.parentElement));
+    const seen = own[3] === 255 ? own.slice(0, 3) : over(own, behind(element.parentElement));
+    grounds.set(element, seen);
+    return seen;
   };
   const weak = [];
   const written = "p, li, td, th, code, a:not(.headerlink), h1, h2, h3";
@@ -77,6 +83,16 @@ LOOK = """() => {
     width: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
 }"""
+
+
+# Pages that are made from one form: they are all looked at once, and some of them in every way.
+ALIKE = ("rules/", "behaviours/", "messages/", "contributing/", "decisions/")
+EVERY = 20
+
+
+# What a page is given for the index of the search while it is looked at: making the real one takes
+# longer than all the rest, and `search` has it.
+NO_INDEX = '{"config":{"lang":["en"],"separator":" ","pipeline":[],"fields":{"text":{}}},"docs":[]}'
 
 
 class Looked(NamedTuple):
@@ -177,28 +193,34 @@ def listen(page: Page, address: str) -> list[str]:
 def look(browser: Browser, address: str, names: list[str], screenshots: Path | None) -> Looked:
     """Opens every page, light and dark."""
     looked = Looked([], {}, {})
+    alike = [name for name in names if name.startswith(ALIKE)]
+    shown = ({*names} - {*alike}) | {*alike[::EVERY]}
     for scheme in ("light", "dark"):
         size = {"width": 1280, "height": 900}
         page = browser.new_context(color_scheme=scheme, viewport=size).new_page()
+        page.route("**/search_index.json", lambda route: route.fulfill(body=NO_INDEX))
         said = listen(page, address)
         for name in names:
-            if scheme == "dark" and name.startswith(("rules/", "contributing/", "decisions/")):
-                continue  # They look as others do.
+            if scheme == "dark" and name not in shown:
+                continue
             page.goto(f"{address}/{name}")
             page.wait_for_timeout(50)
             seen = page.evaluate(LOOK)
             looked.faults.extend(f"{fault} ({scheme})" for fault in faults_of(name, seen))
             looked.links.setdefault(name, set()).update(seen["links"])
             looked.ids.setdefault(name, set()).update(seen["ids"])
-            if screenshots and not name.startswith(("rules/", "contributing/", "decisions/")):
+            if screenshots and name in shown:
                 page.screenshot(path=screenshots / f"{name.replace('/', '-')}-{scheme}.png")
         looked.faults.extend(f"{scheme}: {text}" for text in said)
         page.context.close()
     phone = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
-    for name in names:
+    phone.route("**/search_index.json", lambda route: route.fulfill(body=NO_INDEX))
+    for name in sorted(shown):
         phone.goto(f"{address}/{name}")
         if (width := phone.evaluate(LOOK)["width"]) > 0:
             looked.faults.append(f"{name} is {width} pixels wider than a phone")
+        if screenshots:
+            phone.screenshot(path=screenshots / f"{name.replace('/', '-')}-phone.png")
     return looked
 
 

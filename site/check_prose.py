@@ -14,7 +14,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("docs/tutorials/*.md", "docs/concepts/*.md", "docs/how-to/*.md", "docs/index.md", "README.md")
+PAGES = (
+    "docs/tutorials/*.md",
+    "docs/concepts/*.md",
+    "docs/how-to/*.md",
+    "docs/index.md",
+    "README.md",
+)
 MOST = 30
 COLUMNS = 100
 # Words that confused readers from the field, and what they are called here.
@@ -71,7 +77,7 @@ def faults(page: str) -> list[tuple[int, str]]:
     found = []
     for line, paragraph in prose(page):
         for sentence in sentences(paragraph):
-            count = len(re.findall(r"[\w’'./+-]*\w[\w’'./+-]*", sentence))
+            count = len(re.findall(r"[\w'./+-]*\w[\w'./+-]*", sentence))
             if count > MOST:
                 found.append((line, f"a sentence of {count} words: {sentence[:70]}…"))
             for pattern, instead in CONFUSING.items():

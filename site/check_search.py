@@ -11,6 +11,7 @@ if one leads nowhere.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -27,7 +28,7 @@ SITE = ROOT / "target/site"
 PAGES = 5
 AT_LEAST = 200
 # A section of a message with fewer letters of its own would be about any message.
-WORDS = 10
+LETTERS = 10
 
 # Asks the worker of the search, in the order in which the theme does.
 ASK = """async messages => {
@@ -53,22 +54,33 @@ def words(text: str) -> str:
     return " ".join(re.findall(r"[\w…]+", text))
 
 
-def patterns(docs: list[dict]) -> list[tuple[str, re.Pattern[str]]]:
-    """The sections of messages, each with what the messages look like that it is about."""
+def sections(docs: list[dict]) -> list[tuple[str, list[str]]]:
+    """The sections of messages, each with the words that stand around what differs."""
     found = []
     for doc in docs:
         if doc["location"].startswith("messages/") and "#" in doc["location"]:
-            title = words(re.sub(r"<[^>]*>", "", doc["title"]))
-            parts = [re.escape(part.strip()) for part in title.split("…")]
-            if len("".join(parts)) >= WORDS:
-                found.append((doc["location"], re.compile(".*?".join(parts))))
+            title = words(html.unescape(re.sub(r"<[^>]*>", "", doc["title"])))
+            parts = [part.strip() for part in title.split("…")]
+            if len("".join(parts)) >= LETTERS:
+                found.append((doc["location"], parts))
     return found
 
 
-def expected(case: Case, sections: list[tuple[str, re.Pattern[str]]]) -> set[str]:
+def is_in_order(parts: list[str], said: str) -> bool:
+    """True if a text has all parts, one behind the other."""
+    at = 0
+    for part in parts:
+        at = said.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def expected(case: Case, known: list[tuple[str, list[str]]]) -> set[str]:
     """The pages and sections that say what to do about a message."""
     said = words(case.message)
-    found = {location for location, pattern in sections if pattern.search(said)}
+    found = {location for location, parts in known if is_in_order(parts, said)}
     return found | {f"{folder}/{case.rule}.html" for folder in ("rules", "behaviours") if case.rule}
 
 
@@ -79,7 +91,7 @@ def main() -> int:
         print("skipped: there is no Chromium here, so that nothing was searched")
         return 0
     docs = json.loads((SITE / "search/search_index.json").read_text())["docs"]
-    sections = patterns(docs)
+    known = sections(docs)
     asked = cases()
     server = serve()
     with sync_playwright() as playwright:
@@ -91,7 +103,7 @@ def main() -> int:
     server.shutdown()
     lost = []
     for case, groups in zip(asked, found, strict=True):
-        wanted = expected(case, sections)
+        wanted = expected(case, known)
         locations = [location for group in groups[:PAGES] for location in group]
         pages = {location.partition("#")[0] for location in locations}
         if not wanted & {*locations, *pages}:

@@ -264,7 +264,6 @@ sdj.load("junk.sds")
 sdj.load("state.sds", like={"no": numpy.ones(2)})
 sdj.load("state.sds", like={"w": jax.ShapeDtypeStruct((3,), jnp.float32)})
 sdj.Steps("run", keep=0)
-sdj.Steps("run", keep="two")
 sdj.Steps("run").load(7)
 sdj.Steps("run").best()
 sdj.Steps("run").save(-1, {})
@@ -275,6 +274,9 @@ sdj.connect("gpu-1.example:7171", token="0123456789abcdef0123")
 sdj.connect("https://127.0.0.1:1", tls_ca="nowhere.pem", timeout=0.2)
 sdj.connect("127.0.0.1:1", tls_cert="nowhere.pem", timeout=0.2)
 """
+
+# The rules that have an exception of their own.
+RULES = {"Corrupt": "corrupt", "NotFound": "not_found", "TooNew": "too_new"}
 
 SCRIPT = """
 import json, sys
@@ -339,7 +341,8 @@ def of_calls(folder: Path) -> list[Case]:
     found = {}
     for call, message in map(json.loads, answer.stdout.splitlines()):
         if message:
-            found[message] = Case(" ".join(message.split("\n")[0].split()), call, None)
+            shown = " ".join(message.split("\n")[0].split())
+            found[message] = Case(shown, call, RULES.get(shown.partition(":")[0]))
     return list(found.values())
 
 

@@ -57,6 +57,18 @@ TOGETHER = {
     " is, and [Kinds](../cli.md#kinds) lists what is read.",
     "what follows `host:` is `…` (option of the host-memory plug-in: …), expected devices=N and"
     " memory=BYTES, separated by commas": "Write `host:devices=4,memory=4096`, or `host`.",
+    "cannot read …: Is a directory (os error 21); name a file in it, or the prefix of a"
+    " checkpoint": (
+        "Name a file in the folder. A checkpoint of TensorFlow is named by its prefix, as in"
+        " `folder/ckpt-1`."
+    ),
+    "… version … is not one that this build reads and writes (…)": "Choose a number of the range in"
+    " brackets, or `current`, `week-4-old` or `minimum`; `serdes versions` lists them."
+    " [Versions and days](../concepts/versions.md) explains the choice.",
+    "….toml:…: key with no value, expected `=`": "Correct the line of `serdes.toml`: a key, `=`, a"
+    " value. [Configuration](../ci.md#configuration) has an example.",
+    "….toml:…: paths is a number; expected a list of texts": "Correct the value in"
+    " `serdes.toml`; `serdes config --schema` prints what each key takes.",
     "there is no kind …; the kinds are …": "Give `--kind` one of the names that are listed; without"
     " it the kind is told by the content. [Kinds](../cli.md#kinds) explains them.",
     "there is no rule …; the rules are …": "Give one of the names that are listed;"
@@ -177,6 +189,17 @@ ABOUT = {
         "Write the message again: its bytes are damaged ([corrupt](../rules/corrupt.md)).",
     ),
 }
+# Messages of the Python package that the library below it puts together.
+FROM_BELOW = {
+    "the state has no tensor …": "Ask for a name that is there: `file.keys()` and `serdes inspect"
+    " FILE` list them.",
+    "the state has no leaf …": "Load a tree whose names the state has: `sd.inspect(PATH)` lists"
+    " them. [Restoring into a tree](../python.md) says how names are made.",
+    "cannot read …: is a directory": "Name a file in the folder. A checkpoint of TensorFlow is"
+    " named by its prefix, a checkpoint of Orbax by the folder of its step.",
+    "… version … is not one that this build reads and writes (…)": "Choose a number of the range in"
+    " brackets, or `current`, `week-4-old` or `minimum`.",
+}
 PYTHON = (
     "Read the message: it says what was found. [Use it from Python](../python.md) has each call."
 )
@@ -278,6 +301,7 @@ def in_python(root: Path) -> list[Message]:
                 if len(text.replace("…", "")) > 8:
                     text = " ".join(text.split())
                     rows[text] = Message(text, f"Raised as `{raised}`.", remedy(text, PYTHON))
+    rows |= {text: Message(text, "", do) for text, do in FROM_BELOW.items()}
     return sorted(rows.values())
 
 

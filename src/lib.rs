@@ -1,4 +1,4 @@
-//! Moves machine-learning state between builds that were not made on the same day.
+//! Saves and restores machine-learning state across framework versions.
 //!
 //! # Device state that an older build can read
 //!
@@ -41,13 +41,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Formats of one's own
+//! # Your own formats
 //!
 //! A crate declares lines of versions in its own `versions.toml`, and [`lines!`] makes types of them: see `examples/downstream`.
 //!
 //! # Modules
 //!
-//! A room uses only those above it, and none points back: [`version`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
+//! A module uses only those above it, and none points back: [`version`] and `wire`; [`proto`] and [`codec`]; [`ifrt`];
 //! and [`device_state`]. [`files`], [`stablehlo`], [`stream_executor`] and [`pjrt`] are crates of their own below all of
 //! them (`serdes-files`, `serdes-stablehlo`, `serdes-stream-executor`, `serdes-pjrt`), as are the fields of `wire`.
 //!
@@ -59,7 +59,7 @@
 //!
 //! | feature | what comes with it |
 //! |---|---|
-//! | none | [`version`], [`codec`], [`ifrt`] and [`stablehlo`]: what a program needs that only speaks with another |
+//! | none | [`version`], [`codec`], [`ifrt`] and [`stablehlo`]: enough for a client that only exchanges messages |
 //! | `device` (default) | [`stream_executor`], [`pjrt`] and [`device_state`] |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
 //! | `mmap` | views of a state's tensors where they lie in the file |

@@ -1,4 +1,4 @@
-//! One door over everything: may this artifact be loaded, and if not, why, and what to do?
+//! One entry point for compatibility checks: may an artifact be loaded, and if not, why, and what to do?
 //!
 //! ```no_run
 //! use serdes_check::{self as check, Consumer};

@@ -1,6 +1,6 @@
 //! Requests by signals: to stop, to stop at once, to save.
 //!
-//! The first request to stop lets the work take back what it has begun; the second ends the process
+//! The first request to stop cleans up partial output before the process exits; the second ends it
 //! at once, as the signal would without a handler. Requests to stop by signals that were ignored
 //! when the process began stay ignored: `nohup` and `trap ''` mean it. Where SIGHUP is a request of
 //! its own it is handled all the same: starting a server with `nohup` means that it goes on when

@@ -9,7 +9,7 @@ use crate::arguments::{
     VersionsArguments,
 };
 
-/// Move machine-learning state between builds that were not made on the same day.
+/// Save, check and convert checkpoints, models and device state across framework versions.
 #[derive(Debug, Parser)]
 #[command(
     name = "serdes",
@@ -17,7 +17,7 @@ use crate::arguments::{
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Exit status: 0 acceptable or done; 1 the answer is no; 2 could not tell or could not do it.\n\n\
+    after_help = "Exit status: 0 acceptable, or done; 1 refused, or different; 2 error.\n\n\
 Examples:\n  \
 serdes save --from weights.safetensors -o state.sds\n  \
 serdes check state.sds exported/model --tensorflow 2.16\n  \

@@ -162,9 +162,9 @@ fn show_walk(
         "skipped_paths": paths().collect::<Vec<_>>(),
     });
     summary.reports.object(&object, terminal)?;
-    let are = if skipped.count == 1 { "file is" } else { "files are" };
+    let files = if skipped.count == 1 { "file" } else { "files" };
     let (name, checked) = (path.to_string_lossy(), here.checked());
-    let rest = format!("{checked} checked; {} {are} of no kind that is judged", skipped.count);
+    let rest = format!("{checked} checked; {} {files} skipped (unsupported type)", skipped.count);
     summary.reports.note(format!("{}: {rest}", shown(&name)));
     if !summary.reports.is_streamed() {
         return Ok(());

@@ -52,7 +52,7 @@ fn a_walked_directory_ends_with_what_became_of_its_files() {
     let skipped = ["notes.md", "plain.onnx"].map(|name| folder.path().join(name));
     assert_eq!(summary["skipped_paths"], json!(skipped));
     let output = serdes(&["check", text(folder.path())]);
-    assert!(printed(&output).contains("2 files are of no kind that is judged"), "{output:?}");
+    assert!(printed(&output).contains("2 files skipped (unsupported type)"), "{output:?}");
     // A file that is named has no summary; each directory has its own.
     let graph = folder.path().join("graph.pb");
     assert_eq!(objects_of(&["check", text(&graph), "--json"]).len(), 1);
