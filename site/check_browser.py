@@ -4,9 +4,11 @@ python site/check_browser.py [FOLDER_OF_SCREENSHOTS]
 
 Needs the package `playwright` and a Chromium on PATH. On every page: no error in the console, no
 request to another host, one `h1`, headings that skip no level, a text for each picture, a language,
-links that lead somewhere (their anchors, too), no page wider than a phone, and text whose contrast
-with what is behind it is 4.5 or more, light and dark. On the first one, the search finds a rule by
-its name, and the keyboard reaches it. Ends with status 1 if anything is otherwise.
+links and fields with a name, links that lead somewhere (their anchors, too), nothing that changes
+the order of the keyboard, no page wider than a phone, and text whose contrast with what is behind it
+is 4.5 or more, light and dark. On the first one, the search finds a rule by its name, and the
+keyboard reaches it. Ends with status 1 if anything is otherwise; `check_checks.py` sees to it that
+each of these can fail.
 """
 
 from __future__ import annotations
@@ -73,7 +75,13 @@ LOOK = """() => {
     const ratio = (a + 0.05) / (b + 0.05);
     if (ratio < 4.5) weak.push(`${ratio.toFixed(2)} ${element.tagName} ${text.slice(0, 40)}`);
   }
+  const named = e => e.textContent.trim() || e.title || e.getAttribute("aria-label")
+    || e.querySelector("img[alt]:not([alt=''])") || e.placeholder || e.labels?.length;
+  const shown = e => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
+  const usable = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select")];
   return {
+    nameless: usable.filter(e => shown(e) && !named(e)).length,
+    forced: document.querySelectorAll("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").length,
     headings, weak: weak.slice(0, 3),
     language: document.documentElement.lang,
     pictures: [...inside.querySelectorAll("img")].filter(i => !i.alt.trim()).length,
@@ -85,7 +93,7 @@ LOOK = """() => {
 }"""
 
 
-# Pages that are made from one form: they are all looked at once, and some of them in every way.
+# Pages that are made from one form: each is looked at once, and some in every way.
 ALIKE = ("rules/", "behaviours/", "messages/", "contributing/", "decisions/")
 EVERY = 20
 
@@ -117,9 +125,9 @@ class Server(http.server.ThreadingHTTPServer):
         """Prints nothing: what a page lacks is seen by the browser."""
 
 
-def serve() -> http.server.ThreadingHTTPServer:
-    """Serves the site on a free port of the loopback."""
-    handler = functools.partial(Quiet, directory=str(SITE))
+def serve(folder: Path = SITE) -> http.server.ThreadingHTTPServer:
+    """Serves the site, or another folder, on a free port of the loopback."""
+    handler = functools.partial(Quiet, directory=str(folder))
     server = Server(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -137,6 +145,10 @@ def faults_of(name: str, seen: dict) -> list[str]:
         faults.append(f"has {seen['pictures']} pictures without a text")
     if seen["broken"]:
         faults.append(f"has {seen['broken']} pictures that do not load")
+    if seen["nameless"]:
+        faults.append(f"has {seen['nameless']} links or fields without a name")
+    if seen["forced"]:
+        faults.append(f"has {seen['forced']} elements that change the order of the keyboard")
     if not seen["language"]:
         faults.append("has no language")
     if seen["weak"]:
