@@ -5,7 +5,7 @@ python site/check_browser.py [FOLDER_OF_SCREENSHOTS]
 Needs the package `playwright` and a Chromium on PATH. On every page: no error in the console, no
 request to another host, one `h1`, headings that skip no level, a text for each picture, a language,
 links and fields with a name, links that lead somewhere (their anchors, too), nothing that changes
-the order of the keyboard, no page wider than a phone, and text whose contrast with what is behind it
+the order of the keyboard, no page wider than a phone, and text whose contrast with its ground
 is 4.5 or more, light and dark. On the first one, the search finds a rule by its name, and the
 keyboard reaches it. Ends with status 1 if anything is otherwise; `check_checks.py` sees to it that
 each of these can fail.
@@ -78,7 +78,8 @@ LOOK = """() => {
   const named = e => e.textContent.trim() || e.title || e.getAttribute("aria-label")
     || e.querySelector("img[alt]:not([alt=''])") || e.placeholder || e.labels?.length;
   const shown = e => e.getClientRects().length && getComputedStyle(e).visibility !== "hidden";
-  const usable = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select")];
+  const kinds = "a[href], button, input:not([type=hidden]), select";
+  const usable = [...document.querySelectorAll(kinds)];
   return {
     nameless: usable.filter(e => shown(e) && !named(e)).length,
     forced: document.querySelectorAll("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").length,

@@ -254,6 +254,8 @@ def is_message(text: str) -> bool:
     """True for a text with words of its own that says what is wrong, or what to do."""
     if re.match(r"[,;:.)]|and |of ", text):
         return False  # The end of another one.
+    if text.endswith("."):
+        return False  # The help of an option or of a metric; messages end without a stop.
     return len(re.findall(r"[A-Za-z]{2,}", text)) > 3 and SAYS.search(text) is not None
 
 
@@ -315,7 +317,7 @@ def page(title: str, about: str, rows: list[Message]) -> str:
         "",
     ]
     for row in rows:
-        lines += [f"## {escaped(row.text)}", ""]
+        lines += [f"## {escaped(row.text.replace('`', ''))}", ""]
         if row.meaning:
             lines += [row.meaning.replace("<", "\\<"), ""]
         lines += [f"**What to do.** {row.remedy}", ""]
