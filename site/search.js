@@ -8,7 +8,7 @@ const LONG = 6;
 const MOST = 14;
 const FEW = 4;
 const FREQUENT = new Set(
-  "also and are because but for from has have into its not only such than that the there they this was which will with".split(" "),
+  "also and are because but file files for from has have into its not only such than that the there they this was which will with".split(" "),
 );
 const NAME = /\w_\w/;
 
