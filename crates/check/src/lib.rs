@@ -1,4 +1,5 @@
-//! One entry point for compatibility checks: may an artifact be loaded, and if not, why, and what to do?
+//! One entry point for compatibility checks: may an artifact be loaded, and if not, why, and what
+//! helps?
 //!
 //! ```no_run
 //! use serdes_check::{self as check, Consumer};
