@@ -321,7 +321,10 @@ def of_commands(folder: Path) -> list[Case]:
         first = next((line for line in lines if line.startswith("error: ")), "")
         if answer.returncode and first:
             message = " ".join(first.removeprefix("error: ").split())
-            found[message] = Case(message, f"serdes {line}", None)
+            rule = message.partition(": ")[0]  # `inspect` puts it in front, as `check` does.
+            found[message] = Case(
+                message, f"serdes {line}", rule if rule in RULES.values() else None
+            )
     return list(found.values())
 
 
