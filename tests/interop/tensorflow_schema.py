@@ -1,4 +1,4 @@
-"""Regenerates or compares the tables of TensorFlow's messages and of their fields' numbers, crates/graphs/src/schema/generated/.
+"""Regenerates or compares the tables of TensorFlow's messages and of their fields' numbers, crates/graph-format/src/schema/generated/.
 
     PYTHON tests/interop/tensorflow_schema.py            compares with the descriptors of the installed TensorFlow
     PYTHON tests/interop/tensorflow_schema.py --write    writes the tables
@@ -17,7 +17,7 @@ from google.protobuf import descriptor  # noqa: E402
 from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
 from tensorflow.python.training import checkpoint_state_pb2  # noqa: E402
 
-GENERATED = pathlib.Path(__file__).resolve().parents[2] / "crates/graphs/src/schema/generated"
+GENERATED = pathlib.Path(__file__).resolve().parents[2] / "crates/graph-format/src/schema/generated"
 
 D = descriptor.FieldDescriptor
 KINDS = {

@@ -14,18 +14,20 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 23] = [
+const CRATES: [&str; 25] = [
     "abi",
     "check",
     "checkpoints",
     "cli",
     "doctor",
     "files",
+    "graph-format",
     "host-memory",
     "host-pjrt",
     "host-plugin",
     "jax-artifacts",
     "library-file",
+    "operations",
     "pjrt",
     "plugin",
     "proxy",

@@ -22,7 +22,7 @@ use serdes_checkpoints::{
     slice::TensorSlice,
     tensor_bundle::{Bundle, BundleOptions, BundleWriter, VerifyOptions, index_path},
 };
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

@@ -21,7 +21,7 @@ use std::{
 };
 
 use serdes_files::{ReadAt, Tree};
-use serdes_graphs::{
+use serdes_graph_format::{
     scan::{Field, MessageId, Piece, Visitor},
     schema::{CHECKPOINT_STATE, fields::checkpoint_state as fields},
     text::{self, ScanError, TextError},

@@ -32,7 +32,8 @@ pub mod slice;
 pub mod table;
 pub mod tensor_bundle;
 
-pub use serdes_graphs::{StatusCode, data_type};
+pub use serdes_abi::StatusCode;
+pub use serdes_graph_format::data_type;
 
 /// The release of the [`default_consumer`](tensor_bundle::default_consumer)s: the newest one of
 /// `versions.toml`, with which a test of `serdes-tensors` compares it and their numbers.

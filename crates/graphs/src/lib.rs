@@ -23,20 +23,13 @@
     )
 )]
 
-pub mod data_type;
 pub mod graph;
-pub mod ops;
-#[doc(hidden)]
-pub mod schema;
-#[doc(hidden)]
-pub mod text;
-mod wire;
 
 pub use serdes_abi::StatusCode;
-pub use serdes_wire::Malformed;
-pub use text::{TextError, TextFault};
+pub use serdes_graph_format::{TextError, TextFault, WireError, WireFault, data_type};
 #[doc(hidden)]
-pub use wire::scan;
-pub use wire::scan::{WireError, WireFault};
+pub use serdes_graph_format::{scan, schema, text};
+pub use serdes_operations as ops;
+pub use serdes_wire::Malformed;
 
 use serdes_files as files;

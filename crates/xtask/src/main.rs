@@ -63,7 +63,7 @@ const TASKS: [Task; 11] = [
             "test",
             "--quiet",
             "-p",
-            "serdes-graphs",
+            "serdes-operations",
             "--test",
             "it",
             "--",

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serdes_files::{ReadAt, Tree};
-use serdes_graphs::data_type::{DataType, describe};
+use serdes_graph_format::data_type::{DataType, describe};
 use serdes_version_registry::{Consumer, VersionDef};
 
 use super::{error::CheckpointV1Error, messages::RawMeta, values};

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 use serdes_testkit::fields::field;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! The values of a slice: the typed repeated fields of a TensorProto, as little-endian elements.
 
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 use serdes_wire::{Dialect, Field, FieldValue, Malformed};
 
 use super::messages::each_tensor_proto;

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use serdes_files::Crc32c;
-use serdes_graphs::data_type::{DataType, describe};
+use serdes_graph_format::data_type::{DataType, describe};
 
 use super::{Bundle, entry::TensorEntry, error::BundleError, messages::Endianness, reader::Shard};
 use crate::checksum::unmask;

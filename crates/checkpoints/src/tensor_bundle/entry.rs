@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serdes_graphs::data_type::{DataType, describe};
+use serdes_graph_format::data_type::{DataType, describe};
 
 use super::{
     error::BundleError,

@@ -7,7 +7,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use serdes_graphs::data_type::describe;
+use serdes_graph_format::data_type::describe;
 
 use super::{
     Bundle, data::PlainStream, entry::TensorEntry, error::BundleError, messages::element_count,

@@ -1,7 +1,7 @@
 //! String and variant tensors: elements of any length, with checksums among the bytes.
 
 use serdes_files::Crc32c;
-use serdes_graphs::data_type::{DataType, describe};
+use serdes_graph_format::data_type::{DataType, describe};
 use serdes_wire::varint;
 
 use super::{

@@ -185,7 +185,7 @@ fn count_in(end: &[u8]) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use serdes_graphs::data_type::DataType;
+    use serdes_graph_format::data_type::DataType;
 
     use super::{
         super::{BundleOptions, BundleWriter},

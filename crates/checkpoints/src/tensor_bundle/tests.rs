@@ -6,7 +6,7 @@ use std::{
 
 use proptest::prelude::*;
 use serdes_files::crc32c;
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 use serdes_testkit::fields::field;
 
 use super::*;

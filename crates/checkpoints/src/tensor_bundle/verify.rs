@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use serdes_files::{Crc32c, Phase, Watch, combine};
-use serdes_graphs::data_type::{DataType, describe};
+use serdes_graph_format::data_type::{DataType, describe};
 
 use super::{
     Bundle,

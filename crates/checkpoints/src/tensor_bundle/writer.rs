@@ -13,7 +13,7 @@ use std::{
 
 use serdes_files as files;
 use serdes_files::{Crc32c, Durability, Replacement};
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 use serdes_version_registry::VersionDef;
 use serdes_wire::varint;
 

@@ -13,6 +13,7 @@ use std::{
 };
 
 use serde_json::Value;
+use serdes_checkpoints::{StatusCode, data_type::DataType};
 use serdes_checkpoints::{
     checkpoint_v1::{CheckpointV1, CheckpointV1Error},
     slice::TensorSlice,
@@ -20,7 +21,6 @@ use serdes_checkpoints::{
     tensor_bundle::{Bundle, BundleError, MemoryFiles, VerifyOptions},
 };
 use serdes_files::{Phase, Progress, Watch};
-use serdes_graphs::{StatusCode, data_type::DataType};
 use serdes_version_registry::VersionRule;
 
 fn data() -> PathBuf {

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     files::{ReadAt, read_at::read_up_to},
+    scan::{Piece, Step, Visitor},
     schema::{
         ATTR_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF,
         MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF, SAVED_MODEL,
@@ -23,7 +24,6 @@ use crate::{
             node_def_attr_entry, op_def, saved_model,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The operation.

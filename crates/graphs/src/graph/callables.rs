@@ -16,11 +16,11 @@ use super::{
 use crate::{
     data_type,
     files::{ReadAt, read_at::read_arriving},
+    scan::{Step, Visitor},
     schema::{
         Field, META_GRAPH_DEF, MessageId, SAVED_MODEL,
         fields::{meta_graph_def, saved_model},
     },
-    wire::scan::{Step, Visitor},
 };
 
 /// The longest object graph that is read, in bytes.

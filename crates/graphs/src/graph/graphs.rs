@@ -10,7 +10,7 @@ use super::{
 };
 use serdes_version_registry::VersionDef;
 
-use crate::{schema::fields::saver_def, wire::scan::Piece};
+use crate::{scan::Piece, schema::fields::saver_def};
 
 /// The contents of a file: one meta graph for a GraphDef or MetaGraphDef, any number for a
 /// SavedModel.

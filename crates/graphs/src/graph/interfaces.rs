@@ -13,6 +13,7 @@ use super::{
 use crate::{
     data_type::DataType,
     files::ReadAt,
+    scan::{Piece, Step, Visitor},
     schema::{
         ASSET_FILE_DEF, Field, META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF,
         META_GRAPH_DEF_SIGNATURE_DEF_ENTRY, MessageId, SAVED_MODEL, SIGNATURE_DEF,
@@ -24,7 +25,6 @@ use crate::{
             signature_def_inputs_entry, tensor_info, tensor_shape_proto, tensor_shape_proto_dim,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// Limit on what is kept of a file, in bytes, and the bytes that each text or number counts besides.

@@ -10,11 +10,11 @@ use super::{
     source::{Extent, Source},
 };
 use crate::{
+    scan::{Piece, Step, Visitor},
     schema::{
         FUNCTION_DEF, Field, MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF,
         fields::{function_def, node_def, op_def, op_def_arg_def},
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The name of the node at `place`, for messages.

@@ -11,8 +11,8 @@ use super::{
     whole_text::WholeText,
 };
 use crate::{
+    scan::{Piece, Step, Visitor},
     schema::{Field, MessageId, NODE_DEF, fields::node_def},
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// A node, whole.

@@ -12,8 +12,8 @@ use super::{
     source::{Extent, Source},
 };
 use crate::{
+    scan::{Progress, Scanner},
     schema::{NODE_DEF, TENSORFLOW},
-    wire::scan::{Progress, Scanner},
 };
 
 /// Attributes that are remembered; real graphs have some hundred different ones. Where there are

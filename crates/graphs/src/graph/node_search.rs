@@ -9,6 +9,7 @@ use super::{
     whole_text::WholeText,
 };
 use crate::{
+    scan::{Piece, Step, Visitor},
     schema::{
         FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF,
         OP_DEF, SAVED_MODEL,
@@ -17,7 +18,6 @@ use crate::{
             saved_model,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// Receives the nodes and functions of a meta graph in the order of the file.

@@ -7,9 +7,9 @@ use std::io;
 
 use crate::{
     files::ReadAt,
+    scan::{self, ScanError, Scanner, Visitor, WireError},
     schema::{GRAPH_DEF, META_GRAPH_DEF, MessageId, SAVED_MODEL, TENSORFLOW},
     text::{self, TextError},
-    wire::scan::{self, ScanError, Scanner, Visitor, WireError},
 };
 
 /// The message type of a file.

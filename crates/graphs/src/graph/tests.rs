@@ -16,12 +16,12 @@ use super::{
     source::Source,
     *,
 };
-pub(super) use crate::wire::testing::field;
 use crate::{
     files::ReadAt,
+    scan::{Piece, Step, Visitor},
     schema::{Field, GRAPH_DEF, MessageId},
-    wire::scan::{Piece, Step, Visitor},
 };
+pub(super) use serdes_testkit::fields::field;
 
 fn node_of(name: &str, operation: &str, rest: &[&[u8]]) -> Vec<u8> {
     let node = [field(1, name.as_bytes()), field(2, operation.as_bytes()), rest.concat()];

@@ -1,6 +1,6 @@
 //! Strings that arrive in pieces, made whole.
 
-use crate::wire::scan::Piece;
+use crate::scan::Piece;
 
 /// A string that is longer than this, in bytes, is not put together: no real graph has such a name.
 const LONGEST: usize = 1 << 20;

@@ -3,4 +3,3 @@
 
 mod tensorflow_operations;
 mod tensorflow_operations_hostile;
-mod tensorflow_ops;

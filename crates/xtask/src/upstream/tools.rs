@@ -198,7 +198,7 @@ impl Tools {
             command.arg("tests/interop/tensorflow_symbols.py").arg("--serdes").arg(&self.serdes);
             self.output(command.args(["--add", newest]))?;
         }
-        Ok([DELTAS, "crates/graphs/src/ops/tensorflow.ops", SYMBOLS])
+        Ok([DELTAS, "crates/operations/src/tensorflow.ops", SYMBOLS])
     }
 
     /// Takes the release of an environment out of the tables of TensorFlow.
@@ -232,7 +232,7 @@ impl Tools {
             commands.push("cargo build --quiet -p serdes-cli".to_owned());
         }
         let tests: &[&str] = match package {
-            "tensorflow" => &["-p serdes-graphs --test operations"],
+            "tensorflow" => &["-p serdes-operations", "-p serdes-graphs --test it"],
             "jaxlib" => &["-p serdes-releases", "-p serdes-jax-artifacts --test it"],
             _ => &["-p serdes-releases"],
         };

@@ -6,6 +6,7 @@ use super::arena::{
 use crate::{
     graph::whole_text::WholeText,
     ops::Element,
+    scan::{Piece, Step, Visitor},
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST,
         NAME_ATTR_LIST_ATTR_ENTRY, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSOR_PROTO, TENSOR_SHAPE_PROTO,
@@ -15,7 +16,6 @@ use crate::{
             node_def_attr_entry, tensor_proto, tensor_shape_proto, tensor_shape_proto_dim,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// A message that is open inside of a node, as far as it counts.

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use serdes_wire::varint;
 
 use super::{
     AttributeReader, AttributeValue, Attributes, ShapeValue, arena::TypeCount, value::Text,
@@ -6,12 +7,9 @@ use super::{
 use crate::{
     graph::source::GraphError,
     ops::{Element, Registry},
+    scan::{self, Piece, Step, Visitor},
     schema::{Field, MessageId, NODE_DEF, TENSORFLOW},
     text,
-    wire::{
-        scan::{self, Piece, Step, Visitor},
-        varint,
-    },
 };
 
 /// Somebody who wants nothing but attributes, and enters everything all the same if `greedy`.

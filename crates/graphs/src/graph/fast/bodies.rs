@@ -11,8 +11,8 @@ use crate::{
         node_bytes::{KnownNodes, PlainNode},
     },
     ops::Registry,
+    scan::{Progress, Scanner},
     schema::{NODE_DEF, TENSORFLOW},
-    wire::scan::{Progress, Scanner},
 };
 
 /// The kinds of the nodes in the functions of one graph, as long as none of them drops anything.

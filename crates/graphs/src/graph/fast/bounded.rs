@@ -1,6 +1,6 @@
 //! Lists and texts of hostile files, kept within bounds.
 
-use crate::wire::scan::Piece;
+use crate::scan::Piece;
 
 /// Versions that are listed before repetitions are dropped, so that a hostile list stays below the
 /// size of its bytes.

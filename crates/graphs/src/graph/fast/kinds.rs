@@ -16,8 +16,8 @@ use crate::{
         source::Extent,
     },
     ops::Registry,
+    scan::{Progress, Scanner},
     schema::{NODE_DEF, TENSORFLOW},
-    wire::scan::{Progress, Scanner},
 };
 
 /// The bytes of a node, their end in the file, and the number of enclosing messages.

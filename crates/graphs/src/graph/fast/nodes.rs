@@ -16,7 +16,7 @@ use crate::{
         characters::Seen,
         rules::{LoopRole, Output, input_node, input_node_seen, is_control_input, is_node_name},
     },
-    wire::scan::Piece,
+    scan::Piece,
 };
 
 /// The facts about the current node.

@@ -27,6 +27,7 @@ use crate::{
         source::Extent,
     },
     ops::Registry,
+    scan::{Piece, Step, Visitor, is_ascii},
     schema::{
         ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF, GRAPH_DEF,
         META_GRAPH_DEF, META_GRAPH_DEF_META_INFO_DEF, MessageId, NODE_DEF, OP_DEF, OP_DEPRECATION,
@@ -38,7 +39,6 @@ use crate::{
         },
         knows_field,
     },
-    wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
 /// The depth to which a graph is read.

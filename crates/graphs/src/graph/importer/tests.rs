@@ -3,7 +3,7 @@ use crate::graph::{
 };
 
 fn text(number: u8, text: &str) -> Vec<u8> {
-    field(number, text.as_bytes())
+    field(number.into(), text.as_bytes())
 }
 
 fn node(name: &str, operation: &str, inputs: &[&str]) -> Vec<u8> {

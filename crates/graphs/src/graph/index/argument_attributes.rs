@@ -15,12 +15,12 @@ use crate::{
         attributes::{AttributeReader, AttributeValue, Attributes, ShapeValue, TensorFault},
         node_rules::{GradientName, PythonColocation},
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         FUNCTION_DEF_ARG_ATTR_ENTRY, FUNCTION_DEF_ARG_ATTRS, FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY,
         FUNCTION_DEF_ATTR_ENTRY, Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY,
         fields::{function_def_arg_attr_entry, function_def_arg_attrs, node_def},
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The attribute of a function that has the shapes of all its arguments.

@@ -12,6 +12,7 @@ use crate::{
         source::{Extent, Source},
         whole_text::WholeText,
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         ATTR_VALUE, Field, MessageId, NAME_ATTR_LIST, NAME_ATTR_LIST_ATTR_ENTRY, NODE_DEF,
         NODE_DEF_ATTR_ENTRY,
@@ -19,7 +20,6 @@ use crate::{
             attr_value, name_attr_list, name_attr_list_attr_entry, node_def, node_def_attr_entry,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The attributes that the node at `place` gives to the function that it calls: its own if its

@@ -10,6 +10,7 @@ use crate::{
         function_names::FunctionNames,
         rules::is_partitioned_call,
     },
+    scan::{Piece, Step},
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
         NODE_DEF_ATTR_ENTRY,
@@ -17,7 +18,6 @@ use crate::{
             attr_value, attr_value_list_value, name_attr_list, node_def, node_def_attr_entry,
         },
     },
-    wire::scan::{Piece, Step},
 };
 
 /// The attribute that says which function a PartitionedCall calls.

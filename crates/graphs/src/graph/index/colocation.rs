@@ -2,11 +2,11 @@
 
 use super::names::{Name, NameHasher};
 use crate::{
+    scan::Step,
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY,
         fields::{attr_value, attr_value_list_value, node_def, node_def_attr_entry},
     },
-    wire::scan::Step,
 };
 
 /// The attribute, and what stands before a name in its list.

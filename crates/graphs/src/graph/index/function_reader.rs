@@ -31,6 +31,7 @@ use crate::{
         source::{Extent, Source},
         whole_text::WholeText,
     },
+    scan::{Piece, Step, Visitor, is_ascii},
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_CONTROL_RET_ENTRY,
         FUNCTION_DEF_RET_ENTRY, Field, MessageId, NODE_DEF, OP_DEF, OP_DEF_ARG_DEF,
@@ -38,7 +39,6 @@ use crate::{
             attr_value, function_def, function_def_ret_entry, node_def, op_def, op_def_arg_def,
         },
     },
-    wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
 /// The suffix that makes the name of a result that of the node which returns it.

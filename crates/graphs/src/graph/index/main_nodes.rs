@@ -19,11 +19,11 @@ use crate::{
         source::{Extent, MetaGraphSelector, Source},
         whole_text::WholeText,
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF, SAVED_MODEL,
         fields::{graph_def, meta_graph_def, node_def, saved_model},
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// Limit on the operations that are kept: more than any release has. If a graph has more, the first

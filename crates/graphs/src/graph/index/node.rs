@@ -16,8 +16,8 @@ use crate::{
         rules::{Output, input_node, input_node_seen, is_control_input, is_node_name},
         whole_text::WholeText,
     },
+    scan::{Piece, Step},
     schema::{Field, MessageId, NODE_DEF, fields::node_def},
-    wire::scan::{Piece, Step},
 };
 
 /// A node while its bytes pass by.

@@ -10,8 +10,8 @@ use crate::{
         GraphError,
         source::{Extent, Source},
     },
+    scan::{Step, Visitor},
     schema::{Field, GRAPH_DEF, MessageId, fields::graph_def},
-    wire::scan::{Step, Visitor},
 };
 
 /// Nodes whose place is kept together.

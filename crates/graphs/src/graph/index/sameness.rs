@@ -16,6 +16,7 @@ use std::{
 use super::graph_index::DuplicateFunction;
 use crate::{
     graph::{function_names::LONGEST_NAME, rules::shown},
+    scan::{Piece, Step},
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF,
         Label, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF,
@@ -24,7 +25,6 @@ use crate::{
             node_def, node_def_attr_entry, op_def,
         },
     },
-    wire::scan::{Piece, Step},
 };
 
 /// A digest of a message: a sum of hashes, so that the order of fields does not count.
@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn attribute(number: u8, key: &[u8], value: u8) -> Vec<u8> {
-        field(number, &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
+        field(number.into(), &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
     }
 
     /// The fault of a graph with this library, whichever message contains it.

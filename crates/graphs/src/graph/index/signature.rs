@@ -16,6 +16,7 @@ use crate::{
         ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
         ValueDefinition,
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         FUNCTION_DEF, Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, OP_DEF, OP_DEF_ARG_DEF,
         OP_DEF_ATTR_DEF,
@@ -23,7 +24,6 @@ use crate::{
             function_def, node_def, node_def_attr_entry, op_def, op_def_arg_def, op_def_attr_def,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The position of the reader in the signature.

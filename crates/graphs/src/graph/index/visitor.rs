@@ -26,6 +26,7 @@ use crate::{
         rules::{LoopRole, is_node_name},
         source::{Extent, MetaGraphSelector, Source},
     },
+    scan::{Piece, Step, Visitor, is_ascii},
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF,
         META_GRAPH_DEF, MessageId, OP_DEF, SAVED_MODEL,
@@ -34,7 +35,6 @@ use crate::{
             meta_graph_def, op_def, saved_model,
         },
     },
-    wire::scan::{Piece, Step, Visitor, is_ascii},
 };
 
 /// The facts about a node that follow from its operation and attributes.

@@ -9,12 +9,12 @@
 use crate::{
     data_type::DataType,
     graph::characters::{self, Seen},
+    scan::{Piece, Progress, Scanner, Visitor, is_ascii},
     schema::{
         Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY, TENSOR_PROTO, TENSOR_SHAPE_PROTO_DIM,
         TENSORFLOW,
         fields::{node_def_attr_entry, tensor_proto, tensor_shape_proto_dim},
     },
-    wire::scan::{Piece, Progress, Scanner, Visitor, is_ascii},
 };
 
 /// A name in a node.

@@ -11,6 +11,7 @@ use crate::{
         source::{Extent, Source},
         whole_text::WholeText,
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         Field, MessageId, SAVED_OBJECT, SAVED_OBJECT_GRAPH,
         TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE,
@@ -19,7 +20,6 @@ use crate::{
             trackable_object_graph_trackable_object_object_reference as object_reference,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// Names that are shown: of an object further inside, its number is.

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     graph::{function_names::FunctionNames, rules::shown, whole_text::WholeText},
+    scan::{Piece, Step, Visitor},
     schema::{
         CAPTURED_TENSOR, FUNCTION_SPEC, Field, MessageId, SAVEABLE_OBJECT,
         SAVED_BARE_CONCRETE_FUNCTION, SAVED_CONCRETE_FUNCTION, SAVED_CONSTANT, SAVED_FUNCTION,
@@ -33,7 +34,6 @@ use crate::{
             version_def,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The key of an object whose functions take all of its tensors at once; loaders do not call them.

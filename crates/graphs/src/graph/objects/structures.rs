@@ -5,6 +5,7 @@
 //! never know what a loader makes of a value.
 
 use crate::{
+    scan::{Kind as FieldKind, Step},
     schema::{
         BOUNDED_TENSOR_SPEC_PROTO, DICT_VALUE, DICT_VALUE_FIELDS_ENTRY, FUNCTION_SPEC, Field,
         LIST_VALUE, MessageId, NAMED_TUPLE_VALUE, PAIR_VALUE, SAVED_CONCRETE_FUNCTION,
@@ -16,7 +17,6 @@ use crate::{
         },
         knows_field,
     },
-    wire::scan::{Kind as FieldKind, Step},
 };
 
 /// Values that are looked at in one function; real ones have a few hundred.

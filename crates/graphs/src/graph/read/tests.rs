@@ -24,7 +24,7 @@ impl Both {
     }
 
     fn string(number: u8, name: &str, value: &str) -> Self {
-        Self { binary: field(number, value.as_bytes()), text: format!("{name}: '{value}' ") }
+        Self { binary: field(number.into(), value.as_bytes()), text: format!("{name}: '{value}' ") }
     }
 
     fn number(number: u8, name: &str, value: u8) -> Self {
@@ -43,7 +43,7 @@ impl Both {
 /// A field whose length may need three bytes.
 fn long_field(number: u8, content: &[u8]) -> Vec<u8> {
     if content.len() < 128 {
-        return field(number, content);
+        return field(number.into(), content);
     }
     let length = content.len();
     let length = [length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8];

@@ -8,6 +8,7 @@ use crate::{
         source::{Extent, Source},
         whole_text::WholeText,
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         ANY, ASSET_FILE_DEF, COLLECTION_DEF, COLLECTION_DEF_ANY_LIST, COLLECTION_DEF_BYTES_LIST,
         COLLECTION_DEF_NODE_LIST, Field, META_GRAPH_DEF_COLLECTION_DEF_ENTRY,
@@ -19,7 +20,6 @@ use crate::{
             signature_def, signature_def_inputs_entry, tensor_info, tensor_info_coo_sparse,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// Limit on the texts that are kept, in bytes, and the bytes that each text counts besides. A meta

@@ -14,11 +14,11 @@ use crate::{
         GraphError,
         source::{Extent, Source},
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         FUNCTION_DEF, Field, MessageId, OP_DEF, OP_DEF_ARG_DEF,
         fields::{function_def, op_def, op_def_arg_def},
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// A function with what counts of it.

@@ -5,6 +5,7 @@
 
 use crate::{
     graph::whole_text::WholeText,
+    scan::{Piece, Step, Visitor},
     schema::{
         ATTR_VALUE, ATTR_VALUE_LIST_VALUE, Field, MessageId, NAME_ATTR_LIST, NODE_DEF,
         NODE_DEF_ATTR_ENTRY, TENSOR_PROTO, TENSOR_SHAPE_PROTO, TENSOR_SHAPE_PROTO_DIM,
@@ -13,7 +14,6 @@ use crate::{
             tensor_shape_proto,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// Numbers of a constant that are kept: a shape has at most 254 of them.

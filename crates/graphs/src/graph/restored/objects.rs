@@ -12,6 +12,7 @@ use crate::{
         source::{Extent, Source},
         whole_text::WholeText,
     },
+    scan::{Piece, Step, Visitor},
     schema::{
         Field, MessageId, SAVED_OBJECT, SAVED_OBJECT_GRAPH, SAVED_VARIABLE, TENSOR_SHAPE_PROTO,
         TENSOR_SHAPE_PROTO_DIM, TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE,
@@ -22,7 +23,6 @@ use crate::{
             trackable_object_graph_trackable_object_slot_variable_reference as slot_reference,
         },
     },
-    wire::scan::{Piece, Step, Visitor},
 };
 
 /// The value that a loader restores into an object.

@@ -17,7 +17,7 @@ use crate::graph::{
 const RELEASES: [&str; 3] = ["2.12", "2.16", "2.21"];
 
 fn text(number: u8, text: &str) -> Vec<u8> {
-    field(number, text.as_bytes())
+    field(number.into(), text.as_bytes())
 }
 
 fn attribute(name: &str, value: &[u8]) -> Vec<u8> {

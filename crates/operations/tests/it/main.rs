@@ -1,0 +1,3 @@
+//! The tests of the crate from outside, one module a subject.
+
+mod tensorflow_ops;
