@@ -64,7 +64,7 @@ fn unknown(name: &str) -> Failure {
     let known: Vec<String> = Framework::names().collect();
     // Of several that are as near, the newest.
     let meant = nearest(name, known.iter().rev().map(String::as_str));
-    let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+    let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
     let (first, last) = (known.first().cloned(), known.last().cloned());
     Failure::new(format_args!(
         "`{name}` is no framework that is known{meant}; use a release from {} to {}, a range such as jaxlib-0.8.., jax==0.9.1, \

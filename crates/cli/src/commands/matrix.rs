@@ -54,6 +54,8 @@ fn jaxlib() -> Table {
         ("stablehlo", "StableHLO"),
         ("writes_stablehlo", "jax.export writes"),
         ("serialization", "reads serialization"),
+        ("proxy_protocol", "proxy protocol"),
+        ("proxy_serdes", "IFRT SerDes"),
     ];
     columns.extend(PLUGINS);
     let rows = Framework::names().filter_map(|name| Framework::named(&name)).map(|framework| {
@@ -75,6 +77,7 @@ fn jaxlib() -> Table {
             stablehlo(|release| release.week_4),
             reads.map(|release| release.serialization.to_string()).unwrap_or_default(),
         ];
+        row.extend(proxy(&release));
         row.extend(PLUGINS.map(|(package, _)| plugin(package, &release)));
         row
     });
@@ -84,6 +87,17 @@ fn jaxlib() -> Table {
         columns,
         rows: rows.collect(),
     }
+}
+
+/// The versions of the protocol and of IFRT SerDes that the client of a proxy in a release offers.
+fn proxy(release: &str) -> [String; 2] {
+    let row = serdes_releases::jaxlib().releases.iter().find(|row| row.version == release);
+    let Some(client) = row.and_then(|row| row.proxy.as_ref()) else { return Default::default() };
+    [client.protocol, client.serdes].map(|range| match range {
+        Some([oldest, newest]) if oldest == newest => oldest.to_string(),
+        Some([oldest, newest]) => format!("{oldest} to {newest}"),
+        None => String::new(),
+    })
 }
 
 /// The word for a plug-in of a release's number: a jaxlib from 0.5.3 on drops one of another.
@@ -211,7 +225,9 @@ mod tests {
         assert!(jaxlib.rows.iter().all(|row| row.len() == jaxlib.columns.len()));
         let row = jaxlib.rows.iter().find(|row| row[0] == "0.9.1").unwrap();
         assert_eq!(row[1..4], ["0.96", "from 0.29 on", "1.13.8"]);
-        assert_eq!(row[6], "0.9.1");
+        assert_eq!(row[8], "0.9.1");
+        let row = jaxlib.rows.iter().find(|row| row[0] == "0.8.0").unwrap();
+        assert_eq!(row[6..8], ["15 to 19", "0"]);
         assert_eq!(tensorflow().unwrap().rows.len(), Registry::releases().count());
     }
 

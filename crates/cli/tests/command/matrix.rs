@@ -18,7 +18,14 @@ fn matrix_has_the_releases_that_verdicts_know() {
         row.clone()
     };
     let jaxlib = of("jaxlib", "0.10.2");
-    for column in ["pjrt_version", "takes_plugins", "stablehlo", "serialization"] {
+    for column in [
+        "pjrt_version",
+        "takes_plugins",
+        "stablehlo",
+        "serialization",
+        "proxy_protocol",
+        "proxy_serdes",
+    ] {
         assert!(jaxlib[column].is_string(), "{column} of {jaxlib}");
     }
     assert_eq!(jaxlib["jax-cuda12-plugin"], "0.10.2");
