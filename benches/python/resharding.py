@@ -30,7 +30,8 @@ from collections.abc import Callable
 from typing import Any
 
 DEVICES, ARRAYS = 8, 8
-BUSY = "while True: pass"
+# It ends with the process that started it, however that ends.
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 def sharding(rows: int, columns: int) -> Any:

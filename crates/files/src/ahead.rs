@@ -201,7 +201,7 @@ mod tests {
     use std::sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
-        mpsc::sync_channel,
+        mpsc::{SyncSender, sync_channel},
     };
 
     use super::*;
@@ -251,10 +251,12 @@ mod tests {
         }
     }
 
+    type Waiting = (SyncSender<io::Result<Bytes>>, Range<u64>);
+
     /// Answers nothing before as many requests are under way as there may be.
     #[derive(Default)]
     struct Patient {
-        waiting: Mutex<Vec<(std::sync::mpsc::SyncSender<io::Result<Bytes>>, Range<u64>)>>,
+        waiting: Mutex<Vec<Waiting>>,
         most: AtomicUsize,
     }
 
