@@ -35,6 +35,7 @@ mod plugin;
 #[cfg(target_os = "linux")]
 mod plugin_process;
 mod plugin_suite;
+mod report_matrix;
 mod reports;
 mod restore;
 #[cfg(target_os = "linux")]
