@@ -3,10 +3,9 @@
 //! Results go to standard output, one JSON object a line with `--json`; everything else goes to
 //! standard error. This module must never know what a result means.
 
-#[cfg(unix)]
-use std::fs::File;
 use std::{
     fmt,
+    fs::File,
     io::{self, IsTerminal, Write},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -43,7 +42,7 @@ type Results = io::Stdout;
 /// program reads.
 #[cfg(unix)]
 fn results() -> io::Result<Results> {
-    use std::{fs::File, os::fd::AsFd};
+    use std::os::fd::AsFd;
     let results = if startup::standard_output_was_closed() {
         // Nothing can be written to what is open for reading.
         File::open("/dev/null")?
@@ -73,6 +72,8 @@ pub(crate) struct Terminal {
     quiet: bool,
     verbosity: u8,
     stdout: anstream::AutoStream<Results>,
+    /// The file that results go to in place of standard output.
+    file: Option<anstream::StripStream<File>>,
     stderr: anstream::AutoStream<io::Stderr>,
     bars: Arc<Bars>,
 }
@@ -111,6 +112,7 @@ impl Terminal {
                 Some(choice) => anstream::AutoStream::new(stdout, choice),
                 None => anstream::AutoStream::auto(stdout),
             },
+            file: None,
             stderr: match choice {
                 Some(choice) => anstream::AutoStream::new(stderr, choice),
                 None => anstream::AutoStream::auto(stderr),
@@ -197,9 +199,8 @@ impl Terminal {
     }
 
     /// Redirects results into a file, without colours.
-    #[cfg(unix)]
     pub(crate) fn write_into(&mut self, file: File) {
-        self.stdout = anstream::AutoStream::never(file);
+        self.file = Some(anstream::StripStream::new(file));
     }
 
     /// Number of `-v` options.
@@ -219,6 +220,9 @@ impl Terminal {
 
     /// Columns of the terminal that results go to; `None` where they go elsewhere.
     pub(crate) fn columns(&self) -> Option<usize> {
+        if self.file.is_some() {
+            return None;
+        }
         let results = self.stdout.as_inner();
         let size = results.is_terminal().then(|| terminal_size::terminal_size_of(results));
         size.flatten().map(|(terminal_size::Width(columns), _)| columns.into())
@@ -240,10 +244,14 @@ impl Terminal {
 
     /// Prints at once: behind it is no buffer.
     fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let Self { bars, stdout, .. } = self;
+        let Self { bars, stdout, file, .. } = self;
+        let results: &mut dyn Write = match file {
+            Some(file) => file,
+            None => stdout,
+        };
         bars.aside(|| {
-            stdout.write_all(bytes)?;
-            stdout.flush()
+            results.write_all(bytes)?;
+            results.flush()
         })?;
         Ok(())
     }

@@ -10,8 +10,6 @@ use clap::Parser as _;
 use serdes_check::{Consumer, report::Format};
 use serdes_doctor::{Diagnosis, Environment, ReadError, Verdict};
 
-#[cfg(unix)]
-use crate::unfinished::Unfinished;
 use crate::{
     arguments::{Cli, Command, DoctorArguments, DoctorFormat},
     commands::{
@@ -22,6 +20,7 @@ use crate::{
     failure::Failure,
     status::Status,
     terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless},
+    unfinished::Unfinished,
 };
 
 /// Judges environments, and the artifacts that they are to load.
@@ -34,7 +33,6 @@ pub(crate) fn run(arguments: &DoctorArguments, terminal: &mut Terminal) -> Resul
 }
 
 /// Writes the report into a file, which appears when the report is whole.
-#[cfg(unix)]
 fn into_file(
     output: &Path,
     arguments: &DoctorArguments,
@@ -45,11 +43,6 @@ fn into_file(
     let status = judge(arguments, terminal)?;
     unfinished.keep()?;
     Ok(status)
-}
-
-#[cfg(not(unix))]
-fn into_file(_: &Path, _: &DoctorArguments, _: &mut Terminal) -> Result<Status, Failure> {
-    Err(Failure::new("results go to standard output alone on this system; redirect it"))
 }
 
 fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
