@@ -127,6 +127,18 @@ pub enum ConsumerError {
     },
 }
 
+/// The ends of a range of releases, `None` for one that is open: `2.12..2.16`, `2.17..`, `..2.16`,
+/// `>=2.17`.
+pub(super) fn range(text: &str) -> Option<(Option<&str>, Option<&str>)> {
+    let end = |end: &'_ str| !end.is_empty();
+    if let Some(oldest) = text.strip_prefix(">=").map(str::trim).filter(|oldest| end(oldest)) {
+        return Some((Some(oldest), None));
+    }
+    let (oldest, newest) = text.split_once("..")?;
+    let ends = (Some(oldest).filter(|one| end(one)), Some(newest).filter(|one| end(one)));
+    (ends != (None, None)).then_some(ends)
+}
+
 impl Default for Consumer {
     fn default() -> Self {
         Self::newest()
@@ -161,7 +173,8 @@ impl Consumer {
     }
 
     /// TensorFlow of several releases, oldest first: `all` whose operations are known, `latest`,
-    /// the releases of a range (`2.12..2.16`, both ends in it), or one.
+    /// the releases of a range (`2.12..2.16`, both ends in it; `2.17..` or `>=2.17` up to the newest;
+    /// `..2.16` from the oldest of `all` on), or one.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -169,6 +182,7 @@ impl Consumer {
     /// assert_eq!(Consumer::releases("2.12..2.16")?.len(), 5);
     /// assert_eq!(Consumer::releases("all")?[0], Consumer::tensorflow("2.12")?);
     /// assert_eq!(Consumer::releases("latest")?, [Consumer::newest()]);
+    /// assert_eq!(Consumer::releases("2.17..")?, Consumer::releases("2.17..2.21")?);
     /// assert!(Consumer::releases("2.16..2.12").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -179,13 +193,20 @@ impl Consumer {
         if text == "latest" {
             return Ok(vec![Self::newest()]);
         }
-        if text == "all" {
+        let with_operations = || {
             let all = tensorflow::releases().iter().map(|release| Self::of_release(Some(release)));
-            return Ok(all.filter(|consumer| consumer.registry.is_some()).collect());
+            all.filter(|consumer| consumer.registry.is_some())
+        };
+        if text == "all" {
+            return Ok(with_operations().collect());
         }
-        let Some((oldest, newest)) = text.split_once("..") else {
+        let Some((oldest, newest)) = range(text) else {
             return Ok(vec![Self::tensorflow(text)?]);
         };
+        let oldest_known = with_operations().find_map(|consumer| consumer.release());
+        let oldest = oldest.or(oldest_known).unwrap_or_default();
+        let newest_known = tensorflow::newest_release().map(|release| release.version);
+        let newest = newest.or(newest_known).unwrap_or_default();
         let position = |name: &str| {
             let release = tensorflow::release(name)?;
             Ok::<_, UnknownRelease>(tensorflow::releases().iter().position(|one| one == release))

@@ -4,7 +4,7 @@
 
 use serdes_jax_artifacts::{Release, releases};
 
-use super::{Consumer, ConsumerError, Kind};
+use super::{Consumer, ConsumerError, Kind, consumer::range};
 
 impl Consumer {
     /// jaxlib of this release, with the jax of the same version: `0.10.2`, or `0.10` for the newest
@@ -27,7 +27,8 @@ impl Consumer {
     }
 
     /// jaxlib of several releases, oldest first: `all` whose verdicts are known, `latest`, the
-    /// releases of a range (`0.9.0..0.10.2`, both ends in it), or one.
+    /// releases of a range (`0.9.0..0.10.2`, both ends in it; `0.10.0..` or `>=0.10` up to the newest;
+    /// `..0.10.2` from the oldest of `all` on), or one.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -44,9 +45,12 @@ impl Consumer {
         if text == "all" {
             return Ok(judged().map(Self::of_jaxlib).collect());
         }
-        let Some((oldest, newest)) = text.split_once("..") else {
+        let Some((oldest, newest)) = range(text) else {
             return Ok(vec![Self::jax(text)?]);
         };
+        let oldest_known = judged().next().map(|release| release.version);
+        let oldest = oldest.or(oldest_known).unwrap_or_default();
+        let newest = newest.unwrap_or(Release::latest().version);
         let ends = find(oldest)?..=find(newest)?;
         let within: Vec<Self> =
             judged().filter(|release| ends.contains(release)).map(Self::of_jaxlib).collect();
@@ -112,9 +116,12 @@ mod tests {
         };
         assert_eq!(names("0.11"), ["0.11.2"]);
         assert_eq!(names("0.11.0..0.11"), ["0.11.0", "0.11.1", "0.11.2"]);
+        assert_eq!(names("0.11.0.."), names(">=0.11.0"));
+        assert_eq!(names("0.11.0..").last(), Some(&Release::latest().version));
+        assert_eq!(names("..0.9.0"), names("0.8.0..0.9.0"));
         assert_eq!(names("latest"), [Release::latest().version]);
         assert_eq!(names("all").first(), Some(&"0.8.0"));
-        for text in ["", "..", "0.10.9", "0", "0.7.0", "0.10.0..", "ALL"] {
+        for text in ["", "..", "0.10.9", "0", "0.7.0", ">=", "ALL"] {
             let error = Consumer::jax_releases(text).unwrap_err().to_string();
             assert!(error.contains("0.10.2"), "{text}: {error}");
         }

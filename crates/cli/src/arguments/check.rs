@@ -29,7 +29,7 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "LINE=N[:MIN_PRODUCER]")]
     pub(crate) consumer: Vec<String>,
     /// A TensorFlow release as the consumer (2.21.0 by default): 2.16, latest, or several, each
-    /// with a verdict: 2.12..2.16, all (2.12 to 2.21), or the option repeated.
+    /// with a verdict: 2.12..2.16, 2.17.. (and newer), all (2.12 to 2.21), or the option repeated.
     #[arg(long, value_name = "RELEASE")]
     pub(crate) tensorflow: Vec<String>,
     /// A jaxlib release that loads files of jax.export and portable artifacts of StableHLO (the

@@ -118,7 +118,8 @@ fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
 
 /// True if an option of releases names several.
 fn are_several(texts: &[String]) -> bool {
-    texts.len() > 1 || texts.iter().any(|text| text == "all" || text.contains(".."))
+    let is_range = |text: &str| text.contains("..") || text.starts_with(">=");
+    texts.len() > 1 || texts.iter().any(|text| text == "all" || is_range(text))
 }
 
 /// The numbers of a release, so that 2.9 comes before 2.12.

@@ -55,6 +55,11 @@ fn releases_are_a_range_or_named_one_by_one_in_any_order() {
         (1, "2.12 2.21".into(), true)
     );
     assert_eq!(releases(&["--tensorflow", "2.12..2.12"]), (1, "2.12".into(), true));
+    // An open end is the oldest or the newest.
+    let newest = (0, "2.19 2.20 2.21".to_owned(), true);
+    assert_eq!(releases(&["--tensorflow", "2.19.."]), newest);
+    assert_eq!(releases(&["--tensorflow", ">=2.19"]), newest);
+    assert_eq!(releases(&["--tensorflow", "..2.13"]), (1, "2.12 2.13".into(), true));
     // One release alone is what it always was.
     assert_eq!(releases(&["--tensorflow", "latest"]), (0, "2.21".into(), false));
     assert_eq!(releases(&["--tensorflow", "2.12"]), (1, "2.12".into(), false));
@@ -111,7 +116,7 @@ fn releases_that_are_none_are_bad_usage() {
     let graph = graph(folder.path());
     for (arguments, words) in [
         (&["--tensorflow", "2.16..2.12"][..], "the older one first"),
-        (&["--tensorflow", "2.12.."], "2.21.0"),
+        (&["--tensorflow", ".."], "2.21.0"),
         (&["--tensorflow", "everything"], "2.21.0"),
         (&["--tensorflow", "all", "--consumer", "graph_def=1395"], "one consumer"),
     ] {
