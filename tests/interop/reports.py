@@ -298,6 +298,24 @@ def click(page_file, pictures, chromium):
         browser.close()
 
 
+def prints(page_file, chromium):
+    """The page on paper: no filter, and every finding, also those that were never on the screen."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(page_file.as_uri())
+        page.emulate_media(media="print")
+        check(not page.locator("#filter").is_visible(), "a filter on paper")
+        hidden = page.evaluate("""() => [...document.querySelectorAll("article")].filter(
+            one => !one.checkVisibility({contentVisibilityAuto: true})).length""")
+        check(hidden == 0, f"{hidden} findings are not on paper")
+        cut = page.evaluate("""() => { const box = document.querySelector(".scroll"); return box.scrollHeight - box.clientHeight; }""")
+        check(cut <= 1, f"{cut} pixels of the table are not on paper")
+        browser.close()
+
+
 def opens_in_a_second(serdes, folder, chromium):
     from playwright.sync_api import sync_playwright
 
@@ -365,6 +383,7 @@ def main():
             # Chromium goes by the name.
             page = (work / "first" / "html").rename(work / "first.html")
             click(page, options.pictures, options.chromium)
+            prints(page, options.chromium)
             opens_in_a_second(options.serdes, work, options.chromium)
 
 
