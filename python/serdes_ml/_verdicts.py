@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 import json
 import operator
 import sys
@@ -168,6 +169,52 @@ class Verdict:
         )
 
 
+class Verdicts(list[Verdict]):
+    """The verdicts on several artifacts, or of several releases, with the reports of the command.
+
+    >>> verdicts = check_all(["/nowhere", "/nor/here"])
+    >>> verdicts.to_markdown().splitlines()[0]
+    '### serdes'
+    >>> refused = Verdicts(one for one in verdicts if not one)
+    >>> refused.to_html().startswith("<!DOCTYPE html>")
+    True
+    """
+
+    loader: Loader = "load_v1"
+
+    def to_html(self) -> str:
+        """One page that needs nothing else: the matrix of artifacts by releases and the reasons.
+
+        It is what ``serdes check --format html`` writes.
+        """
+        return self._report("html")
+
+    def to_markdown(self) -> str:
+        """The matrix and the reasons for a comment on a pull request."""
+        return self._report("markdown")
+
+    def _report(self, form: str) -> str:
+        objects = ",".join(verdict._object for verdict in self)
+        return _native.report(f"[{objects}]", self.loader, form)
+
+    def _repr_html_(self) -> str:
+        shown = Verdicts(self[:SHOWN])
+        shown.loader = self.loader
+        # A page of its own, so that neither its style nor its script meets the notebook's.
+        page = html.escape(shown.to_html())
+        more = len(self) - len(shown)
+        rest = f"<div>and {more} more; to_html() has all</div>" if more > 0 else ""
+        style = "width: 100%; height: 30em; border: 1px solid #8888"
+        return (
+            f'<iframe title="verdicts" sandbox="allow-scripts" style="{style}"'
+            f' srcdoc="{page}"></iframe>{rest}'
+        )
+
+
+SHOWN = 1000
+"""Verdicts that a notebook shows."""
+
+
 def _few(rules: list[str]) -> str:
     """Rules, each once, as few as fit into a line."""
     different = list(dict.fromkeys(rules))
@@ -296,7 +343,7 @@ def check_all(
     custom_ops: str | Iterable[str] | None = None,
     consumer: Mapping[str, int | tuple[int, int]] | None = None,
     threads: int | None = None,
-) -> list[Verdict]:
+) -> Verdicts:
     """The verdicts on every artifact at the paths and in the folders below them, for each release.
 
     ``tensorflow`` is one release or several, ``"all"``, ``"latest"`` or a range ``"2.12..2.16"``,
@@ -312,7 +359,10 @@ def check_all(
     given = [place(path) for path in several]
     if threads is not None and threads < 1:
         raise ValueError(f"threads: expected 1 or more, found {threads}")
-    return [Verdict._of(one) for one in json.loads(_native.check_all(given, asked, threads))]
+    found = json.loads(_native.check_all(given, asked, threads))
+    verdicts = Verdicts(map(Verdict._of, found))
+    verdicts.loader = loader
+    return verdicts
 
 
 def inspect(path: Path, *, kind: str | None = None) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import html
 import importlib
 import json
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -239,3 +241,35 @@ def test_a_verdict_shows_itself_in_a_line_and_in_a_table(models: pathlib.Path) -
     assert repr(nowhere).endswith(": not_found>")
     assert "<where>" not in nowhere._repr_html_()
     assert "/no&lt;where&gt;" in nowhere._repr_html_()
+
+
+def test_reports_are_those_of_the_command(models: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    model = models / "sm_tf2_unknown_op_in_functions"
+    verdicts = sd.check_all(model, tensorflow="2.12..2.21", loader="load")
+    files = {form: tmp_path / form for form in ("html", "markdown")}
+    formats = [word for form, file in files.items() for word in ("--format", f"{form}={file}")]
+    asked = ["--tensorflow", "2.12..2.21", "--loader", "load"]
+    subprocess.run([*COMMAND, "check", str(model), *asked, *formats], capture_output=True)
+    assert verdicts.to_html() == files["html"].read_text()
+    assert verdicts.to_markdown() == files["markdown"].read_text()
+    assert ">load</dd>" in verdicts.to_html()
+
+
+def test_a_notebook_shows_the_report_in_a_frame(models: pathlib.Path) -> None:
+    verdicts = sd.check_all(models / "sm_tf2_bad_consumers_V", tensorflow=["2.20", "2.21"])
+    shown = verdicts._repr_html_()
+    assert shown.startswith("<iframe ")
+    assert shown.endswith("</iframe>")
+    page = re.search('srcdoc="([^"]*)"', shown)
+    assert page is not None
+    assert html.unescape(page[1]) == verdicts.to_html()
+    many = sd.Verdicts(verdicts[:1] * 1001)
+    assert "and 1 more" in many._repr_html_()
+
+
+def test_verdicts_are_a_list_that_pickles() -> None:
+    verdicts = sd.check_all(["/nowhere"], loader="cpp")
+    again = pickle.loads(pickle.dumps(verdicts))
+    assert again == verdicts
+    assert (again.loader, again.to_html()) == ("cpp", verdicts.to_html())
+    assert sd.Verdicts().to_markdown()

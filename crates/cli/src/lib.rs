@@ -23,6 +23,7 @@ mod environments;
 mod failure;
 mod invocation;
 mod numbers;
+pub mod object_reports;
 pub mod objects;
 mod plugin_argument;
 #[cfg(target_os = "linux")]

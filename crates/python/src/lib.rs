@@ -46,7 +46,9 @@ mod _native {
     #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]
-    use super::verdicts::{check, check_all, check_bytes, difference, explain, inspect, versions};
+    use super::verdicts::{
+        check, check_all, check_bytes, difference, explain, inspect, report, versions,
+    };
     #[pymodule_export]
     use super::writer::{discard, merge, new_save_id, remove_state, save};
 

@@ -12,7 +12,7 @@ use serdes::{
     version::Date,
 };
 use serdes_check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind};
-use serdes_cli::objects;
+use serdes_cli::{object_reports, objects};
 use serdes_graphs::ops::OperationDefinition;
 use serdes_tensors::{self as tensor_io, Tolerance};
 
@@ -207,6 +207,17 @@ fn check_paths(
     let mut found = shares.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
     found.sort_by_key(|(number, _)| *number);
     Ok(found.into_iter().flat_map(|(_, verdicts)| verdicts).collect())
+}
+
+/// A report of verdicts, which are a list of objects, in one of the forms of the command.
+#[pyfunction]
+pub(crate) fn report(py: Python<'_>, verdicts: &str, loader: &str, form: &str) -> PyResult<String> {
+    let verdicts: Vec<serde_json::Value> = serde_json::from_str(verdicts).map_err(wrong)?;
+    py.detach(|| {
+        let mut text = Vec::new();
+        object_reports::write(&verdicts, loader, form, &mut text).map_err(wrong)?;
+        String::from_utf8(text).map_err(wrong)
+    })
 }
 
 /// Contents of an artifact, as an object.

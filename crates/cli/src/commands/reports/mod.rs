@@ -21,6 +21,7 @@ use crate::{
     arguments::{CheckArguments, ModelLoader},
     commands::{remedies, report_file},
     failure::Failure,
+    object_reports::location,
     status::Status,
     terminal::{Terminal, json_line},
 };
@@ -237,16 +238,6 @@ impl Reports {
 
 fn words(remedy: &Remedy) -> String {
     remedies::words(remedy).into_owned()
-}
-
-/// A path from where the command runs, if it is below.
-fn location(path: &str) -> String {
-    let below = || {
-        let here = env::current_dir().ok()?;
-        let below = Path::new(path).strip_prefix(here).ok()?.to_str()?;
-        Some(if below.is_empty() { ".".to_owned() } else { below.to_owned() })
-    };
-    below().unwrap_or_else(|| path.to_owned())
 }
 
 const fn name_of(loader: ModelLoader) -> &'static str {
