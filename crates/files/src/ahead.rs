@@ -16,8 +16,8 @@ use bytes::Bytes;
 
 use crate::ReadAt;
 
-/// Bytes that one request asks for, at most: in the time that a connection takes for so many, a
-/// request's own delay is small.
+/// Bytes that one request asks for, at most: beside the time that their transfer takes, the delay of
+/// a request is small.
 const BLOCK_BYTES: u64 = 4 << 20;
 /// Requests that are under way at a time: stores answer them side by side, each over a connection
 /// of its own, and one alone reaches a small part of what a network carries.
@@ -255,12 +255,12 @@ mod tests {
 
     /// Answers nothing before as many requests are under way as there may be.
     #[derive(Default)]
-    struct Patient {
+    struct HeldBack {
         waiting: Mutex<Vec<Waiting>>,
         most: AtomicUsize,
     }
 
-    impl ReadAt for Patient {
+    impl ReadAt for HeldBack {
         fn size(&self) -> io::Result<u64> {
             Ok(u64::MAX)
         }
@@ -295,7 +295,7 @@ mod tests {
             let stretches: Vec<_> = (0..2 * MOST_BLOCKS as u64)
                 .map(|number| number * apart..number * apart + bytes)
                 .collect();
-            let source = Patient::default();
+            let source = HeldBack::default();
             let mut ahead = Ahead::new(stretches.clone().into_iter());
             let mut buffer = vec![0; bytes as usize];
             for stretch in stretches {

@@ -1,5 +1,5 @@
-//! What a client has on devices that are given to another client of the plug-in, because a program
-//! of somebody else does not end: arrays are moved, programs compiled again.
+//! Arrays and programs of a session whose devices go to another client of the plug-in, because a
+//! program of another session does not end: arrays are moved, programs compiled again.
 
 use std::time::Duration;
 
