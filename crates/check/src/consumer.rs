@@ -480,7 +480,10 @@ mod tests {
         assert_eq!(names("2.10..2.12"), ["2.10", "2.12"]);
         assert_eq!(names("2.13"), ["2.13"]);
         assert_eq!(names("latest"), ["2.21"]);
-        for text in ["", "..", "2.12..", "2.12..9.9", "ALL", "2.12...2.13"] {
+        assert_eq!(names("2.20.."), ["2.20", "2.21"]);
+        assert_eq!(names(">= 2.20"), ["2.20", "2.21"]);
+        assert_eq!(names("..2.13"), ["2.12", "2.13"]);
+        for text in ["", "..", ">=", "9.9..", "2.12..9.9", "ALL", "2.12...2.13"] {
             let error = Consumer::releases(text).unwrap_err().to_string();
             assert!(error.contains("2.21.0"), "{error}");
         }
