@@ -94,7 +94,7 @@ impl From<&Found<'_>> for Operation {
 }
 
 /// Attributes and types by their numbers alone: what they are is judged in the tables.
-struct Numbers {
+pub(super) struct Numbers {
     attributes: usize,
     types: usize,
 }
@@ -136,9 +136,14 @@ impl<'a> Bytecode<'a> {
         Ok(Self { version, sections, strings, attributes, types, properties, tables })
     }
 
+    /// The numbers of attributes and types that there are.
+    pub(super) fn numbers(&self) -> Numbers {
+        Numbers { attributes: self.attributes.len(), types: self.types.len() }
+    }
+
     /// Calls `visit` with every operation.
     pub(super) fn walk(&self, mut visit: impl FnMut(&Operation)) -> Result<(), StableHloError> {
-        let mut numbers = Numbers { attributes: self.attributes.len(), types: self.types.len() };
+        let mut numbers = self.numbers();
         let walked = Walk::new(&self.tables, &mut numbers).run(|operation, _| {
             visit(&operation.into());
             Ok(())

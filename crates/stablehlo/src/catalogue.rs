@@ -68,6 +68,7 @@ pub(super) mod attribute_code {
     pub(crate) const BOOLEAN: u64 = 2;
     pub(crate) const COMPARISON_DIRECTION: u64 = 3;
     pub(crate) const CUSTOM_CALL_VERSION: u64 = 5;
+    pub(crate) const INTEGER: u64 = 9;
     pub(crate) const STRING: u64 = 14;
     pub(crate) const TENSOR: u64 = 15;
     pub(crate) const TYPE: u64 = 17;
@@ -78,6 +79,8 @@ pub(super) mod attribute_code {
     pub(crate) const REPLICA_GROUP_MESH_AXES: u64 = 23;
     pub(crate) const MESH_AXIS: u64 = 24;
     pub(crate) const MESH: u64 = 25;
+    /// Attributes that are a value of an enumeration.
+    pub(crate) const ENUMERATIONS: [u64; 8] = [3, 4, 5, 7, 11, 12, 13, 16];
     /// Attributes that occur only as parts of group attributes.
     pub(crate) const PARTS_OF_MESHES: [u64; 4] = [SUB_AXIS, AXIS_REFERENCE, MESH_AXIS, MESH];
 }

@@ -45,6 +45,7 @@ mod properties;
 mod regions;
 mod rewrite;
 mod sorts;
+mod tree;
 mod version;
 mod version_text;
 
@@ -53,6 +54,7 @@ pub use clients::{Passage, ProxyClient};
 pub use error::StableHloError;
 pub use needs::Need;
 pub use program::Program;
+pub use tree::{Attribute, Operation, Region, TensorType, Value};
 pub use version::StableHloVersion;
 
 #[cfg(test)]

@@ -149,6 +149,11 @@ impl<'a> Program<'a> {
         lowest(self.needs.iter().map(Need::oldest))
     }
 
+    /// The file, its tables read.
+    pub(super) fn file(&self) -> &Bytecode<'a> {
+        &self.file
+    }
+
     /// The targets of its custom calls, each once, sorted; `None` stands for those that cannot be
     /// read.
     pub fn custom_calls(&self) -> impl Iterator<Item = Option<&'a str>> + '_ {

@@ -38,9 +38,10 @@ use crate::{release::StableHlo, vocabulary};
 pub mod container {
     pub use super::{
         cursor::{Cursor, Damage, first_number, write_varint, write_zigzag},
-        references::{References, Stop, UnknownCode, Wanted},
+        references::{Nesting, References, Stop, UnknownCode, Wanted},
         sections::{Section, SectionKind, Sections, write_section},
         tables::{Entries, Entry, OperationName, Tables},
+        texts::type_name,
         walk::{Operation, Walk},
     };
     pub use crate::vocabulary::since_minor;

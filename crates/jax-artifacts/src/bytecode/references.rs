@@ -39,6 +39,24 @@ impl From<Damage> for Stop {
     }
 }
 
+/// A step of a walk over operations into the regions of one, or out of them.
+#[derive(Clone, Copy, Debug)]
+pub enum Nesting<'a> {
+    /// A block begins.
+    Block {
+        /// The number of its first argument among the values of the scope.
+        first_argument: u64,
+        /// Number of its arguments.
+        arguments: u64,
+        /// Type and location of each, from the first on.
+        types: Cursor<'a>,
+    },
+    /// A region with blocks is over.
+    EndOfRegion,
+    /// All regions of an operation are over.
+    EndOfRegions,
+}
+
 /// The attributes and types that operations refer to.
 pub trait References<'a> {
     /// Reads the number of an attribute.
@@ -52,4 +70,13 @@ pub trait References<'a> {
     /// # Errors
     /// As [`attribute`](Self::attribute).
     fn type_of(&mut self, index: u64, cursor: &Cursor<'a>) -> Result<usize, Stop>;
+
+    /// Takes a step into regions or out of them. Nothing is done by default.
+    ///
+    /// # Errors
+    /// [`Stop`] where reading is to end.
+    fn nest(&mut self, step: Nesting<'a>) -> Result<(), Stop> {
+        let _ = step;
+        Ok(())
+    }
 }

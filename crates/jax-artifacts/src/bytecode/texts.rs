@@ -55,6 +55,12 @@ const NAMES: [&str; 41] = [
 /// The dimension whose size is known when the program runs.
 const DYNAMIC: i64 = i64::MIN;
 
+/// The name of a type of VHLO that has no parts, by its code.
+pub fn type_name(code: u64) -> Option<&'static str> {
+    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code))?;
+    (!name.is_empty()).then_some(*name)
+}
+
 /// A string attribute of VHLO.
 pub(super) fn string_of<'a>(tables: &Tables<'a>, attribute: usize) -> Option<&'a [u8]> {
     let (code, mut contents) = vhlo(tables, attribute, false)?;
@@ -113,9 +119,8 @@ fn type_text(tables: &Tables<'_>, index: usize, depth: usize) -> String {
 
 fn text_of_parts(tables: &Tables<'_>, index: usize, depth: usize) -> Option<String> {
     let (code, mut contents) = vhlo(tables, index, true)?;
-    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code));
-    if let Some(name) = name.filter(|name| !name.is_empty()) {
-        return Some((*name).to_owned());
+    if let Some(name) = type_name(code) {
+        return Some(name.to_owned());
     }
     let inside = depth.saturating_add(1);
     Some(match code {

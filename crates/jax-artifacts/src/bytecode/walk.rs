@@ -5,7 +5,7 @@
 
 use super::{
     cursor::{Cursor, Result},
-    references::{References, Stop, Wanted},
+    references::{Nesting, References, Stop, Wanted},
     sections::{Section, SectionKind},
     tables::{OperationName, Tables},
 };
@@ -133,6 +133,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
             if !level.is_in_region {
                 if level.regions_left == 0 {
                     self.end_regions();
+                    self.entries.nest(Nesting::EndOfRegions)?;
                     continue;
                 }
                 level.regions_left = level.regions_left.saturating_sub(1);
@@ -145,6 +146,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
                 self.begin_block()?;
             } else {
                 self.end_region();
+                self.entries.nest(Nesting::EndOfRegion)?;
             }
         }
         if self.forward > 0 {
@@ -219,10 +221,13 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         if let Some(level) = self.levels.last_mut() {
             level.operations_left = operations;
         }
+        let first_argument = self.next_value();
         if !has_arguments {
-            return Ok(());
+            let types = self.cursor;
+            return self.entries.nest(Nesting::Block { first_argument, arguments: 0, types });
         }
         let arguments = self.cursor.varint()?;
+        let types = self.cursor;
         for _ in 0..arguments {
             let at = self.cursor;
             let (of, has_location) = if self.tables.version < 4 {
@@ -236,6 +241,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
             }
         }
         self.define(arguments)?;
+        self.entries.nest(Nesting::Block { first_argument, arguments, types })?;
         if self.tables.version >= 3 && self.cursor.byte()? != 0 {
             self.skip_orders_of_uses(arguments)?;
         }

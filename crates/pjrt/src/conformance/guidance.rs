@@ -108,7 +108,7 @@ const ROWS: &[Row] = &[
     Row::required(
         &["pjrt_compile", "pjrt_execute"],
         "pjrt_c_api.h: PJRT_Client_Compile, PJRT_LoadedExecutable_Execute, PJRT_Program",
-        "compile StableHLO in text and bytecode (format \"mlir\"), and leave arguments that are not donated as they are",
+        "compile portable artifacts of StableHLO (format \"mlir\"), and leave arguments that are not donated as they are",
     ),
     Row::robust(
         &["pjrt_no_program", "pjrt_unknown_format", "pjrt_no_compile_options"],

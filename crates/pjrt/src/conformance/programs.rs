@@ -18,8 +18,8 @@ use crate::{ElementType, HostArray, Target};
 pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {
         name: "pjrt_compile",
-        demand: "a program of StableHLO in text can be compiled",
-        run: |subject| compile(subject).map(|_| "one addition".to_owned()),
+        demand: "a program of StableHLO can be compiled, as a portable artifact or in text",
+        run: |subject| compile(subject).map(|(_, form)| format!("one addition, {}", form.words)),
     },
     Behaviour {
         name: "pjrt_execute",
@@ -29,12 +29,12 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {
         name: "pjrt_no_program",
         demand: "what is no program is refused",
-        run: |subject| refused(subject, "mlir", "no program", &options(0)),
+        run: |subject| refused(subject, "mlir", b"no program", &options(0)),
     },
     Behaviour {
         name: "pjrt_unknown_format",
         demand: "a program of a format that it does not know is refused",
-        run: |subject| refused(subject, "serdes_no_such_format", DOUBLED, &options(0)),
+        run: |subject| refused(subject, "serdes_no_such_format", ARTIFACT.doubled, &options(0)),
     },
     Behaviour {
         name: "pjrt_no_compile_options",
@@ -43,8 +43,21 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
     },
 ];
 
-/// Twice its argument.
-const DOUBLED: &str = "module @doubled {
+/// A form in which a program can be written.
+#[derive(Clone, Copy)]
+struct Form {
+    words: &'static str,
+    /// Twice its argument, in that form.
+    doubled: &'static [u8],
+}
+
+/// The text below, written for StableHLO 1.0.0: so frameworks hand programs over.
+const ARTIFACT: Form =
+    Form { words: "as a portable artifact", doubled: include_bytes!("doubled.mlirbc") };
+
+const TEXT: Form = Form { words: "in text", doubled: DOUBLED };
+
+const DOUBLED: &[u8] = b"module @doubled {
   func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     %sum = stablehlo.add %x, %x : tensor<4xf32>
     return %sum : tensor<4xf32>
@@ -83,11 +96,11 @@ impl Drop for Executable<'_> {
 fn compiled<'a>(
     subject: &'a Subject,
     format: &str,
-    code: &str,
+    code: &[u8],
     options: &[u8],
 ) -> Result<Executable<'a>, Failure> {
     let client = subject.client()?;
-    let mut code = code.as_bytes().to_vec();
+    let mut code = code.to_vec();
     let program = PJRT_Program {
         struct_size: size_of::<PJRT_Program>(),
         extension_start: ptr::null_mut(),
@@ -109,15 +122,23 @@ fn compiled<'a>(
     Ok(Executable { subject, raw: arguments.executable })
 }
 
-fn compile(subject: &Subject) -> Result<Executable<'_>, Failure> {
+/// The program, and the form in which the plug-in takes it. Of a plug-in that takes neither the
+/// refusal of the first counts.
+fn compile(subject: &Subject) -> Result<(Executable<'_>, Form), Failure> {
     let (_, devices) = subject.devices()?;
-    let device = u8::try_from(devices[0].id()?).unwrap_or_default();
-    compiled(subject, "mlir", DOUBLED, &options(device))
+    let options = options(u8::try_from(devices[0].id()?).unwrap_or_default());
+    match compiled(subject, "mlir", ARTIFACT.doubled, &options) {
+        Ok(executable) => Ok((executable, ARTIFACT)),
+        Err(failure) => match compiled(subject, "mlir", TEXT.doubled, &options) {
+            Ok(executable) => Ok((executable, TEXT)),
+            Err(_) => Err(failure),
+        },
+    }
 }
 
 fn execute(subject: &Subject) -> Verdict {
     let (client, devices) = subject.devices()?;
-    let executable = compile(subject)?;
+    let (executable, _) = compile(subject)?;
     let data: Vec<u8> = [1.0_f32, -2.5, 0.0, 1e30].iter().flat_map(|x| x.to_ne_bytes()).collect();
     let array = HostArray::new(ElementType::F32, &[4]);
     let argument = client.put(&array, &data, Target::Device(&devices[0]))?;
@@ -153,7 +174,7 @@ fn execute(subject: &Subject) -> Verdict {
 }
 
 /// A compilation that must fail; not having it at all is not having the behaviour.
-fn refused(subject: &Subject, format: &str, code: &str, options: &[u8]) -> Verdict {
+fn refused(subject: &Subject, format: &str, code: &[u8], options: &[u8]) -> Verdict {
     compile(subject)?;
     match compiled(subject, format, code, options) {
         Ok(_) => failed("it is compiled"),
@@ -164,8 +185,8 @@ fn refused(subject: &Subject, format: &str, code: &str, options: &[u8]) -> Verdi
 }
 
 fn no_options(subject: &Subject) -> Verdict {
-    compile(subject)?;
-    match compiled(subject, "mlir", DOUBLED, &[]) {
+    let (_, form) = compile(subject)?;
+    match compiled(subject, "mlir", form.doubled, &[]) {
         Ok(_) => Ok("they are taken".to_owned()),
         Err(Failure::Failed(said) | Failure::Unsupported(said) | Failure::NoHardware(said)) => {
             Ok(said)

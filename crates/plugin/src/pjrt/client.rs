@@ -12,6 +12,7 @@ use super::{
     Buffer, Client, Device, Event, Memory, Plugin,
     border::{Handles, MemoryHead, NamedValues},
     event::{Completer, working},
+    program,
 };
 use crate::{
     Result, Status,
@@ -21,7 +22,7 @@ use crate::{
 
 pub(super) type DeviceOf<P> = <<P as Plugin>::Client as Client>::Device;
 pub(super) type MemoryOf<P> = <DeviceOf<P> as Device>::Memory;
-pub(super) type BufferOf<P> = <MemoryOf<P> as Memory>::Buffer;
+pub(super) type BufferOf<P> = program::BufferOf<<P as Plugin>::Client>;
 
 /// Largest copy in bytes that is done on the calling thread, if the device has nothing else to do:
 /// it takes longer to wake a thread.
@@ -57,6 +58,8 @@ pub(super) struct OpenDevice<P: Plugin> {
     pub(super) writes: Queue,
     /// Queue of copies from the device, in order.
     pub(super) reads: Queue,
+    /// Queue of runs of programs, in order.
+    pub(super) runs: Queue,
 }
 
 /// A memory of an [`OpenClient`]. A host has its address, and may look at what it begins with.
@@ -174,6 +177,7 @@ impl<P: Plugin> OpenDevice<P> {
             memories,
             writes: Queue::new(),
             reads: Queue::new(),
+            runs: Queue::new(),
         }
     }
 }
@@ -252,6 +256,28 @@ pub(super) fn copy_through_host<B: Buffer>(source: &B, target: &B, size: usize) 
         done += length;
     }
     Ok(())
+}
+
+/// Does that when all events are done, with the failure of the first that failed.
+pub(super) fn after_all(
+    mut events: std::vec::IntoIter<Event>,
+    work: impl FnOnce(Result<()>) + Send + 'static,
+) {
+    while let Some(event) = events.next() {
+        match event.outcome() {
+            Some(Ok(())) => {}
+            Some(Err(failure)) => return work(Err(failure)),
+            // Boxed, since the work would otherwise be part of its own type.
+            None => {
+                let work: Box<dyn FnOnce(Result<()>) + Send> = Box::new(work);
+                return event.on_done(move |outcome| match outcome {
+                    Ok(()) => after_all(events, work),
+                    Err(failure) => work(Err(failure)),
+                });
+            }
+        }
+    }
+    work(Ok(()));
 }
 
 /// An event that is done when something else is, with what it answers then.

@@ -5,7 +5,7 @@ use std::{ffi::c_void, ptr::NonNull};
 
 use serdes_abi::pjrt::Minor;
 
-use super::{Options, Value};
+use super::{BoxedExecutable, CompileOptions, Options, Program, Value};
 use crate::{AllocatorStats, HostSource, HostTarget, Result, Status};
 
 /// A plug-in. The type has no value: a process has it once.
@@ -39,6 +39,10 @@ pub const DEFAULT_MINOR: Minor = Minor::new(80);
 /// The newest minor that can be said: the newest whose layouts are known.
 pub const NEWEST_MINOR: Minor = Minor::NEWEST;
 
+/// Answer of a plug-in that has no programs.
+pub(super) const NO_PROGRAMS: &str =
+    "this plug-in holds and copies arrays; it compiles and runs no programs";
+
 /// The devices of a plug-in, as one user of them sees them.
 ///
 /// Hosts call all of it, and all of what it has, from any thread at any time. A panic becomes an
@@ -58,6 +62,35 @@ pub trait Client: Send + Sync + 'static {
     /// # Errors
     /// Whatever keeps the client from them; there is no client then.
     fn devices(&self) -> Result<Vec<Self::Device>>;
+
+    /// Compiles a program. It is called on the thread of the framework, which waits for it.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` by default; `INVALID_ARGUMENT` for what is no program, `UNIMPLEMENTED` for a
+    /// format, an operation or a number of devices that the plug-in does not know.
+    fn compile(
+        &self,
+        program: &Program<'_>,
+        options: &CompileOptions,
+    ) -> Result<BoxedExecutable<Self>>
+    where
+        Self: Sized,
+    {
+        let _ = (program, options);
+        Err(Status::unimplemented(NO_PROGRAMS))
+    }
+
+    /// Loads a program that [`Executable::serialize`](super::Executable::serialize) wrote.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` by default; `INVALID_ARGUMENT` for bytes of another build.
+    fn load(&self, bytes: &[u8], options: &CompileOptions) -> Result<BoxedExecutable<Self>>
+    where
+        Self: Sized,
+    {
+        let _ = (bytes, options);
+        Err(Status::unimplemented(NO_PROGRAMS))
+    }
 
     /// Makes memory of the host known, so that devices reach it by themselves.
     ///

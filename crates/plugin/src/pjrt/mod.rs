@@ -71,8 +71,10 @@
 //!   that are deleted while work of theirs is on its way.
 //! * Frameworks of other days: arguments that are shorter than today's are taken as long as
 //!   frameworks since 0.29 have had them; nothing is read or written beyond what a framework has.
-//! * Every function of the table is there. What no plug-in of this SDK has, such as the compilation
-//!   of programs, answers `UNIMPLEMENTED` in words.
+//! * Programs: [`Client::compile`] makes an [`Executable`] of what a framework hands over; the SDK
+//!   checks arguments, allocates results, and runs it when the arguments are there.
+//! * Every function of the table is there. What a plug-in does not have, such as programs where
+//!   [`Client::compile`] is left as it is, answers `UNIMPLEMENTED` in words.
 //! * A panic becomes an error of the call, or of the event of the work; none crosses into the
 //!   framework. (With `panic = "abort"` there is nothing to catch.)
 //!
@@ -82,17 +84,22 @@ mod array;
 mod border;
 mod chunks;
 mod client;
+mod compile_options;
 mod device;
 mod event;
 mod export;
 mod host_array;
+mod loaded;
+mod program;
 mod shape;
 mod transfers;
 mod user_data;
 mod value;
 
 pub use border::ApiTable;
+pub use compile_options::CompileOptions;
 pub use device::{Buffer, Client, DEFAULT_MINOR, Device, Memory, NEWEST_MINOR, Plugin};
+pub use program::{BoxedExecutable, BufferOf, Executable, ExecutableStats, Launch, Program};
 pub use serdes_abi::pjrt::{ElementType, Minor};
 pub use shape::Shape;
 pub use value::{Options, Value};

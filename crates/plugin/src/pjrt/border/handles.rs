@@ -14,6 +14,7 @@ use crate::{
         Plugin,
         array::Array,
         client::{OpenClient, OpenDevice, OpenMemory},
+        loaded::Loaded,
     },
 };
 
@@ -37,13 +38,15 @@ kinds! {
     description<P>(PJRT_DeviceDescription) -> OpenDevice<P>, "a description of a device";
     memory<P>(PJRT_Memory) -> OpenMemory<P>, "a memory";
     array<P>(PJRT_Buffer) -> Arc<Array<P>>, "a buffer";
+    loaded<P>(PJRT_LoadedExecutable) -> Arc<Loaded<P>>, "a program";
+    executable<P>(PJRT_Executable) -> Arc<Loaded<P>>, "a program";
     transfers<P>(PJRT_AsyncHostToDeviceTransferManager) -> crate::pjrt::transfers::Transfers<P>, "a transfer manager";
     event(PJRT_Event) -> super::events::HostEvent, "an event";
 }
 
 impl<P: Plugin> OpenClient<P> {
     /// Its devices as handles, which are as well the handles of their descriptions.
-    pub(super) fn device_handles(&self) -> &Handles<PJRT_Device> {
+    pub(in crate::pjrt) fn device_handles(&self) -> &Handles<PJRT_Device> {
         self.device_handles.get_or_init(|| Handles::of(&self.devices))
     }
 
@@ -52,12 +55,20 @@ impl<P: Plugin> OpenClient<P> {
         self.memory_handles.get_or_init(|| Handles::of(&self.memories))
     }
 
+    /// The place of a device.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` if it is none of this client.
+    pub(super) fn device_index(&self, device: *const PJRT_Device) -> Result<usize> {
+        position(self.device_handles(), device, "device")
+    }
+
     /// The place of a device's default memory.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the device is none of this client.
     pub(super) fn default_memory(&self, device: *const PJRT_Device) -> Result<usize> {
-        let found = position(self.device_handles(), device, "device")?;
+        let found = self.device_index(device)?;
         let device = self.devices.get(found);
         let device = device.ok_or_else(|| Status::internal("there is no such device"))?;
         Ok(device.memories.start)

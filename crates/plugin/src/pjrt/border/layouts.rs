@@ -49,8 +49,8 @@ impl Extension {
                 address!(of_client::<P>),
                 address!(of_buffer::<P>),
                 address!(of_topology::<P>),
-                address!(of_outputs),
-                address!(of_parameters),
+                address!(of_outputs::<P>),
+                address!(of_parameters::<P>),
             ],
         }
     }
@@ -124,14 +124,20 @@ extension_calls! {
         arguments.layout = pointers::give(shape);
     }
 
-    /// There are no executables.
-    of_outputs(PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args: _arguments) {
-        super::refusals::no_programs("PJRT_Layouts_PJRT_Executable_GetOutputLayouts")?;
+    /// The layouts belong to the program.
+    of_outputs<P>(PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args: arguments) {
+        // SAFETY: the caller's promise.
+        let executable = unsafe { handles::executable::<P>(arguments.executable) }?;
+        let layouts = executable.outputs.layouts.all();
+        (arguments.layouts, arguments.num_outputs) = (layouts.as_ptr(), layouts.len());
     }
 
-    /// There are no executables.
-    of_parameters(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args: _arguments) {
-        super::refusals::no_programs("PJRT_Layouts_PJRT_Executable_GetParameterLayouts")?;
+    /// The layouts belong to the program.
+    of_parameters<P>(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args: arguments) {
+        // SAFETY: the caller's promise.
+        let executable = unsafe { handles::executable::<P>(arguments.executable) }?;
+        let layouts = executable.parameters.layouts.all();
+        (arguments.layouts, arguments.num_parameters) = (layouts.as_ptr(), layouts.len());
     }
 }
 

@@ -17,6 +17,7 @@ mod function_tables;
 mod handles;
 mod layouts;
 mod pointers;
+mod programs;
 mod refusals;
 mod table;
 mod topologies;

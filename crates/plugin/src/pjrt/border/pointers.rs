@@ -43,15 +43,21 @@ unsafe impl<C> Send for Handles<C> {}
 unsafe impl<C> Sync for Handles<C> {}
 
 impl<C> Handles<C> {
-    pub(super) fn of<T>(values: &[T]) -> Self {
-        Self(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()).collect())
+    /// Handles of values, which live as long as the list.
+    pub(in crate::pjrt) fn of<T>(values: &[T]) -> Self {
+        Self::new(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()))
+    }
+
+    /// Those addresses, which are good as long as the list.
+    pub(in crate::pjrt) fn new(handles: impl Iterator<Item = *mut C>) -> Self {
+        Self(handles.collect())
     }
 
     pub(super) fn all(&self) -> &[*mut C] {
         &self.0
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<*mut C> {
+    pub(in crate::pjrt) fn get(&self, index: usize) -> Option<*mut C> {
         self.0.get(index).copied()
     }
 }

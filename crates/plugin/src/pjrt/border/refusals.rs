@@ -1,4 +1,4 @@
-//! The functions that no plug-in of this SDK has: programs, and what comes with them.
+//! The functions that no plug-in of this SDK has.
 
 use serdes_abi::{
     TF_Code,
@@ -6,7 +6,7 @@ use serdes_abi::{
 };
 
 use super::errors;
-use crate::{Result, Status};
+use crate::Status;
 
 /// Number of functions in the newest table.
 pub(super) const SLOTS: usize = match pjrt::table_size(Minor::NEWEST) {
@@ -20,16 +20,6 @@ pub(super) const FIRST_SLOT: usize = 40;
 /// A function of the table that refuses.
 pub(super) type Refusal = unsafe extern "C" fn(*mut ()) -> *mut PJRT_Error;
 
-/// Answer of functions for programs, where a plug-in has none.
-///
-/// # Errors
-/// `UNIMPLEMENTED`, always.
-pub(super) fn no_programs(function: &str) -> Result<()> {
-    Err(Status::unimplemented(format!(
-        "{function}: this plug-in holds and copies arrays; it compiles and runs no programs"
-    )))
-}
-
 /// The function of that slot, where a plug-in does not have it. It does not look at its arguments.
 ///
 /// # Safety
@@ -37,10 +27,6 @@ pub(super) fn no_programs(function: &str) -> Result<()> {
 unsafe extern "C" fn refuse<const SLOT: usize>(_arguments: *mut ()) -> *mut PJRT_Error {
     let of_slot = |function: &&pjrt::Function| function.slot(Minor::NEWEST) == Some(SLOT);
     let name = pjrt::functions().iter().find(of_slot).map_or("the function", |found| found.name);
-    let is_of_programs = ["Compile", "Execut", "_Load", "CopyToDeviceStream"];
-    if is_of_programs.iter().any(|part| name.contains(part)) {
-        return errors::give(no_programs(name));
-    }
     errors::give(Err(Status::new(
         TF_Code::UNIMPLEMENTED,
         format!("{name}: this plug-in does not have it"),

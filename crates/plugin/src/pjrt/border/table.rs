@@ -13,7 +13,7 @@ use serdes_abi::pjrt::{self, Minor, args::*};
 use super::{
     NamedValues, arrays,
     calls::{Entry, silent_entry},
-    clients, devices, error_functions, events, layouts,
+    clients, devices, error_functions, events, layouts, programs,
     refusals::{FIRST_SLOT, REFUSALS, SLOTS},
     topologies, transfers,
 };
@@ -144,6 +144,7 @@ fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
         topologies::entries::<P>(),
         arrays::entries::<P>(),
         transfers::entries::<P>(),
+        programs::entries::<P>(),
     ];
     errors.into_iter().chain(rooms.into_iter().flatten())
 }

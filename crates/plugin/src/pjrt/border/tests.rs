@@ -2,6 +2,7 @@
 
 mod host;
 mod plugin;
+mod programs;
 
 use std::sync::mpsc;
 
@@ -37,9 +38,9 @@ fn the_table_says_its_size_and_minor_and_has_a_function_in_every_slot() {
 #[test]
 fn what_the_sdk_does_not_have_answers_unimplemented_in_words() {
     let host = Host::of::<Habits>();
-    let wrong = host.call(&mut PJRT_Client_Compile_Args::new()).unwrap_err();
+    let wrong = host.call(&mut PJRT_Executable_GetCostAnalysis_Args::new()).unwrap_err();
     assert_eq!(wrong.code, UNIMPLEMENTED);
-    assert!(wrong.message.contains("PJRT_Client_Compile: this plug-in holds and copies arrays"));
+    assert!(wrong.message.contains("PJRT_Executable_GetCostAnalysis: this plug-in"), "{wrong:?}");
     let wrong = host.call(&mut PJRT_Client_CreateViewOfDeviceBuffer_Args::new()).unwrap_err();
     assert!(wrong.message.contains("does not have it"), "{wrong:?}");
     // What came later than the minor that a plug-in says is not in its table.

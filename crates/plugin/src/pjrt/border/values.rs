@@ -40,6 +40,24 @@ pub(super) unsafe fn list<'a, T>(start: *const T, count: usize, what: &str) -> R
     }
 }
 
+/// Bytes of the host's, as many as there may be.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` if there are some at NULL, or more than an address space has.
+///
+/// # Safety
+/// As for [`list`].
+pub(super) unsafe fn bytes<'a>(start: *const c_char, count: usize, what: &str) -> Result<&'a [u8]> {
+    match count {
+        0 => Ok(&[]),
+        _ if start.is_null() || isize::try_from(count).is_err() => {
+            Err(Status::invalid_argument(format!("found {count} bytes of {what} at {start:?}")))
+        }
+        // SAFETY: not NULL; the rest is the caller's promise.
+        _ => Ok(unsafe { slice::from_raw_parts(start.cast(), count) }),
+    }
+}
+
 /// A text of the host's; empty for NULL.
 ///
 /// # Safety

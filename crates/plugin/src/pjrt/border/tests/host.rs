@@ -251,8 +251,8 @@ impl Host {
 /// A client, destroyed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Client {
-    host: Host,
-    raw: *mut PJRT_Client,
+    pub(super) host: Host,
+    pub(super) raw: *mut PJRT_Client,
 }
 
 impl Drop for Client {
@@ -369,8 +369,8 @@ impl Client {
 /// An array, destroyed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Array {
-    host: Host,
-    raw: *mut PJRT_Buffer,
+    pub(super) host: Host,
+    pub(super) raw: *mut PJRT_Buffer,
 }
 
 impl Drop for Array {

@@ -3,8 +3,12 @@
 use std::{sync::Mutex, thread, time::Duration};
 
 use crate::{
-    HostSource, HostTarget, Result,
-    pjrt::{ApiTable, Buffer, Client, Device, Memory, Minor, NEWEST_MINOR, Options, Plugin, Value},
+    HostSource, HostTarget, Result, Status,
+    pjrt::{
+        ApiTable, BoxedExecutable, Buffer, Client, CompileOptions, Device, ElementType, Executable,
+        ExecutableStats, Launch, Memory, Minor, NEWEST_MINOR, Options, Plugin, Program, Shape,
+        Value,
+    },
 };
 
 /// A plug-in whose table is in this program, as `export_pjrt!` has it in a library.
@@ -90,6 +94,71 @@ impl Client for Habit {
 
     fn devices(&self) -> Result<Vec<Self>> {
         Ok(vec![*self; 2])
+    }
+
+    /// Programs are the name of what they do.
+    fn compile(
+        &self,
+        program: &Program<'_>,
+        options: &CompileOptions,
+    ) -> Result<BoxedExecutable<Self>> {
+        match program.format {
+            "name" => self.load(program.code, options),
+            "panic" => panic!("in compile"),
+            format => Err(Status::unimplemented(format!("the format {format}"))),
+        }
+    }
+
+    fn load(&self, bytes: &[u8], _options: &CompileOptions) -> Result<BoxedExecutable<Self>> {
+        let name = String::from_utf8_lossy(bytes).into_owned();
+        let four = Shape::new(ElementType::U8, vec![2, 2])?;
+        Ok(Box::new(Named { name, parameters: [four.clone(), four.clone()], outputs: [four] }))
+    }
+}
+
+/// Adds two arrays, or does what its name says.
+struct Named {
+    name: String,
+    parameters: [Shape; 2],
+    outputs: [Shape; 1],
+}
+
+impl Executable<Bytes> for Named {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn parameters(&self) -> &[Shape] {
+        &self.parameters
+    }
+
+    fn outputs(&self) -> &[Shape] {
+        &self.outputs
+    }
+
+    fn execute(&self, launch: &Launch<'_, Bytes>) -> Result<()> {
+        assert_ne!(self.name, "panic", "in execute");
+        if self.name == "fail" {
+            return Err(Status::not_found("the kernel"));
+        }
+        let [left, right] = launch.arguments else { panic!("two arguments") };
+        let right = right.0.lock().unwrap().clone();
+        let left = left.0.lock().unwrap().clone();
+        let sums = left.iter().zip(right).map(|(left, right)| left + right);
+        *launch.outputs[0].0.lock().unwrap() = sums.collect();
+        Ok(())
+    }
+
+    fn fingerprint(&self) -> Option<&str> {
+        (self.name == "add").then_some("sum")
+    }
+
+    fn memory_stats(&self) -> ExecutableStats {
+        ExecutableStats { code: 5, temporary: 100 }
+    }
+
+    fn serialize(&self) -> Result<Vec<u8>> {
+        Ok(self.name.clone().into_bytes())
     }
 }
 
