@@ -11,8 +11,8 @@ use serdes_abi::pjrt::args::{PJRT_Device, PJRT_Memory};
 use super::{
     Buffer, Client, Device, Event, Memory, Plugin,
     border::{Handles, MemoryHead, NamedValues},
+    device,
     event::{Completer, working},
-    program,
 };
 use crate::{
     Result, Status,
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) type DeviceOf<P> = <<P as Plugin>::Client as Client>::Device;
 pub(super) type MemoryOf<P> = <DeviceOf<P> as Device>::Memory;
-pub(super) type BufferOf<P> = program::BufferOf<<P as Plugin>::Client>;
+pub(super) type BufferOf<P> = device::BufferOf<<P as Plugin>::Client>;
 
 /// Largest copy in bytes that is done on the calling thread, if the device has nothing else to do:
 /// it takes longer to wake a thread.

@@ -5,7 +5,7 @@ use std::{ffi::c_void, ptr::NonNull};
 
 use serdes_abi::pjrt::Minor;
 
-use super::{BoxedExecutable, CompileOptions, Options, Program, Value};
+use super::{CompileOptions, Executable, Options, Program, Value};
 use crate::{AllocatorStats, HostSource, HostTarget, Result, Status};
 
 /// A plug-in. The type has no value: a process has it once.
@@ -39,9 +39,14 @@ pub const DEFAULT_MINOR: Minor = Minor::new(80);
 /// The newest minor that can be said: the newest whose layouts are known.
 pub const NEWEST_MINOR: Minor = Minor::NEWEST;
 
+/// Buffers in the memories of a client's devices.
+pub type BufferOf<C> = <<<C as Client>::Device as Device>::Memory as Memory>::Buffer;
+
+/// A program that [`Client::compile`] made.
+pub type BoxedExecutable<C> = Box<dyn Executable<BufferOf<C>>>;
+
 /// Answer of a plug-in that has no programs.
-pub(super) const NO_PROGRAMS: &str =
-    "this plug-in holds and copies arrays; it compiles and runs no programs";
+const NO_PROGRAMS: &str = "this plug-in holds and copies arrays; it compiles and runs no programs";
 
 /// The devices of a plug-in, as one user of them sees them.
 ///
@@ -80,7 +85,7 @@ pub trait Client: Send + Sync + 'static {
         Err(Status::unimplemented(NO_PROGRAMS))
     }
 
-    /// Loads a program that [`Executable::serialize`](super::Executable::serialize) wrote.
+    /// Loads a program that [`Executable::serialize`] wrote.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` by default; `INVALID_ARGUMENT` for bytes of another build.

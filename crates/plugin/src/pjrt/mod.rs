@@ -98,8 +98,10 @@ mod value;
 
 pub use border::ApiTable;
 pub use compile_options::CompileOptions;
-pub use device::{Buffer, Client, DEFAULT_MINOR, Device, Memory, NEWEST_MINOR, Plugin};
-pub use program::{BoxedExecutable, BufferOf, Executable, ExecutableStats, Launch, Program};
+pub use device::{
+    BoxedExecutable, Buffer, BufferOf, Client, DEFAULT_MINOR, Device, Memory, NEWEST_MINOR, Plugin,
+};
+pub use program::{Executable, ExecutableStats, Launch, Program};
 pub use serdes_abi::pjrt::{ElementType, Minor};
 pub use shape::Shape;
 pub use value::{Options, Value};

@@ -1,13 +1,7 @@
 //! The interface of programs: what a host asks to be compiled, and what an author makes of it.
 
-use super::{Buffer, Client, Device, Memory, Shape};
+use super::Shape;
 use crate::{Result, Status};
-
-/// Buffers in the memories of a client's devices.
-pub type BufferOf<C> = <<<C as Client>::Device as Device>::Memory as Memory>::Buffer;
-
-/// A program that [`Client::compile`] made.
-pub type BoxedExecutable<C> = Box<dyn Executable<BufferOf<C>>>;
 
 /// A program as a host hands it over.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +27,7 @@ impl<'a> Program<'a> {
 /// The SDK asks for shapes and names once. It checks the arguments of a run, allocates the results
 /// in the default memory of the device, and calls [`execute`](Self::execute) on a thread of the
 /// device when all arguments are there: runs of one device never overlap, those of several do.
-pub trait Executable<B: Buffer>: Send + Sync + 'static {
+pub trait Executable<B>: Send + Sync + 'static {
     /// Name of the program.
     fn name(&self) -> &str;
 
@@ -59,7 +53,7 @@ pub trait Executable<B: Buffer>: Send + Sync + 'static {
         ExecutableStats::default()
     }
 
-    /// The program as bytes, for [`Client::load`] of the same build.
+    /// The program as bytes, for [`Client::load`](super::Client::load) of the same build.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` by default.

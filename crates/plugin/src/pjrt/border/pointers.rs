@@ -48,7 +48,7 @@ impl<C> Handles<C> {
         Self::new(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()))
     }
 
-    /// Those addresses, which are good as long as the list.
+    /// A list of addresses, which are good as long as it.
     pub(in crate::pjrt) fn new(handles: impl Iterator<Item = *mut C>) -> Self {
         Self(handles.collect())
     }

@@ -14,7 +14,7 @@ use crate::{
 /// Bytes of the execute options up to the end of the launch's number, which all frameworks have.
 const LAUNCH_ID_END: usize = std::mem::offset_of!(PJRT_ExecuteOptions, launch_id) + 4;
 
-/// What a host says of a run; of options that are NULL nothing.
+/// Number of the launch in the options of a run; 0 where they are NULL.
 ///
 /// # Errors
 /// `UNIMPLEMENTED` for transfers to and from the host within a program.
