@@ -1,6 +1,6 @@
 //! Steps through a message of any size without building it, on bytes that arrive window by window.
 //!
-//! The [`Scanner`] checks what TensorFlow's own parser checks (see [`Dialect`](super::Dialect)),
+//! The [`Scanner`] checks what TensorFlow's own parser checks (see [`Dialect`](serdes_wire::Dialect)),
 //! and needs neither the whole file nor memory for what it reads. Values that the visitor does not
 //! ask for (tensor contents, unknown fields) are stepped over and not even read.
 //!
