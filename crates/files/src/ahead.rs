@@ -74,7 +74,7 @@ impl<'a> Ahead<'a> {
     /// Fills `buffer` from `offset` of the source. What is in no stretch is read by itself.
     ///
     /// # Errors
-    /// What the source says of the read that has these bytes.
+    /// The error of the source, where it cannot read one of these bytes.
     #[expect(clippy::indexing_slicing, reason = "`count` is the smaller of both lengths")]
     pub fn read(
         &mut self,
