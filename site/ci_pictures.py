@@ -2,9 +2,10 @@
 
     ci_pictures.py --serdes PATH --chromium PATH
 
-A folder of models of TensorFlow 2.21 (tests/data/tensorflow/op_corpus.zip) and of a model that older releases misread is checked against a revision
-that had an older one of them. The page of `--format html` is taken as it is; Markdown is shown as comments are, by markdown-it. Wants playwright and
-markdown-it-py.
+A folder of models of TensorFlow 2.21 (tests/data/tensorflow/op_corpus.zip) and of a model that
+older releases misread is checked against a revision that had an older one of them. The page of
+`--format html` is taken as it is; Markdown is shown as comments are, by markdown-it. Wants
+playwright and markdown-it-py.
 """
 
 import argparse
@@ -71,7 +72,13 @@ def repository(folder):
 
 
 def written(serdes, folder, *arguments):
-    ran = subprocess.run([serdes, "check", "models", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [serdes, "check", "models", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ran.returncode != 1:
         raise SystemExit(ran.stderr)
     return ran.stdout
@@ -81,12 +88,16 @@ def comment(markdown):
     # Marks that every font has, since few machines have one of emoji.
     for emoji, mark in (("✅", "✓"), ("❌", "✗"), ("⚠️", "≠"), ("❔", "?"), ("☑️", "✓")):
         markdown = markdown.replace(emoji, mark)
-    return COMMENT + MarkdownIt("gfm-like", {"linkify": False}).render(markdown).replace("<details>", "<details open>")
+    return COMMENT + MarkdownIt("gfm-like", {"linkify": False}).render(markdown).replace(
+        "<details>", "<details open>"
+    )
 
 
 def take(browser, content, height, name):
     """Writes a picture of the top of a page."""
-    page = browser.new_context(viewport={"width": 1120, "height": height}, color_scheme="light").new_page()
+    page = browser.new_context(
+        viewport={"width": 1120, "height": height}, color_scheme="light"
+    ).new_page()
     page.set_content(content)
     page.wait_for_load_state()
     page.screenshot(path=PICTURES / name)
@@ -97,16 +108,30 @@ def take(browser, content, height, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--serdes", type=lambda path: str(Path(path).resolve()), required=True)
     parser.add_argument("--chromium", required=True)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         folder = Path(temporary)
         repository(folder)
-        browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-        take(browser, written(options.serdes, folder, *RELEASES, "--format", "html"), 700, "ci-page.png")
-        take(browser, comment(written(options.serdes, folder, *RELEASES, "--format", "markdown")), 560, "ci-comment.png")
+        browser = playwright.chromium.launch(
+            executable_path=options.chromium, args=["--no-sandbox"]
+        )
+        take(
+            browser,
+            written(options.serdes, folder, *RELEASES, "--format", "html"),
+            700,
+            "ci-page.png",
+        )
+        take(
+            browser,
+            comment(written(options.serdes, folder, *RELEASES, "--format", "markdown")),
+            560,
+            "ci-comment.png",
+        )
         compared = written(options.serdes, folder, "--against", "HEAD", "--format", "markdown")
         take(browser, comment(compared), 420, "ci-against.png")
         browser.close()
