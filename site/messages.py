@@ -131,6 +131,11 @@ ABOUT = {
         "files",
         "Make room, or the folder writable, and save again: what was there before is whole.",
     ),
+    "serdes-graph-format": (
+        "the text of graphs",
+        "Write the graph again with TensorFlow, as bytes or as text: it is not in the form of its"
+        " messages ([corrupt](../rules/corrupt.md)).",
+    ),
     "serdes-graphs": (
         "TensorFlow's graphs",
         "Export the model again: the graph breaks a rule of its"
@@ -141,6 +146,11 @@ ABOUT = {
         "Export the function again; the [rules](../rules.md) say what each release reads.",
     ),
     "serdes-library-file": ("shared libraries", "Name a shared library of this machine."),
+    "serdes-operations": (
+        "operations of TensorFlow",
+        "Name a release whose operations are known (`serdes matrix` lists them), or give a list of"
+        " operations with `--ops FILE`.",
+    ),
     "serdes-pjrt": (
         "PJRT plug-ins",
         "Ask `serdes plugin check LIB --for RELEASE` which releases the"
