@@ -121,16 +121,16 @@ ops 2.21 MatMull
 ops
 versions --as-of yesterday
 versions --as-of 2026-13-40
-versions --directory /nowhere
+versions --directory nowhere
 versions add no_such_line --formats A
 versions init --directory .
-versions golden --directory /nowhere
-versions lock --directory /nowhere
+versions golden --directory nowhere
+versions lock --directory nowhere
 save --from nowhere.safetensors -o a.sds
 save --from @/safetensors/tiny.safetensors
 save --from @/safetensors/tiny.safetensors -o a.sds --serdes-version yearly
 save --from @/safetensors/tiny.safetensors -o a.sds --serdes-version 999
-save --from @/safetensors/tiny.safetensors -o /nowhere/a.sds
+save --from @/safetensors/tiny.safetensors -o nowhere/a.sds
 save --from @/safetensors/tiny.safetensors -o a.sds --device 99
 save --from @/safetensors/tiny.safetensors -o a.sds --device minus
 save --from @/safetensors/tiny.safetensors -o a.sds --plugin ./nowhere.so
@@ -154,7 +154,7 @@ restore cut.sds
 restore state.sds --only 'no/such/*'
 restore state.sds --device 7
 restore state.sds --to a.unknown
-restore state.sds --to /nowhere/a.npz
+restore state.sds --to nowhere/a.npz
 restore state.sds --to a.npy
 restore flipped.sds
 merge nowhere.sds --id step-7
@@ -197,19 +197,19 @@ serve --listen 127.0.0.1:0 --tls-cert nowhere.pem
 serve --listen 127.0.0.1:0 --limit nonsense=1
 serve --listen 127.0.0.1:0 --limit sessions=none
 serve --listen 127.0.0.1:0 --limit sessions
-serve --listen 127.0.0.1:0 --state /nowhere/a.sds
+serve --listen 127.0.0.1:0 --state nowhere/a.sds
 serve --listen 127.0.0.1:0 --state junk.sds
 serve --listen 127.0.0.1:0 --plugin ./nowhere.so
 serve --listen 127.0.0.1:0 --protocol 1..2
 serve --listen 127.0.0.1:0 --state-keep 3
 serve --listen 127.0.0.1:0 --metrics nonsense
 serve --listen 127.0.0.1:0 --allow-compile-option xla_backend_extra_options
-doctor /nowhere
+doctor nowhere
 doctor --env a-folder
 doctor --lock junk.txt
-doctor --python /nowhere/python
+doctor --python nowhere/python
 completions nonsense
-man --directory /nowhere/man
+man --directory junk.txt
 matrix --format nonsense
 config --config junk.toml
 config --config bad.toml
@@ -233,7 +233,7 @@ sd.save_file({"w": "text"}, "a.sds")
 sd.save_file({"w": numpy.array([object()])}, "a.sds")
 sd.save_file([numpy.ones(2)], "a.sds")
 sd.save_file({1: numpy.ones(2)}, "a.sds")
-sd.save_file({"w": numpy.ones(2)}, "/nowhere/a.sds")
+sd.save_file({"w": numpy.ones(2)}, "nowhere/a.sds")
 sd.save_file({"w": numpy.ones(2)}, "a.sds", serdes_version="weekly")
 sd.save_file({"w": numpy.ones(2)}, "a.sds", serdes_version=999)
 sd.save_file({"w": numpy.ones(2)}, "a.sds", serdes_version=1.5)
@@ -255,7 +255,7 @@ sd.diff("state.sds", "nowhere.sds")
 sd.convert("junk.txt", "a.sds")
 sd.convert("state.sds", "a.unknown")
 sd.convert("nowhere.pt", "a.sds")
-sd.doctor("/nowhere")
+sd.doctor("nowhere")
 sd.doctor(lock="junk.txt")
 sdj.save("a.sds", {"w": object()})
 sdj.save("a.sds", {"w": jnp.ones(2)}, serdes_version="weekly")

@@ -101,8 +101,8 @@ def test_paths_are_judged_in_their_order(tmp_path: pathlib.Path, threads: int | 
         sd.check(folder)
 
 
-def test_a_path_that_is_not_there_is_a_verdict() -> None:
-    verdict = sd.check("/nowhere/at/all")
+def test_a_path_that_is_not_there_is_a_verdict(tmp_path: pathlib.Path) -> None:
+    verdict = sd.check(tmp_path / "nowhere" / "at" / "all")
     assert verdict.verdict == "unreadable"
     assert verdict.kind is None
     assert verdict.reasons[0].rule == "not_found"
@@ -267,8 +267,8 @@ def test_a_notebook_shows_the_report_in_a_frame(models: pathlib.Path) -> None:
     assert "and 1 more" in many._repr_html_()
 
 
-def test_verdicts_are_a_list_that_pickles() -> None:
-    verdicts = sd.check_all(["/nowhere"], loader="cpp")
+def test_verdicts_are_a_list_that_pickles(tmp_path: pathlib.Path) -> None:
+    verdicts = sd.check_all([tmp_path / "nowhere"], loader="cpp")
     again = pickle.loads(pickle.dumps(verdicts))
     assert again == verdicts
     assert (again.loader, again.to_html()) == ("cpp", verdicts.to_html())
