@@ -16,9 +16,8 @@ impl Minor {
     pub const APPEND_ONLY: Self = Self(57);
     /// The first whose extensions say their own size.
     pub const SIZED_EXTENSIONS: Self = Self(45);
-    /// The newest whose structs are known (July 2026). Plug-ins of 0.115 to 0.117 that were seen
-    /// have its table.
-    pub const NEWEST: Self = Self(114);
+    /// The newest whose structs are known (October 2026).
+    pub const NEWEST: Self = Self(117);
 
     /// The version 0.`number`.
     #[must_use]

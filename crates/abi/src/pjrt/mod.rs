@@ -9,9 +9,10 @@
 //! ```
 //! use serdes_abi::pjrt::{Minor, function, structure};
 //!
-//! // A plug-in of 0.54 takes 72 bytes, where one of 0.114 takes 144.
+//! // A plug-in of 0.54 takes 72 bytes, where one of 0.114 takes 144 and one of 0.116 160.
 //! let options = structure("PJRT_ExecuteOptions").expect("it is in the table");
 //! assert_eq!(options.size(Minor::new(54)).map(|size| size.declared), Some(72));
+//! assert_eq!(options.size(Minor::new(116)).map(|size| size.declared), Some(160));
 //! let raw = function("PJRT_Buffer_CopyRawToHost").expect("it is in the table");
 //! assert_eq!((raw.offset(Minor::new(54)), raw.slot(Minor::new(57))), (None, Some(100)));
 //! ```

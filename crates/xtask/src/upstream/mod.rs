@@ -161,7 +161,7 @@ fn plugin(
     if minor > tools.newest_layout()? {
         report.decide(
             &format!("PJRT 0.{minor} is newer than the layouts: read its header"),
-            "crates/abi/pjrt.json, then `cargo xtask pjrt`",
+            "crates/abi/pjrt.json, by crates/abi/measure/read_pjrt_header.py and a wheel of tf-nightly",
         );
     }
     Ok(())

@@ -140,6 +140,7 @@ arguments! {
         buffer: *mut PJRT_Buffer,
         payload: *const PJRT_NamedValue,
         num_payload: usize,
+        device_layout: *mut PJRT_Buffer_MemoryLayout,
     }
     PJRT_Client_Load_Args of "PJRT_Client_Load" {
         client: *mut PJRT_Client,

@@ -1,5 +1,5 @@
-//! Functions of extensions, and the macro that makes their arguments: as they are in 0.114, the
-//! only minor in which an extension's structs were measured.
+//! Functions of extensions, and the macro that makes their arguments: as they are in 0.114
+//! to 0.117, the only minors in which an extension's structs were measured.
 
 /// A function of an extension, and the struct that it takes.
 ///

@@ -128,6 +128,10 @@ pub struct PJRT_ExecuteOptions {
     pub hlo_output_callbacks: *mut c_void,
     /// The number of elements.
     pub num_hlo_output_callbacks: usize,
+    /// Options for the plug-in's runtime.
+    pub custom_options: *const PJRT_NamedValue,
+    /// The number of elements.
+    pub num_custom_options: usize,
 }
 
 described!(PJRT_ExecuteOptions {
@@ -149,6 +153,8 @@ described!(PJRT_ExecuteOptions {
     use_major_to_minor_data_layout_for_callbacks: u8,
     hlo_output_callbacks: *mut c_void,
     num_hlo_output_callbacks: usize,
+    custom_options: *const PJRT_NamedValue,
+    num_custom_options: usize,
 });
 
 /// The logical place of a device in a program that runs on several. It stands in arrays.

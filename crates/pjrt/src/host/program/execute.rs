@@ -299,5 +299,7 @@ fn execute_options(minor: Minor, options: &ExecuteOptions, kept: &[i64]) -> PJRT
         use_major_to_minor_data_layout_for_callbacks: 0,
         hlo_output_callbacks: ptr::null_mut(),
         num_hlo_output_callbacks: 0,
+        custom_options: ptr::null(),
+        num_custom_options: 0,
     }
 }
