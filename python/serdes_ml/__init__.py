@@ -17,7 +17,7 @@ What needs numpy is imported when it is first used, so that the command starts a
 
 from typing import TYPE_CHECKING, Any
 
-from ._errors import Corrupt, NotFound, SerdesError, TooNew, TooOld, Unsupported
+from ._errors import Corrupt, NotFound, SerdesError, TooNew, TooOld, Unsupported, WrongType
 from ._native import VERSION as __version__
 from ._verdicts import (
     Consumer,
@@ -56,6 +56,7 @@ __all__ = [
     "Verdicts",
     "Versions",
     "Warning",
+    "WrongType",
     "__version__",
     "check",
     "check_all",

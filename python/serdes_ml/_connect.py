@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ._endpoint import Endpoint, endpoint_of, greet
-from ._errors import SerdesError
+from ._errors import SerdesError, wrong_type
 from ._tunnel import tunnel_to
 
 BACKEND = "proxy"
@@ -295,7 +295,9 @@ def connect(
         VersionMismatch: if it has no version in common with this jaxlib.
         RuntimeError: if JAX has its devices already, or another connection.
         ValueError: if an argument cannot be right, before anything is sent.
+        WrongType: if one has a type that is not taken.
     """
+    _check_types(token, name, timeout)
     endpoint = endpoint_of(address, tls_ca, tls_cert, tls_key)
     data = _initialization(token, name, keep_all)
     if token is not None and not (endpoint.tls or endpoint.is_loopback or allow_plain):
@@ -318,6 +320,14 @@ def connect(
         connection = Connection(parts, client, endpoint, name, token and token.strip(), keep_all)
         _open.append(connection)
     return connection
+
+
+def _check_types(token: object, name: object, timeout: object) -> None:
+    for what, given in (("token", token), ("name", name)):
+        if not isinstance(given, (str, type(None))):
+            raise wrong_type(what, given, "a text, or None")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise wrong_type("timeout", timeout, "a number of seconds, more than 0")
 
 
 def _initialization(token: str | None, name: str | None, keep_all: bool) -> dict[str, bytes]:

@@ -10,7 +10,9 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+from ._errors import wrong_type
 
 # The beginning of every HTTP/2 connection: a fixed text, and an empty frame of settings (RFC 9113,
 # section 3.4). A server answers with its own settings.
@@ -69,7 +71,10 @@ def endpoint_of(
 
     Raises:
         ValueError: if it names no host and port, or files of certificates do not go together.
+        WrongType: if it is no text.
     """
+    if not isinstance(cast("object", address), str):
+        raise wrong_type("address", address, "a text, HOST:PORT")
     scheme, mark, rest = address.partition("://")
     if not mark:
         scheme, rest = "", address

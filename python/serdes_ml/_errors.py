@@ -13,7 +13,8 @@ class SerdesError(Exception):
     ``rule`` names the rule as verdicts do (``explain(rule)`` says what it means); ``found`` and
     ``expected`` are what broke it, as texts, where there are such; ``remedy`` says what to do.
 
-    >>> error = TooNew("the state is newer", "too_new", "7", "<= 1", "Upgrade the reader.")
+    >>> import serdes_ml as sd
+    >>> error = sd.TooNew("the state is newer", "too_new", "7", "<= 1", "Upgrade the reader.")
     >>> error.rule, error.found, error.expected
     ('too_new', '7', '<= 1')
     """
@@ -49,6 +50,24 @@ class SerdesError(Exception):
         return type(self), (self._message, self.rule, self.found, self.expected, self.remedy)
 
 
+class WrongType(SerdesError, TypeError):
+    """An argument has a type that is not taken: also a ``TypeError``.
+
+    >>> import serdes_ml as sd
+    >>> error = sd.WrongType("keep is 'two'; expected a number", None, "'two'", "a number")
+    >>> error.found, error.expected, isinstance(error, TypeError)
+    ("'two'", 'a number', True)
+    """
+
+
+def wrong_type(what: str, given: object, expected: str) -> WrongType:
+    """The error of an argument that has another type than is expected."""
+    found = repr(given)
+    if len(found) > 100:
+        found = f"{type(given).__name__} {found[:100]}…"
+    return WrongType(f"{what} is {found}; expected {expected}", None, found, expected)
+
+
 class TooNew(SerdesError):
     """A newer build wrote it, and this one must not read it: nothing is damaged."""
 
@@ -64,7 +83,8 @@ class Corrupt(SerdesError):
 class NotFound(SerdesError, FileNotFoundError):
     """A file is not there: also a ``FileNotFoundError``, with ``errno`` and ``filename``.
 
-    >>> isinstance(NotFound("no file"), FileNotFoundError)
+    >>> import serdes_ml as sd
+    >>> isinstance(sd.NotFound("no file"), FileNotFoundError)
     True
     """
 

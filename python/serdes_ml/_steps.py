@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from . import _native
 from ._async import Future
-from ._errors import NotFound, SerdesError
+from ._errors import NotFound, SerdesError, wrong_type
 from ._paths import Path, inside, place, system_path
 from ._state import RESERVED, State
 from ._verdicts import check
@@ -27,9 +27,18 @@ _Self = TypeVar("_Self", bound="Steps")
 _NAME = re.compile(r"step-(\d{8,})\.sds(\.parts)?")
 
 
+def _whole(what: str, given: int, expected: str) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise wrong_type(what, given, expected) from None
+
+
 def _count(what: str, given: int | None) -> int | None:
-    found = None if given is None else operator.index(given)
-    if found is not None and found < 1:
+    if given is None:
+        return None
+    found = _whole(what, given, "a number, 1 or more, or None")
+    if found < 1:
         raise ValueError(f"{what}: expected 1 or more, or None, found {given}")
     return found
 
@@ -56,6 +65,8 @@ class Steps:
             raise ValueError("keep_every and keep_best are beside the newest; give keep, too")
         if keep_best is not None and metric is None:
             raise ValueError("keep_best: which are the best? give metric, the name of a number")
+        if not isinstance(metric, (str, type(None))):
+            raise wrong_type("metric", metric, "the name of a number, or None")
         self._sign = 1.0 if mode == "min" else -1.0
         # The metric of states that were opened for it.
         self._metrics: dict[int, float | None] = {}
@@ -92,7 +103,7 @@ class Steps:
 
     def path(self, step: int) -> Path:
         """The place of the state of a step: a path, or an address under that of the run."""
-        number = operator.index(step)
+        number = _whole("step", step, "a number, 0 or more")
         if number < 0:
             raise ValueError(f"a step is 0 or more, found {number}")
         at = inside(self._folder, f"step-{number:08}.sds")

@@ -78,7 +78,8 @@ class Consumer:
 class Verdict:
     """What is known of an artifact after it was checked; true if it may be loaded.
 
-    >>> verdict = check("/nowhere")
+    >>> import serdes_ml as sd
+    >>> verdict = sd.check("/nowhere")
     >>> bool(verdict), verdict.verdict, verdict.reasons[0].rule
     (False, 'unreadable', 'not_found')
     """
@@ -172,10 +173,11 @@ class Verdict:
 class Verdicts(list[Verdict]):
     """The verdicts on several artifacts, or of several releases, with the reports of the command.
 
-    >>> verdicts = check_all(["/nowhere", "/nor/here"])
+    >>> import serdes_ml as sd
+    >>> verdicts = sd.check_all(["/nowhere", "/nor/here"])
     >>> verdicts.to_markdown().splitlines()[0]
     '### serdes'
-    >>> refused = Verdicts(one for one in verdicts if not one)
+    >>> refused = sd.Verdicts(one for one in verdicts if not one)
     >>> refused.to_html().startswith("<!DOCTYPE html>")
     True
     """
@@ -315,7 +317,8 @@ def check(
 
     A path that is not there is a verdict and no exception.
 
-    >>> check("/nowhere").reasons[0].rule
+    >>> import serdes_ml as sd
+    >>> sd.check("/nowhere").reasons[0].rule
     'not_found'
 
     Raises:
@@ -351,7 +354,8 @@ def check_all(
     Several paths are judged at a time, by as many ``threads`` as the machine has cores or as are
     given; the answers come in the order of the paths. What else may be given is as in `check`.
 
-    >>> [verdict.verdict for verdict in check_all(["/nowhere", "/nor/here"])]
+    >>> import serdes_ml as sd
+    >>> [verdict.verdict for verdict in sd.check_all(["/nowhere", "/nor/here"])]
     ['unreadable', 'unreadable']
     """
     asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
@@ -386,7 +390,8 @@ def inspect(path: Path, *, kind: str | None = None) -> dict[str, Any]:
 def versions(as_of: str | datetime.date | None = None) -> list[dict[str, Any]]:
     """Every entry of every line of versions as it stands on a day: ``2026-10-01``, or a date.
 
-    >>> {"ifrt_serdes", "device_state"} <= {one["line"] for one in versions() if one["current"]}
+    >>> import serdes_ml as sd
+    >>> {"ifrt_serdes", "device_state"} <= {one["line"] for one in sd.versions() if one["current"]}
     True
     """
     day = as_of.isoformat()[:10] if isinstance(as_of, datetime.date) else as_of
@@ -396,7 +401,8 @@ def versions(as_of: str | datetime.date | None = None) -> list[dict[str, Any]]:
 def explain(rule: str) -> str:
     """What a rule of a verdict means, with an example and the remedy.
 
-    >>> print(explain("min_consumer").splitlines()[0])
+    >>> import serdes_ml as sd
+    >>> print(sd.explain("min_consumer").splitlines()[0])
     min_consumer (unacceptable)
 
     Raises:

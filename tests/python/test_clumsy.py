@@ -86,3 +86,27 @@ ASKED: list[dict[str, Any]] = [
 def test_what_is_asked_of_another_type_is_a_type_error_that_names_it(asked: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=f"{next(iter(asked))}.*: expected .*, found"):
         sd.check("/nowhere", **asked)
+
+
+@pytest.mark.parametrize(
+    ("use", "found", "expected"),
+    [
+        (lambda sdj, at: sdj.Steps(at, keep="two"), "'two'", "a number, 1 or more, or None"),
+        (lambda sdj, at: sdj.Steps(at, keep=2.5), "2.5", "a number, 1 or more, or None"),
+        (lambda sdj, at: sdj.Steps(at, keep=1, metric=3), "3", "the name of a number, or None"),
+        (lambda sdj, at: sdj.Steps(at).save("7", {}), "'7'", "a number, 0 or more"),
+        (lambda sdj, _: sdj.connect(7), "7", "a text, HOST:PORT"),
+        (lambda sdj, _: sdj.connect("h:1", token=b"x"), "b'x'", "a text, or None"),
+        (lambda sdj, _: sdj.connect("h:1", timeout="1"), "'1'", "a number of seconds, more than 0"),
+    ],
+    ids=["keep", "keep-float", "metric", "step", "address", "token", "timeout"],
+)
+def test_an_argument_of_another_type_says_what_was_expected(
+    use: Callable[[Any, Any], Any], found: str, expected: str, tmp_path: pathlib.Path
+) -> None:
+    sdj = pytest.importorskip("serdes_ml.jax", exc_type=ImportError)
+    with pytest.raises(TypeError, match=f"expected {expected}") as caught:
+        use(sdj, tmp_path / "run")
+    error = caught.value
+    assert isinstance(error, sd.WrongType)
+    assert (error.found, error.expected) == (found, expected)
