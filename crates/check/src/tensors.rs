@@ -4,6 +4,7 @@
 use std::{collections::HashSet, io, path::Path, sync::Arc};
 
 use serdes::device_state::Phase;
+use serdes_files::Ahead;
 use serdes_tensors::{self as tensor_io, Error, Form, Source};
 
 use super::{
@@ -181,11 +182,12 @@ fn unreadable(file: &Bytes, source: io::Error) -> Box<Reason> {
 
 fn read_file(file: &Bytes, size: u64, options: &Options) -> Result<(), Box<Reason>> {
     let mut buffer = vec![0; STEP];
+    let mut ahead = Ahead::new(std::iter::once(0..size));
     let mut at = 0;
     while at < size {
         let step = usize::try_from(size - at).unwrap_or(STEP).min(STEP);
         let (piece, _) = buffer.split_at_mut(step);
-        file.source.read_exact_at(piece, at).map_err(|error| match error.kind() {
+        ahead.read(&*file.source, piece, at).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Box::new(became_shorter()),
             _ => unreadable(file, error),
         })?;

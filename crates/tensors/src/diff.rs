@@ -94,6 +94,11 @@ pub fn diff(
     };
     let common = a.tensors().iter().filter(|info| partner(info).is_some());
     watch.begin(Phase::Compare, common.map(|info| info.bytes).sum());
+    let pairs = a.tensors().iter().enumerate();
+    let (of_a, of_b): (Vec<_>, Vec<_>) =
+        pairs.filter_map(|(position, info)| Some((position, partner(info)?))).unzip();
+    a.announce(&of_a);
+    b.announce(&of_b);
     let mut differences = Vec::new();
     let mut add = |difference: Difference| {
         report(&difference);

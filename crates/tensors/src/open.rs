@@ -40,9 +40,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
 /// As [`open`].
 pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     let path = path.as_ref();
+    let shown = PathBuf::from(storage.name(path));
+    let system =
+        storage.system_path(path).map_err(|error| Error::io("open", &shown, error))?.is_some();
     // An address that says what it leads to is not asked whether it is a folder.
-    let may_be = Form::of_name(path) == Form::TensorBundle
-        || storage.system_path(path).is_ok_and(|system| system.is_some());
+    let may_be = Form::of_name(path) == Form::TensorBundle || system;
     if let Some(folder) = folder::of_distributed(storage, path, may_be) {
         return folder::open_folder(Arc::new(storage.clone()), &folder);
     }
@@ -55,7 +57,6 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
     if let Some(opened) = tensorflow::open_otherwise(storage, path, may_be) {
         return opened;
     }
-    let shown = PathBuf::from(storage.name(path));
     let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
     match told(&file, &shown, form)? {
         Form::CheckpointState => tensorflow::open_list(storage, path, &file),

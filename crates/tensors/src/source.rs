@@ -85,6 +85,11 @@ pub trait Source: Send {
         None
     }
 
+    /// Announces that the tensors at these positions will be read, each once and in this order, so
+    /// that a file that answers late is asked for several of them at a time. Takes the place of what
+    /// was announced before; by default nothing is done with it.
+    fn announce(&self, _positions: &[usize]) {}
+
     /// The bytes of the tensor at a position in [`tensors`](Self::tensors), not for strings.
     ///
     /// # Errors

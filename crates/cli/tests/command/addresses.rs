@@ -164,6 +164,22 @@ fn what_is_not_there_is_not_found_and_nothing_secret_is_said() {
 }
 
 #[test]
+fn an_address_without_a_bucket_says_so_in_every_command() {
+    for arguments in [
+        vec!["save", "--from", "s3://", "-o", "never.sds"],
+        vec!["convert", "s3://", "never.sds"],
+        vec!["diff", "s3://", "s3://"],
+        vec!["restore", "s3://"],
+        vec!["inspect", "s3://"],
+    ] {
+        let output = serdes(&arguments);
+        assert_eq!(status(&output), 2, "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("names no bucket; expected s3://bucket/key"), "{said}");
+    }
+}
+
+#[test]
 fn the_web_is_not_written_and_a_file_address_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let state = state_of(folder.path(), "a");

@@ -11,8 +11,11 @@ use serdes_files::{ReadAt, read_at::read_arriving};
 
 use super::{
     super::{
-        Error, Listing, Refused, Source, TensorInfo, elements::Unpack, error::cut,
-        section::Section, stand_in,
+        Error, Listing, Refused, Source, TensorInfo,
+        elements::Unpack,
+        error::cut,
+        section::{Announced, Section},
+        stand_in,
     },
     KIND, LONGEST_HEADER, from_name,
     header::{Entry, Header},
@@ -25,6 +28,7 @@ pub(in super::super) struct SafetensorsSource {
     listing: Listing,
     /// First byte and end of each tensor in the file.
     places: Vec<(u64, u64)>,
+    announced: Announced,
 }
 
 impl SafetensorsSource {
@@ -43,6 +47,7 @@ impl SafetensorsSource {
                 ..Listing::default()
             },
             places: Vec::with_capacity(entries.len()),
+            announced: Announced::default(),
         };
         // The type of an entry is read before another one replaces it.
         let is_unknown = |(_, entry): &&(String, Entry)| from_name(&entry.dtype).is_none();
@@ -172,12 +177,17 @@ impl Source for SafetensorsSource {
         &self.listing
     }
 
+    fn announce(&self, positions: &[usize]) {
+        let places = positions.iter().filter_map(|position| self.places.get(*position));
+        self.announced.announce(&self.file, places.map(|&(begin, end)| begin..end).collect());
+    }
+
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
         let found = self.listing.tensors.get(position).zip(self.places.get(position));
         let Some((info, &(begin, end))) = found else {
             return Err(Error::io("read", &self.path, std::io::ErrorKind::NotFound.into()));
         };
-        let section = Section::new(&self.file, begin, end);
+        let section = Section::among(&self.announced, &self.file, begin, end);
         Ok(match info.dtype.bits() {
             Some(bits @ 1..8) => Box::new(Unpack::new(section, bits, info.elements())),
             _ => Box::new(section),

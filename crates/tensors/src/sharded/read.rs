@@ -108,6 +108,18 @@ impl Source for ShardedSource {
         *self.positions.get(*shard)?.get(alias)?
     }
 
+    fn announce(&self, positions: &[usize]) {
+        let mut own = vec![Vec::new(); self.shards.len()];
+        for (shard, place) in positions.iter().filter_map(|position| self.places.get(*position)) {
+            if let Some(own) = own.get_mut(*shard) {
+                own.push(*place);
+            }
+        }
+        for (shard, places) in self.shards.iter().zip(own) {
+            shard.announce(&places);
+        }
+    }
+
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error> {
         let (shard, place) = self.place(position)?;
         shard.read(place)

@@ -55,8 +55,8 @@ impl Address {
         // What makes paths of texts takes one of two slashes for superfluous.
         let whole = rest.strip_prefix('/');
         let rest = whole.unwrap_or(rest);
-        if let Some(scheme) = scheme_of(scheme) {
-            return Some(object(scheme, rest));
+        if let Some(kind) = scheme_of(scheme) {
+            return Some(object(kind, scheme, rest));
         }
         match (scheme.to_ascii_lowercase().as_str(), whole) {
             ("file", Some(rest)) => Some(file(rest)),
@@ -80,11 +80,13 @@ fn invalid(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-fn object(scheme: Scheme, rest: &str) -> io::Result<Address> {
+fn object(scheme: Scheme, written: &str, rest: &str) -> io::Result<Address> {
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._$".contains(&byte);
-    if bucket.is_empty() || !bucket.bytes().all(is_name) {
-        return Err(invalid("the address names no bucket; expected s3://bucket/key"));
+    let begins = bucket.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '$');
+    if !begins || !bucket.bytes().all(is_name) {
+        let reason = format!("the address names no bucket; expected {written}://bucket/key");
+        return Err(invalid(&reason));
     }
     let key = Key::parse(key).map_err(|_| {
         invalid("the key of the address has an empty part, `.`, `..` or a control character")
@@ -120,6 +122,9 @@ fn decoded(text: &str) -> Option<String> {
 
 fn web(text: &str) -> io::Result<Address> {
     let text = text.split('#').next().unwrap_or_default();
+    if text.split_once("://").is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with('/')) {
+        return Err(invalid("the address names no host; expected https://host/path"));
+    }
     let wrong = || invalid("the address is none of the web; write what is not ASCII as %C3%BC");
     if !text.is_ascii() {
         return Err(wrong());
@@ -179,6 +184,14 @@ mod tests {
 
     #[test]
     fn an_address_that_leads_nowhere_says_what_is_expected() {
+        for (empty, expected) in [
+            ("s3://", "s3://bucket/key"),
+            ("gs://.index", "gs://bucket/key"),
+            ("https://", "https://host/path"),
+        ] {
+            let error = of(empty).unwrap().unwrap_err();
+            assert!(error.contains("names no") && error.contains(expected), "{empty}: {error}");
+        }
         for wrong in ["s3://", "s3:///key", "s3://b/a//b", "s3://b/../x", "s3://me:pass@b/x"] {
             assert!(matches!(of(wrong), Some(Err(_))), "{wrong}");
         }

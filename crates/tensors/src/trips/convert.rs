@@ -10,7 +10,7 @@ use serdes_files::{Cancelled, Phase, Watch};
 
 use super::{
     Moved,
-    plan::{Choice, Plan, Planned, plan},
+    plan::{Choice, Plan, Planned, announce, plan},
 };
 use crate::{Error, Refused, Source, Target, aliases};
 
@@ -89,7 +89,9 @@ pub fn convert(
     let begin = Instant::now();
     watch.begin(Phase::Convert, bytes);
     let mut moved = Moved { bytes, ..Moved::default() };
-    for position in sink.order().to_vec() {
+    let order = sink.order().to_vec();
+    announce(sources, order.iter().filter_map(|position| tensors.get(*position)));
+    for position in order {
         let Some(tensor) = tensors.get(position) else { continue };
         moved.tensors += 1;
         if tensor.info.dtype == DType::String {

@@ -26,6 +26,17 @@ pub(super) struct Plan<'a> {
     pub(super) left_out: Vec<Refused>,
 }
 
+/// Announces the tensors to their sources, in the order in which they will be read.
+pub(super) fn announce<'a>(
+    sources: &[Box<dyn Source>],
+    tensors: impl Iterator<Item = &'a Planned<'a>> + Clone,
+) {
+    for source in sources {
+        let own = tensors.clone().filter(|planned| std::ptr::addr_eq(planned.source, &**source));
+        source.announce(&own.map(|planned| planned.position).collect::<Vec<_>>());
+    }
+}
+
 /// Criteria of the selection.
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {

@@ -14,7 +14,7 @@ use serdes_files::{Phase, Watch};
 
 use super::{
     Moved,
-    plan::{Choice, Plan, Planned, plan},
+    plan::{Choice, Plan, Planned, announce, plan},
 };
 use crate::{Error, Refused, Source, TensorInfo};
 
@@ -110,6 +110,7 @@ pub fn save_into<D: HostedDevice>(
     let begin = Instant::now();
     let total = tensors.iter().map(|tensor| tensor.info.bytes).sum();
     watch.begin(Phase::Upload, total);
+    announce(sources, tensors.iter());
     let loaded = load(&tensors, device, writer.chunk_bytes(), watch)?;
     report.upload_time = begin.elapsed();
 
