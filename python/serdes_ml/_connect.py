@@ -179,11 +179,17 @@ class Connection:
 
         Raises:
             ValueError: if the connection has no ``name``, or two leaves have one.
-            ConnectError: if the server cannot be reached, or refuses.
+            ConnectError: if the server cannot be reached, refuses, or keeps nothing, since it was
+                started without ``--state``.
         """
+        from ._keeping import KeptNothing
+
         keeper = self._keeper(timeout)
-        with _named_errors():
-            keeper.save(tree)
+        try:
+            with _named_errors():
+                keeper.save(tree)
+        except KeptNothing as error:
+            raise ConnectError(str(error), None, "no state", "a server with --state FILE") from None
 
     def arrays(self, like: Any = None, *, timeout: float = 20.0) -> Any:
         """Return what `save` had the server keep: the pytree, each array with its sharding.

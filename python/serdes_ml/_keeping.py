@@ -33,6 +33,10 @@ jax = imported("jax")
 _INDEX = ".index"
 
 
+class KeptNothing(Exception):
+    """What was saved is not on the server."""
+
+
 class Keeper:
     """The arrays that a server keeps under a name."""
 
@@ -77,6 +81,13 @@ class Keeper:
         ]
         session.delete(before)
         session.leave()
+        # A server without a state takes arrays, and has them no longer when their session ends. The
+        # names are this session's until then.
+        del session
+        if all(name != f"{self._name}/{_INDEX}" for name, _, _ in self._open([]).arrays()):
+            raise KeptNothing(
+                f"the server at {self._endpoint} keeps no arrays; start it with `--state FILE`"
+            )
 
     def load(self, devices: Mapping[int, Any], like: Any) -> Any:
         """The tree that the server keeps, with its shardings; an empty dict if there is none."""
