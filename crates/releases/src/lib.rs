@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 pub use self::{
     jaxlib::{Exports, Jaxlib, JaxlibRelease, Proxy, Takes},
     packages::{Package, PackageRelease, Packages},
-    plugins::{BuiltWith, Driver, Need, PjrtVersion, Plugins},
+    plugins::{BuiltWith, Driver, FrameworkRelease, Need, PjrtVersion, Plugins},
     rows::TableError,
 };
 

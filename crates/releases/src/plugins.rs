@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rows::{TableError, list};
+use crate::{
+    jaxlib::Takes,
+    rows::{TableError, list},
+};
 
 /// Measured and reported facts about plug-ins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +15,8 @@ pub struct Plugins {
     pub driver: Vec<Driver>,
     /// The PJRT versions of plug-ins that do not come with jaxlib's numbers, or were measured.
     pub pjrt: Vec<PjrtVersion>,
+    /// Frameworks besides jaxlib that load plug-ins.
+    pub frameworks: Vec<FrameworkRelease>,
     /// The libraries of NVIDIA that CUDA plug-ins were built with.
     pub built_with: Vec<BuiltWith>,
     /// Needs that no metadata declares, or declares otherwise.
@@ -38,6 +43,20 @@ pub struct PjrtVersion {
     pub version: String,
     /// The minor of the PJRT C API.
     pub minor: u32,
+}
+
+/// A release of a framework that loads plug-ins of PJRT.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameworkRelease {
+    /// The package.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// The minor of the PJRT C API that it was built with.
+    pub pjrt: u32,
+    /// The plug-ins that it takes.
+    pub takes: Takes,
 }
 
 /// The libraries that a plug-in was built with, for a range of its releases.
@@ -101,9 +120,10 @@ impl Plugins {
     /// [`TableError`] if a row has no form in JSON.
     pub fn text(&self) -> Result<String, TableError> {
         Ok(format!(
-            "{{\n\"driver\": {},\n\"pjrt\": {},\n\"built_with\": {},\n\"needs\": {}\n}}\n",
+            "{{\n\"driver\": {},\n\"pjrt\": {},\n\"frameworks\": {},\n\"built_with\": {},\n\"needs\": {}\n}}\n",
             list(&self.driver)?,
             list(&self.pjrt)?,
+            list(&self.frameworks)?,
             list(&self.built_with)?,
             list(&self.needs)?
         ))

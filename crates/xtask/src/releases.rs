@@ -1,22 +1,25 @@
-//! Makes the Rust tables of jaxlib's releases from `crates/releases/data/jaxlib.json`:
-//! `cargo xtask releases [--check]`.
+//! Makes the Rust tables of the releases of jaxlib and torch_xla from `jaxlib.json` and
+//! `plugins.json` in `crates/releases/data`: `cargo xtask releases [--check]`.
 //!
 //! Crates without dependencies have their rows as constants; each lies in a folder `generated`.
 
 use std::{collections::BTreeSet, error::Error, fmt::Write as _, fs, path::Path};
 
-use serdes_releases::{Exports, Jaxlib, JaxlibRelease, Takes};
+use serdes_releases::{Exports, Jaxlib, JaxlibRelease, Plugins, Takes};
 
-/// The table, from the root of the workspace.
+/// The tables, from the root of the workspace.
 pub(crate) const JAXLIB: &str = "crates/releases/data/jaxlib.json";
+const PLUGINS: &str = "crates/releases/data/plugins.json";
 
-const HEAD: &str = "//! Generated from `crates/releases/data/jaxlib.json` by `cargo xtask releases`; never edit it.\n\n";
+const HEAD: &str =
+    "//! Generated from `crates/releases/data` by `cargo xtask releases`; never edit it.\n\n";
 
 /// Writes what is generated, or with `check` compares it. Gives the files that differ.
 pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<&'static str>, Box<dyn Error>> {
     let table = Jaxlib::parse(&fs::read_to_string(root.join(JAXLIB))?)?;
+    let plugins = Plugins::parse(&fs::read_to_string(root.join(PLUGINS))?)?;
     let mut moved = Vec::new();
-    for (name, text) in files(&table)? {
+    for (name, text) in files(&table, &plugins)? {
         let path = root.join(name);
         if fs::read_to_string(&path).is_ok_and(|found| found == text) {
             continue;
@@ -30,10 +33,10 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<&'static str>, Box<dyn
 }
 
 /// The generated files, from the root of the workspace.
-fn files(table: &Jaxlib) -> Result<[(&'static str, String); 3], Box<dyn Error>> {
+fn files(table: &Jaxlib, plugins: &Plugins) -> Result<[(&'static str, String); 3], Box<dyn Error>> {
     Ok([
         ("crates/jax-artifacts/src/release/generated/mod.rs", exports(table)?),
-        ("crates/pjrt/src/skew/generated/mod.rs", frameworks(table)?),
+        ("crates/pjrt/src/skew/generated/mod.rs", frameworks(table, plugins)?),
         ("crates/stablehlo/src/generated/mod.rs", clients(table)?),
     ])
 }
@@ -97,18 +100,29 @@ fn exports(table: &Jaxlib) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-fn frameworks(table: &Jaxlib) -> Result<String, Box<dyn Error>> {
+fn gate(takes: Takes) -> &'static str {
+    match takes {
+        Takes::Equal => "Gate::Equal",
+        Takes::From29 => "SINCE_29",
+    }
+}
+
+fn frameworks(table: &Jaxlib, plugins: &Plugins) -> Result<String, Box<dyn Error>> {
     let mut text = format!(
-        "{HEAD}use super::{{\n    gate::Gate,\n    releases::{{Release, SINCE_29, release}},\n}};\n\n\
-         /// Oldest first.\n#[rustfmt::skip]\npub(super) const RELEASES: &[Release] = &[\n"
+        "{HEAD}use super::{{\n    gate::Gate,\n    releases::{{Release, SINCE_29, release, without_programs}},\n}};\n\n\
+         /// Releases of jaxlib, oldest first.\n#[rustfmt::skip]\npub(super) const JAXLIB: &[Release] = &[\n"
     );
     for one in &table.releases {
-        let gate = match one.takes {
-            Takes::Equal => "Gate::Equal",
-            Takes::From29 => "SINCE_29",
-        };
+        let gate = gate(one.takes);
         let stablehlo = numbers(&one.stablehlo)?;
         writeln!(text, "    release(\"{}\", {}, {gate}, [{stablehlo}]),", one.version, one.pjrt)?;
+    }
+    text.push_str(
+        "];\n\n/// Releases of torch_xla, oldest first.\n#[rustfmt::skip]\npub(super) const TORCH_XLA: &[Release] = &[\n",
+    );
+    for one in plugins.frameworks.iter().filter(|one| one.package == "torch-xla") {
+        let gate = gate(one.takes);
+        writeln!(text, "    without_programs(\"{}\", {}, {gate}),", one.version, one.pjrt)?;
     }
     text.push_str("];\n");
     Ok(text)

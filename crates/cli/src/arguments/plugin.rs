@@ -49,8 +49,9 @@ pub(crate) struct CheckPluginArguments {
     #[command(flatten)]
     pub(crate) plugin: PluginArguments,
     /// Check that this framework and the PJRT plug-in fit: jaxlib-0.9.1 or jax==0.9.1, a range
-    /// (jaxlib-0.8.., jaxlib-0.8..0.9.1), pjrt-0.96 (any framework that was built with it) or all
-    /// (every release of jaxlib that is known); repeatable.
+    /// (jaxlib-0.8.., jaxlib-0.8..0.9.1), torch_xla-2.9 or torch_xla-2.8.., pjrt-0.96 (any
+    /// framework that was built with it) or all (every release of jaxlib that is known);
+    /// repeatable.
     #[arg(long = "for", value_name = "FRAMEWORK")]
     pub(crate) frameworks: Vec<String>,
 }

@@ -11,8 +11,20 @@ use crate::failure::Failure;
 /// The name of all frameworks that are known.
 pub(super) const ALL: &str = "all";
 
-/// The frameworks of these names; `all` are those of the table, `jaxlib-0.8..` those from a release
-/// on, and `jax==0.9.1` is the jaxlib of that number.
+/// What names of releases begin with, and with which word the table has them.
+const PREFIXES: [(&str, &str); 8] = [
+    ("jaxlib==", "jaxlib-"),
+    ("jax==", "jaxlib-"),
+    ("jaxlib-", "jaxlib-"),
+    ("jax-", "jaxlib-"),
+    ("torch_xla==", "torch_xla-"),
+    ("torch-xla==", "torch_xla-"),
+    ("torch_xla-", "torch_xla-"),
+    ("torch-xla-", "torch_xla-"),
+];
+
+/// The frameworks of these names; `all` are the releases of jaxlib, `jaxlib-0.8..` those from a
+/// release on, and `jax==0.9.1` is the jaxlib of that number. Those of torch_xla are named alike.
 pub(super) fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
     let mut found = Vec::new();
     for name in names {
@@ -25,30 +37,43 @@ fn named(name: &str) -> Result<Vec<Framework>, Failure> {
     if name == ALL {
         return Ok(Framework::names().filter_map(|name| Framework::named(&name)).collect());
     }
-    let number = ["jaxlib==", "jax==", "jaxlib-", "jax-"]
-        .into_iter()
-        .find_map(|prefix| name.strip_prefix(prefix));
-    let Some(number) = number else {
+    let found =
+        PREFIXES.iter().find_map(|(prefix, family)| Some((*family, name.strip_prefix(prefix)?)));
+    let Some((family, number)) = found else {
         return Framework::named(name).map(|one| vec![one]).ok_or_else(|| unknown(name));
     };
     if let Some((from, to)) = number.split_once("..") {
-        return range(from, to).ok_or_else(|| unknown(name));
+        return range(family, from, to).ok_or_else(|| unknown(name));
     }
-    let release = Framework::named(&format!("jaxlib-{number}"));
-    release.map(|one| vec![one]).ok_or_else(|| unknown(name))
+    release(family, number).map(|one| vec![one]).ok_or_else(|| unknown(name))
+}
+
+/// The names of all releases.
+fn known() -> impl Iterator<Item = String> {
+    Framework::names().chain(Framework::torch_xla_names())
+}
+
+fn number_of(name: &str, family: &str) -> Option<Version> {
+    Version::from_str(name.strip_prefix(family)?).ok()
+}
+
+/// The release of a number, however it is written: 2.9 is 2.9.0.
+fn release(family: &str, number: &str) -> Option<Framework> {
+    let number = Version::from_str(number).ok()?;
+    let name = known().find(|name| number_of(name, family).as_ref() == Some(&number))?;
+    Framework::named(&name)
 }
 
 /// The releases from one to another, both included; an end that is left out is open, and `0.9` as
 /// the last one includes 0.9.2. `None` where a number is none, or no release is between them.
-fn range(from: &str, to: &str) -> Option<Vec<Framework>> {
+fn range(family: &str, from: &str, to: &str) -> Option<Vec<Framework>> {
     let bound = |text: &str| match text {
         "" => Ok(None),
         text => Version::from_str(text).map(Some),
     };
     let (from, to) = (bound(from).ok()?, bound(to).ok()?);
     let is_between = |name: &String| {
-        let number = name.strip_prefix("jaxlib-").and_then(|number| Version::from_str(number).ok());
-        number.is_some_and(|number| {
+        number_of(name, family).is_some_and(|number| {
             from.as_ref().is_none_or(|from| number >= *from)
                 && to
                     .as_ref()
@@ -56,21 +81,25 @@ fn range(from: &str, to: &str) -> Option<Vec<Framework>> {
         })
     };
     let found: Vec<Framework> =
-        Framework::names().filter(is_between).filter_map(|name| Framework::named(&name)).collect();
+        known().filter(is_between).filter_map(|name| Framework::named(&name)).collect();
     (!found.is_empty()).then_some(found)
 }
 
 fn unknown(name: &str) -> Failure {
-    let known: Vec<String> = Framework::names().collect();
+    let known: Vec<String> = known().collect();
     // Of several that are as near, the newest.
     let meant = nearest(name, known.iter().rev().map(String::as_str));
     let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
-    let (first, last) = (known.first().cloned(), known.last().cloned());
+    let ends = |family: &str| {
+        let mut names = known.iter().filter(|name| name.starts_with(family));
+        let (first, last) = (names.next(), names.next_back());
+        format!("{} to {}", first.cloned().unwrap_or_default(), last.cloned().unwrap_or_default())
+    };
     Failure::new(format_args!(
-        "`{name}` is no framework that is known{meant}; use a release from {} to {}, a range such as jaxlib-0.8.., jax==0.9.1, \
-         all, or pjrt-0.N for a framework that was built with that version",
-        first.unwrap_or_default(),
-        last.unwrap_or_default()
+        "`{name}` is no framework that is known{meant}; use a release from {} or {}, a range such as jaxlib-0.8.., \
+         jax==0.9.1, all, or pjrt-0.N for a framework that was built with that version",
+        ends("jaxlib-"),
+        ends("torch_xla-")
     ))
 }
 
@@ -96,6 +125,19 @@ mod tests {
         assert_eq!(of("jax==0.9.1").unwrap(), ["jaxlib-0.9.1"]);
         assert_eq!(of("jaxlib==0.9.1").unwrap(), ["jaxlib-0.9.1"]);
         assert_eq!(of("pjrt-0.96").unwrap(), ["pjrt-0.96"]);
+    }
+
+    #[test]
+    fn releases_of_torch_xla_are_named_as_those_of_jaxlib() {
+        for name in ["torch_xla-2.9.0", "torch-xla-2.9", "torch_xla==2.9.0", "torch-xla==2.9"] {
+            assert_eq!(of(name).unwrap(), ["torch_xla-2.9.0"], "{name}");
+        }
+        assert_eq!(of("torch_xla-2.8..2.8").unwrap(), ["torch_xla-2.8.0", "torch_xla-2.8.1"]);
+        assert_eq!(of("torch_xla-2.8.1..").unwrap(), ["torch_xla-2.8.1", "torch_xla-2.9.0"]);
+        assert!(of("all").unwrap().iter().all(|name| name.starts_with("jaxlib-")));
+        let error = of("torch_xla-2.9.5").unwrap_err();
+        assert!(error.contains("did you mean torch_xla-2.9.0?"), "{error}");
+        assert!(error.contains("torch_xla-2.1.0 to torch_xla-2.9.0"), "{error}");
     }
 
     #[test]

@@ -423,7 +423,7 @@ fn show_fit(group: &[FrameworkFit], in_full: bool, terminal: &mut Terminal) -> R
     let (mut names, mut versions) = (first.framework.clone(), first.pjrt_version.clone());
     let mut count = String::new();
     if group.len() > 1 {
-        let number = last.framework.strip_prefix("jaxlib-").unwrap_or(&last.framework);
+        let number = last.framework.rsplit('-').next().unwrap_or(&last.framework);
         names = format!("{names} to {number}");
         count = format!(" ({} releases)", group.len());
         if last.pjrt_version != versions {

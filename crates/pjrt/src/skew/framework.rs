@@ -4,8 +4,12 @@ use serdes_abi::pjrt::Minor;
 
 use super::{
     gate::{Gate, StableHlo},
-    generated::RELEASES,
+    generated::{JAXLIB, TORCH_XLA},
+    releases::Release,
 };
+
+/// Releases that are known, by the prefix of their names.
+const FAMILIES: [(&str, &[Release]); 2] = [("jaxlib-", JAXLIB), ("torch_xla-", TORCH_XLA)];
 
 /// A framework that loads PJRT plug-ins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,26 +36,35 @@ impl Framework {
         self
     }
 
-    /// The release of that name: `jaxlib-0.9.1`. What it was built with was measured, by having it
-    /// load a plug-in that says a version of which the release complains. `pjrt-0.96` is any
-    /// framework that was built with that minor and that [`Self::new`] gives.
+    /// The release of that name: `jaxlib-0.9.1`, `torch_xla-2.9.0`. What a jaxlib
+    /// was built with was measured, by having it load a plug-in that says a version of which the
+    /// release complains; that of torch_xla was read in the code that makes this complaint.
+    /// `pjrt-0.96` is any framework that was built with that minor and that [`Self::new`] gives.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         if let Some(minor) = name.strip_prefix("pjrt-") {
             return Minor::parse(minor).map(|minor| Self::new(name, minor));
         }
-        let number = name.strip_prefix("jaxlib-")?;
-        RELEASES.iter().find(|release| release.number == number).map(|release| Self {
+        let is_it = |(prefix, releases): &(&str, &'static [Release])| {
+            let number = name.strip_prefix(prefix)?;
+            releases.iter().find(|release| release.number == number)
+        };
+        FAMILIES.iter().find_map(is_it).map(|release| Self {
             name: name.to_owned(),
             minor: Minor::new(release.minor),
             gate: release.gate,
-            stablehlo: Some(release.stablehlo),
+            stablehlo: release.stablehlo,
         })
     }
 
-    /// The names of all releases that are known, oldest first.
+    /// The names of all releases of jaxlib that are known, oldest first.
     pub fn names() -> impl Iterator<Item = String> {
-        RELEASES.iter().map(|release| format!("jaxlib-{}", release.number))
+        JAXLIB.iter().map(|release| format!("jaxlib-{}", release.number))
+    }
+
+    /// The names of all releases of torch_xla that are known, oldest first: `torch_xla-2.9.0`.
+    pub fn torch_xla_names() -> impl Iterator<Item = String> {
+        TORCH_XLA.iter().map(|release| format!("torch_xla-{}", release.number))
     }
 
     /// Name of the framework's release.

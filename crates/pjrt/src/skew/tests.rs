@@ -181,6 +181,19 @@ fn what_is_newer_than_the_table_is_taken_for_its_newest_and_said() {
 }
 
 #[test]
+fn torch_xla_fails_where_users_saw_it_fail() {
+    let torch_xla = |release: &str| Framework::named(&format!("torch_xla-{release}")).unwrap();
+    // tpu-inference#1109, docker-python#1499: 2.8 with libtpu 0.0.23, which is of 0.75.
+    let fit = torch_xla("2.8.0").fit(&plugin(75));
+    assert_eq!(first(&fit), (SkewRule::StructTooShort, Step::DescribeClient));
+    assert!(fit.reasons()[0].message().contains("at least 32"), "{:?}", fit.reasons());
+    assert!(torch_xla("2.9.0").fit(&plugin(75)).fits());
+    // pytorch/xla#6949: 0.47, and a framework of 0.40 that demands its own.
+    let fit = torch_xla("2.2.0").fit(&plugin(47));
+    assert_eq!(first(&fit), (SkewRule::MinorsDiffer, Step::Load));
+}
+
+#[test]
 fn programs_must_have_a_version_that_both_know() {
     let jaxlib = Framework::named("jaxlib-0.10.2").unwrap();
     let plugin = plugin(112);
@@ -203,6 +216,12 @@ fn every_release_of_the_table_is_found_by_its_name() {
         // A plug-in of the same day always fits.
         let fit = found.fit(&plugin(found.minor().number()));
         assert!(fit.fits(), "{name}: {:?}", fit.reasons());
+    }
+    let mut before = Minor::OLDEST;
+    for name in Framework::torch_xla_names() {
+        let found = Framework::named(&name).unwrap();
+        assert!(found.minor() >= before, "{name}: minors never went back");
+        before = found.minor();
     }
     // One that has no name is known by its minor.
     let any = Framework::named("pjrt-0.70").unwrap();

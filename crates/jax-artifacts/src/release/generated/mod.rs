@@ -1,4 +1,4 @@
-//! Generated from `crates/releases/data/jaxlib.json` by `cargo xtask releases`; never edit it.
+//! Generated from `crates/releases/data` by `cargo xtask releases`; never edit it.
 
 #[rustfmt::skip]
 use super::{

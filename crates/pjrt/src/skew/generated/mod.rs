@@ -1,13 +1,13 @@
-//! Generated from `crates/releases/data/jaxlib.json` by `cargo xtask releases`; never edit it.
+//! Generated from `crates/releases/data` by `cargo xtask releases`; never edit it.
 
 use super::{
     gate::Gate,
-    releases::{Release, SINCE_29, release},
+    releases::{Release, SINCE_29, release, without_programs},
 };
 
-/// Oldest first.
+/// Releases of jaxlib, oldest first.
 #[rustfmt::skip]
-pub(super) const RELEASES: &[Release] = &[
+pub(super) const JAXLIB: &[Release] = &[
     release("0.4.23", 40, Gate::Equal, [0, 16, 1]),
     release("0.4.24", 40, Gate::Equal, [0, 17, 6]),
     release("0.4.25", 42, Gate::Equal, [0, 18, 2]),
@@ -45,4 +45,21 @@ pub(super) const RELEASES: &[Release] = &[
     release("0.11.2", 115, SINCE_29, [1, 20, 0]),
     release("0.12.0", 116, SINCE_29, [1, 22, 0]),
     release("0.12.0.1", 116, SINCE_29, [1, 22, 0]),
+];
+
+/// Releases of torch_xla, oldest first.
+#[rustfmt::skip]
+pub(super) const TORCH_XLA: &[Release] = &[
+    without_programs("2.1.0", 23, Gate::Equal),
+    without_programs("2.2.0", 40, Gate::Equal),
+    without_programs("2.3.0", 46, Gate::Equal),
+    without_programs("2.4.0", 54, Gate::Equal),
+    without_programs("2.5.0", 54, SINCE_29),
+    without_programs("2.5.1", 54, SINCE_29),
+    without_programs("2.6.0", 57, SINCE_29),
+    without_programs("2.6.1", 57, SINCE_29),
+    without_programs("2.7.0", 67, SINCE_29),
+    without_programs("2.8.0", 70, SINCE_29),
+    without_programs("2.8.1", 70, SINCE_29),
+    without_programs("2.9.0", 75, SINCE_29),
 ];
