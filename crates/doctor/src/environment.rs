@@ -124,9 +124,11 @@ pub struct Environment {
     pub tool: Tool,
     /// The version of Python, at least MAJOR.MINOR.
     pub python: Option<Version>,
+    /// Tells whether Python is a build without the global interpreter lock, such as `python3.13t`.
+    pub free_threaded: bool,
     /// The Python for which markers are evaluated where a lock is for several.
     pub assumed_python: Option<Version>,
-    /// `linux` or `darwin`.
+    /// `linux`, `darwin` or `win32`.
     pub system: &'static str,
     /// The machine, such as `x86_64`.
     pub machine: Option<String>,
@@ -165,6 +167,7 @@ impl Environment {
             kind,
             tool,
             python: None,
+            free_threaded: false,
             assumed_python: None,
             system: "linux",
             machine: None,
@@ -210,15 +213,19 @@ impl Environment {
         let (major, minor) = python.map_or((3, 12), crate::package::minor);
         let python = python.map_or_else(|| "3.12".to_owned(), ToString::to_string);
         let short = format!("{major}.{minor}");
-        let linux = self.system == "linux";
+        let (os_name, platform_system) = match self.system {
+            "win32" => ("nt", "Windows"),
+            "linux" => ("posix", "Linux"),
+            _ => ("posix", "Darwin"),
+        };
         MarkerEnvironment::try_from(MarkerEnvironmentBuilder {
             implementation_name: "cpython",
             implementation_version: &python,
-            os_name: "posix",
+            os_name,
             platform_machine: self.machine.as_deref().unwrap_or("x86_64"),
             platform_python_implementation: "CPython",
             platform_release: "",
-            platform_system: if linux { "Linux" } else { "Darwin" },
+            platform_system,
             platform_version: "",
             python_full_version: &python,
             python_version: &short,

@@ -21,7 +21,7 @@ pub(crate) const TENSORFLOW: [&str; 9] = [
 ];
 
 /// The packages that are judged, apart from those by prefix.
-const JUDGED: [&str; 27] = [
+const JUDGED: [&str; 30] = [
     "jax",
     "jaxlib",
     "libtpu",
@@ -37,6 +37,9 @@ const JUDGED: [&str; 27] = [
     "jax-metal",
     "jax-mps",
     "jax-graft",
+    "metal-pjrt-core",
+    "metal-pjrt-plugin",
+    "jax-qnn",
     "keras",
     "numpy",
     "ml-dtypes",

@@ -48,6 +48,7 @@ impl Diagnosis {
             "environment": environment.label,
             "kind": environment.kind.name(),
             "python": python(environment),
+            "free_threaded": environment.free_threaded,
             "platform": platform(environment),
             "glibc": version(&environment.glibc),
             "driver": environment.driver,

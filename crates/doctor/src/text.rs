@@ -17,7 +17,7 @@ const IN_A_LINE: usize = 5;
 fn group(name: &str) -> usize {
     let is_plugin = name.ends_with("-pjrt") || name.ends_with("-plugin");
     match name {
-        "jax" | "jaxlib" | "jax-metal" | "jax-mps" | "jax-graft" => 0,
+        "jax" | "jaxlib" | "jax-metal" | "jax-mps" | "jax-graft" | "jax-qnn" => 0,
         name if name.starts_with("nvidia-") => 1,
         name if name.starts_with("libtpu") => 2,
         "torch" | "torch-xla" => 3,
@@ -55,7 +55,8 @@ impl fmt::Display for Diagnosis {
 fn head(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let environment = &diagnosis.environment;
     let mut facts = Vec::new();
-    facts.extend(python(environment).map(|python| format!("Python {python}")));
+    let free = if environment.free_threaded { " (free-threaded)" } else { "" };
+    facts.extend(python(environment).map(|python| format!("Python {python}{free}")));
     facts.extend(platform(environment));
     facts.extend(environment.glibc.map(|(major, minor)| format!("glibc {major}.{minor}")));
     let judged = diagnosis.components.len();
@@ -69,7 +70,11 @@ fn head(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 fn platform(environment: &Environment) -> Option<String> {
     let machine = environment.machine.as_ref()?.replace("x86_64", "x86-64");
-    let system = if environment.system == "darwin" { "macOS" } else { "Linux" };
+    let system = match environment.system {
+        "darwin" => "macOS",
+        "win32" => "Windows",
+        _ => "Linux",
+    };
     Some(format!("{system} {machine}"))
 }
 

@@ -105,16 +105,24 @@ fn parts(tag: &str) -> Option<(&str, &str, &str)> {
 
 /// The interpreter that a package was installed for, if it is not this one: a tag of its wheel, or
 /// the name of an extension module.
-fn other_python(package: &Package, python: &Version) -> Option<String> {
+fn other_python(package: &Package, python: &Version, free_threaded: bool) -> Option<String> {
     let (major, minor) = minor(python);
     let own = format!("cp{major}{minor}");
     let fits = |tag: &String| {
         let Some((interpreters, abis, _)) = parts(tag) else { return true };
+        let mut abis = abis.split('.');
+        // A build without the lock imports modules of its own binary interface alone, and no other
+        // build imports those.
+        let is_free = |abi: &str| abi.starts_with("cp") && abi.ends_with('t');
+        let takes = |abi: &str| abi == "none" || is_free(abi) == free_threaded;
+        if !abis.clone().any(takes) {
+            return false;
+        }
+        let stable = abis.any(|abi| abi == "none" || (abi == "abi3" && !free_threaded));
         interpreters.split('.').any(|interpreter| {
             if interpreter.starts_with("py") || interpreter == own {
                 return true;
             }
-            let stable = abis.split('.').any(|abi| abi == "abi3" || abi == "none");
             let number =
                 interpreter.strip_prefix("cp3").and_then(|minor| minor.parse::<u64>().ok());
             stable && major == 3 && number.is_some_and(|number| number <= minor)
@@ -123,7 +131,7 @@ fn other_python(package: &Package, python: &Version) -> Option<String> {
     if !package.tags.is_empty() && !package.tags.iter().any(fits) {
         return package.tags.first().cloned();
     }
-    let own = format!("{major}{minor}");
+    let own = format!("{major}{minor}{}", if free_threaded { "t" } else { "" });
     let mut modules = package.files.iter().filter_map(|file| cpython_of(&file.path)).peekable();
     let first = modules.peek().cloned()?;
     (!modules.any(|version| version == own)).then(|| format!("cpython-{first}"))
@@ -131,20 +139,24 @@ fn other_python(package: &Package, python: &Version) -> Option<String> {
 
 fn abi(view: &View<'_>, python: &Version, findings: &mut Findings) {
     let installed = view.environment.packages.values();
-    let wrong: Vec<(&Package, String)> =
-        installed.filter_map(|package| Some((package, other_python(package, python)?))).collect();
+    let free = view.environment.free_threaded;
+    let wrong: Vec<(&Package, String)> = installed
+        .filter_map(|package| Some((package, other_python(package, python, free)?)))
+        .collect();
     let Some((first, tag)) = wrong.first() else { return };
     let packages: Vec<&Package> = wrong.iter().map(|(package, _)| *package).collect();
     let (major, minor) = minor(python);
+    let t = if free { "t" } else { "" };
     let mut found = problem(
         Rule::PythonAbi,
         &names(&packages),
         tag.clone(),
-        format!("cp{major}{minor}"),
+        format!("cp{major}{minor}{t}"),
         format!(
-            "{} {} installed for {tag}, and this is Python {major}.{minor}",
+            "{} {} installed for {tag}, and this is Python {major}.{minor}{t}{}",
             listed(packages.iter().copied()),
-            is_or_are(&packages, "was", "were")
+            is_or_are(&packages, "was", "were"),
+            if free { ", the free-threaded build" } else { "" }
         ),
     );
     found.symptom = Some(format!("ImportError at import {}", first.name.replace('-', "_")));
@@ -153,11 +165,14 @@ fn abi(view: &View<'_>, python: &Version, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// The Python of an extension module: `312` of `_x.cpython-312-x86_64-linux-gnu.so`.
+/// The Python of an extension module: `312` of `_x.cpython-312-x86_64-linux-gnu.so`, and `313t` of a
+/// free-threaded one.
 fn cpython_of(name: &str) -> Option<String> {
     let (_, rest) = name.rsplit_once(".cpython-")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    (rest.ends_with(".so") && !digits.is_empty()).then_some(digits)
+    let number = rest.split(['-', '.']).next()?;
+    let digits = number.strip_suffix('t').unwrap_or(number);
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    (rest.ends_with(".so") && is_number).then(|| number.to_owned())
 }
 
 /// The machines of a tag, in the names of the platform part.

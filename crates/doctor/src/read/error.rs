@@ -20,6 +20,12 @@ pub enum ReadError {
         /// The path.
         path: PathBuf,
     },
+    /// It is neither a folder nor a regular file.
+    #[error("{} is a pipe, a socket or a device, and was not opened; save it as a file", path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+    },
     /// A lock file is damaged.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {

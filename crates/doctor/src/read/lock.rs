@@ -126,6 +126,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Environment>, ReadError> {
 fn text(path: &Path) -> Result<String, ReadError> {
     let system = |source| ReadError::System { path: path.to_owned(), source };
     let damaged = |reason: String| ReadError::Damaged { path: path.to_owned(), reason };
+    // Opening a pipe waits for its writer, and a device may have no end.
+    if !fs::metadata(path).map_err(system)?.is_file() {
+        return Err(ReadError::NoFile { path: path.to_owned() });
+    }
     let mut bytes = Vec::new();
     File::open(path).map_err(system)?.take(LIMIT + 1).read_to_end(&mut bytes).map_err(system)?;
     if bytes.len() as u64 > LIMIT {

@@ -46,13 +46,17 @@ impl Environment {
     pub fn of_python(executable: impl AsRef<Path>) -> Result<Vec<Self>, ReadError> {
         let executable = executable.as_ref();
         let none = || ReadError::NoEnvironment { path: executable.to_owned() };
-        let (prefix, version) = python::prefix(executable).ok_or_else(none)?;
+        let (prefix, python) = python::prefix(executable).ok_or_else(none)?;
         let mut environments = Self::read(prefix)?;
         // A prefix such as `/usr` may have several Pythons.
-        if let Some(version) = version {
+        if let Some(python) = python {
+            let minor = crate::package::minor(&python.version);
             environments.retain(|environment| {
-                let own = environment.python.as_ref();
-                own.is_none_or(|own| crate::package::minor(own) == crate::package::minor(&version))
+                let is_it = |own| {
+                    crate::package::minor(own) == minor
+                        && environment.free_threaded == python.free_threaded
+                };
+                environment.python.as_ref().is_none_or(is_it)
             });
         }
         if environments.is_empty() { Err(none()) } else { Ok(environments) }

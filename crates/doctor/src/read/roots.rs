@@ -12,6 +12,7 @@ use super::{
     error::ReadError,
     guard::{Guard, METADATA_LIMIT},
     installed, library,
+    python::Python,
 };
 use crate::{
     environment::{Environment, Kind, Tool},
@@ -78,7 +79,11 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
     let label = folder.display().to_string();
     let found = match kind {
         Kind::SitePackages => vec![(version_in(folder), vec![folder.to_owned()])],
-        Kind::Venv | Kind::Conda => pythons(&guard, folder, &["lib", "lib64"]),
+        Kind::Venv | Kind::Conda => {
+            let mut found = pythons(&guard, folder, &["lib", "lib64"]);
+            found.extend(of_windows(&guard, folder));
+            found
+        }
         _ => {
             let mut found = pythons(&guard, folder, &PLACES);
             for prefix in prefixes(&guard, folder) {
@@ -90,7 +95,11 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
     let mut environments = Vec::new();
     for (python, sites) in found {
         let mut environment = Environment::empty(label.clone(), kind, Tool::Pip);
-        environment.python = python;
+        environment.free_threaded = python.as_ref().is_some_and(|python| python.free_threaded);
+        environment.python = python.map(|python| python.version);
+        if has_layout_of_windows(folder) {
+            environment.system = "win32";
+        }
         for site in &sites {
             installed::read(&guard, site, &mut environment);
         }
@@ -112,7 +121,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
     if let [_, _, ..] = environments[..] {
         for environment in &mut environments {
             if let Some(python) = &environment.python {
-                environment.label = format!("{} (Python {python})", environment.label);
+                let t = if environment.free_threaded { "t" } else { "" };
+                environment.label = format!("{} (Python {python}{t})", environment.label);
             }
         }
     }
@@ -141,14 +151,36 @@ fn prefixes(guard: &Guard, root: &Path) -> Vec<PathBuf> {
     found
 }
 
-type Sites = Vec<(Option<Version>, Vec<PathBuf>)>;
+type Sites = Vec<(Option<Python>, Vec<PathBuf>)>;
+
+/// The folder of packages of a Python on Windows, which `pyvenv.cfg` and the records of conda tell
+/// the version of.
+fn of_windows(guard: &Guard, prefix: &Path) -> Option<(Option<Python>, Vec<PathBuf>)> {
+    let site = prefix.join("Lib/site-packages");
+    // Where case does not count, this is the folder of another system.
+    let is_own = guard.names(prefix).iter().any(|name| name == "Lib");
+    guard.inside(&site).filter(|site| is_own && site.is_dir())?;
+    let executables = ["Scripts", ""].map(|folder| guard.names(&prefix.join(folder)));
+    let python = executables.iter().flatten().find_map(|name| {
+        Python::named(name.strip_suffix(".exe")?).filter(|python| python.free_threaded)
+    });
+    Some((python, vec![site]))
+}
+
+fn has_layout_of_windows(prefix: &Path) -> bool {
+    ["Scripts/python.exe", "Scripts/activate.bat", "python.exe"]
+        .iter()
+        .any(|name| prefix.join(name).is_file())
+}
 
 /// The Pythons below a prefix, with their folders of packages.
 fn pythons(guard: &Guard, prefix: &Path, places: &[&str]) -> Sites {
     let mut found: Sites = Vec::new();
     for place in places {
         for name in guard.names(&prefix.join(place)) {
-            let Some(number) = name.strip_prefix("python") else { continue };
+            if !name.starts_with("python") {
+                continue;
+            }
             let folder = prefix.join(place).join(&name);
             let sites = ["site-packages", "dist-packages"].map(|site| folder.join(site));
             let sites: Vec<PathBuf> = sites
@@ -159,11 +191,10 @@ fn pythons(guard: &Guard, prefix: &Path, places: &[&str]) -> Sites {
                 continue;
             }
             // Debian shares `python3` between all of 3.
-            let version =
-                Version::from_str(number).ok().filter(|version| version.release().len() > 1);
-            match found.iter_mut().find(|(known, _)| *known == version) {
+            let python = Python::named(&name);
+            match found.iter_mut().find(|(known, _)| *known == python) {
                 Some((_, known)) => add(guard, known, sites),
-                None => found.push((version, sites)),
+                None => found.push((python, sites)),
             }
         }
     }
@@ -183,10 +214,10 @@ fn add(guard: &Guard, known: &mut Vec<PathBuf>, sites: Vec<PathBuf>) {
 
 /// Gives the folder that Debian's Pythons share to each of them.
 fn shared(guard: &Guard, mut found: Sites) -> Sites {
-    let is_debian = |(version, sites): &(Option<Version>, Vec<PathBuf>)| {
-        version.is_some() && sites.iter().any(|site| site.ends_with("dist-packages"))
+    let is_debian = |(python, sites): &(Option<Python>, Vec<PathBuf>)| {
+        python.is_some() && sites.iter().any(|site| site.ends_with("dist-packages"))
     };
-    let at = found.iter().position(|(version, _)| version.is_none());
+    let at = found.iter().position(|(python, _)| python.is_none());
     if let Some(at) = at
         && found.iter().any(is_debian)
     {
@@ -199,10 +230,9 @@ fn shared(guard: &Guard, mut found: Sites) -> Sites {
 }
 
 /// The Python of a folder of packages, by the folder above it.
-fn version_in(site: &Path) -> Option<Version> {
+fn version_in(site: &Path) -> Option<Python> {
     let absolute = std::fs::canonicalize(site).ok()?;
-    let name = absolute.parent()?.file_name()?.to_str()?;
-    Version::from_str(name.strip_prefix("python")?).ok()
+    Python::named(absolute.parent()?.file_name()?.to_str()?)
 }
 
 /// The tool, Python's version in full, and the system below the packages.
@@ -245,9 +275,13 @@ fn machine_here() -> &'static str {
     }
 }
 
-/// The system, by the tags of the wheels: an environment may have been copied from another one.
+/// The system, by the layout of Windows or the tags of the wheels: an environment may have been
+/// copied from another one.
 fn system(kind: Kind, environment: &mut Environment) {
     let tags = environment.packages.values().flat_map(|package| &package.tags);
+    if environment.system == "win32" {
+        return;
+    }
     let (mut apple, mut linux) = (0, 0);
     for tag in tags {
         apple += usize::from(tag.contains("-macosx_"));

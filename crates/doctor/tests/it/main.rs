@@ -6,5 +6,6 @@ mod environments;
 mod kinds;
 mod locks;
 mod page;
+mod pythons;
 mod reading;
 mod site;
