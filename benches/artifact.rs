@@ -14,10 +14,8 @@ use std::{
 use criterion::{Criterion, criterion_group, criterion_main};
 use peak_alloc::PeakAlloc;
 use prost::Message as _;
-use serdes_graphs::{
-    graph::{self, Form, Message, ReadOptions},
-    ops::Registry,
-};
+use serdes_graphs::graph::{self, Form, Message, ReadOptions};
+use serdes_operations::Registry;
 
 mod graphs;
 

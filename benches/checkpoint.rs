@@ -15,7 +15,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serdes_checkpoints::tensor_bundle::{
     Bundle, BundleOptions, BundleWriter, VerifyOptions, data_path,
 };
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 
 const LARGE: usize = 64;
 const LARGE_BYTES: usize = 16 << 20;

@@ -136,6 +136,11 @@ ABOUT = {
         "Write the graph again with TensorFlow, as bytes or as text: it is not in the form of its"
         " messages ([corrupt](../rules/corrupt.md)).",
     ),
+    "serdes-graph-index": (
+        "the nodes and functions of TensorFlow's graphs",
+        "Export the model again: the graph breaks a rule of its"
+        " format ([corrupt](../rules/corrupt.md)).",
+    ),
     "serdes-graphs": (
         "TensorFlow's graphs",
         "Export the model again: the graph breaks a rule of its"

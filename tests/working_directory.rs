@@ -10,7 +10,7 @@ use serdes::{
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
 use serdes_checkpoints::tensor_bundle::{Bundle, BundleOptions, BundleWriter};
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();

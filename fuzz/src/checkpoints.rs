@@ -10,7 +10,7 @@ use serdes_checkpoints::{
     table::{MAGIC, Table, TableOptions, TableWriter},
     tensor_bundle::{Bundle, MemoryFiles, VerifyOptions},
 };
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

@@ -2,10 +2,8 @@
 
 use std::sync::OnceLock;
 
-use serdes_graphs::{
-    graph::{self, Form, Graphs, Judgement, Loader, Message, ReadOptions},
-    ops::Registry,
-};
+use serdes_graphs::graph::{self, Form, Graphs, Judgement, Loader, Message, ReadOptions};
+use serdes_operations::Registry;
 
 use super::protobuf::{Dice, changed};
 

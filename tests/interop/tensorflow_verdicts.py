@@ -151,7 +151,7 @@ def make_operations(tf, path):
     from tensorflow.core.framework import node_def_pb2
     from tensorflow.python.framework import op_def_registry
 
-    wanted = json.loads((ROOT / "crates/graphs/src/graph/deprecated_ops.json").read_text())["deprecated"]
+    wanted = json.loads((ROOT / "crates/graph-index/src/deprecated_ops.json").read_text())["deprecated"]
     found = {}
     for entry in wanted:
         definition = op_def_registry.get(entry["name"])

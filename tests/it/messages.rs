@@ -19,6 +19,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/checkpoints/src",
         "crates/files/src",
         "crates/graph-format/src",
+        "crates/graph-index/src",
         "crates/graphs/src",
         "crates/library-file/src",
         "crates/operations/src",

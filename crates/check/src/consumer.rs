@@ -8,10 +8,8 @@ use serdes::version::{
     registry,
     tensorflow::{self, UnknownRelease},
 };
-use serdes_graphs::{
-    graph::{DeprecatedOperation, DeprecatedOperations},
-    ops::{OperationDefinition, Registry},
-};
+use serdes_graphs::graph::{DeprecatedOperation, DeprecatedOperations};
+use serdes_operations::{OperationDefinition, Registry};
 
 use super::bans::deprecated;
 
@@ -231,7 +229,7 @@ impl Consumer {
     /// operations that it loads.
     ///
     /// ```
-    /// use serdes_graphs::ops::OperationDefinition;
+    /// use serdes_operations::OperationDefinition;
     /// use serdes_check::Consumer;
     ///
     /// let ours = OperationDefinition::of_name("OurFusedOp");

@@ -6,13 +6,11 @@ use serdes::version::{
     self, evolution::FORWARD_COMPATIBILITY_DAYS as FORWARD_COMPATIBILITY, tensorflow,
 };
 use serdes_files::ReadAt;
-use serdes_graphs::{
-    graph::{
-        self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportFault, ImportFaultKind,
-        Judgement, Message, MetaGraph, ReadOptions,
-    },
-    ops::Registry,
+use serdes_graphs::graph::{
+    self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportFault, ImportFaultKind, Judgement,
+    Message, MetaGraph, ReadOptions,
 };
+use serdes_operations::Registry;
 
 use super::{
     Consumer, Findings, Inspection, Loader, NestedVersion, Options, Outcome, Reason, Remedy, Rule,

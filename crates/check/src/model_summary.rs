@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use prost::Message as _;
 use serdes_files::{ReadAt, read_at::read_arriving};
-use serdes_graphs::{
-    data_type::{self, DataType},
-    graph::{Callable, Interface, Interfaces, SignatureInterface, TensorInterface},
-};
+use serdes_graph_format::data_type::{self, DataType};
+use serdes_graphs::graph::{Callable, Interface, Interfaces, SignatureInterface, TensorInterface};
 use serdes_tensors::ifrt_types;
 
 use super::opened::Located;

@@ -18,10 +18,10 @@
 //! | more attributes than are looked at | `unsupported` |
 //! | type of an input, output that its node does not have, body that the release cannot build, shapes | `input_type` |
 
-use serdes_graphs::{
-    graph::{DeprecatedOperation, DroppedAttribute, ImportFault, ImportFaultKind, StructureFault},
-    ops::{Operation, Registry},
+use serdes_graphs::graph::{
+    DeprecatedOperation, DroppedAttribute, ImportFault, ImportFaultKind, StructureFault,
 };
+use serdes_operations::{Operation, Registry};
 
 use super::{Reason, Remedy, Rule, Warning, rule::messages};
 

@@ -5,11 +5,9 @@
 
 use std::rc::Rc;
 
-use serdes_graphs::{
-    graph::{DeprecatedOperation, Form, Graph, Graphs, Judgement, ReadOptions},
-    ops::Registry,
-    schema::ReleaseDialect,
-};
+use serdes_graph_format::schema::ReleaseDialect;
+use serdes_graphs::graph::{DeprecatedOperation, Form, Graph, Graphs, Judgement, ReadOptions};
+use serdes_operations::Registry;
 
 use super::{
     Consumer, Options, Reason, Remedy, Rule, consumer::ArtifactLine, each::Each, rule::messages,

@@ -1,9 +1,9 @@
-//! TensorFlow's graphs, SavedModels and lists of operations: read, and judged as the importer of each
-//! release judges them.
+//! TensorFlow's graphs and SavedModels: read, and judged as the importer of each release judges
+//! them.
 //!
-//! - [`graph`] reads graphs in their binary and text forms, and says what an importer refuses.
-//! - [`ops`] has the operations of each release.
-//! - [`data_type`] has TensorFlow's element types.
+//! [`graph`] reads graphs in their binary and text forms, and says what an importer refuses. The
+//! operations of each release are in `serdes-operations`, the element types in
+//! `serdes-graph-format`.
 //!
 //! This crate must never know a checkpoint, a device, nor who takes a graph.
 
@@ -26,10 +26,9 @@
 pub mod graph;
 
 pub use serdes_abi::StatusCode;
-pub use serdes_graph_format::{TextError, TextFault, WireError, WireFault, data_type};
-#[doc(hidden)]
-pub use serdes_graph_format::{scan, schema, text};
-pub use serdes_operations as ops;
+pub use serdes_graph_format::{TextError, TextFault, WireError, WireFault};
 pub use serdes_wire::Malformed;
 
 use serdes_files as files;
+use serdes_graph_format::{data_type, scan, schema};
+use serdes_operations as ops;

@@ -13,7 +13,7 @@ use serdes::{
 };
 use serdes_check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind};
 use serdes_cli::{object_reports, objects};
-use serdes_graphs::ops::OperationDefinition;
+use serdes_operations::OperationDefinition;
 use serdes_tensors::{self as tensor_io, Tolerance};
 
 use crate::{failures, places::storage, work::interruptible};

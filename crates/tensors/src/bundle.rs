@@ -11,7 +11,7 @@ use serdes_checkpoints::tensor_bundle::{
     Bundle, BundleOptions, BundleWriter, TensorEntry, default_consumer,
 };
 use serdes_files::Durability;
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 
 use super::{
     Announced, Error, Listing, Metadata, Refused, Source, Target, TensorInfo, TensorSink, pass_on,

@@ -15,7 +15,7 @@ use serdes_checkpoints::{
     tensor_bundle::Files,
 };
 use serdes_files::{ReadAt, Tree as _};
-use serdes_graphs::data_type::describe;
+use serdes_graph_format::data_type::describe;
 
 use super::{Error, Listing, Refused, Source, TensorInfo};
 use crate::{ifrt_types, storage::Storage};

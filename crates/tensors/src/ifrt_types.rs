@@ -1,7 +1,7 @@
 //! The element types that TensorFlow and IFRT share.
 
 use serdes::ifrt::DType;
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 
 /// The types that TensorFlow and IFRT share.
 const IFRT: [(DataType, DType); 26] = [

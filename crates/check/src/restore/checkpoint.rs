@@ -11,7 +11,7 @@ use serdes_checkpoints::{
     tensor_bundle::{Bundle, BundleError, Files},
 };
 use serdes_files::{ReadAt, Tree};
-use serdes_graphs::data_type::describe;
+use serdes_graph_format::data_type::describe;
 
 use super::RestoreError;
 

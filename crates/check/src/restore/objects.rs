@@ -6,12 +6,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serdes_checkpoints::tensor_bundle::{BundleError, Listing};
-use serdes_graphs::{
-    data_type::DataType,
-    graph::{
-        Name, ObjectValue, RestoredObjects, RestoredTable, RestoredTensor, RestoredTensors,
-        TableShape,
-    },
+use serdes_graph_format::data_type::DataType;
+use serdes_graphs::graph::{
+    Name, ObjectValue, RestoredObjects, RestoredTable, RestoredTensor, RestoredTensors, TableShape,
 };
 
 use super::{

@@ -9,7 +9,7 @@ use std::{
 use Outcome::{Acceptable, Unacceptable, Unreadable};
 use serdes_check::{self as check, Consumer, Loader, Options, Outcome, Rule, Verdict};
 use serdes_checkpoints::tensor_bundle::{Bundle, BundleOptions, BundleWriter};
-use serdes_graphs::data_type::DataType;
+use serdes_graph_format::data_type::DataType;
 use serdes_testkit::fields::field;
 use tempfile::TempDir;
 

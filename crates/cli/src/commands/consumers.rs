@@ -6,10 +6,8 @@ use std::{
 };
 
 use serdes_check::{Consumer, Kind, Loader, Options};
-use serdes_graphs::{
-    graph::DeprecatedOperations,
-    ops::{self, OperationDefinition},
-};
+use serdes_graphs::graph::DeprecatedOperations;
+use serdes_operations::{self as ops, OperationDefinition};
 
 use crate::{
     arguments::{CheckArguments, ModelLoader},

@@ -6,7 +6,7 @@ use pep440_rs::Version;
 use serde_json::{Map, Value};
 use serdes::pjrt::{Framework, Gate};
 use serdes_doctor::Releases;
-use serdes_graphs::ops::Registry;
+use serdes_operations::Registry;
 
 use crate::{
     arguments::{MatrixArguments, MatrixFormat},

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use serdes_graphs::ops::{Difference, Operation, Registry};
+use serdes_operations::{Difference, Operation, Registry};
 
 use crate::{
     arguments::OpsArguments,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    DeprecatedOperation, Judgement, StructureFault, StructureFaultKind, objects::ObjectGraph,
+    DeprecatedUse, Judgement, StructureFault, StructureFaultKind, objects::ObjectGraph,
     references::References,
 };
 use serdes_version_registry::VersionDef;
@@ -118,18 +118,4 @@ impl Graph {
         };
         self.deprecated_nodes.get(..count).unwrap_or(&self.deprecated_nodes)
     }
-}
-
-/// Nodes whose operation is on the list of deprecated ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DeprecatedUse {
-    /// The entry of the list.
-    pub operation: DeprecatedOperation,
-    /// The first of the nodes.
-    pub node: String,
-    /// The function that they are in.
-    pub function: Option<String>,
-    /// The number of its nodes.
-    pub count: u64,
 }

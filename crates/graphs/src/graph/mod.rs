@@ -19,38 +19,24 @@
 //! Knows the messages and what their importer does with them. It must never know the caller:
 //! whether a consumer may take a graph is decided in `serdes_check`.
 
-mod attributes;
 mod call_modules;
 mod callables;
-mod characters;
-mod deprecated_uses;
-mod deprecation;
-mod devices;
 mod fast;
-mod fault;
-mod function_attributes;
-mod function_names;
 mod graphs;
-mod growing;
 mod importer;
-mod index;
 mod interfaces;
-mod judgement;
-mod kinds;
 mod name_of;
-mod node_at;
-mod node_attributes;
-mod node_bytes;
-mod node_rules;
-mod node_search;
 mod objects;
 mod read;
 mod references;
 mod restored;
-mod rules;
 mod shapes;
-mod source;
-mod whole_text;
+
+use serdes_graph_index::{
+    attributes, characters, deprecated_uses, devices, fault, function_attributes, function_names,
+    growing, index, kinds, node_at, node_attributes, node_bytes, node_rules, node_search, rules,
+    source, whole_text,
+};
 
 pub use self::call_modules::call_modules;
 pub use self::restored::{
@@ -59,13 +45,14 @@ pub use self::restored::{
 };
 pub use self::{
     callables::{Callable, CallableOption, callables},
-    deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
-    fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},
-    graphs::{DeprecatedUse, Graph, Graphs, MetaGraph},
+    graphs::{Graph, Graphs, MetaGraph},
     interfaces::{Interface, Interfaces, SignatureInterface, TensorInterface, interfaces},
-    judgement::{DroppedAttribute, ImportFault, ImportFaultKind, Judgement, Loader},
     read::{ReadOptions, read, versions},
-    source::{Form, GraphError, Message},
+};
+pub use serdes_graph_index::{
+    BodyFault, BodyFaultKind, DeprecatedOperation, DeprecatedOperations, DeprecatedUse,
+    DeprecationListError, DroppedAttribute, Form, GraphError, ImportFault, ImportFaultKind,
+    Judgement, Loader, Message, StructureFault, StructureFaultKind,
 };
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    DeprecatedOperations, DeprecatedUse, Form, Graph, GraphError, Graphs, Judgement, Message,
-    MetaGraph,
+    DeprecatedOperations, Form, Graph, GraphError, Graphs, Judgement, Message, MetaGraph,
     fast::{Depth, GraphVisitor, ScannedGraph},
     importer::{self, Context, Findings, FunctionMemo, Library, LoadedGraph, Visited},
     index::{GraphIndex, GraphSize, IndexVisitor, Indexed, MainNodes, Wanted, WantedKinds},
@@ -329,9 +328,9 @@ pub(super) fn apply(
     let mut uses: HashMap<_, _> =
         uses.map(|found| (operations.position(found.operation.name.as_bytes()), found)).collect();
     for first in order {
-        if let Some(found) = uses.remove(&Some(first.position as usize)) {
-            let node = name_of::node(source, first.place, wanted.release)?;
-            graph.deprecated_nodes.push(DeprecatedUse { node, ..found });
+        if let Some(mut found) = uses.remove(&Some(first.position as usize)) {
+            found.node = name_of::node(source, first.place, wanted.release)?;
+            graph.deprecated_nodes.push(found);
         }
     }
     Ok(())

@@ -8,12 +8,13 @@ use std::{
 use proptest::prelude::*;
 
 use super::{
+    attributes::Attributes,
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
     importer::{self, FunctionMemo, Library},
     index::{GraphSize, IndexVisitor, Wanted, WantedKinds},
     read::apply,
-    source::Source,
+    source::{Extent, Source},
     *,
 };
 use crate::{
@@ -22,6 +23,18 @@ use crate::{
     schema::{Field, GRAPH_DEF, MessageId},
 };
 pub(super) use serdes_testkit::fields::field;
+
+mod same_functions;
+
+/// The attributes of a node with `attr { key value }` for each value, as text.
+pub(super) fn attributes_of(values: &[(&str, &str)]) -> Attributes {
+    let entry =
+        |(key, value): &(&str, &str)| format!("attr {{ key: {key:?} value {{ {value} }} }}");
+    let text = values.iter().map(entry).collect::<String>().into_bytes();
+    let place = Extent { start: 0, end: text.len() as u64 };
+    let source = Source::new(&text, Message::GraphDef, Form::Text);
+    node_at::read(source, place, None, i32::MAX).unwrap().attributes
+}
 
 fn node_of(name: &str, operation: &str, rest: &[&[u8]]) -> Vec<u8> {
     let node = [field(1, name.as_bytes()), field(2, operation.as_bytes()), rest.concat()];

@@ -16,13 +16,11 @@ use std::{
 };
 
 use serde_json::Value;
-use serdes_graphs::{
-    graph::{
-        self, Form, Graph, GraphError, Graphs, ImportFaultKind, Loader, Message, MetaGraph,
-        ReadOptions, StructureFault, StructureFaultKind,
-    },
-    ops::Registry,
+use serdes_graphs::graph::{
+    self, Form, Graph, GraphError, Graphs, ImportFaultKind, Loader, Message, MetaGraph,
+    ReadOptions, StructureFault, StructureFaultKind,
 };
+use serdes_operations::Registry;
 use serdes_version_registry::Consumer;
 
 const CORPUS: &[u8] = include_bytes!("../../../../tests/data/tensorflow/op_corpus.zip");

@@ -7,10 +7,8 @@ use std::{
 };
 
 use serdes_files::ReadAt;
-use serdes_graphs::{
-    graph::{self, Form, Graph, ImportFaultKind, Loader, Message, ReadOptions},
-    ops::Registry,
-};
+use serdes_graphs::graph::{self, Form, Graph, ImportFaultKind, Loader, Message, ReadOptions};
+use serdes_operations::Registry;
 use serdes_testkit::fields::field;
 
 /// Limit on the number of reads of a whole file: the walk that knows the operations, the one that

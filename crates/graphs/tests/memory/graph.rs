@@ -1,9 +1,7 @@
 //! Limits on the memory that the check of a graph takes.
 
-use serdes_graphs::{
-    graph::{Form, Message, ReadOptions, read},
-    ops::Registry,
-};
+use serdes_graphs::graph::{Form, Message, ReadOptions, read};
+use serdes_operations::Registry;
 use serdes_testkit::fields::field;
 
 use crate::{MEMORY, counting};

@@ -102,7 +102,7 @@ fn tensors_go_from_form_to_form() {
 #[test]
 fn a_checkpoint_with_strings_makes_the_trip() {
     use serdes_checkpoints::tensor_bundle::{Bundle, BundleOptions, BundleWriter};
-    use serdes_graphs::data_type::DataType;
+    use serdes_graph_format::data_type::DataType;
 
     let directory = tempfile::tempdir().unwrap();
     let [source, state, target] =

@@ -30,26 +30,6 @@ pub(super) fn owners(function: &FunctionIndex) -> Owners {
     owners
 }
 
-impl Argument {
-    /// True if the argument may stand for a list of tensors.
-    fn is_list(self) -> bool {
-        self.number_attribute || self.list_attribute
-    }
-
-    /// True if no attribute or type says which type the argument has.
-    fn is_untyped(self) -> bool {
-        self.data_type == 0
-            && !self.type_attribute
-            && (self.number_attribute || !self.list_attribute)
-    }
-
-    /// Its type, if that does not depend on the call; 0 for none.
-    fn fixed_type(self) -> Option<i32> {
-        let fixed = !self.is_list() && (self.data_type != 0 || !self.type_attribute);
-        fixed.then_some(self.data_type)
-    }
-}
-
 /// The members of a list with their numbers.
 fn numbered<T: Copy>(list: &[T]) -> impl Iterator<Item = (u32, T)> + '_ {
     (0_u32..).zip(list.iter().copied())

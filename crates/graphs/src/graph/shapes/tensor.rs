@@ -112,13 +112,13 @@ fn integers(tensor: TensorValue<'_>, count: usize) -> Option<Vec<i64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::attributes::{AttributeValue, tests::of_values};
+    use crate::graph::{attributes::AttributeValue, tests::attributes_of};
 
     /// The values of a vector of `count` elements that are written like this.
     fn values(data_type: &str, count: usize, written: &str) -> Option<Vec<i64>> {
         let shape = format!("tensor_shape {{ dim {{ size: {count} }} }}");
         let text = format!("tensor {{ dtype: {data_type} {shape} {written} }}");
-        let attributes = of_values(&[("a", &text)]);
+        let attributes = attributes_of(&[("a", &text)]);
         let Some(AttributeValue::Tensor(tensor)) = attributes.get("a") else { panic!("{text}") };
         Tensor::constant(tensor).value.map(|values| values.to_vec())
     }

@@ -3,8 +3,9 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::{
     graph::{
-        attributes::{Attributes, tests::of_values},
+        attributes::Attributes,
         shapes::{shape::UNKNOWN, tensor::Variable},
+        tests::attributes_of,
     },
     ops::{Attribute, Element, Registry, type_name},
 };
@@ -94,7 +95,7 @@ fn attributes(operation: Operation<'_>, numbers: &mut Numbers, rank: usize) -> A
         values.push((attribute.name(), value(attribute, numbers, rank)));
     }
     let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, &**text)).collect();
-    of_values(&values)
+    attributes_of(&values)
 }
 
 /// A tensor of which everything is known: mostly of this rank, sometimes one that says how the
@@ -153,7 +154,7 @@ fn nothing_is_refused_of_which_nothing_is_known() {
             .attributes()
             .map(|attribute| (attribute.name(), "placeholder: 'a'"))
             .collect();
-        let attributes = of_values(&held);
+        let attributes = attributes_of(&held);
         for count in 0..=6 {
             let inputs = vec![Tensor::nothing(); count];
             for producer in [0, 2000] {

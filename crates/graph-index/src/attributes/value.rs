@@ -1,0 +1,403 @@
+//! A value of an attribute as it is looked at.
+
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+};
+
+use super::arena::{Attributes, StoredList, TypeCount};
+use crate::{
+    data_type::DataType,
+    ops::{AttributeKind, Element, Value, Values, type_name},
+};
+
+/// A value of an attribute; names of members as in TensorFlow's `AttrValue`.
+#[derive(Clone, Copy, Debug)]
+pub enum AttributeValue<'a> {
+    /// No member is set.
+    None,
+    /// Bytes.
+    String(Text<'a>),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f32),
+    /// A truth value.
+    Bool(bool),
+    /// An element type by its number, which no release may know.
+    Type(i32),
+    /// A shape.
+    Shape(ShapeValue<'a>),
+    /// A tensor.
+    Tensor(TensorValue<'a>),
+    /// The name of a function.
+    Function(Text<'a>),
+    /// An attribute, by its name, of the function that the node is in; its caller gives the value.
+    Placeholder(Text<'a>),
+    /// Any number of values.
+    List(List<'a>),
+}
+
+/// A text or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Text<'a> {
+    /// Its length in bytes.
+    pub length: u64,
+    /// The bytes; `None` of one that is over 64 KiB.
+    pub bytes: Option<&'a [u8]>,
+}
+
+/// A shape, valid or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ShapeValue<'a> {
+    /// True if not even the rank is known.
+    pub is_unknown_rank: bool,
+    /// Number of dimensions.
+    pub rank: u64,
+    /// The first 255 of them; fewer where a node has very many.
+    pub dimensions: &'a [i64],
+}
+
+/// A tensor, valid or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorValue<'a> {
+    /// The number of its element type.
+    pub data_type: i32,
+    /// Its shape.
+    pub shape: ShapeValue<'a>,
+    /// Its elements as bytes, kept if they are at most 2 KiB.
+    pub content: Text<'a>,
+    /// The first integers of `int_val` or `int64_val`; all of them if they are as many as `values`.
+    pub numbers: &'a [i64],
+    /// Number of values in fields of their own.
+    pub values: u64,
+    /// Number of these in `int_val`, which TensorFlow reads for integers of up to 32 bits and for
+    /// no others.
+    pub small_integers: u64,
+}
+
+/// Why TensorFlow cannot make a tensor of what is written as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorFault {
+    /// Its shape, its type or its bytes are those of no tensor.
+    Malformed,
+    /// It has this type, which not every release knows.
+    OfType(i32),
+}
+
+/// Limit on the size of a tensor whose contents are checked, in bytes.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Numbers of types above this one are not those of every release.
+const LAST_TYPE_OF_ALL: i32 = 25;
+
+impl TensorValue<'_> {
+    /// Why TensorFlow cannot make a tensor of it, if it cannot in every release.
+    pub fn fault(self) -> Option<TensorFault> {
+        let number = self.data_type;
+        let has_shape = !self.shape.is_unknown_rank && self.shape.is_full_shape();
+        if !has_shape || !(1..=REFERENCES).contains(&number) {
+            return Some(TensorFault::Malformed);
+        }
+        let count = count_of(self.shape.dimensions).and_then(|count| u64::try_from(count).ok());
+        let size = DataType::from_number(number).and_then(DataType::element_size);
+        let bytes = count.zip(size).and_then(|(count, size)| count.checked_mul(size));
+        let is_read = |bytes: &u64| (1..=MOST_BYTES).contains(bytes) && self.content.length > 0;
+        if bytes.filter(is_read).is_some_and(|bytes| bytes != self.content.length) {
+            return Some(TensorFault::Malformed);
+        }
+        (number > LAST_TYPE_OF_ALL).then_some(TensorFault::OfType(number))
+    }
+}
+
+/// Numbers of types above this one are those of references.
+const REFERENCES: i32 = 100;
+
+/// A list of values.
+#[derive(Clone, Copy)]
+pub struct List<'a> {
+    pub(super) attributes: &'a Attributes,
+    pub(super) list: StoredList,
+}
+
+impl<'a> List<'a> {
+    /// Number of values.
+    pub fn len(self) -> u64 {
+        self.list.length()
+    }
+
+    /// The kind of its values; `None` if there are none.
+    pub fn element(self) -> Option<Element> {
+        self.list.element()
+    }
+
+    /// True if it has values of two kinds.
+    pub fn is_mixed(self) -> bool {
+        self.list.is_mixed()
+    }
+
+    /// The types in it, all of them, whatever else is in it.
+    pub fn types(self) -> &'a [TypeCount] {
+        self.list.types(self.attributes)
+    }
+
+    /// The first values that are no types or tensors: all texts and functions, at most 65536 of
+    /// the others.
+    pub fn values(self) -> impl Iterator<Item = AttributeValue<'a>> {
+        (0..).map_while(move |position| self.list.get(self.attributes, position))
+    }
+
+    /// The texts in it, whatever else is in it.
+    pub fn texts(self) -> impl Iterator<Item = Text<'a>> {
+        self.list.texts(self.attributes, Element::String)
+    }
+
+    /// The first 65536 shapes in it, whatever else is in it.
+    pub fn shapes(self) -> impl Iterator<Item = ShapeValue<'a>> {
+        self.list.shapes(self.attributes)
+    }
+
+    /// The names of the functions in it, whatever else is in it.
+    pub fn functions(self) -> impl Iterator<Item = Text<'a>> {
+        self.list.texts(self.attributes, Element::Function)
+    }
+
+    fn equals(self, default: Values<'_>) -> bool {
+        if self.is_mixed() {
+            return false;
+        }
+        if self.element() == Some(Element::Type) {
+            let mut types = self.types().iter().flat_map(|run| {
+                std::iter::repeat_n(run.data_type, usize::try_from(run.count).unwrap_or(usize::MAX))
+            });
+            let is_same = default.clone().all(|value| match (types.next(), value) {
+                (Some(own), Value::Type(other)) => own == other,
+                _ => false,
+            });
+            return is_same && types.next().is_none();
+        }
+        let mut own = self.values();
+        let mut length = 0_u64;
+        let is_same = default.clone().all(|value| {
+            length += 1;
+            own.next().is_some_and(|own| own.equals(value))
+        });
+        is_same && length == self.len()
+    }
+}
+
+impl fmt::Debug for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Text<'_> {
+    fn equals(self, other: &[u8]) -> bool {
+        self.bytes == Some(other)
+    }
+}
+
+/// The most dimensions that a shape has.
+const HIGHEST_RANK: u64 = 254;
+
+impl ShapeValue<'_> {
+    /// True if all dimensions were kept.
+    fn is_whole(self) -> bool {
+        self.dimensions.len() as u64 == self.rank
+    }
+
+    /// True if TensorFlow accepts it as a shape that may be partly known.
+    pub fn is_partial_shape(self) -> bool {
+        if self.is_unknown_rank {
+            return self.rank == 0;
+        }
+        let are_sizes = self.dimensions.iter().all(|size| *size >= -1);
+        // Behind a dimension that is not known, nothing is counted.
+        let known = self.dimensions.iter().take_while(|size| **size >= 0);
+        self.rank <= HIGHEST_RANK && are_sizes && count_of(known).is_some()
+    }
+
+    /// True if TensorFlow accepts it as the shape of a constant; one of unknown rank is accepted.
+    pub fn is_full_shape(self) -> bool {
+        let are_sizes = self.dimensions.iter().all(|size| *size >= 0);
+        self.is_unknown_rank
+            || (self.rank <= HIGHEST_RANK && are_sizes && count_of(self.dimensions).is_some())
+    }
+}
+
+/// The number of elements, unless it comes to 2^63 on the way from the first dimension on.
+fn count_of<'d>(dimensions: impl IntoIterator<Item = &'d i64>) -> Option<i64> {
+    dimensions.into_iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
+}
+
+impl<'a> AttributeValue<'a> {
+    /// The kind of the value, as the definition of an attribute names it; `None` for an unset
+    /// value, a placeholder, and a list that is empty or mixed.
+    pub fn kind(self) -> Option<AttributeKind> {
+        let (element, is_list) = match self {
+            Self::None | Self::Placeholder(_) => return None,
+            Self::String(_) => (Element::String, false),
+            Self::Int(_) => (Element::Int, false),
+            Self::Float(_) => (Element::Float, false),
+            Self::Bool(_) => (Element::Bool, false),
+            Self::Type(_) => (Element::Type, false),
+            Self::Shape(_) => (Element::Shape, false),
+            Self::Tensor(_) => (Element::Tensor, false),
+            Self::Function(_) => (Element::Function, false),
+            Self::List(list) if list.is_mixed() => return None,
+            Self::List(list) => (list.element()?, true),
+        };
+        Some(AttributeKind { element, is_list })
+    }
+
+    /// True if it equals a default. Values that are not kept whole, such as tensors, count as
+    /// different.
+    pub fn equals(self, default: Value<'_>) -> bool {
+        match (self, default) {
+            (Self::String(text), Value::String(other)) => text.equals(other),
+            (Self::Int(own), Value::Int(other)) => own == other,
+            // As TensorFlow compares them: by their bits.
+            (Self::Float(own), Value::Float(other)) => own.to_bits() == other.to_bits(),
+            (Self::Bool(own), Value::Bool(other)) => own == other,
+            (Self::Type(own), Value::Type(other)) => own == other,
+            (Self::Shape(own), Value::Shape(other)) => match other {
+                None => own.is_unknown_rank,
+                Some(mut other) => {
+                    let is_same = own.dimensions.iter().all(|size| other.next() == Some(*size));
+                    !own.is_unknown_rank && own.is_whole() && is_same && other.next().is_none()
+                }
+            },
+            (Self::Function(name), Value::Function(other)) => name.equals(other.as_bytes()),
+            (Self::List(list), Value::List(other)) => list.equals(other),
+            _ => false,
+        }
+    }
+
+    /// The first shape of it that is none: itself, that of its tensor, or one of its list.
+    pub fn invalid_shape(self, is_valid: fn(ShapeValue<'_>) -> bool) -> Option<ShapeValue<'a>> {
+        let one = |value| match value {
+            Self::Shape(shape) => Some(shape),
+            Self::Tensor(tensor) => Some(tensor.shape),
+            _ => None,
+        };
+        let is_none = |shape: &ShapeValue<'_>| !is_valid(*shape);
+        match self {
+            Self::List(list) if list.is_mixed() => None,
+            Self::List(list) => list.values().filter_map(one).find(is_none),
+            value => one(value).filter(is_none),
+        }
+    }
+
+    /// Gives what the value is to `state`, but of a tensor no more than whether its shape is one.
+    pub(super) fn hash_judged(self, state: &mut impl Hasher) {
+        std::mem::discriminant(&self).hash(state);
+        match self {
+            Self::None => {}
+            Self::Tensor(tensor) => {
+                (tensor.shape.is_full_shape(), tensor.shape.is_unknown_rank).hash(state);
+            }
+            Self::String(text) | Self::Function(text) | Self::Placeholder(text) => text.hash(state),
+            Self::Int(number) => number.hash(state),
+            Self::Float(number) => number.to_bits().hash(state),
+            Self::Bool(flag) => flag.hash(state),
+            Self::Type(number) => number.hash(state),
+            Self::Shape(shape) => shape.hash(state),
+            Self::List(list) => {
+                (list.len(), list.is_mixed(), list.element()).hash(state);
+                list.types().hash(state);
+                list.values().for_each(|value| value.hash_judged(state));
+                if list.is_mixed() {
+                    list.functions().for_each(|name| name.hash(state));
+                }
+            }
+        }
+    }
+}
+
+/// The bytes that are shown of a text, the values of a list.
+const SHOWN_BYTES: usize = 64;
+const SHOWN_VALUES: usize = 8;
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes.unwrap_or_default();
+        match bytes.get(..SHOWN_BYTES) {
+            None if self.bytes.is_some() => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
+            None => write!(f, "<{} bytes>", self.length),
+            Some(start) => {
+                let start = String::from_utf8_lossy(start);
+                write!(f, "{start:?}… ({} bytes)", self.length)
+            }
+        }
+    }
+}
+
+impl fmt::Display for ShapeValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unknown_rank && self.rank == 0 {
+            return f.write_str("<unknown rank>");
+        }
+        f.write_str("[")?;
+        for (position, size) in self.dimensions.iter().take(SHOWN_VALUES).enumerate() {
+            let comma = if position == 0 { "" } else { ", " };
+            write!(f, "{comma}{size}")?;
+        }
+        if self.rank > SHOWN_VALUES as u64 {
+            write!(f, ", … {} dimensions", self.rank)?;
+        }
+        f.write_str("]")?;
+        if self.is_unknown_rank { f.write_str(" of unknown rank") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_mixed() {
+            return write!(f, "[values of several kinds, {}]", self.len());
+        }
+        f.write_str("[")?;
+        let mut shown = 0_u64;
+        let mut comma = |f: &mut fmt::Formatter<'_>| {
+            shown += 1;
+            if shown > 1 { f.write_str(", ") } else { Ok(()) }
+        };
+        for run in self.types().iter().take(SHOWN_VALUES) {
+            comma(f)?;
+            f.write_str(&type_name(run.data_type))?;
+            if run.count > 1 {
+                write!(f, " × {}", run.count)?;
+            }
+        }
+        for value in self.values().take(SHOWN_VALUES) {
+            comma(f)?;
+            write!(f, "{value}")?;
+        }
+        let is_whole = match self.element() {
+            Some(Element::Type) => self.types().len() <= SHOWN_VALUES,
+            _ => self.len() == shown,
+        };
+        if is_whole { f.write_str("]") } else { write!(f, ", … {} values]", self.len()) }
+    }
+}
+
+/// As in TensorFlow's messages: `DT_FLOAT`, `"SAME"`, `[1, 2]`.
+impl fmt::Display for AttributeValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("no value"),
+            Self::String(text) => write!(f, "{text}"),
+            Self::Int(number) => write!(f, "{number}"),
+            Self::Float(number) => write!(f, "{number:?}"),
+            Self::Bool(flag) => write!(f, "{flag}"),
+            Self::Type(number) => f.write_str(&type_name(*number)),
+            Self::Shape(shape) => write!(f, "{shape}"),
+            Self::Tensor(tensor) => {
+                write!(f, "<tensor {} {}>", type_name(tensor.data_type), tensor.shape)
+            }
+            Self::Function(name) => write!(f, "function {name}"),
+            Self::Placeholder(name) => write!(f, "placeholder {name}"),
+            Self::List(list) => write!(f, "{list}"),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Diagnostics of TensorFlow's importer for a graph, in the order in which it checks.
+//!
+//! Knows the faults and their words. It must never know how a graph is written or walked over.
+
+/// Why the nodes or functions of a graph do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} \"{node}\": {kind}{}", kind.whose(), show_body(body.as_ref()))]
+pub struct StructureFault {
+    /// The name of the node, or of the function where the fault is one of functions, cut to 256
+    /// bytes.
+    pub node: String,
+    /// The kind of the fault.
+    pub kind: StructureFaultKind,
+    /// The fault of the called function, if that is why the node is refused.
+    pub body: Option<BodyFault>,
+}
+
+impl StructureFault {
+    pub fn new(kind: StructureFaultKind, node: String) -> Self {
+        Self { node, kind, body: None }
+    }
+}
+
+fn show_body(body: Option<&BodyFault>) -> String {
+    body.map_or_else(String::new, |body| format!(" ({body})"))
+}
+
+/// The kinds of faults of a node or a function, in the order in which TensorFlow's importer checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum StructureFaultKind {
+    /// The name is not a letter, digit or dot followed by letters, digits and `_.-/`, nor several
+    /// of these joined by `>`.
+    #[error("its name is empty or has characters that no node name can have")]
+    Name,
+    /// Another node has the same name.
+    #[error("another node has the same name")]
+    Duplicate,
+    /// The node names no operation.
+    #[error("it names no operation")]
+    NoOperation,
+    /// An input of data after a control input.
+    #[error("a data input comes after a control input")]
+    InputOrder,
+    /// An input that names no node of the graph.
+    #[error("an input names a node that is not in the graph")]
+    UnknownInput,
+    /// Another function of the library has the same name and is not the same.
+    #[error("another function has the same name and does something else")]
+    DuplicateFunction,
+    /// TensorFlow does not find it equal to itself, and so does not take it a second time, as
+    /// loaders in Python ask it to.
+    #[error("it comes a second time in Python, and is not found to be the same")]
+    UnequalFunction,
+    /// The library says of two functions that they are its gradient.
+    #[error("the library names two functions as its gradient")]
+    SecondGradient,
+    /// The node is colocated with a node that does not exist. Found when the node is visited, after
+    /// the faults of earlier nodes.
+    #[error("it is to be placed beside a node that is not in the graph (attribute _class)")]
+    UnknownColocation,
+    /// The node calls a function that cannot be built. Found when the node is visited.
+    #[error("it calls a function that cannot be built")]
+    CalledFunction,
+    /// The node begins a loop, and more than one of its data inputs comes from outside of the loop.
+    /// Found when the second of these is visited.
+    #[error(
+        "it begins a loop and has more than one input from outside of it, which makes the importer crash"
+    )]
+    LoopInputs,
+    /// It can never run, because its inputs depend on it.
+    #[error("it is part of a cycle, or depends on one")]
+    Cycle,
+}
+
+impl StructureFaultKind {
+    /// Returns true if the importer finds it only while it visits the nodes, or afterwards.
+    pub fn is_found_on_the_way(self) -> bool {
+        matches!(
+            self,
+            Self::UnknownColocation | Self::CalledFunction | Self::LoopInputs | Self::Cycle
+        )
+    }
+
+    /// Names the part of a graph that has the fault.
+    fn whose(self) -> &'static str {
+        match self {
+            Self::DuplicateFunction | Self::UnequalFunction | Self::SecondGradient => "function",
+            _ => "node",
+        }
+    }
+}
+
+/// A fault of a function that a node calls.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("function \"{function}\"{}: {kind}", show_part(part))]
+pub struct BodyFault {
+    /// The function that has the fault: the one that the node calls, or one that this one calls;
+    /// its name cut to 256 bytes.
+    pub function: String,
+    /// The node, argument or result that has it; empty where it is the function itself.
+    pub part: String,
+    /// The kind of the fault.
+    pub kind: BodyFaultKind,
+}
+
+fn show_part(part: &str) -> String {
+    if part.is_empty() { String::new() } else { format!(", \"{part}\"") }
+}
+
+/// The kinds of faults of a function that a node calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyFaultKind {
+    /// A node, argument or result whose name can be that of no node.
+    #[error("its name is empty or has characters that no node name can have")]
+    Name,
+    /// Another node, argument or result has the same name.
+    #[error("another node, argument or result of the function has the same name")]
+    Duplicate,
+    /// A node that names no operation.
+    #[error("it names no operation")]
+    NoOperation,
+    /// An input of data after a control input.
+    #[error("a data input comes after a control input")]
+    InputOrder,
+    /// An input that names neither an argument nor an output of a node.
+    #[error(
+        "an input names nothing in the function; inside of functions, outputs are called NODE:OUTPUT:NUMBER"
+    )]
+    UnknownInput,
+    /// An argument or a result without a type, in a function whose name is the operation of a node.
+    #[error("it has no type")]
+    NoType,
+    /// A result that nothing is said to return.
+    #[error("the function does not say what it returns as this result")]
+    NoResult,
+    /// A result that is said to be something that is not there.
+    #[error("what the function returns as this result is not in it")]
+    UnknownResult,
+    /// A result that is an argument of another type.
+    #[error("it is returned from an argument of another type")]
+    ResultType,
+    /// The node that calls the function has fewer inputs than the function has arguments.
+    #[error("it has more arguments than the call has inputs")]
+    FewInputs,
+    /// The node that calls the function has fewer outputs than the function has results.
+    #[error("it has more results than the call has outputs")]
+    FewOutputs,
+    /// It can never run, because its inputs depend on it.
+    #[error("it is part of a cycle, or depends on one")]
+    Cycle,
+    /// A function that calls itself, at once or through others: the importer follows the calls
+    /// until the process ends.
+    #[error("it calls itself, at once or through others, which makes the importer crash")]
+    Recursion,
+}
+
+impl BodyFaultKind {
+    /// Returns true if a graph can have the same fault outside of functions.
+    pub fn is_of_graphs(self) -> bool {
+        matches!(
+            self,
+            Self::Name
+                | Self::Duplicate
+                | Self::NoOperation
+                | Self::InputOrder
+                | Self::Cycle
+                | Self::Recursion
+        )
+    }
+}
+
+/// A part of a function, by its number among those of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The function itself.
+    Function,
+    Node(u32),
+    Argument(u32),
+    Result(u32),
+}
+
+/// A fault of a part of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartFault {
+    pub part: Part,
+    pub kind: BodyFaultKind,
+}

@@ -1,0 +1,202 @@
+//! The names of the functions of a graph's library, as hashes.
+//!
+//! Knows which functions are there and where, and whether a name may have come twice; nothing of
+//! what they do.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{BuildHasher, Hasher},
+};
+
+use self::table::FunctionTable;
+use super::source::Extent;
+
+mod table;
+
+/// Bytes of a function's name that tell it from others.
+pub const LONGEST_NAME: usize = 1 << 16;
+
+/// A function of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct LibraryFunction {
+    /// Its position in the library.
+    pub number: u32,
+    /// The extent of its FunctionDef in the file.
+    pub place: Extent,
+    /// The extent of the last function of the same name.
+    pub last: Extent,
+    /// The position of the last function of the same name.
+    pub last_number: u32,
+}
+
+/// The names of the functions so far, and those that have a gradient.
+#[derive(Clone, Default)]
+pub struct FunctionNames {
+    hasher: foldhash::quality::RandomState,
+    functions: FunctionTable,
+    count: u32,
+    gradients: HashSet<u64>,
+    /// The functions that are gradients of others, and those others, unless they were in the
+    /// library before.
+    gradient_parts: Vec<u64>,
+    /// The gradient that is being read.
+    gradient_is: u64,
+    /// The function that the gradient which is being read is of.
+    gradient_of: u64,
+    /// By the hash of an operation with a registered gradient, the hash of the gradient function,
+    /// which need not be in the library; the last registration counts.
+    registered: HashMap<u64, u64>,
+    /// The registered gradient that is being read: its operation, if it says one, and its function.
+    registering: (Option<u64>, u64),
+    repeated: bool,
+}
+
+/// The hashes say nothing to anybody, and differ from run to run.
+impl std::fmt::Debug for FunctionNames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FunctionNames")
+            .field("functions", &self.count)
+            .field("repeated", &self.repeated)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FunctionNames {
+    /// The next function of the library. Of a longer name, more than [`LONGEST_NAME`] bytes have to
+    /// be given.
+    pub fn function(&mut self, name: &[u8], place: Extent) {
+        let (name, is_whole) = match name.get(..LONGEST_NAME) {
+            Some(beginning) => (beginning, name.len() == LONGEST_NAME),
+            None => (name, true),
+        };
+        let number = self.count;
+        self.count = self.count.saturating_add(1);
+        let hash = self.hash(name);
+        self.repeated |= !self.functions.add(hash, is_whole.then_some(number), place);
+    }
+
+    /// A gradient begins, of the function without a name until it says of which.
+    pub fn begin_gradient(&mut self) {
+        self.gradient_of = self.hash(b"");
+        self.gradient_is = self.gradient_of;
+    }
+
+    pub fn gradient_of(&mut self, name: &[u8]) {
+        self.gradient_of = self.hash(name);
+    }
+
+    pub fn gradient_is(&mut self, name: &[u8]) {
+        self.gradient_is = self.hash(name);
+    }
+
+    pub fn end_gradient(&mut self) {
+        for part in [self.gradient_of, self.gradient_is] {
+            let is_known = self.functions.position(part).is_some();
+            if !is_known && self.gradient_parts.last() != Some(&part) {
+                self.gradient_parts.push(part);
+            }
+        }
+        self.repeated |= !self.gradients.insert(self.gradient_of);
+    }
+
+    /// A registered gradient begins, of no operation and without a name until it says them.
+    pub fn begin_registered(&mut self) {
+        self.registering = (None, self.hash(b""));
+    }
+
+    pub fn registered_of(&mut self, operation: &[u8]) {
+        self.registering.0 = Some(self.hash(operation)).filter(|_| !operation.is_empty());
+    }
+
+    pub fn registered_is(&mut self, name: &[u8]) {
+        self.registering.1 = self.hash(name);
+    }
+
+    pub fn end_registered(&mut self) {
+        if let (Some(operation), function) = self.registering {
+            self.registered.insert(operation, function);
+        }
+    }
+
+    /// Returns the hash of the registered gradient function of an operation, which need not be in
+    /// the library.
+    pub fn registered(&self, operation: &[u8]) -> Option<u64> {
+        if self.registered.is_empty() {
+            return None;
+        }
+        self.registered.get(&self.hash(operation)).copied()
+    }
+
+    /// Returns true if a gradient names a function that is not in the library; never for a library
+    /// without functions, whose gradients loaders ignore.
+    pub fn has_lost_gradient(&self) -> bool {
+        let is_lost = |part: &u64| self.functions.position(*part).is_none();
+        !self.is_empty() && self.gradient_parts.iter().any(is_lost)
+    }
+
+    /// Returns true if every function has a gradient, so that the chain of gradients has no end.
+    pub fn has_gradients_alone(&self) -> bool {
+        let has_gradient = |function| self.gradients.contains(&function);
+        !self.is_empty() && self.functions.hashes().all(has_gradient)
+    }
+
+    /// Returns true if the library has no functions.
+    pub fn is_empty(&self) -> bool {
+        self.functions.len() == 0
+    }
+
+    /// The hash that stands for the function of this name, if there is one.
+    pub fn find(&self, name: &[u8]) -> Option<u64> {
+        Some(self.hash(name)).filter(|hash| self.functions.position(*hash).is_some())
+    }
+
+    /// The function that a hash stands for.
+    pub fn get(&self, hash: u64) -> Option<LibraryFunction> {
+        Some(self.functions.get(self.functions.position(hash)?)?.1)
+    }
+
+    /// The functions, each name once, with the hashes that stand for them; in the order of the
+    /// library.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, LibraryFunction)> + '_ {
+        (0..self.places()).filter_map(|position| self.at(position))
+    }
+
+    /// Positions of functions are below this number.
+    pub fn places(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// The function at a position in the order of the library, with its hash; `None` where its name
+    /// is too long to be told from others.
+    pub fn at(&self, position: usize) -> Option<(u64, LibraryFunction)> {
+        self.functions.get(position)
+    }
+
+    /// The position of the function that a hash stands for.
+    pub fn position(&self, hash: u64) -> Option<usize> {
+        self.functions.position(hash)
+    }
+
+    /// The position of the first function of a name that begins at this byte.
+    pub fn position_at(&self, start: u64) -> Option<usize> {
+        self.functions.position_at(start)
+    }
+
+    /// Returns true if two functions, or two gradients of one function, may have the same name.
+    pub fn repeated(&self) -> bool {
+        self.repeated
+    }
+
+    /// A hash of another name, which says as little as those of functions do.
+    pub fn hash_of(&self, name: &mut dyn Iterator<Item = u8>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        name.for_each(|byte| hasher.write_u8(byte));
+        hasher.finish()
+    }
+
+    fn hash(&self, name: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(name);
+        hasher.finish()
+    }
+}

@@ -1,0 +1,343 @@
+//! Reads the attributes of function arguments: their shapes, and the attributes of the nodes that
+//! stand for them.
+//!
+//! TensorFlow writes the shapes of all arguments as one attribute of the function
+//! (`_input_shapes`), and `FunctionDef.arg_attr` holds attributes of single ones. Most of these are
+//! used only when the function runs; what decides whether the function can be loaded is kept.
+//!
+//! Knows how they are written. It must never know which loader asks for what.
+
+use std::collections::HashMap;
+
+use super::{argument::Argument, output_shapes::OUTPUT_SHAPES, signature::as_in_node};
+use crate::{
+    attributes::{AttributeReader, AttributeValue, Attributes, ShapeValue, TensorFault},
+    node_rules::{GradientName, PythonColocation},
+    scan::{Piece, Step, Visitor},
+    schema::{
+        FUNCTION_DEF_ARG_ATTR_ENTRY, FUNCTION_DEF_ARG_ATTRS, FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY,
+        FUNCTION_DEF_ATTR_ENTRY, Field, MessageId, NODE_DEF, NODE_DEF_ATTR_ENTRY,
+        fields::{function_def_arg_attr_entry, function_def_arg_attrs, node_def},
+    },
+};
+
+/// The attribute of a function that has the shapes of all its arguments.
+const INPUT_SHAPES: &[u8] = b"_input_shapes";
+
+/// The type of a handle of a resource.
+pub const RESOURCE: i32 = 20;
+
+/// A shape that an argument is said to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgumentShape {
+    /// Any.
+    Unknown,
+    /// These dimensions, -1 for one of any size.
+    Known(Box<[i64]>),
+    /// One that no tensor has, in words.
+    Invalid(String),
+}
+
+impl ArgumentShape {
+    fn of(shape: ShapeValue<'_>) -> Self {
+        if !shape.is_partial_shape() {
+            return Self::Invalid(AttributeValue::Shape(shape).to_string());
+        }
+        match shape.is_unknown_rank {
+            true => Self::Unknown,
+            false => Self::Known(shape.dimensions.into()),
+        }
+    }
+}
+
+/// The value of the attribute `_output_shapes` of an argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OutputShape {
+    /// The attribute is absent.
+    #[default]
+    Unsaid,
+    /// It is a list without shapes.
+    Missing,
+    /// It is a list of shapes; this is the first one.
+    First(ArgumentShape),
+    /// It is a shape, which Python takes for the first one of a list, and the importer for nothing.
+    Alone(ArgumentShape),
+}
+
+impl OutputShape {
+    fn of(attributes: &Attributes) -> Self {
+        match attributes.get_bytes(OUTPUT_SHAPES) {
+            Some(AttributeValue::List(list)) => match list.shapes().next() {
+                Some(shape) => Self::First(ArgumentShape::of(shape)),
+                None => Self::Missing,
+            },
+            Some(AttributeValue::Shape(shape)) => Self::Alone(ArgumentShape::of(shape)),
+            _ => Self::Unsaid,
+        }
+    }
+}
+
+/// The attributes of one argument, as far as they decide about anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArgumentAttributes {
+    pub output_shape: OutputShape,
+    /// True if Python cannot read its attribute `_class`.
+    pub bad_class: bool,
+    pub gradient: GradientName,
+    /// The fault of the declared contents of a resource handle, as text.
+    handle: Option<String>,
+}
+
+impl ArgumentAttributes {
+    fn of(attributes: &Attributes) -> Self {
+        // Whether it is to be beside another node or beside itself is all the same.
+        let colocation = PythonColocation::of(attributes, |_| true);
+        Self {
+            output_shape: OutputShape::of(attributes),
+            bad_class: colocation == PythonColocation::Unreadable,
+            gradient: GradientName::of(attributes),
+            handle: handle_fault(attributes),
+        }
+    }
+}
+
+/// Why an importer cannot tell what a handle holds, if its type and shape are both there.
+fn handle_fault(attributes: &Attributes) -> Option<String> {
+    let (types, shapes) = (attributes.get("_handle_dtypes")?, attributes.get("_handle_shapes")?);
+    let is_typed = matches!(types, AttributeValue::List(list) if !list.types().is_empty());
+    if !is_typed {
+        return Some(format!("_handle_dtypes = {types}"));
+    }
+    let shape = match shapes {
+        AttributeValue::List(list) => list.shapes().next(),
+        _ => None,
+    };
+    let is_shape = shape.is_some_and(ShapeValue::is_partial_shape);
+    (!is_shape).then(|| format!("_handle_shapes = {shapes}"))
+}
+
+/// The attributes of the arguments of a function.
+#[derive(Debug, Default)]
+pub struct GivenArguments {
+    /// The shapes in the attribute `_input_shapes`, one an argument; none if there is no such list.
+    pub input_shapes: Vec<ArgumentShape>,
+    /// By the number of the argument, where there is something to say.
+    attributes: HashMap<u32, ArgumentAttributes>,
+}
+
+impl GivenArguments {
+    /// The attributes of an argument, where one of them matters.
+    pub fn attributes(&self, number: u32) -> Option<&ArgumentAttributes> {
+        self.attributes.get(&number)
+    }
+
+    /// The shape of the node that Python makes of an argument.
+    pub fn shape(&self, number: u32, argument: &Argument) -> &ArgumentShape {
+        let said = self.attributes(number).map(|attributes| &attributes.output_shape);
+        if let Some(OutputShape::First(shape) | OutputShape::Alone(shape)) = said {
+            return shape;
+        }
+        let is_of_handle = argument.data_type == RESOURCE && argument.has_handle_data;
+        let listed = self.input_shapes.get(number as usize).filter(|_| !is_of_handle);
+        listed.unwrap_or(&ArgumentShape::Unknown)
+    }
+
+    /// The fault, as found and expected value, of the node that the importer makes of an argument
+    /// when it builds the function for a call.
+    pub fn importer_fault(
+        &self,
+        number: u32,
+        argument: &Argument,
+    ) -> Option<(String, &'static str)> {
+        let attributes = self.attributes(number)?;
+        match &attributes.output_shape {
+            OutputShape::Missing => {
+                Some(("_output_shapes without a shape".to_owned(), "the shape of the argument"))
+            }
+            OutputShape::First(ArgumentShape::Invalid(found)) => {
+                Some((format!("_output_shapes = [{found}]"), SHAPE))
+            }
+            _ => {
+                let found = attributes.handle.clone().filter(|_| argument.data_type == RESOURCE)?;
+                Some((found, "the type and the shape of what the resource holds"))
+            }
+        }
+    }
+
+    /// Returns true if no loader can refuse the attributes, given the number of arguments.
+    pub fn is_plain(&self, arguments: usize) -> bool {
+        let is_shape = |shape: &ArgumentShape| !matches!(shape, ArgumentShape::Invalid(_));
+        let shapes = &self.input_shapes;
+        let has_shapes = shapes.is_empty() || shapes.len() >= arguments;
+        let is_plain = |attributes: &ArgumentAttributes| {
+            let said = match &attributes.output_shape {
+                OutputShape::Unsaid => true,
+                OutputShape::Missing => false,
+                OutputShape::First(shape) | OutputShape::Alone(shape) => is_shape(shape),
+            };
+            let is_read = !attributes.bad_class && attributes.gradient == GradientName::Read;
+            said && is_read && attributes.handle.is_none()
+        };
+        has_shapes && shapes.iter().all(is_shape) && self.attributes.values().all(is_plain)
+    }
+}
+
+/// The malformed tensors among the attributes of a function and the defaults of its parameters.
+#[derive(Debug, Default)]
+pub struct OwnTensors {
+    pub lasting: Vec<TensorFault>,
+    /// Faults of tensors in values that `tf.saved_model.load` discards: the defaults, and the
+    /// shapes of arguments.
+    pub passing: Vec<TensorFault>,
+}
+
+/// The expected form of a shape, for messages.
+pub const SHAPE: &str = "a shape: dimensions from -1 on, at most 254, under 2^63 elements";
+
+/// Receives the visitor events inside of `FunctionDef.attr` and `FunctionDef.arg_attr`.
+#[derive(Debug, Default)]
+pub(super) struct ArgumentReader {
+    given: GivenArguments,
+    /// The number of the argument whose attributes are read; 0 until it is said.
+    number: u32,
+    values: AttributeReader,
+    /// By the name of an attribute of the function, what is wrong with the tensor that it is.
+    tensors: HashMap<Box<[u8]>, TensorFault>,
+    is_oversized: bool,
+}
+
+impl ArgumentReader {
+    /// Returns what was read, and true if a text was too long.
+    pub(super) fn finish(mut self) -> (GivenArguments, OwnTensors, bool) {
+        let passing = self.tensors.remove(INPUT_SHAPES).into_iter().collect();
+        let lasting = self.tensors.into_values().collect();
+        (self.given, OwnTensors { lasting, passing }, self.is_oversized)
+    }
+
+    /// An attribute of the function begins.
+    pub(super) fn begin_attribute(&mut self) {
+        self.values.clear();
+        self.tell_entered();
+    }
+
+    /// It has ended; its name.
+    pub(super) fn end_attribute(&mut self) -> &[u8] {
+        self.tell_left();
+        self.is_oversized |= self.values.attributes().is_oversized();
+        let found = self.values.attributes().iter().next();
+        let Some((name, value)) = found else { return b"" };
+        let fault = match value {
+            AttributeValue::Tensor(tensor) => tensor.fault(),
+            _ => None,
+        };
+        // Of equal names, the last one counts.
+        match fault {
+            Some(fault) => self.tensors.insert(name.into(), fault),
+            None => self.tensors.remove(name),
+        };
+        if name == INPUT_SHAPES {
+            self.given.input_shapes = match value {
+                AttributeValue::List(list) => list.shapes().map(ArgumentShape::of).collect(),
+                _ => Vec::new(),
+            };
+        }
+        name
+    }
+
+    /// The attributes of an argument begin.
+    pub(super) fn begin_argument(&mut self) {
+        self.values.clear();
+        self.number = 0;
+    }
+
+    /// They have ended.
+    pub(super) fn end_argument(&mut self) {
+        self.is_oversized |= self.values.attributes().is_oversized();
+        let found = ArgumentAttributes::of(self.values.attributes());
+        // Of one argument, the last entry counts.
+        match found == ArgumentAttributes::default() {
+            true => self.given.attributes.remove(&self.number),
+            false => self.given.attributes.insert(self.number, found),
+        };
+    }
+
+    pub(super) fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        match (message, field.number) {
+            (FUNCTION_DEF_ARG_ATTR_ENTRY, function_def_arg_attr_entry::VALUE) => Step::Into,
+            (FUNCTION_DEF_ARG_ATTRS, function_def_arg_attrs::ATTR) => {
+                self.tell_entered();
+                Step::Into
+            }
+            _ => match as_of_node(message, field) {
+                Some((message, field)) => self.values.enter(message, field),
+                None => Step::Over,
+            },
+        }
+    }
+
+    pub(super) fn leave(&mut self, message: MessageId, field: &'static Field) {
+        match message {
+            FUNCTION_DEF_ARG_ATTR_ENTRY => {}
+            FUNCTION_DEF_ARG_ATTRS => self.tell_left(),
+            _ => {
+                if let Some((message, field)) = as_of_node(message, field) {
+                    self.values.leave(message, field);
+                }
+            }
+        }
+    }
+
+    pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        match (message, field.number) {
+            (FUNCTION_DEF_ARG_ATTR_ENTRY, function_def_arg_attr_entry::KEY) => {
+                self.number = value as u32;
+            }
+            _ => self.values.integer(message, field, value),
+        }
+    }
+
+    pub(super) fn string(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        piece: &[u8],
+        is: Piece,
+    ) {
+        if let Some((message, field)) = as_of_node(message, field) {
+            self.values.string(message, field, piece, is);
+        }
+    }
+
+    /// Returns the visitor of values.
+    pub(super) fn values(&self) -> &dyn Visitor {
+        &self.values
+    }
+
+    /// Returns the visitor of values, mutably.
+    pub(super) fn values_mut(&mut self) -> &mut dyn Visitor {
+        &mut self.values
+    }
+
+    /// Tells the reader of attributes of one as if it were an attribute of a node.
+    fn tell_entered(&mut self) {
+        if let Some((message, field)) = as_in_node(NODE_DEF, node_def::ATTR) {
+            self.values.enter(message, field);
+        }
+    }
+
+    fn tell_left(&mut self) {
+        if let Some((message, field)) = as_in_node(NODE_DEF, node_def::ATTR) {
+            self.values.leave(message, field);
+        }
+    }
+}
+
+/// A field of an attribute as one of a node has it; the entries of all these maps are alike.
+fn as_of_node(message: MessageId, field: &'static Field) -> Option<(MessageId, &'static Field)> {
+    match message {
+        FUNCTION_DEF_ATTR_ENTRY | FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY => {
+            as_in_node(NODE_DEF_ATTR_ENTRY, field.number)
+        }
+        _ => Some((message, field)),
+    }
+}

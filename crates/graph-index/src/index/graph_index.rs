@@ -1,0 +1,424 @@
+//! The index of one graph.
+
+use super::{
+    calls::Call,
+    names::{MOST_NAMES, NodeNames},
+    output_shapes::OutputShapes,
+    places::{NodeGroup, NodePlaces},
+};
+use crate::{
+    GraphError,
+    kinds::KindNumber,
+    rules::{LoopRole, Output},
+    source::{Extent, Source},
+};
+
+/// The parts of a graph that the importer checks.
+///
+/// Nodes are numbered in the order in which they are written.
+#[derive(Debug, Default)]
+pub struct GraphIndex {
+    /// The nodes up to the first one that no graph can have, with it; none where the order in which
+    /// they are written is the one in which they are visited.
+    nodes: Vec<Node>,
+    /// The inputs of all nodes, one node after the other.
+    inputs: Vec<Input>,
+    /// The inputs that do not fit into one word.
+    long_inputs: Vec<LongInput>,
+    places: NodePlaces,
+    /// True if each input is an earlier node and no edge closes a loop.
+    is_in_order: bool,
+    /// By node, ascending: the names of those that it has to be beside, as long as it is not known
+    /// whether they are there.
+    colocations: Vec<Colocation>,
+    /// The nodes that have to be beside one that is not there, ascending.
+    lost: Vec<u32>,
+    /// The fault of the last of `nodes` that makes any graph invalid.
+    pub(super) misfit: Option<Misfit>,
+    /// The first node without an operation, where a function of the library has no name either.
+    pub(super) nameless_call: Option<u32>,
+    /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of
+    /// each where nodes are visited as they are written.
+    pub(super) deprecated: Vec<DeprecatedNode>,
+    /// Nodes that call functions, ascending.
+    pub(super) calls: Vec<CallingNode>,
+    /// Nodes that call what only a caller could tell, ascending.
+    pub(super) unbound_calls: Vec<u32>,
+    /// The nodes that declare the shapes of their outputs, ascending.
+    pub(super) output_shapes: Vec<OutputShapes>,
+    /// A function that comes again and is another one.
+    pub(super) duplicate_function: Option<DuplicateFunction>,
+    /// A function that has two gradients.
+    pub(super) second_gradient: Option<String>,
+    /// The first node with a device that is none.
+    pub(super) bad_device: Option<Extent>,
+    /// The first node whose attribute `_class` Python cannot read.
+    pub(super) bad_class: Option<Extent>,
+    /// True if a name was too long to be checked, so that nothing is known of the nodes.
+    pub(super) oversized: bool,
+}
+
+/// A node outside of functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// The end of its inputs in the list of all.
+    inputs_end: u32,
+    /// Its kind in the lower bits, its part in loops in the upper two.
+    packed: u32,
+}
+
+/// Bits of a word that hold a number of a kind, of a name, of a node.
+const NUMBER_BITS: u32 = 30;
+const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
+
+impl Node {
+    fn new(inputs_end: u32, kind: KindNumber, role: LoopRole) -> Self {
+        let role = match role {
+            LoopRole::None => 0,
+            LoopRole::Merge => 1,
+            LoopRole::NextIteration => 2,
+        };
+        Self { inputs_end, packed: kind.min(NUMBER) | role << NUMBER_BITS }
+    }
+
+    /// Returns the number of its kind; 0 unless kinds are requested.
+    pub fn kind(self) -> KindNumber {
+        self.packed & NUMBER
+    }
+
+    pub fn loop_role(self) -> LoopRole {
+        match self.packed >> NUMBER_BITS {
+            0 => LoopRole::None,
+            1 => LoopRole::Merge,
+            _ => LoopRole::NextIteration,
+        }
+    }
+}
+
+/// An input of a node: the node that it comes from in the lower bits (before all names are known,
+/// the number of its name), and in the upper two which output it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Input(u32);
+
+/// The values of the upper bits of an input: output 0, a control edge, output 1, or the number of a
+/// [`LongInput`] in the lower bits.
+const FIRST: u32 = 0;
+const CONTROL: u32 = 1;
+const SECOND: u32 = 2;
+const LONG: u32 = 3;
+
+impl Input {
+    /// Returns true for a control input.
+    pub fn is_control(self) -> bool {
+        self.code() == CONTROL
+    }
+
+    fn code(self) -> u32 {
+        self.0 >> NUMBER_BITS
+    }
+
+    fn number(self) -> u32 {
+        self.0 & NUMBER
+    }
+}
+
+/// An input with an output that few have.
+#[derive(Clone, Copy, Debug)]
+struct LongInput {
+    /// The node or the number of its name, as in [`Input`].
+    from: u32,
+    output: Output,
+}
+
+/// An input as a node has it, before all nodes are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NamedInput {
+    /// The number of the name.
+    pub(super) name: u32,
+    pub(super) output: Output,
+}
+
+/// The number of a node or name where there is none.
+const NOWHERE: u32 = NUMBER;
+
+const _: () = assert!(NOWHERE == MOST_NAMES);
+
+/// A colocation constraint between two nodes.
+#[derive(Clone, Copy, Debug)]
+struct Colocation {
+    node: u32,
+    /// The number of the other's name.
+    name: u32,
+}
+
+/// The faults of a node that make any graph invalid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misfit {
+    pub bad_name: bool,
+    pub repeated_name: bool,
+    pub no_operation: bool,
+    pub input_order: bool,
+}
+
+/// A function that has the name of one before it, and is another one.
+#[derive(Clone, Debug)]
+pub struct DuplicateFunction {
+    /// Its position in the library.
+    pub number: u32,
+    /// Its name, cut for messages.
+    pub name: String,
+}
+
+/// A node whose operation is on the list of deprecated ones.
+#[derive(Clone, Copy, Debug)]
+pub struct DeprecatedNode {
+    pub number: u32,
+    /// The position of the operation in the list.
+    pub position: u32,
+    pub place: Extent,
+}
+
+/// A node that calls a function.
+#[derive(Clone, Copy, Debug)]
+pub struct CallingNode {
+    pub number: u32,
+    pub place: Extent,
+    pub call: Call,
+    /// The number of its data inputs.
+    pub inputs: u32,
+}
+
+impl GraphIndex {
+    /// Makes an index for a graph in `source` with about this number of nodes and inputs.
+    pub(super) fn of(source: Source<'_>, nodes: usize, inputs: usize) -> Self {
+        Self {
+            nodes: Vec::with_capacity(nodes),
+            inputs: Vec::with_capacity(inputs),
+            places: NodePlaces::of(source, nodes),
+            ..Self::default()
+        }
+    }
+
+    /// The content of a GraphDef begins at this byte.
+    pub(super) fn begin_graph(&mut self, at: u64) {
+        self.places.begin_graph(at);
+    }
+
+    /// Adds a node with its inputs.
+    pub(super) fn add(
+        &mut self,
+        place: Extent,
+        loop_role: LoopRole,
+        kind: KindNumber,
+        inputs: &[NamedInput],
+    ) {
+        self.places.add(place);
+        for input in inputs {
+            self.add_input(*input);
+        }
+        let inputs_end = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
+        self.nodes.push(Node::new(inputs_end, kind, loop_role));
+    }
+
+    #[inline]
+    fn add_input(&mut self, input: NamedInput) {
+        let code = match input.output {
+            Output::CONTROL => Some(CONTROL),
+            output => match output.number() {
+                Some(0) => Some(FIRST),
+                Some(1) => Some(SECOND),
+                _ => None,
+            },
+        };
+        let (code, number) = match code {
+            Some(code) => (code, input.name),
+            None => {
+                let number = u32::try_from(self.long_inputs.len()).unwrap_or(NUMBER).min(NUMBER);
+                self.long_inputs.push(LongInput { from: input.name, output: input.output });
+                (LONG, number)
+            }
+        };
+        self.inputs.push(Input(number | code << NUMBER_BITS));
+    }
+
+    /// The last node has to be beside the one of this name.
+    pub(super) fn add_colocation(&mut self, node: u32, name: u32, names: &NodeNames) {
+        // Most are beside an earlier one.
+        if names.node(name).is_none() {
+            self.colocations.push(Colocation { node, name });
+        }
+    }
+
+    /// Says which node has which name, once all are known.
+    pub(super) fn name_nodes(&mut self, names: &NodeNames) {
+        let node = |name: u32| names.node(name).unwrap_or(NOWHERE);
+        for input in &mut self.inputs {
+            if input.code() != LONG {
+                *input = Input(input.0 & !NUMBER | node(input.number()));
+            }
+        }
+        for input in &mut self.long_inputs {
+            input.from = node(input.from);
+        }
+        self.lost = Vec::new();
+        for beside in std::mem::take(&mut self.colocations) {
+            if names.node(beside.name).is_none() && self.lost.last() != Some(&beside.node) {
+                self.lost.push(beside.node);
+            }
+        }
+        self.oversized |= names.is_overfull();
+        self.is_in_order = self.find_order();
+    }
+
+    fn find_order(&self) -> bool {
+        let mut numbers = 0_u32..;
+        let mut is_before = |inputs: &[Input]| {
+            let node = numbers.next().unwrap_or(u32::MAX);
+            inputs.iter().all(|input| self.source(*input).is_some_and(|from| from < node))
+        };
+        let mut from = 0;
+        self.nodes.iter().all(|node| {
+            let end = node.inputs_end as usize;
+            let inputs = self.inputs.get(from..end).unwrap_or_default();
+            from = end;
+            node.loop_role() != LoopRole::NextIteration && is_before(inputs)
+        })
+    }
+
+    /// Returns true if each node has earlier ones as inputs and no edge closes a loop: then nodes
+    /// are visited in the order of the file.
+    pub fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
+    /// The nodes in the order in which they are written.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The inputs of a node.
+    pub fn inputs(&self, node: u32) -> &[Input] {
+        let end = |node: u32| self.nodes.get(node as usize).map_or(0, |node| node.inputs_end);
+        let from = node.checked_sub(1).map_or(0, end);
+        self.inputs.get(from as usize..end(node) as usize).unwrap_or_default()
+    }
+
+    fn long(&self, input: Input) -> Option<&LongInput> {
+        self.long_inputs.get(input.number() as usize)
+    }
+
+    /// The node that an input comes from, if there is one of that name.
+    #[inline]
+    pub fn source(&self, input: Input) -> Option<u32> {
+        let from = match input.code() {
+            LONG => self.long(input)?.from,
+            _ => input.number(),
+        };
+        Some(from).filter(|from| *from != NOWHERE)
+    }
+
+    /// The output that an input is.
+    #[inline]
+    pub fn output(&self, input: Input) -> Output {
+        match input.code() {
+            FIRST => Output::FIRST,
+            CONTROL => Output::CONTROL,
+            SECOND => Output::SECOND,
+            _ => self.long(input).map_or(Output::CONTROL, |input| input.output),
+        }
+    }
+
+    /// Returns the extent of the NodeDef of a node, to read what the index does not keep.
+    pub fn place_of(&self, source: Source<'_>, node: u32) -> Result<Option<Extent>, GraphError> {
+        self.places.find(source, node)
+    }
+
+    /// Returns the extents of a few neighbouring NodeDefs, this one among them, which are read
+    /// together.
+    pub fn places_around(
+        &self,
+        source: Source<'_>,
+        node: u32,
+    ) -> Result<Option<NodeGroup>, GraphError> {
+        self.places.find_group(source, node)
+    }
+
+    /// The nodes that have to be beside one that is not there, ascending.
+    pub fn lost(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lost.iter().copied()
+    }
+
+    /// Returns true if a node is colocated with one that does not exist.
+    pub fn is_lost(&self, node: u32) -> bool {
+        self.lost.binary_search(&node).is_ok()
+    }
+
+    /// The function that a node calls.
+    pub fn call_of(&self, node: u32) -> Option<&CallingNode> {
+        let position = self.calls.binary_search_by_key(&node, |call| call.number).ok()?;
+        self.calls.get(position)
+    }
+
+    /// Returns the output shapes that a node declares.
+    pub fn output_shapes_of(&self, node: u32) -> Option<OutputShapes> {
+        if self.output_shapes.is_empty() {
+            return None;
+        }
+        let position = self.output_shapes.binary_search_by_key(&node, |shapes| shapes.node).ok()?;
+        self.output_shapes.get(position).copied()
+    }
+
+    /// The nodes that call what only a caller could tell, ascending: a function is named by a
+    /// placeholder.
+    pub fn unbound_calls(&self) -> &[u32] {
+        &self.unbound_calls
+    }
+
+    /// Returns the position of the operation of a node in the list of deprecated ones.
+    pub fn deprecated_operation_of(&self, node: u32) -> Option<u32> {
+        let position = self.deprecated.binary_search_by_key(&node, |found| found.number).ok()?;
+        Some(self.deprecated.get(position)?.position)
+    }
+
+    pub fn misfit(&self) -> Option<Misfit> {
+        self.misfit
+    }
+
+    /// The first node without an operation, where a function of the library has no name either.
+    pub fn nameless_call(&self) -> Option<u32> {
+        self.nameless_call
+    }
+
+    pub fn deprecated(&self) -> &[DeprecatedNode] {
+        &self.deprecated
+    }
+
+    pub fn calls(&self) -> &[CallingNode] {
+        &self.calls
+    }
+
+    /// Returns the extent of the first node with an invalid device.
+    pub fn bad_device(&self) -> Option<Extent> {
+        self.bad_device
+    }
+
+    /// Returns the extent of the first node whose attribute `_class` Python cannot read.
+    pub fn bad_class(&self) -> Option<Extent> {
+        self.bad_class
+    }
+
+    /// A function that comes again and is another one.
+    pub fn duplicate_function(&self) -> Option<&DuplicateFunction> {
+        self.duplicate_function.as_ref()
+    }
+
+    /// A function that has two gradients.
+    pub fn second_gradient(&self) -> Option<&str> {
+        self.second_gradient.as_deref()
+    }
+
+    /// Returns true if nothing is known of the nodes, because a name was too long to be checked.
+    pub fn is_without_nodes(&self) -> bool {
+        self.oversized
+    }
+}

@@ -1,0 +1,342 @@
+//! Facts about nodes outside of functions that loaders check and the importer does not.
+//!
+//! A walk over the graph writes down the first node of each operation and the first one that has
+//! each of the few things that only a loader minds.
+//!
+//! Knows how graphs are written. It must never know which loader minds what.
+
+use std::collections::HashSet;
+
+use crate::{
+    GraphError,
+    attributes::{AttributeReader, AttributeValue, Attributes, Text},
+    devices::DeviceReader,
+    function_names::FunctionNames,
+    node_bytes::{KnownNodes, Reference},
+    node_rules::SavedTensorFault,
+    rules::is_partitioned_call,
+    scan::{Piece, Step, Visitor},
+    schema::{
+        Field, GRAPH_DEF, META_GRAPH_DEF, MessageId, NODE_DEF, SAVED_MODEL,
+        fields::{graph_def, meta_graph_def, node_def, saved_model},
+    },
+    source::{Extent, MetaGraphSelector, Source},
+    whole_text::WholeText,
+};
+
+/// Limit on the operations that are kept: more than any release has. If a graph has more, the first
+/// ones are kept, at least one of which no release knows.
+const MOST_OPERATIONS: usize = 1 << 14;
+
+/// Limit on the placeholder attributes that are kept.
+const MOST_PLACEHOLDERS: usize = 1 << 10;
+
+/// An operation and the first node that has it.
+#[derive(Clone, Debug)]
+pub struct FirstNode {
+    /// The operation.
+    pub operation: String,
+    /// The extent of the node.
+    pub place: Extent,
+}
+
+/// A node that names something.
+#[derive(Clone, Debug)]
+pub struct NamingNode {
+    pub place: Extent,
+    /// The name that it refers to.
+    pub name: String,
+}
+
+/// A PartitionedCall that calls no function of the library.
+#[derive(Clone, Debug)]
+pub struct LostCall {
+    pub place: Extent,
+    pub target: LostTarget,
+}
+
+/// The target of such a call.
+#[derive(Clone, Debug)]
+pub enum LostTarget {
+    /// The attribute is absent.
+    Missing,
+    /// A value that is no function, as it is shown.
+    Other(String),
+    /// A function of this name.
+    Function(String),
+}
+
+/// A node with an attribute that is a placeholder.
+#[derive(Clone, Debug)]
+pub struct PlaceholderUse {
+    pub place: Extent,
+    pub operation: String,
+    pub attribute: String,
+}
+
+/// The node facts of one graph that loaders check.
+#[derive(Debug, Default)]
+pub struct MainNodes {
+    /// The operations, in the order of their first nodes.
+    pub operations: Vec<FirstNode>,
+    /// The functions that attributes name, each with its first node, in the order of these.
+    functions: Vec<NamingNode>,
+    /// The functions that nodes call by PartitionedCall, the same.
+    calls: Vec<NamingNode>,
+    /// The first PartitionedCall that names no function at all.
+    nameless_call: Option<LostCall>,
+    /// True if any attribute is a placeholder.
+    pub has_placeholder: bool,
+    /// The attributes that are placeholders with a name, of each operation the first node that has
+    /// it.
+    pub placeholders: Vec<PlaceholderUse>,
+    /// The first node whose attribute `value` a loader of SavedModels refuses.
+    pub saved_tensor: Option<(Extent, SavedTensorFault)>,
+    /// The first node with a device that no session can read.
+    pub device: Option<NamingNode>,
+    known: KnownNames,
+}
+
+/// The entries of the lists.
+#[derive(Debug, Default)]
+struct KnownNames {
+    operations: HashSet<Vec<u8>>,
+    functions: HashSet<String>,
+    calls: HashSet<String>,
+}
+
+/// The first of `nodes` that names what no function of the library has as a name.
+fn first_lost<'n>(nodes: &'n [NamingNode], functions: &FunctionNames) -> Option<&'n NamingNode> {
+    nodes.iter().find(|node| functions.find(node.name.as_bytes()).is_none())
+}
+
+impl MainNodes {
+    /// The first node with an attribute that is a function which the library does not have.
+    pub fn lost_function(&self, functions: &FunctionNames) -> Option<&NamingNode> {
+        first_lost(&self.functions, functions)
+    }
+
+    /// The functions that nodes call by PartitionedCall, in the order of the first nodes.
+    pub fn called_functions(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|call| &*call.name)
+    }
+
+    /// The first PartitionedCall that calls no function of the library.
+    pub fn lost_call(&self, functions: &FunctionNames) -> Option<LostCall> {
+        let named = first_lost(&self.calls, functions).map(|node| LostCall {
+            place: node.place,
+            target: LostTarget::Function(node.name.clone()),
+        });
+        let nameless = self.nameless_call.clone();
+        named.into_iter().chain(nameless).min_by_key(|call| call.place.start)
+    }
+
+    /// Takes in the next node; one that is like an earlier one in its operation and attributes may
+    /// be left out, unless it has a tensor whose shape may be none.
+    pub fn add(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {
+        let naming = |name: String| NamingNode { place, name };
+        let known = &mut self.known;
+        if known.operations.len() < MOST_OPERATIONS && !known.operations.contains(operation) {
+            known.operations.insert(operation.to_vec());
+            let operation = String::from_utf8_lossy(operation).into_owned();
+            self.operations.push(FirstNode { operation, place });
+        }
+        for (_, value) in attributes.iter() {
+            for name in named_functions(value) {
+                if known.functions.insert(name.clone()) {
+                    self.functions.push(naming(name));
+                }
+            }
+        }
+        if is_partitioned_call(operation)
+            && let Some(AttributeValue::Function(name)) = attributes.get("f")
+        {
+            let name = text_of(name.bytes.unwrap_or_default());
+            if known.calls.insert(name.clone()) {
+                self.calls.push(naming(name));
+            }
+        }
+        if self.nameless_call.is_none() && is_partitioned_call(operation) {
+            let target = match attributes.get("f") {
+                None => Some(LostTarget::Missing),
+                Some(AttributeValue::Function(_)) => None,
+                Some(other) => Some(LostTarget::Other(other.to_string())),
+            };
+            self.nameless_call = target.map(|target| LostCall { place, target });
+        }
+        self.note_placeholders(operation, attributes, place);
+        if self.saved_tensor.is_none() {
+            let fault = SavedTensorFault::of(operation, attributes);
+            self.saved_tensor = fault.map(|fault| (place, fault));
+        }
+    }
+
+    /// Says that the next node, which is at `place`, has a device that no session can read.
+    pub fn add_device(&mut self, name: String, place: Extent) {
+        self.device.get_or_insert(NamingNode { place, name });
+    }
+
+    fn note_placeholders(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {
+        for (name, value) in attributes.iter() {
+            let AttributeValue::Placeholder(of) = value else { continue };
+            self.has_placeholder = true;
+            let is_known = self.placeholders.iter().any(|other| {
+                other.operation.as_bytes() == operation && other.attribute.as_bytes() == name
+            });
+            if of.length > 0 && !is_known && self.placeholders.len() < MOST_PLACEHOLDERS {
+                let (operation, attribute) = (text_of(operation), text_of(name));
+                self.placeholders.push(PlaceholderUse { place, operation, attribute });
+            }
+        }
+    }
+
+    /// Reads those of the meta graph with this number.
+    pub fn read(source: Source<'_>, meta_graph: usize, release: i32) -> Result<Self, GraphError> {
+        let mut visitor = MainVisitor {
+            meta_graphs: MetaGraphSelector::of(source, meta_graph),
+            release,
+            begins: 0,
+            start: 0,
+            is_node: false,
+            operation: Vec::new(),
+            device: None,
+            devices: DeviceReader::default(),
+            attributes: AttributeReader::default(),
+            text: WholeText::default(),
+            known: KnownNodes::new(),
+            nodes: Self::default(),
+        };
+        source.walk(&mut visitor)?;
+        Ok(visitor.nodes)
+    }
+}
+
+/// A walk over one graph.
+struct MainVisitor {
+    meta_graphs: MetaGraphSelector,
+    release: i32,
+    begins: u64,
+    start: u64,
+    is_node: bool,
+    operation: Vec<u8>,
+    /// The device of the node, where no session can read it.
+    device: Option<String>,
+    devices: DeviceReader,
+    attributes: AttributeReader,
+    text: WholeText,
+    /// The nodes that were looked at: what is like them has nothing that they do not have.
+    known: KnownNodes<()>,
+    nodes: MainNodes,
+}
+
+impl MainVisitor {
+    fn end_of_node(&mut self, end: u64) {
+        self.is_node = false;
+        self.known.learn(());
+        let place = Extent { start: self.start, end };
+        self.nodes.add(&self.operation, self.attributes.attributes(), place);
+        if let Some(name) = self.device.take() {
+            self.nodes.add_device(name, place);
+        }
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The functions that a value names.
+fn named_functions(value: AttributeValue<'_>) -> Vec<String> {
+    let name = |name: Text<'_>| text_of(name.bytes.unwrap_or_default());
+    match value {
+        AttributeValue::List(list) => list.functions().map(name).collect(),
+        AttributeValue::Function(function) => vec![name(function)],
+        _ => Vec::new(),
+    }
+}
+
+impl Visitor for MainVisitor {
+    fn values(&self) -> Option<&dyn Visitor> {
+        if self.is_node { Some(&self.attributes) } else { None }
+    }
+
+    fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
+        if self.is_node { Some(&mut self.attributes) } else { None }
+    }
+
+    fn begins(&mut self, at: u64) {
+        self.begins = at;
+    }
+
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        let is_entered = match (message, field.number) {
+            (SAVED_MODEL, saved_model::META_GRAPHS) => self.meta_graphs.enter(),
+            (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => true,
+            (GRAPH_DEF, graph_def::NODE) => {
+                self.is_node = true;
+                self.start = self.begins;
+                self.operation.clear();
+                self.device = None;
+                self.attributes.clear();
+                true
+            }
+            _ if self.is_node => return self.attributes.enter(message, field),
+            _ => false,
+        };
+        if is_entered { Step::Into } else { Step::Over }
+    }
+
+    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+        if (message, field.number) == (GRAPH_DEF, graph_def::NODE) {
+            self.end_of_node(at);
+        } else if self.is_node {
+            self.attributes.leave(message, field);
+        }
+    }
+
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        if !self.is_node {
+            return;
+        }
+        if message != NODE_DEF {
+            return self.attributes.string(message, field, piece, is);
+        }
+        if !matches!(field.number, node_def::OP | node_def::DEVICE) {
+            return;
+        }
+        let Some(text) = self.text.take(piece, is) else { return };
+        if field.number == node_def::OP {
+            self.operation.clear();
+            self.operation.extend_from_slice(text);
+        } else {
+            self.device = (!self.devices.is_session_device(text)).then(|| text_of(text));
+        }
+    }
+
+    fn release(&self) -> i32 {
+        self.release
+    }
+
+    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
+        (message, field.number) == (GRAPH_DEF, graph_def::NODE)
+    }
+
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        _end: u64,
+        depth: usize,
+    ) -> bool {
+        if (message, field.number) != (GRAPH_DEF, graph_def::NODE) {
+            return false;
+        }
+        let devices = &mut self.devices;
+        let plain = self.known.read(bytes, depth, |reference| match reference {
+            Reference::Device(device) => devices.is_session_device(device),
+            _ => true,
+        });
+        plain.is_some_and(|plain| self.known.find(plain.operation).is_some())
+    }
+}

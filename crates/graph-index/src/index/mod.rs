@@ -1,0 +1,51 @@
+//! The index of a graph: the parts that TensorFlow's importer checks, collected in one walk over
+//! the file.
+//!
+//! [`GraphIndex`] has the nodes with their inputs, the nodes that call functions, and where the
+//! functions of the library are; names are hashes, and places in the file stand for everything that
+//! is not needed for most nodes. The body of a function is indexed by itself, from its place, when
+//! a node calls it: [`FunctionIndex`]. Memory is proportional to the nodes and inputs of the graph
+//! and to the largest body.
+//!
+//! Knows how graphs are written. It must never know what the importer says of them.
+
+mod argument;
+mod argument_attributes;
+mod body_kinds;
+mod call_attributes;
+mod calls;
+mod colocation;
+mod function;
+mod function_reader;
+mod graph_index;
+mod main_nodes;
+mod names;
+mod node;
+mod output_names;
+mod output_shapes;
+mod places;
+mod sameness;
+mod signature;
+mod taken_names;
+mod visitor;
+mod wanted;
+
+pub use self::{
+    argument::Argument,
+    argument_attributes::{ArgumentShape, OutputShape, RESOURCE, SHAPE},
+    body_kinds::BodyKind,
+    call_attributes::call_attributes,
+    calls::Call,
+    function::{BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
+    function_reader::{FunctionDepth, FunctionReader},
+    graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, Misfit},
+    main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
+    names::{Name, NameMap},
+    output_names::OutputNames,
+    output_shapes::{OUTPUT_SHAPES, OutputShapes},
+    places::NodeGroup,
+    signature::read as read_signature,
+    taken_names::TakenNames,
+    visitor::{FoundKinds, IndexVisitor, Indexed},
+    wanted::{GraphSize, Wanted, WantedKinds},
+};

@@ -1,0 +1,622 @@
+//! The walk that makes the index of one graph.
+
+use std::collections::HashSet;
+
+use super::{
+    calls::{Call, Operation, is_unbound},
+    graph_index::{CallingNode, DeprecatedNode, GraphIndex, Misfit},
+    main_nodes::MainNodes,
+    names::NodeNames,
+    node::{NodeParts, NodeReader},
+    output_shapes::OutputShapes,
+    sameness::SamenessReader,
+    signature,
+    taken_names::TakenNames,
+    wanted::{GraphSize, Wanted, WantedKinds},
+};
+use crate::{
+    GraphError,
+    deprecated_uses::DeprecatedUses,
+    function_names::{LONGEST_NAME, LibraryFunction},
+    growing,
+    kinds::{DroppedUses, KindNumber, Kinds},
+    node_bytes::{KnownNodes, Reference, short_field},
+    node_rules::PythonColocation,
+    rules::{LoopRole, is_node_name},
+    scan::{Piece, Step, Visitor, is_ascii},
+    schema::{
+        ATTR_VALUE, ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRAPH_DEF,
+        META_GRAPH_DEF, MessageId, OP_DEF, SAVED_MODEL,
+        fields::{
+            attr_value, attr_value_list_value, function_def, function_def_library, graph_def,
+            meta_graph_def, op_def, saved_model,
+        },
+    },
+    source::{Extent, MetaGraphSelector, Source},
+};
+
+/// The facts about a node that follow from its operation and attributes.
+#[derive(Clone, Copy, Debug)]
+struct NodeFacts {
+    kind: KindNumber,
+    /// The number of the set of attributes that it drops.
+    dropped: u32,
+    loop_role: LoopRole,
+    call: Option<Call>,
+    /// True if it calls a placeholder, which only a caller could replace.
+    is_unbound: bool,
+    /// The output shapes that it declares, if these may be too few.
+    shapes: Option<OutputShapes>,
+}
+
+/// The position of the walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    Elsewhere,
+    /// In a node outside of functions.
+    Node,
+    Library,
+    /// In the signature of a function.
+    Signature,
+    /// In a node of a function.
+    BodyNode,
+}
+
+/// The result of a walk.
+#[derive(Debug)]
+pub struct Indexed<'a> {
+    pub index: GraphIndex,
+    /// The uses of deprecated operations, if they were asked for.
+    pub uses: Option<DeprecatedUses>,
+    /// The kinds of the nodes, if they were asked for.
+    pub kinds: Option<FoundKinds<'a>>,
+    /// The facts about nodes outside of functions that loaders check, if their kinds were
+    /// requested.
+    pub main: Option<MainNodes>,
+}
+
+/// The kinds of nodes, and the names and attributes that registries are asked about.
+#[derive(Debug)]
+pub struct FoundKinds<'a> {
+    pub kinds: Kinds<'a>,
+    pub dropped: DroppedUses,
+    pub taken: TakenNames,
+}
+
+/// A walk over one graph.
+pub struct IndexVisitor<'a> {
+    wanted: Wanted<'a>,
+    source: Source<'a>,
+    meta_graphs: MetaGraphSelector,
+    position: Position,
+    /// The position of the next message.
+    begins: u64,
+    index: GraphIndex,
+    names: NodeNames,
+    /// The number of nodes outside of functions so far.
+    nodes: u32,
+    node: NodeReader,
+    /// The known nodes outside of functions.
+    known: KnownNodes<NodeFacts>,
+    /// The known nodes of functions, with the set of attributes that releases ignore.
+    known_in_functions: KnownNodes<u32>,
+    /// The position of the current node.
+    node_begins: u64,
+    function: Vec<u8>,
+    sameness: Option<SamenessReader>,
+    /// The number of open messages that `sameness` did not enter.
+    beneath: u32,
+    uses: Option<DeprecatedUses>,
+    /// The deprecated operations that nodes outside of functions have so far.
+    deprecated: HashSet<u32>,
+    kinds: Option<FoundKinds<'a>>,
+    /// The node facts that loaders check, if there are loaders.
+    main: Option<MainNodes>,
+    /// The error of reading the signature of a function again.
+    failure: Option<GraphError>,
+}
+
+impl<'a> IndexVisitor<'a> {
+    pub fn new(source: Source<'a>, wanted: Wanted<'a>) -> Self {
+        let kinds = (wanted.kinds != WantedKinds::None).then(|| FoundKinds {
+            kinds: Kinds::new(wanted.registries),
+            dropped: DroppedUses::default(),
+            taken: TakenNames::of(wanted.registries),
+        });
+        let has_loaders = wanted.kinds == WantedKinds::OfAll && source.message() != GRAPH_DEF;
+        let room = if wanted.edges { wanted.size } else { GraphSize::default() };
+        Self {
+            wanted,
+            source,
+            meta_graphs: MetaGraphSelector::of(source, wanted.meta_graph),
+            position: Position::Elsewhere,
+            begins: 0,
+            index: GraphIndex::of(source, room.nodes, room.inputs),
+            names: NodeNames::of(room.nodes),
+            nodes: 0,
+            node: NodeReader::default(),
+            known: KnownNodes::new(),
+            known_in_functions: KnownNodes::new(),
+            node_begins: 0,
+            function: Vec::new(),
+            sameness: wanted.duplicate_functions.then(SamenessReader::default),
+            beneath: 0,
+            uses: wanted.uses.then(DeprecatedUses::default),
+            deprecated: HashSet::new(),
+            kinds,
+            main: has_loaders.then(MainNodes::default),
+            failure: None,
+        }
+    }
+
+    /// Returns the result.
+    pub fn finish(mut self) -> Result<Indexed<'a>, GraphError> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        self.index.name_nodes(&self.names);
+        if let Some(sameness) = self.sameness {
+            self.index.duplicate_function = sameness.duplicate;
+            self.index.second_gradient = sameness.second_gradient;
+        }
+        let Self { index, uses, kinds, main, .. } = self;
+        Ok(Indexed { index, uses, kinds, main })
+    }
+
+    fn parts(&self) -> NodeParts {
+        let Wanted { edges, calls: call, kinds, .. } = self.wanted;
+        let of_bodies = kinds != WantedKinds::None;
+        match self.position {
+            Position::BodyNode => NodeParts { edges: false, call: false, attributes: of_bodies },
+            _ => NodeParts { edges, call, attributes: kinds == WantedKinds::OfAll },
+        }
+    }
+
+    fn is_library_wanted(&self) -> bool {
+        self.sameness.is_some() || self.uses.is_some() || self.kinds.is_some()
+    }
+
+    fn are_body_nodes_wanted(&self) -> bool {
+        self.uses.is_some() || (self.kinds.is_some() && self.wanted.dropped_in_functions)
+    }
+
+    /// Returns the comparison of functions, inside of the library.
+    fn sameness(&mut self) -> Option<&mut SamenessReader> {
+        let is_compared = self.is_in_library() && self.beneath == 0;
+        self.sameness.as_mut().filter(|_| is_compared)
+    }
+
+    fn is_in_library(&self) -> bool {
+        match self.position {
+            Position::Elsewhere | Position::Node => false,
+            Position::Library | Position::Signature | Position::BodyNode => true,
+        }
+    }
+
+    fn begin_node(&mut self, position: Position) {
+        self.position = position;
+        self.node_begins = self.begins;
+        self.node.clear();
+    }
+
+    fn end_of_node(&mut self, end: u64) {
+        self.position = Position::Elsewhere;
+        let place = Extent { start: self.node_begins, end };
+        self.index.oversized |= self.node.is_oversized();
+        let colocation = self.node.python_colocation();
+        if self.node.bad_device && colocation != PythonColocation::BesideAnother {
+            self.index.bad_device.get_or_insert(place);
+        }
+        if colocation == PythonColocation::Unreadable {
+            self.index.bad_class.get_or_insert(place);
+        }
+        if let Some(main) = &mut self.main {
+            main.add(&self.node.operation, self.node.attributes(), place);
+            if let Some(name) = self.node.session_device.take() {
+                main.add_device(name, place);
+            }
+        }
+        let is_deprecated = self.note_deprecated(place);
+        // What comes behind a node that no graph can have is never come to.
+        if self.index.misfit.is_some() {
+            self.nodes = self.nodes.saturating_add(1);
+            return;
+        }
+        let facts = self.facts();
+        // A node whose facts are known by its bytes is not checked for deprecation.
+        let is_unreadable = colocation == PythonColocation::Unreadable;
+        match is_deprecated || is_unreadable || self.node.is_oversized() {
+            true => self.known.forget(),
+            false => self.known.learn(facts),
+        }
+        let name = std::mem::take(&mut self.node.name);
+        let mut misfit = self.node.misfit(&name);
+        if misfit.no_operation && self.wanted.functions.find(b"").is_some() {
+            misfit.no_operation = false;
+            self.index.nameless_call.get_or_insert(self.nodes);
+        }
+        self.add_node(&name, place, facts, misfit);
+        self.node.name = name;
+    }
+
+    /// Returns the facts about the node that has ended.
+    fn facts(&mut self) -> NodeFacts {
+        let call = if self.wanted.calls { self.node.call(self.wanted.functions) } else { None };
+        let (kind, dropped) = if self.wanted.edges { self.kind() } else { (0, 0) };
+        let (operation, attributes) = (&self.node.operation, self.node.attributes());
+        let has_kinds = self.kinds.is_some();
+        NodeFacts {
+            kind,
+            dropped,
+            loop_role: LoopRole::of(operation),
+            call,
+            is_unbound: has_kinds && is_unbound(operation, attributes),
+            shapes: OutputShapes::of(0, attributes).filter(|said| !self.is_enough(*said, kind)),
+        }
+    }
+
+    /// Returns true if a node of a kind declares enough output shapes for every release.
+    fn is_enough(&self, said: OutputShapes, kind: KindNumber) -> bool {
+        let Some(FoundKinds { kinds, .. }) = &self.kinds else { return true };
+        let types = kinds.get(kind).and_then(|kind| kinds.types(kind.common_types()?));
+        types.is_some_and(|types| said.valid >= types.outputs.len())
+    }
+
+    /// Takes in a node whose inputs `self.node` has, and what it has that no node can have.
+    fn add_node(&mut self, name: &[u8], place: Extent, facts: NodeFacts, misfit: Misfit) {
+        let number = self.nodes;
+        self.nodes = self.nodes.saturating_add(1);
+        if let Some(call) = facts.call {
+            let inputs = self.node.data_inputs;
+            growing::push(&mut self.index.calls, CallingNode { number, place, call, inputs });
+        }
+        if !self.wanted.edges {
+            return;
+        }
+        let is_free = self.names.give(name, number);
+        self.index.output_shapes.extend(facts.shapes.map(|said| said.at(number)));
+        if facts.is_unbound {
+            self.index.unbound_calls.push(number);
+        }
+        let misfit = Misfit { repeated_name: !is_free, ..misfit };
+        self.index.misfit = (misfit != Misfit::default()).then_some(misfit);
+        self.index.add(place, facts.loop_role, facts.kind, &self.node.inputs);
+        for beside in self.node.beside() {
+            let name = self.names.number_of(beside);
+            self.index.add_colocation(number, name, &self.names);
+        }
+    }
+
+    /// Takes in a node of the common form that is like an earlier one.
+    fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
+        if self.index.misfit.is_some() {
+            return false;
+        }
+        let Self { known, names, node, .. } = self;
+        node.begin_plain();
+        let plain = known.read(bytes, depth, |reference| match reference {
+            Reference::Input(input, seen) => node.plain_input(input, seen, names),
+            Reference::Colocated(name) => {
+                node.plain_colocation(name, names);
+                true
+            }
+            Reference::Device(device) => node.plain_device(device),
+        });
+        let Some(plain) = plain.filter(|plain| is_node_name(plain.name)) else { return false };
+        let Some(facts) = known.find(plain.operation) else { return false };
+        if let Some(found) = &mut self.kinds {
+            found.dropped.again(facts.dropped);
+        }
+        let place = Extent { start: end - bytes.len() as u64, end };
+        self.add_node(plain.name, place, facts, Misfit::default());
+        true
+    }
+
+    /// Takes in a node of a function that is like an earlier one.
+    fn take_body_node(&mut self, bytes: &[u8], depth: usize) -> bool {
+        if !self.are_body_nodes_wanted() {
+            return self.sameness.is_none();
+        }
+        // A comparison of functions reads each node whole.
+        let Some(found) = self.kinds.as_mut().filter(|_| self.sameness.is_none()) else {
+            return false;
+        };
+        let plain = self.known_in_functions.read(bytes, depth, |_| true);
+        let Some(plain) = plain.filter(|plain| is_ascii(plain.name)) else { return false };
+        let Some(dropped) = self.known_in_functions.find(plain.operation) else { return false };
+        found.dropped.again(dropped);
+        true
+    }
+
+    /// Steps over a node of which nothing is asked but how many there are.
+    fn skip_node(&mut self, bytes: &[u8]) -> bool {
+        let Some(operation) = operation_alone(bytes) else { return false };
+        let is_skipped = self.wanted.operations.find_entry(operation).is_none()
+            && !(self.wanted.calls
+                && Operation::of(operation, self.wanted.functions) != Operation::Other);
+        self.nodes = self.nodes.saturating_add(u32::from(is_skipped));
+        is_skipped
+    }
+
+    /// Returns the kind of the node that has ended, and the set of its attributes that releases
+    /// ignore; 0 unless requested.
+    fn kind(&mut self) -> (KindNumber, u32) {
+        let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds else { return (0, 0) };
+        let Wanted { functions, .. } = self.wanted;
+        let node = &self.node;
+        let signature = || {
+            let function = functions.find(&node.operation).and_then(|hash| functions.get(hash));
+            let read = |function: LibraryFunction| {
+                signature::read(self.source, function.place, self.wanted.release)
+            };
+            function.map(read).transpose()
+        };
+        match kinds.of_node(&node.operation, node.attributes(), signature) {
+            Ok((kind, set)) => {
+                dropped.in_graph(kinds, set, &node.name, &node.operation, node.attributes());
+                (kind, set)
+            }
+            Err(failure) => {
+                self.failure.get_or_insert(failure);
+                (0, 0)
+            }
+        }
+    }
+
+    /// Notes the node that has ended if its operation is on the list of deprecated ones, and says
+    /// whether it is.
+    fn note_deprecated(&mut self, place: Extent) -> bool {
+        let number = self.nodes;
+        let Some((position, operation)) = self.wanted.operations.find_entry(&self.node.operation)
+        else {
+            return false;
+        };
+        if let Some(uses) = &mut self.uses {
+            uses.in_graph(position, operation, &self.node.name);
+        }
+        let is_first = self.deprecated.insert(position);
+        if self.index.misfit.is_none() && (self.wanted.edges || is_first) {
+            self.index.deprecated.push(DeprecatedNode { number, position, place });
+        }
+        true
+    }
+
+    fn end_of_body_node(&mut self) {
+        self.position = Position::Library;
+        let found = self.wanted.operations.find_entry(&self.node.operation);
+        if let (Some((position, operation)), Some(uses)) = (found, &mut self.uses) {
+            uses.in_function(position, operation, &self.node.name);
+        }
+        let node = &self.node;
+        let mut set = 0;
+        if let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds
+            && self.wanted.functions.find(&node.operation).is_none()
+        {
+            set = kinds.of_body_node(&node.operation, node.attributes());
+            dropped.in_function(kinds, set, &node.name, &node.operation, node.attributes());
+        }
+        match found.is_some() {
+            true => self.known_in_functions.forget(),
+            false => self.known_in_functions.learn(set),
+        }
+    }
+
+    fn begin_function(&mut self) {
+        self.position = Position::Library;
+        self.function.clear();
+        if let Some(uses) = &mut self.uses {
+            uses.begin_function();
+        }
+        if let Some(found) = &mut self.kinds {
+            found.dropped.begin_function();
+        }
+    }
+
+    fn end_of_function(&mut self) {
+        if let Some(uses) = &mut self.uses {
+            uses.end_function(&self.function);
+        }
+        if let Some(found) = &mut self.kinds {
+            found.dropped.end_function(&self.function);
+            found.taken.function(&self.function, self.wanted.registries);
+        }
+    }
+
+    /// The name of a function, which may come in pieces.
+    fn name_function(&mut self, piece: &[u8], is: Piece) {
+        if is.first {
+            self.function.clear();
+        }
+        let room = (LONGEST_NAME + 1).saturating_sub(self.function.len());
+        self.function.extend_from_slice(piece.get(..room).unwrap_or(piece));
+    }
+}
+
+/// The operation of a node that has its fields in a common form.
+fn operation_alone(bytes: &[u8]) -> Option<&[u8]> {
+    let mut operation = None;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (tag, content, after) = short_field(rest)?;
+        rest = after;
+        match tag {
+            0x12 if operation.is_none() => operation = Some(content),
+            0x0a | 0x1a | 0x22 | 0x2a => {}
+            _ => return None,
+        }
+    }
+    operation
+}
+
+impl Visitor for IndexVisitor<'_> {
+    fn begins(&mut self, at: u64) {
+        self.begins = at;
+    }
+
+    fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
+        let own = match (message, field.number) {
+            (SAVED_MODEL, saved_model::META_GRAPHS) => {
+                if self.meta_graphs.enter() {
+                    Step::Into
+                } else {
+                    Step::Over
+                }
+            }
+            (META_GRAPH_DEF, meta_graph_def::GRAPH_DEF) => {
+                self.index.begin_graph(self.begins);
+                Step::Into
+            }
+            (GRAPH_DEF, graph_def::NODE) => {
+                self.begin_node(Position::Node);
+                Step::Into
+            }
+            (GRAPH_DEF, graph_def::LIBRARY) if self.is_library_wanted() => {
+                self.position = Position::Library;
+                return Step::Into;
+            }
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
+                self.begin_function();
+                Step::Into
+            }
+            (FUNCTION_DEF, function_def::SIGNATURE) => {
+                self.position = Position::Signature;
+                Step::Into
+            }
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.are_body_nodes_wanted() => {
+                self.begin_node(Position::BodyNode);
+                Step::Into
+            }
+            _ if matches!(self.position, Position::Node | Position::BodyNode) => {
+                let parts = self.parts();
+                self.node.enter(message, field, parts)
+            }
+            _ => Step::Over,
+        };
+        let compared =
+            self.sameness().map_or(Step::Over, |sameness| sameness.enter(message, field));
+        if compared == Step::Into {
+            return compared;
+        }
+        let is_left_out = self.sameness.is_some() && self.is_in_library();
+        self.beneath += u32::from(own == Step::Into && is_left_out);
+        own
+    }
+
+    fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
+        if self.beneath > 0 {
+            self.beneath -= 1;
+        } else if let Some(sameness) = self.sameness() {
+            sameness.leave(message, field);
+        }
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) => self.end_of_node(at),
+            (GRAPH_DEF, graph_def::LIBRARY) => self.position = Position::Elsewhere,
+            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => self.end_of_function(),
+            (FUNCTION_DEF, function_def::SIGNATURE) => self.position = Position::Library,
+            (FUNCTION_DEF, function_def::NODE_DEF) if self.are_body_nodes_wanted() => {
+                self.end_of_body_node();
+            }
+            _ if matches!(self.position, Position::Node | Position::BodyNode) => {
+                let parts = self.parts();
+                self.node.leave(message, field, parts);
+            }
+            _ => {}
+        }
+    }
+
+    fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
+        if matches!(self.position, Position::Node | Position::BodyNode) {
+            self.node.integer(message, field, value);
+        }
+        if let Some(sameness) = self.sameness() {
+            sameness.integer(message, field, value);
+        }
+    }
+
+    fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
+        if matches!(self.position, Position::Node | Position::BodyNode) {
+            self.node.floats(message, field, count, bytes);
+        }
+        if let Some(sameness) = self.sameness() {
+            for four in bytes.as_chunks::<4>().0 {
+                sameness.integer(message, field, u32::from_le_bytes(*four).into());
+            }
+        }
+    }
+
+    fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
+        if matches!(self.position, Position::Node | Position::BodyNode) {
+            self.node.long_bytes(message, field, length);
+        }
+    }
+
+    fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
+        if let Some(sameness) = self.sameness() {
+            sameness.string(message, field, piece, is);
+        }
+        match self.position {
+            Position::Node | Position::BodyNode => {
+                let parts = self.parts();
+                let edges = parts.edges && self.index.misfit.is_none();
+                let lists = (&mut self.names, self.wanted.functions);
+                let parts = NodeParts { edges, ..parts };
+                self.node.string(message, field, piece, is, lists, parts);
+            }
+            Position::Signature if (message, field.number) == (OP_DEF, op_def::NAME) => {
+                self.name_function(piece, is);
+            }
+            Position::Elsewhere | Position::Library | Position::Signature => {}
+        }
+    }
+
+    fn wants_packed(&self, message: MessageId) -> bool {
+        match self.position {
+            Position::Elsewhere => false,
+            Position::Node => message == ATTR_VALUE_LIST_VALUE || self.node.wants_packed(message),
+            Position::Library | Position::Signature => self.sameness.is_some(),
+            Position::BodyNode => self.sameness.is_some() || self.node.wants_packed(message),
+        }
+    }
+
+    fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
+        let is_node = matches!(self.position, Position::Node | Position::BodyNode);
+        if is_node && self.node.wants_bytes(message, field) {
+            return true;
+        }
+        // A string takes the place of another value.
+        matches!(
+            (message, field.number),
+            (ATTR_VALUE, attr_value::S) | (ATTR_VALUE_LIST_VALUE, attr_value_list_value::S)
+        )
+    }
+
+    fn release(&self) -> i32 {
+        self.wanted.release
+    }
+
+    fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) => self.wanted.edges,
+            (FUNCTION_DEF, function_def::NODE_DEF) => {
+                self.kinds.is_some() && self.are_body_nodes_wanted()
+            }
+            _ => false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        message: MessageId,
+        field: &'static Field,
+        bytes: &[u8],
+        end: u64,
+        depth: usize,
+    ) -> bool {
+        match (message, field.number) {
+            (GRAPH_DEF, graph_def::NODE) if self.wanted.edges => self.take_node(bytes, end, depth),
+            (GRAPH_DEF, graph_def::NODE) => self.skip_node(bytes),
+            (FUNCTION_DEF, function_def::NODE_DEF) => self.take_body_node(bytes, depth),
+            _ => false,
+        }
+    }
+}

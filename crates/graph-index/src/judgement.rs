@@ -1,0 +1,223 @@
+//! The verdicts of the loaders of one release on a graph, its operations included.
+//!
+//! Knows the answers. It must never know how they were found.
+
+use super::{DeprecatedOperation, StructureFault};
+
+/// A way in which TensorFlow takes in a graph. Each looks at other things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Loader {
+    /// `TF_GraphImportGraphDef`, the C import of a GraphDef.
+    Import,
+    /// `tf.compat.v1.saved_model.load`.
+    LoadV1,
+    /// `tf.saved_model.load`.
+    Load,
+    /// `TF_LoadSessionFromSavedModel`, the C++ loader.
+    Cpp,
+}
+
+impl Loader {
+    /// Every loader.
+    pub const ALL: [Self; 4] = [Self::Import, Self::LoadV1, Self::Load, Self::Cpp];
+
+    /// Its name, as in the contract of the command: `import`, `load_v1`, `load`, `cpp`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            Self::LoadV1 => "load_v1",
+            Self::Load => "load",
+            Self::Cpp => "cpp",
+        }
+    }
+}
+
+/// The verdicts of one registry of operations on one graph.
+///
+/// The version rule is not in here: it is asked before, but where a loader has found something by
+/// then ([`is_before_versions`](Self::is_before_versions)), and by [`Loader::Load`], which does not
+/// ask it of models with an object graph.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Judgement {
+    faults: [Option<ImportFault>; 4],
+    /// By loader, true if it finds its fault before it checks the versions of the graph.
+    before_versions: [bool; 4],
+    /// Attributes that the release does not know and whose value is not the default of the release
+    /// that does: the graph loads and computes something else. The first of each operation and
+    /// attribute, in the order of the file, at most 1024.
+    pub dropped: Vec<DroppedAttribute>,
+}
+
+impl Judgement {
+    /// Makes a judgement of one fault for some loaders and the attributes that the release ignores: for
+    /// tests of what is said of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(loaders: &[Loader], fault: &ImportFault, dropped: Vec<DroppedAttribute>) -> Self {
+        let faults = Loader::ALL.map(|loader| loaders.contains(&loader).then(|| fault.clone()));
+        let before_versions = Loader::ALL.map(|loader| loader == Loader::Cpp);
+        Self { faults, before_versions, dropped }
+    }
+
+    /// The first fault that this loader finds; `None` if it loads the graph.
+    #[must_use]
+    pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
+        self.faults.get(loader as usize)?.as_ref()
+    }
+
+    /// Returns true if this loader finds its fault before it checks the versions of the graph:
+    /// [`Loader::Cpp`] looks at constants and operations first, [`Loader::Load`] at functions.
+    #[must_use]
+    pub fn is_before_versions(&self, loader: Loader) -> bool {
+        self.before_versions.get(loader as usize).copied().unwrap_or_default()
+    }
+
+    /// Records that this loader finds its fault before it checks versions.
+    pub fn set_before_versions(&mut self, loader: Loader) {
+        if let Some(known) = self.before_versions.get_mut(loader as usize) {
+            *known = true;
+        }
+    }
+
+    /// Records the first fault that these loaders find.
+    pub fn set_faults(&mut self, loaders: &[Loader], fault: &ImportFault) {
+        for loader in loaders {
+            self.set_fault(*loader, Some(fault.clone()));
+        }
+    }
+
+    /// Records the first fault that this loader finds.
+    pub fn set_fault(&mut self, loader: Loader, fault: Option<ImportFault>) {
+        if let Some(known) = self.faults.get_mut(loader as usize) {
+            *known = fault;
+        }
+    }
+}
+
+/// The first thing that a loader finds wrong with a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportFault {
+    /// The kind of fault.
+    pub kind: ImportFaultKind,
+    /// The node that has the fault, cut to 256 bytes; empty where it is none of a node.
+    pub node: String,
+    /// The function that the node is in, cut to 256 bytes.
+    pub function: Option<String>,
+    /// The operation of the node, cut to 256 bytes.
+    pub operation: String,
+    /// The graph's value: the attribute with its value, the type of the input, the number of
+    /// inputs.
+    pub found: String,
+    /// The release's value; empty if there is none.
+    pub expected: String,
+}
+
+/// The kinds of faults of a graph for a release whose operations are known: classes of TensorFlow's
+/// own error messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImportFaultKind {
+    /// The nodes or functions do not fit together, whatever their operations are.
+    Structure(StructureFault),
+    /// The release has no such operation, and the library no such function.
+    UnknownOperation,
+    /// The operation is deprecated at the graph's producer.
+    Deprecated(DeprecatedOperation),
+    /// The value is of another kind than the attribute (a scalar for a list, an int for a type).
+    AttributeKind {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The release has no such type, or it is no type of an element.
+    AttributeType {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The value is not among those that are allowed.
+    AttributeNotAllowed {
+        /// The attribute.
+        attribute: String,
+    },
+    /// The number is too small, or the list too short.
+    AttributeMinimum {
+        /// The attribute.
+        attribute: String,
+    },
+    /// Attributes without a default are not there.
+    AttributesMissing {
+        /// The attributes, in the order of the operation.
+        attributes: Vec<String>,
+    },
+    /// The release does not know the attribute, and the loader takes no such value of it: Python
+    /// refuses a placeholder there.
+    AttributeUnknown {
+        /// The attribute.
+        attribute: String,
+    },
+    /// An attribute says a number of inputs or outputs that cannot be.
+    AttributeNumber {
+        /// The attribute.
+        attribute: String,
+    },
+    /// There are more or fewer inputs of data than the operation has.
+    InputCount,
+    /// An input is of another type than the operation takes there.
+    InputType {
+        /// The number of the input, counted from 0.
+        input: u32,
+    },
+    /// An input names an output that its node does not have.
+    OutputIndex {
+        /// The number of the input, counted from 0.
+        input: u32,
+    },
+    /// A function has the name of an operation of the release.
+    FunctionName,
+    /// A body of a function cannot be built: a part of it names what is not there, returns another
+    /// type than its signature says, or takes an attribute that the call does not give.
+    FunctionBody,
+    /// The release has no shape function for the operation, so that the import refuses it.
+    NoShapeFunction,
+    /// The shapes do not fit, as far as they are looked at.
+    Shape,
+    /// The release has no kernel for the operation on a CPU, and the loader wants one.
+    NoKernel,
+    /// The node's attributes exceed the limit (8 MiB of names and texts), so that it is unknown
+    /// whether the release accepts it.
+    Oversized,
+    /// A device that cannot be, or is not there.
+    Device,
+    /// The loader refuses it in Python, for a reason of its own.
+    Python,
+    /// A collection, the saver, a signature or an asset names a node or tensor that is not there,
+    /// or another one than it has to.
+    NamedNode,
+    /// The object graph of a model in the TF2 format does not fit together; only
+    /// [`Loader::Load`] looks at it.
+    Objects,
+    /// The object graph has a type of elements that the release does not have.
+    ObjectType,
+    /// The loader calls the function that saves an object with a text, and the release takes none
+    /// for what the function was traced with.
+    SaveFunction,
+}
+
+/// An attribute that a release does not know and forgets, although its value matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedAttribute {
+    /// The first node that has it, cut to 256 bytes.
+    pub node: String,
+    /// The function that the node is in.
+    pub function: Option<String>,
+    /// The operation.
+    pub operation: String,
+    /// The attribute.
+    pub attribute: String,
+    /// Its value, as it is shown, cut to 256 bytes.
+    pub value: String,
+    /// The first release that knows it, `MAJOR.MINOR`.
+    pub since: Option<&'static str>,
+    /// The number of nodes that have it.
+    pub nodes: u64,
+}

@@ -1,0 +1,131 @@
+//! The nodes whose attributes a release forgets, although their values matter.
+
+use std::collections::HashMap;
+
+use super::{dropped_set::DroppedBy, table::Kinds};
+use crate::{DroppedAttribute, attributes::Attributes, rules::shown};
+
+/// Attributes that are kept for each registry.
+const MAXIMUM_DROPPED: usize = 1024;
+
+/// The uses of ignored attributes, in the order of the file.
+#[derive(Debug, Default)]
+pub struct DroppedUses {
+    uses: Vec<DroppedUse>,
+    /// By the number of the set, where it is in `uses`.
+    positions: HashMap<u32, usize>,
+    /// The index of the first use that did not occur before the current function.
+    function_from: usize,
+}
+
+/// A set of dropped attributes with its first node.
+#[derive(Debug)]
+struct DroppedUse {
+    set: u32,
+    node: String,
+    function: Option<String>,
+    operation: String,
+    /// The values of each attribute of the set.
+    values: Vec<String>,
+    nodes: u64,
+}
+
+impl DroppedUses {
+    /// A node outside of functions that drops the attributes of a set.
+    pub fn in_graph(
+        &mut self,
+        kinds: &Kinds<'_>,
+        set: u32,
+        node: &[u8],
+        operation: &[u8],
+        attributes: &Attributes,
+    ) {
+        if set == 0 {
+            return;
+        }
+        let known = self.positions.get(&set).and_then(|position| self.uses.get_mut(*position));
+        if let Some(known) = known {
+            known.nodes += 1;
+        } else if self.uses.len() < MAXIMUM_DROPPED
+            && let Some(dropped) = kinds.dropped(set)
+        {
+            let value = |dropped: &DroppedBy| {
+                let value = attributes.get(dropped.attribute);
+                value.map_or_else(String::new, |value| shown(value.to_string().as_bytes()))
+            };
+            let values = dropped.attributes.iter().map(value).collect();
+            self.positions.insert(set, self.uses.len());
+            let (node, operation) = (shown(node), shown(operation));
+            self.uses.push(DroppedUse { set, node, function: None, operation, values, nodes: 1 });
+        }
+    }
+
+    /// Another node with a set that came before, in a function or not.
+    pub fn again(&mut self, set: u32) {
+        if set != 0
+            && let Some(known) =
+                self.positions.get(&set).and_then(|position| self.uses.get_mut(*position))
+        {
+            known.nodes += 1;
+        }
+    }
+
+    /// A node of the function that is being read.
+    pub fn in_function(
+        &mut self,
+        kinds: &Kinds<'_>,
+        set: u32,
+        node: &[u8],
+        operation: &[u8],
+        attributes: &Attributes,
+    ) {
+        let before = self.uses.len();
+        self.in_graph(kinds, set, node, operation, attributes);
+        if self.uses.len() > before
+            && let Some(first) = self.uses.last_mut()
+        {
+            first.function = Some(String::new());
+        }
+    }
+
+    pub fn begin_function(&mut self) {
+        self.function_from = self.uses.len();
+    }
+
+    /// The function that was read has this name.
+    pub fn end_function(&mut self, name: &[u8]) {
+        let own = self.uses.get_mut(self.function_from..).unwrap_or_default();
+        for function in own.iter_mut().filter_map(|dropped| dropped.function.as_mut()) {
+            *function = shown(name);
+        }
+    }
+
+    /// The attributes that a registry ignores: each attribute of each operation once.
+    pub fn of_registry(&self, kinds: &Kinds<'_>, registry: usize) -> Vec<DroppedAttribute> {
+        let mut found: Vec<DroppedAttribute> = Vec::new();
+        let mut positions: HashMap<(&str, &str), usize> = HashMap::new();
+        for dropped in &self.uses {
+            let Some(set) = kinds.dropped(dropped.set) else { continue };
+            let by = set.attributes.iter().zip(&dropped.values);
+            for (by, value) in by.filter(|(by, _)| by.registries.contains(&registry)) {
+                let key = (dropped.operation.as_str(), by.attribute);
+                let known = positions.get(&key).and_then(|position| found.get_mut(*position));
+                if let Some(known) = known {
+                    known.nodes += dropped.nodes;
+                } else if found.len() < MAXIMUM_DROPPED {
+                    positions.insert(key, found.len());
+                    found.push(DroppedAttribute {
+                        node: dropped.node.clone(),
+                        function: dropped.function.clone(),
+                        operation: dropped.operation.clone(),
+                        attribute: by.attribute.to_string(),
+                        value: value.clone(),
+                        since: by.since,
+                        nodes: dropped.nodes,
+                    });
+                }
+            }
+        }
+        found
+    }
+}

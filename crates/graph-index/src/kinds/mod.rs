@@ -1,0 +1,22 @@
+//! Judges nodes of one operation and with the same attributes, for every registry at once.
+//!
+//! A graph of a million nodes has a few hundred *kinds* of them. [`Kinds`] numbers the kinds while
+//! the graph is walked over, and asks each registry once about each: whether it knows the
+//! operation, whether the attributes fit, which types the inputs and outputs have then. Attributes
+//! are not kept: of a node that has a fault they are read again at its place.
+//!
+//! Knows operations and attributes. It must never know how the nodes hang together, nor in which
+//! order the importer looks at them.
+
+mod dropped;
+mod dropped_set;
+mod interner;
+mod kind;
+mod operations;
+mod table;
+
+pub use self::{
+    dropped::DroppedUses,
+    kind::{Judged, Kind, KindNumber},
+    table::Kinds,
+};

@@ -1,0 +1,119 @@
+//! Why a node cannot be what its operation says.
+
+use std::fmt::Display;
+
+use crate::{
+    ImportFault, ImportFaultKind,
+    ops::{Attribute, Value, Values, type_name},
+    rules::shown,
+};
+
+/// A fault of a node, without the node's name and place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFault {
+    /// The kind of the fault.
+    pub kind: ImportFaultKind,
+    /// The found item: `T = DT_INT4`.
+    pub found: String,
+    /// The items that the release accepts: `one of DT_FLOAT, DT_HALF`.
+    pub expected: String,
+}
+
+impl NodeFault {
+    /// The fault of one node.
+    pub fn into_import_fault(
+        self,
+        node: String,
+        function: Option<String>,
+        operation: String,
+    ) -> ImportFault {
+        let Self { kind, found, expected } = self;
+        ImportFault { kind, node, function, operation, found, expected }
+    }
+
+    /// A value that its attribute cannot have.
+    pub(super) fn of_value(
+        kind: fn(String) -> ImportFaultKind,
+        attribute: &str,
+        value: impl Display,
+        expected: String,
+    ) -> Box<Self> {
+        let found = cut(&format!("{attribute} = {value}"));
+        Box::new(Self { kind: kind(attribute.to_owned()), found, expected: cut(&expected) })
+    }
+
+    /// Attributes that have no default and are not there.
+    pub(super) fn missing(attributes: Vec<String>) -> Box<Self> {
+        let expected = match attributes.as_slice() {
+            [one] => format!("attribute {one}"),
+            several => format!("attributes {}", several.join(", ")),
+        };
+        let kind = ImportFaultKind::AttributesMissing { attributes };
+        Box::new(Self { kind, found: String::new(), expected: cut(&expected) })
+    }
+
+    /// More attributes than are looked at.
+    pub(super) fn oversized() -> Box<Self> {
+        Box::new(Self {
+            kind: ImportFaultKind::Oversized,
+            found: "over 8 MiB of names and texts in its attributes".to_owned(),
+            expected: "a node that can be looked at".to_owned(),
+        })
+    }
+}
+
+pub(super) fn kind(attribute: String) -> ImportFaultKind {
+    ImportFaultKind::AttributeKind { attribute }
+}
+
+pub(super) fn element_type(attribute: String) -> ImportFaultKind {
+    ImportFaultKind::AttributeType { attribute }
+}
+
+pub(super) fn minimum(attribute: String) -> ImportFaultKind {
+    ImportFaultKind::AttributeMinimum { attribute }
+}
+
+pub(super) fn not_allowed(attribute: String) -> ImportFaultKind {
+    ImportFaultKind::AttributeNotAllowed { attribute }
+}
+
+pub(super) fn number(attribute: String) -> ImportFaultKind {
+    ImportFaultKind::AttributeNumber { attribute }
+}
+
+pub(super) fn shape(_attribute: String) -> ImportFaultKind {
+    ImportFaultKind::Shape
+}
+
+/// `one of DT_FLOAT, DT_HALF`
+pub(super) fn one_of(allowed: Values<'_>) -> String {
+    let allowed: Vec<String> = allowed.map(shown_value).collect();
+    match allowed.as_slice() {
+        [one] => one.clone(),
+        several => format!("one of {}", several.join(", ")),
+    }
+}
+
+/// A type or text of a definition, as values of nodes are shown.
+fn shown_value(value: Value<'_>) -> String {
+    match value {
+        Value::Type(number) => type_name(number).into_owned(),
+        Value::String(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+        other => other.to_definition().to_string(),
+    }
+}
+
+/// `at least 1`, `at least 2 values`
+pub(super) fn at_least(attribute: &Attribute<'_>, least: i64) -> String {
+    match (attribute.kind().is_list, least) {
+        (false, _) => format!("at least {least}"),
+        (true, 1) => "at least 1 value".to_owned(),
+        (true, _) => format!("at least {least} values"),
+    }
+}
+
+/// A text for messages, cut to a bearable length.
+pub(super) fn cut(text: &str) -> String {
+    shown(text.as_bytes())
+}

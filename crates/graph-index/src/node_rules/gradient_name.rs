@@ -1,0 +1,36 @@
+//! The attribute `_gradient_op_type` as Python reads it; it names the function that computes the
+//! gradient of a node.
+//!
+//! Where a function is loaded, Python looks the attribute of each node up among the gradients of
+//! the library, whatever its value is. Measured on TensorFlow 2.12, 2.16 and 2.21.
+
+use crate::attributes::{AttributeValue, Attributes};
+
+/// The result of reading the attribute in Python.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GradientName {
+    /// It can, or there is none.
+    #[default]
+    Read,
+    /// It has a value that stands in no table of names.
+    Unreadable,
+    /// It is this type, which a release has to know.
+    OfType(i32),
+}
+
+impl GradientName {
+    /// Reads the attribute from those of a node.
+    pub fn of(attributes: &Attributes) -> Self {
+        match attributes.get("_gradient_op_type") {
+            None
+            | Some(
+                AttributeValue::String(_)
+                | AttributeValue::Int(_)
+                | AttributeValue::Float(_)
+                | AttributeValue::Bool(_),
+            ) => Self::Read,
+            Some(AttributeValue::Type(number)) => Self::OfType(number),
+            Some(_) => Self::Unreadable,
+        }
+    }
+}
