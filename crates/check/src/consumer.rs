@@ -98,7 +98,9 @@ pub enum ConsumerError {
     #[error(transparent)]
     UnknownRelease(#[from] UnknownRelease),
     /// There is no such release of jaxlib, or it is too old for verdicts.
-    #[error("no verdicts of jaxlib {found} are known; the releases are {known}")]
+    #[error(
+        "no verdicts of jaxlib {found} are known; the releases are {known}; `latest`, `all` and ranges (`0.9..0.10.2`, `0.9..`) name several of them"
+    )]
     UnknownJaxlib {
         /// The release, cut to 60 characters.
         found: String,

@@ -27,13 +27,15 @@ impl Consumer {
     }
 
     /// jaxlib of several releases, oldest first: `all` whose verdicts are known, `latest`, the
-    /// releases of a range (`0.9.0..0.10.2`, both ends in it; `0.10.0..` or `>=0.10` up to the newest;
-    /// `..0.10.2` from the oldest of `all` on), or one.
+    /// releases of a range (`0.9.0..0.10.2`, both ends in it; `0.10..` or `>=0.10` up to the newest;
+    /// `..0.10.2` from the oldest of `all` on), or one. A range begins with the first release of a
+    /// number without a patch, and ends with the last one: `0.8..0.9` has 0.8.0 and 0.9.2.
     ///
     /// ```
     /// use serdes_check::Consumer;
     ///
     /// assert_eq!(Consumer::jax_releases("0.10.0..0.11.0")?.len(), 4);
+    /// assert_eq!(Consumer::jax_releases(">=0.8")?[0], Consumer::jax("0.8.0")?);
     /// assert_eq!(Consumer::jax_releases("all")?[0], Consumer::jax("0.8.0")?);
     /// assert!(Consumer::jax_releases("0.11.0..0.10.0").is_err());
     /// # Ok::<(), serdes_check::ConsumerError>(())
@@ -51,7 +53,7 @@ impl Consumer {
         let oldest_known = judged().next().map(|release| release.version);
         let oldest = oldest.or(oldest_known).unwrap_or_default();
         let newest = newest.unwrap_or(Release::latest().version);
-        let ends = find(oldest)?..=find(newest)?;
+        let ends = first(oldest)?..=find(newest)?;
         let within: Vec<Self> =
             judged().filter(|release| ends.contains(release)).map(Self::of_jaxlib).collect();
         if within.is_empty() {
@@ -89,19 +91,29 @@ fn judged() -> impl Iterator<Item = &'static Release> {
     releases().iter().filter(|release| release.is_judged())
 }
 
+/// The release of this number; of `0.10` the newest one.
 fn find(text: &str) -> Result<&'static Release, ConsumerError> {
+    named(text).last().ok_or_else(|| unknown(text))
+}
+
+/// The release that a range from this number on begins with; of `0.10` the oldest one.
+fn first(text: &str) -> Result<&'static Release, ConsumerError> {
+    named(text).next().ok_or_else(|| unknown(text))
+}
+
+/// The releases that a number means, oldest first: one, or those of a MAJOR.MINOR.
+fn named(text: &str) -> impl Iterator<Item = &'static Release> {
     let own = Release::find(text).filter(|release| release.is_judged());
-    let begins = |release: &&Release| {
-        let is_minor = text.split('.').count() == 2;
+    let of_minor = judged().filter(move |release| {
+        let is_minor = own.is_none() && text.split('.').count() == 2;
         is_minor && release.version.strip_prefix(text).is_some_and(|rest| rest.starts_with('.'))
-    };
-    own.or_else(|| judged().filter(begins).last()).ok_or_else(|| {
-        let known: Vec<&str> = judged().map(|release| release.version).collect();
-        ConsumerError::UnknownJaxlib {
-            found: text.chars().take(60).collect(),
-            known: known.join(", "),
-        }
-    })
+    });
+    own.into_iter().chain(of_minor)
+}
+
+fn unknown(text: &str) -> ConsumerError {
+    let known: Vec<&str> = judged().map(|release| release.version).collect();
+    ConsumerError::UnknownJaxlib { found: text.chars().take(60).collect(), known: known.join(", ") }
 }
 
 #[cfg(test)]
@@ -119,6 +131,9 @@ mod tests {
         assert_eq!(names("0.11.0.."), names(">=0.11.0"));
         assert_eq!(names("0.11.0..").last(), Some(&Release::latest().version));
         assert_eq!(names("..0.9.0"), names("0.8.0..0.9.0"));
+        assert_eq!(names("0.8..0.9").first(), Some(&"0.8.0"));
+        assert_eq!(names(">=0.8"), names("0.8.0.."));
+        assert_eq!(names("0.11..0.11"), names("0.11.0..0.11.2"));
         assert_eq!(names("latest"), [Release::latest().version]);
         assert_eq!(names("all").first(), Some(&"0.8.0"));
         for text in ["", "..", "0.10.9", "0", "0.7.0", ">=", "ALL"] {
