@@ -136,7 +136,8 @@ file without a name.")]
     Save(SaveArguments),
     /// Stream a state's buffers onto a device, verify them, and read them back into a file.
     #[command(after_help = "Examples:\n  serdes restore state.sds --to out.safetensors\n  \
-serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  serdes restore broken.sds --salvage --to rest.safetensors\n  \
+serdes restore state.sds --only 'encoder/*' --to encoder.npz\n  \
+serdes restore state.sds --dry-run --plugin ./libplugin.so\n  serdes restore broken.sds --salvage --to rest.safetensors\n  \
 ssh host cat state.sds | serdes restore - --to out.npz\n  \
 serdes restore state.sds --to - --to-kind npy --only bias | my-reader\n\n\
 `-` is standard input as FILE, kept until it is restored (64 MiB in memory, up to 64 GiB in a temporary file without a name), and \

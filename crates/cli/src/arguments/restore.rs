@@ -41,6 +41,10 @@ pub(crate) struct RestoreArguments {
     /// with a warning, where the file system refuses.
     #[arg(long, conflicts_with = "salvage")]
     pub(crate) direct: bool,
+    /// Say if the types, the memory and the mesh of the state fit the devices of the plug-in, and move
+    /// nothing: status 0 if they do as it was saved, 1 if not.
+    #[arg(long, conflicts_with_all = ["to", "salvage", "direct"])]
+    pub(crate) dry_run: bool,
     /// When the command counts FILE2 as written.
     #[arg(long, value_enum, default_value_t = SyncMode::Data)]
     pub(crate) sync: SyncMode,

@@ -56,6 +56,8 @@ pub(crate) mod remedies;
 mod report_file;
 mod reports;
 mod restore;
+mod restore_fit;
+mod restore_needs;
 mod save;
 mod selection;
 mod serve;

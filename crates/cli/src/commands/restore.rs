@@ -17,7 +17,7 @@ use crate::{
         device::{self, OpenDevice},
         failures,
         moved::Moved,
-        places, save, streams, unread, watch,
+        places, restore_fit, save, streams, unread, watch,
     },
     failure::Failure,
     startup::INPUT,
@@ -65,6 +65,9 @@ pub(crate) fn run(
     } else {
         open(arguments, input, &storage, &file, &files)?
     };
+    if arguments.dry_run {
+        return restore_fit::answer(arguments, &found.tensors, terminal);
+    }
     // Before any code of the plug-in runs.
     let versions = save::versions("--serdes-version", &arguments.serdes_version, terminal)?;
     let to = arguments.to.as_deref();

@@ -38,6 +38,7 @@ mod plugin_suite;
 mod report_matrix;
 mod reports;
 mod restore;
+mod restore_fit;
 #[cfg(target_os = "linux")]
 mod results;
 mod save;

@@ -80,6 +80,13 @@ fn tensors_make_the_trip_by_way_of_a_pjrt_plug_in_and_nobody_says_that_it_is_one
         restore.args(["restore", text(&state), "--to", text(&back), "--plugin", &named, "--json"]);
         let restored = save_output(&mut restore);
         assert_eq!(restored["read_back_verified"], json!(true));
+        let mut dry_run = serdes();
+        dry_run.args(["restore", text(&state), "--dry-run", "--plugin", &named, "--json"]);
+        let fit = save_output(&mut dry_run);
+        assert_eq!(fit["types"]["needed"], json!(["BF16", "F32", "U8"]));
+        let offered = fit["types"]["offered"].as_array().unwrap();
+        assert!(offered.contains(&json!("BF16")), "{fit}");
+        assert_eq!(fit["mesh"], json!({"fits": true, "needed": 1, "offered": 1}));
         // Another device, of the other interface.
         let other = folder.path().join("c.safetensors");
         let mut restore = serdes();
