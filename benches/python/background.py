@@ -1,12 +1,20 @@
-"""The time that saves in the background add to the steps of a training.
+"""The processor time that saves in the background add to the steps of a training.
 
-    python benches/python/background.py [FOLDER] [--mebibytes N] [--steps N] [--every N]
+    python benches/python/background.py [FOLDER] [--mebibytes N...] [--every N] [--rounds N]
 
-A model of matrices is trained on the processor, all cores of it, with and without a
-``Steps.save_async`` each ``--every`` steps; the two take turns. Printed are the time that a save
-keeps the training from going on (the copy of the arrays), and what it adds to an average step: in
-seconds of the clock, and in seconds of the processor, which other work on the machine disturbs
-less. On an accelerator the processor's time is not the step's.
+A model of matrices is trained on the processor, all cores of it, with a ``Steps.save_async`` before
+the first of each ``--every`` steps. A save costs the training three times something, which are
+printed for each size of the model:
+
+- its own thread waits while the arrays are copied: the time of the call;
+- the processor works on the copy, the checksums and the file: measured alone, without a training
+  beside it, of all threads together, and as a share of what ``--every`` steps take;
+- both get into each other's way (caches, memory, the interpreter's lock): stretches of ``--every``
+  steps with and without a save take turns, and the median of the differences of their pairs is
+  printed with its quartiles. Where these are wide, other work on the machine hides the difference.
+
+Seconds of the processor are what other work on the machine disturbs least; where the steps run on
+an accelerator, only the first of the three is the steps' own.
 """
 
 from __future__ import annotations
@@ -25,12 +33,12 @@ from serdes_ml import jax as sdj
 WIDTH = 1024
 
 
-class Run(NamedTuple):
-    """What a training took."""
+class Save(NamedTuple):
+    """What a save took by itself, in seconds."""
 
-    clock: float
-    processor: float
-    blocked: list[float]
+    blocked: float
+    own_thread: float
+    all_threads: float
 
 
 def model(mebibytes: int) -> list[Any]:
@@ -52,52 +60,64 @@ def step(layers: list[Any], x: Any) -> list[Any]:
     return jax.tree.map(lambda w, g: w - 0.01 * g, layers, jax.grad(loss)(layers))
 
 
-def train(folder: pathlib.Path, mebibytes: int, count: int, every: int | None) -> Run:
-    """So many steps, with a save each ``every`` of them."""
-    layers, x = model(mebibytes), jax.random.normal(jax.random.key(1), (256, WIDTH))
-    layers = jax.block_until_ready(step(layers, x))
-    blocked: list[float] = []
-    with sdj.Steps(folder, keep=1) as steps:
-        clock, processor = time.perf_counter(), time.process_time()
-        for number in range(1, count + 1):
-            layers = jax.block_until_ready(step(layers, x))
-            if every is not None and number % every == 0:
-                begin = time.perf_counter()
-                steps.save_async(number, layers)
-                blocked.append(time.perf_counter() - begin)
-    # The end of the last save is the training's own.
-    return Run(time.perf_counter() - clock, time.process_time() - processor, blocked)
+def save_alone(steps: sdj.Steps, layers: list[Any]) -> Save:
+    """A save, and nothing beside it."""
+    clock, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
+    future = steps.save_async(0, layers)
+    blocked, own = time.perf_counter() - clock, time.thread_time() - thread
+    future.result()
+    return Save(blocked, own, time.process_time() - process)
+
+
+def train(steps: sdj.Steps, layers: list[Any], count: int, saves: bool) -> float:
+    """Seconds of the processor that so many steps take, with or without a save beside them."""
+    x = jax.random.normal(jax.random.key(1), (256, WIDTH))
+    begin = time.process_time()
+    future = steps.save_async(0, layers) if saves else None
+    for _ in range(count):
+        layers = jax.block_until_ready(step(layers, x))
+    if future is not None:
+        future.result()
+    return time.process_time() - begin
+
+
+def measure(folder: pathlib.Path, mebibytes: int, every: int, rounds: int) -> None:
+    """Measure with a model of this size, and print."""
+    layers = jax.block_until_ready(model(mebibytes))
+    with sdj.Steps(folder) as steps:
+        for saves in (False, True):
+            train(steps, layers, 2, saves)
+        alone = [save_alone(steps, layers) for _ in range(3 * rounds)]
+        plain, added = [], []
+        for number in range(rounds):
+            order = (False, True) if number % 2 == 0 else (True, False)
+            found = {saves: train(steps, layers, every, saves) for saves in order}
+            plain.append(found[False])
+            added.append(found[True] / found[False] - 1)
+    save = Save(*(statistics.median(values) for values in zip(*alone, strict=True)))
+    stretch = statistics.median(plain)
+    low, middle, high = statistics.quantiles(added, n=4) if rounds > 1 else added * 3
+    print(
+        f"{mebibytes:4} MiB  step {stretch / every * 1000:8.2f} ms"
+        f"  call {save.blocked * 1000:7.2f} ms ({save.own_thread * 1000:.2f} of the processor)"
+        f"  save {save.all_threads * 1000:7.2f} ms = {save.all_threads / stretch:.2%}"
+        f"  beside {middle:+.2%} ({low:+.2%} to {high:+.2%})",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Measure in turns, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?")
-    parser.add_argument("--mebibytes", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--mebibytes", type=int, nargs="+", default=[16, 64, 256])
     parser.add_argument("--every", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
-    without: list[Run] = []
-    with_saves: list[Run] = []
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
-        train(pathlib.Path(folder), asked.mebibytes, 2, 1)
-        for number in range(asked.rounds):
-            order = [(without, None), (with_saves, asked.every)]
-            for found, every in order if number % 2 == 0 else reversed(order):
-                found.append(train(pathlib.Path(folder), asked.mebibytes, asked.steps, every))
-    blocked = [seconds for run in with_saves for seconds in run.blocked]
-    print(f"{asked.mebibytes} MiB, a save each {asked.every} steps, {asked.rounds} rounds")
-    print(f"a save keeps the training for {statistics.median(blocked) * 1000:.1f} ms")
-    for word, index in (("clock", 0), ("processor", 1)):
-        plain, saving = (
-            statistics.median(run[index] for run in runs) / asked.steps
-            for runs in (without, with_saves)
-        )
-        print(
-            f"{word:9} a step {plain * 1000:.2f} ms, with saves {saving * 1000:.2f} ms"
-            f" ({(saving / plain - 1) * 100:+.2f} %)"
-        )
+    print(f"a save each {asked.every} steps, {asked.rounds} rounds; medians of processor time")
+    for mebibytes in asked.mebibytes:
+        with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+            measure(pathlib.Path(folder), mebibytes, asked.every, asked.rounds)
 
 
 if __name__ == "__main__":

@@ -1,32 +1,38 @@
 """Save of a sharded tree and load of it onto another mesh, against Orbax, in one run.
 
-    python benches/python/resharding.py [FOLDER...] [--mebibytes N] [--rounds N] [--busy]
+    python benches/python/resharding.py [FOLDER...] [--mebibytes N...] [--rounds N] [--busy [both]]
 
 The tree has 8 matrices over a mesh of 4x2 devices of the processor, and is loaded onto one of 2x4:
 no shard of the one is a shard of the other. Every measure is a process of its own, whose imports
-and first use of the devices are not timed. What is measured takes turns, forwards in one round and
-backwards in the next. Each process touches more memory than it will need, and frees it, just before
-it is timed: a virtual machine gets memory from its host when it is touched first. Both packages do
-what they do by themselves: both take what they wrote to the disk, and serdes compares checksums. A
-load finds its files in the system's cache. With ``--busy`` another process keeps one core.
+and first use of the devices are not timed. Saves take turns, and then loads, forwards in one round
+and backwards in the next. Each process touches more memory than it will need, and frees it, just
+before it is timed: a virtual machine gets memory from its host when it is touched first. Both
+packages do what they do by themselves: both take what they wrote to the disk, and serdes compares
+checksums. A load finds its files in the system's cache. With ``--busy`` another process keeps one
+core; with ``--busy both`` everything is measured without it, and then with it. ``--seconds N`` ends
+the rounds of a table early, never before the second. In a folder in memory, twice the tree
+is files, and a process needs as much again.
 
-Printed are the best and the median of each, in seconds, and how often faster than Orbax we are by
-them. A folder in memory (/dev/shm) measures the programs, one on a disk the disk.
+Printed are the best and the median of each, in seconds, how often faster than Orbax we are by
+them, and the time that the checksums of a load take. A folder in memory (/dev/shm) measures the
+programs, one on a disk the disk.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
+import multiprocessing
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 DEVICES, ARRAYS = 8, 8
@@ -122,13 +128,19 @@ MEASURES = {
 }
 
 
+def available() -> int:
+    """Bytes of memory that nobody uses, as Linux counts them."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
+    return int(found[1]) << 10 if found else 0
+
+
 def measure(name: str, at: pathlib.Path, mebibytes: int) -> float:
     """Time it, here and now."""
     import jax
     import numpy as np
 
     work = MEASURES[name](at, mebibytes)
-    touched = np.ones(2 * mebibytes << 20, np.uint8)
+    touched = np.ones(min(2 * mebibytes << 20, available() // 2), np.uint8)
     del touched
     begin = time.perf_counter()
     kept = work()
@@ -142,12 +154,10 @@ def measure(name: str, at: pathlib.Path, mebibytes: int) -> float:
 
 
 def run(name: str, at: pathlib.Path, mebibytes: int) -> float:
-    """Time it in a process of its own."""
-    words = [sys.executable, __file__, "--measure", name, str(at), "--mebibytes", str(mebibytes)]
-    flags = f"--xla_force_host_platform_device_count={DEVICES}"
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
-    output = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return float(json.loads(output.stdout.splitlines()[-1]))
+    """Time it in a process of its own, forked from one that has made the imports alone."""
+    context = multiprocessing.get_context("forkserver")
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        return pool.apply(measure, (name, at, mebibytes))
 
 
 def remove(at: pathlib.Path) -> None:
@@ -158,21 +168,41 @@ def remove(at: pathlib.Path) -> None:
         at.unlink(missing_ok=True)
 
 
-def rounds_in(place: pathlib.Path, mebibytes: int, rounds: int) -> dict[str, list[float]]:
+def rounds_of(
+    names: Sequence[str], once: Callable[[str], float], rounds: int, seconds: float
+) -> dict[str, list[float]]:
+    """The seconds of each measure, in each round; no further one begins after ``seconds``."""
+    found: dict[str, list[float]] = {name: [] for name in names}
+    begin = time.monotonic()
+    for number in range(rounds):
+        if number > 1 and time.monotonic() - begin > seconds:
+            break
+        for name in names if number % 2 == 0 else reversed(names):
+            os.sync()
+            found[name].append(once(name))
+    return found
+
+
+def table(
+    place: pathlib.Path, mebibytes: int, rounds: int, seconds: float
+) -> dict[str, list[float]]:
     """The seconds of each measure, in each round."""
-    found: dict[str, list[float]] = {name: [] for name in MEASURES}
+
+    def save(name: str) -> float:
+        found = run(name, place / "new", mebibytes)
+        remove(place / "new")
+        return found
+
+    def load(name: str) -> float:
+        package = "orbax" if "orbax" in name else "serdes"
+        return run(name, place / package, mebibytes)
+
+    saves = [name for name in MEASURES if name.startswith("save")]
+    loads = [name for name in MEASURES if name.startswith("load")]
+    found = rounds_of(saves, save, rounds, seconds * len(saves) / len(MEASURES))
     for package in ("orbax", "serdes"):
         run(f"save {package}", place / package, mebibytes)
-    for number in range(rounds):
-        for name in MEASURES if number % 2 == 0 else reversed(MEASURES):
-            os.sync()
-            if name.startswith("load"):
-                package = "orbax" if "orbax" in name else "serdes"
-                found[name].append(run(name, place / package, mebibytes))
-            else:
-                found[name].append(run(name, place / "new", mebibytes))
-                remove(place / "new")
-    return found
+    return {**found, **rounds_of(loads, load, rounds, seconds * len(loads) / len(MEASURES))}
 
 
 def show(found: dict[str, list[float]]) -> None:
@@ -184,33 +214,49 @@ def show(found: dict[str, list[float]]) -> None:
         if "serdes" in name:
             theirs = found[f"{name.split()[0]} orbax"]
             line += f"   {min(theirs) / best:.2f}  {statistics.median(theirs) / middle:.2f}"
-        print(line, flush=True)
+        print(line)
+    verified, plain = found["load serdes"], found["load serdes, unverified"]
+    best, middle = (of(verified) - of(plain) for of in (min, statistics.median))
+    print(f"{'checksums of a load':26} {best:8.3f} {middle:8.3f}", flush=True)
+
+
+@contextlib.contextmanager
+def one_core_busy(busy: bool) -> Iterator[None]:
+    """Have another process keep a core meanwhile, if ``busy``."""
+    if not busy:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-c", BUSY])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def main() -> None:
-    """Measure in each folder, or as a child of that, one thing."""
+    """Measure in each folder, with each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
-    parser.add_argument("--mebibytes", type=int, default=256)
+    parser.add_argument("--mebibytes", type=int, nargs="+", default=[256])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--busy", action="store_true", help="one core has other work")
-    parser.add_argument("--measure", nargs=2)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--busy", nargs="?", choices=("yes", "both"), const="yes", default="no")
     arguments = parser.parse_args()
-    if arguments.measure:
-        name, at = arguments.measure
-        print(json.dumps(measure(name, pathlib.Path(at), arguments.mebibytes)))
-        return
-    busy = subprocess.Popen([sys.executable, "-c", BUSY]) if arguments.busy else None
-    try:
-        for folder in arguments.folders or [pathlib.Path(tempfile.gettempdir())]:
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                found = rounds_in(pathlib.Path(place), arguments.mebibytes, arguments.rounds)
-            print(f"{folder}: {arguments.mebibytes} MiB, {'busy' if busy else 'quiet'}")
-            show(found)
-    finally:
-        if busy is not None:
-            busy.kill()
-            busy.wait()
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    imports = ["jax", "numpy", "orbax.checkpoint", "serdes_ml.jax"]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(imports)
+    for folder in arguments.folders or [pathlib.Path(tempfile.gettempdir())]:
+        for mebibytes in arguments.mebibytes:
+            for busy in {"no": [False], "yes": [True], "both": [False, True]}[arguments.busy]:
+                with tempfile.TemporaryDirectory(dir=folder) as place, one_core_busy(busy):
+                    at = pathlib.Path(place)
+                    found = table(at, mebibytes, arguments.rounds, arguments.seconds)
+                rounds = min(len(seconds) for seconds in found.values())
+                words = "one core busy" if busy else "quiet"
+                print(f"{folder}: {mebibytes} MiB, {words}, {rounds} rounds")
+                show(found)
 
 
 if __name__ == "__main__":

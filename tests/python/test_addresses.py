@@ -151,6 +151,24 @@ def test_a_load_of_an_address_has_32_requests_under_way(web: Web, tmp_path: path
         sd.load_file(f"{web.url}/large.sds")
 
 
+def test_small_tensors_of_a_far_safetensors_file_are_under_way_together(
+    web: Web, tmp_path: pathlib.Path
+) -> None:
+    tensors = {f"w{number:04}": np.full(16 << 10, number % 251, np.uint8) for number in range(2000)}
+    sd.save_file(tensors, tmp_path / "near.sds")
+    sd.convert(tmp_path / "near.sds", tmp_path / "a.safetensors")
+    address, web.delay = f"{web.url}/a.safetensors", 0.05
+    sd.convert(address, tmp_path / "b.sds")
+    # 31 MiB by 4, with the header and what comes along with it.
+    assert web.requests <= 14, web.requests
+    assert web.most_under_way >= 6, web.most_under_way
+    loaded = sd.load_file(tmp_path / "b.sds")
+    assert all(np.array_equal(loaded[name], tensors[name]) for name in tensors)
+    web.requests = web.most_under_way = 0
+    assert sd.check(address, verify_data=True)
+    assert web.most_under_way >= 6, (web.most_under_way, web.requests)
+
+
 def test_a_load_of_an_address_holds_a_bounded_part_of_it(web: Web, tmp_path: pathlib.Path) -> None:
     large = {"w": np.zeros(400 << 20, np.uint8)}
     sd.save_file(large, tmp_path / "large.sds")
