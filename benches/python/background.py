@@ -34,7 +34,7 @@ WIDTH = 1024
 
 
 class Save(NamedTuple):
-    """What a save took by itself, in seconds."""
+    """Times of a save by itself, in seconds."""
 
     blocked: float
     own_thread: float

@@ -34,7 +34,7 @@ _INDEX = ".index"
 
 
 class KeptNothing(Exception):
-    """What was saved is not on the server."""
+    """The server has nothing of a tree that was saved."""
 
 
 class Keeper:

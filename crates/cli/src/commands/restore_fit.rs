@@ -226,7 +226,7 @@ impl Fit {
         print(terminal, "types", Some(self.has_types()), format_args!("{needed} needed, {offered}"))
     }
 
-    /// The devices with the least room first.
+    /// Prints the memory of each device, those with the least room first.
     fn print_memory(&self, terminal: &mut Terminal) -> Result<(), Failure> {
         let mut there: Vec<_> = self.memory.iter().filter(|one| one.device.is_some()).collect();
         there.sort_by_key(|one| {
@@ -244,7 +244,7 @@ impl Fit {
         }
     }
 
-    /// A way that is open where the state does not fit as it was saved.
+    /// The way onto one device, if the state fits there and not as it was saved.
     fn hint(&self) -> Option<String> {
         (!self.is_yes() && self.has_types() && self.one.fits() == Some(true))
             .then(|| format!("`serdes restore` without --dry-run puts whole arrays onto one device, which fits: {}", words(&self.one)))
