@@ -13,22 +13,18 @@ use zip::CompressionMethod;
 
 use super::{Error, section::Section};
 
+/// An entry as the archive's list describes it.
+pub(super) type RawEntry<'a> = zip::read::ZipFile<'a, Positioned>;
+
 /// An entry of an archive.
-pub(super) struct Member {
+pub(super) struct Member<T> {
     pub(super) name: String,
-    /// Position of its header, in bytes.
-    #[cfg(feature = "torch")]
-    pub(super) begin: u64,
-    /// Position of the end of its bytes.
-    #[cfg(feature = "torch")]
-    pub(super) end: u64,
-    /// Compression method, in words.
-    #[cfg(feature = "npz")]
-    pub(super) method: String,
     /// Position of its bytes; `None` if they are neither stored nor deflated.
     pub(super) content: Option<Content>,
     /// True if the bytes are in the file, and not encrypted.
     pub(super) is_inside: bool,
+    /// What the reader of this kind of archive needs of it besides.
+    pub(super) detail: T,
 }
 
 /// Position of an entry in the archive, and the length and checksum of its bytes.
@@ -41,16 +37,17 @@ pub(super) struct Content {
     pub(super) checksum: u32,
 }
 
-/// The entries of an archive that is read as a file of this kind.
+/// The entries of an archive that is read as a file of this kind, each with its `detail`.
 ///
 /// # Errors
 /// If there is no list of entries; if two have one name, of which the archive would give out the
 /// last one alone; or if two share bytes, by which a small archive holds more than any disk.
-pub(super) fn members(
+pub(super) fn members<T>(
     file: &Arc<dyn ReadAt>,
     path: &Path,
     kind: &'static str,
-) -> Result<Vec<Member>, Error> {
+    detail: impl Fn(&RawEntry<'_>) -> T,
+) -> Result<Vec<Member<T>>, Error> {
     let size = file.size().map_err(|error| Error::io("read", path, error))?;
     let corrupt = |error: zip::result::ZipError| match error {
         zip::result::ZipError::Io(error)
@@ -77,17 +74,7 @@ pub(super) fn members(
             let end = content.begin.checked_add(content.stored_bytes);
             end.is_some_and(|end| end <= size) && !found.encrypted()
         });
-        members.push(Member {
-            name,
-            #[cfg(feature = "torch")]
-            begin: found.header_start(),
-            #[cfg(feature = "torch")]
-            end: found.data_start().unwrap_or_default().saturating_add(found.compressed_size()),
-            #[cfg(feature = "npz")]
-            method: format!("{:?}", found.compression()),
-            content,
-            is_inside,
-        });
+        members.push(Member { name, content, is_inside, detail: detail(&found) });
     }
     match first_overlap(&members) {
         None => Ok(members),
@@ -99,7 +86,7 @@ pub(super) fn members(
 }
 
 /// The first entry that lies in part where another one lies.
-fn first_overlap(members: &[Member]) -> Option<&str> {
+fn first_overlap<T>(members: &[Member<T>]) -> Option<&str> {
     let mut places: Vec<(u64, u64, &str)> = members
         .iter()
         .filter(|member| member.is_inside)
@@ -229,7 +216,7 @@ const LEAST_READ: u64 = 16 << 20;
 const READ_COST: u64 = 32;
 
 /// A source with a position, as the archive's reader wants it.
-struct Positioned {
+pub(super) struct Positioned {
     file: Arc<dyn ReadAt>,
     position: u64,
     size: u64,

@@ -8,12 +8,10 @@ use std::{
 use serdes::device_state::WriteOptions;
 use serdes_files::{Durability, Tree as _};
 
-#[cfg(feature = "npz")]
-use super::npz;
 use super::{
     Error, Output, Target, brought, bundle,
     form::{Form, unknown},
-    npy, safetensors, sharded, state,
+    npy, npz, safetensors, sharded, state,
 };
 use crate::storage::Storage;
 
@@ -31,7 +29,7 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
             options.durability(),
         )?)),
         Form::Npy => Box::new(npy::NpyTarget::new(Output::create(path, options.durability())?)),
-        Form::Npz => create_npz(path, options.durability())?,
+        Form::Npz => npz::create(path, options.durability())?,
         Form::DeviceState => Box::new(state::StateTarget::create(path, options)),
         Form::TensorBundle => create_checkpoint(path, options.durability())?,
         Form::Torch | Form::ShardIndex | Form::CheckpointV1 | Form::CheckpointState => {
@@ -210,14 +208,4 @@ fn check_prefix(prefix: &Path) -> Result<(), Error> {
 fn create_checkpoint(prefix: &Path, durability: Durability) -> Result<Box<dyn Target>, Error> {
     check_prefix(prefix)?;
     Ok(Box::new(bundle::BundleTarget::create(prefix, durability)))
-}
-
-#[cfg(feature = "npz")]
-fn create_npz(path: &Path, durability: Durability) -> Result<Box<dyn Target>, Error> {
-    Ok(Box::new(npz::NpzTarget::create(path, durability)?))
-}
-
-#[cfg(not(feature = "npz"))]
-fn create_npz(path: &Path, _: Durability) -> Result<Box<dyn Target>, Error> {
-    Err(unknown(path, "this build writes no npz; enable the feature `npz`"))
 }

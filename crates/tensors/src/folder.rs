@@ -8,9 +8,7 @@ use std::{
 
 use serdes_files::{EntryKind, Tree, read_at::read_up_to};
 
-#[cfg(feature = "torch")]
-use super::torch;
-use super::{Error, Source};
+use super::{Error, Source, torch};
 
 /// The file that describes a checkpoint of torch.distributed, in its folder.
 const DESCRIPTION: &str = ".metadata";
@@ -41,15 +39,7 @@ pub fn is_distributed(tree: &dyn Tree, folder: &Path) -> bool {
 /// Opens the checkpoint of torch.distributed in a folder of any tree of files.
 ///
 /// # Errors
-/// If it is damaged or incomplete.
-#[cfg(feature = "torch")]
+/// If it is damaged or incomplete, or the feature `torch` is not enabled.
 pub fn open_folder(tree: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(torch::DistributedSource::open(tree, folder)?))
-}
-
-/// As above, where files of PyTorch's are not read.
-#[cfg(not(feature = "torch"))]
-pub fn open_folder(_: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Source>, Error> {
-    let reason = "this build reads no files of PyTorch's; enable the feature `torch`".to_owned();
-    Err(Error::UnknownForm { path: folder.to_owned(), reason })
+    torch::open_folder(tree, folder)
 }

@@ -10,9 +10,7 @@ use serdes::device_state::MAGIC;
 use serdes_checkpoints::{checkpoint_state::begins_like_state, table, tensor_bundle};
 use serdes_files::{ReadAt, read_at::read_up_to};
 
-#[cfg(feature = "torch")]
-use super::torch;
-use super::{Error, sharded};
+use super::{Error, sharded, torch};
 
 /// Bytes at the beginning of a file by which its form is told.
 const HEAD: usize = 4096;
@@ -98,7 +96,6 @@ impl Form {
             head if head.starts_with(&MAGIC) => Some(Self::DeviceState),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Npz),
-            #[cfg(feature = "torch")]
             head if torch::is_legacy(head) => Some(Self::Torch),
             // The length of a safetensors header is below 2^27.
             [_, _, _, 0..8, 0, 0, 0, 0, ..] => Some(Self::Safetensors),

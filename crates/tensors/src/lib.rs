@@ -56,6 +56,9 @@ mod json;
 mod npy;
 #[cfg(feature = "npz")]
 mod npz;
+#[cfg(not(feature = "npz"))]
+#[path = "no_npz.rs"]
+mod npz;
 mod number;
 mod open;
 mod output;
@@ -70,6 +73,9 @@ pub mod storage;
 mod target;
 mod tensorflow;
 #[cfg(feature = "torch")]
+mod torch;
+#[cfg(not(feature = "torch"))]
+#[path = "no_torch.rs"]
 mod torch;
 pub mod trips;
 

@@ -12,14 +12,10 @@ use serdes_files::{
     read_at::{LONGEST_STREAM, spool},
 };
 
-#[cfg(feature = "npz")]
-use super::npz;
-#[cfg(feature = "torch")]
-use super::torch;
 use super::{
     Error, Source, folder,
     form::{Form, unknown},
-    npy, safetensors, sharded, state, tensorflow,
+    npy, npz, safetensors, sharded, state, tensorflow, torch,
 };
 use crate::storage::Storage;
 
@@ -127,7 +123,6 @@ pub fn open_stream(
 fn told(source: &Arc<dyn ReadAt>, path: &Path, name: Form) -> Result<Form, Error> {
     let content = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
     match Form::of_both(name, content) {
-        #[cfg(feature = "torch")]
         Some(Form::Npz) if torch::is_archive(source, path) => Ok(Form::Torch),
         Some(form) => Ok(form),
         None => Err(unknown(
@@ -141,37 +136,17 @@ fn open_form(source: Arc<dyn ReadAt>, path: &Path, form: Form) -> Result<Box<dyn
     Ok(match form {
         Form::Safetensors => Box::new(safetensors::SafetensorsSource::new(source, path)?),
         Form::Npy => Box::new(npy::NpySource::named(source, path)?),
-        Form::Npz => open_npz(source, path)?,
+        Form::Npz => npz::open(source, path)?,
         Form::DeviceState => {
             Box::new(state::StateSource::new(&Reader::from_source(source, path)?, path)?)
         }
         Form::TensorBundle => {
             return Err(unknown(path, "a checkpoint is several files; name their prefix"));
         }
-        Form::Torch => open_torch(source, path)?,
+        Form::Torch => torch::open(source, path)?,
         Form::CheckpointV1 => tensorflow::open_v1(source, path)?,
         Form::ShardIndex | Form::CheckpointState => {
             return Err(unknown(path, "it names files beside it; name it by its path"));
         }
     })
-}
-
-#[cfg(feature = "torch")]
-fn open_torch(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(torch::TorchSource::new(source, path)?))
-}
-
-#[cfg(not(feature = "torch"))]
-fn open_torch(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
-    Err(unknown(path, "this build reads no files of PyTorch's; enable the feature `torch`"))
-}
-
-#[cfg(feature = "npz")]
-fn open_npz(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(npz::NpzSource::new(source, path)?))
-}
-
-#[cfg(not(feature = "npz"))]
-fn open_npz(_: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
-    Err(unknown(path, "this build reads no npz; enable the feature `npz`"))
 }

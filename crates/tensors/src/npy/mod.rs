@@ -4,16 +4,11 @@ mod descr;
 mod fortran;
 mod header;
 mod literal;
-mod read;
+pub(super) mod read;
 #[cfg(test)]
 mod tests;
-mod write;
+pub(super) mod write;
 
-#[cfg(feature = "npz")]
-pub(super) use self::{
-    read::{bytes_behind, elements},
-    write::encode_header,
-};
 pub(super) use header::NpyHeader;
 pub(super) use read::NpySource;
 pub(super) use write::NpyTarget;

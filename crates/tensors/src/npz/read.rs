@@ -13,7 +13,10 @@ use super::{
     super::{
         Error, Listing, Refused, Source, TensorInfo,
         archive::{self, Content, Member, read_error},
-        npy::{NpyHeader, bytes_behind, elements},
+        npy::{
+            NpyHeader,
+            read::{bytes_behind, elements},
+        },
     },
     KIND,
 };
@@ -42,7 +45,8 @@ struct Entry {
 impl NpzSource {
     pub(in super::super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
-        let members = archive::members(&file, path, KIND)?;
+        let members =
+            archive::members(&file, path, KIND, |found| format!("{:?}", found.compression()))?;
         let mut source = Self {
             file,
             path: path.to_path_buf(),
@@ -51,7 +55,7 @@ impl NpzSource {
             members: Vec::new(),
         };
         let mut seen = HashSet::new();
-        for Member { name, method, content, is_inside, .. } in members {
+        for Member { name, content, is_inside, detail: method } in members {
             source.members.extend(content.map(|content| (name.clone(), content)));
             let Some(name) = name.strip_suffix(".npy") else {
                 let reason = "is no npy file".to_owned();

@@ -16,7 +16,8 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
     super::{
-        Announced, Error, Metadata, Target, TensorInfo, TensorSink, npy::encode_header, pass_on,
+        Announced, Error, Metadata, Target, TensorInfo, TensorSink, npy::write::encode_header,
+        pass_on,
     },
     KIND,
 };

@@ -6,6 +6,9 @@
 //! the profile of AWS that it names; everything else is a path of the file system. Without the
 //! feature `addresses` all paths are.
 //!
+//! A path leads to a [`Location`](location::Location), which has one implementation a kind of
+//! place: `system.rs`, `addresses/object.rs`, `addresses/page.rs`.
+//!
 //! An object is read by ranges, and no more of it than is asked for; it is written by an upload
 //! that is completed last, and nothing stays of one that fails or is stopped.
 //!
@@ -13,25 +16,12 @@
 //! message of it holds anything secret.
 
 #[cfg(feature = "addresses")]
-mod address;
-#[cfg(feature = "addresses")]
-mod bucket;
-#[cfg(feature = "addresses")]
-mod client;
-#[cfg(feature = "addresses")]
-mod held;
-mod places;
-#[cfg(feature = "addresses")]
-mod profiles;
-#[cfg(feature = "addresses")]
-mod remote;
-#[cfg(feature = "addresses")]
-mod stores;
-#[cfg(all(test, feature = "addresses"))]
-mod tests;
-#[cfg(feature = "addresses")]
-mod via;
-#[cfg(feature = "addresses")]
-mod web;
+mod addresses;
+#[cfg(not(feature = "addresses"))]
+#[path = "no_addresses.rs"]
+mod addresses;
+mod location;
+mod paths;
+mod system;
 
-pub use places::Storage;
+pub use paths::Storage;

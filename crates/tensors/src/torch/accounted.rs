@@ -8,7 +8,7 @@ use serdes_files::{ReadAt, read_at::read_up_to};
 use super::{
     super::{
         Error,
-        archive::{Member, read_error},
+        archive::{Member, RawEntry, read_error},
     },
     KIND,
 };
@@ -66,9 +66,28 @@ pub(super) fn refuse_page(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Bytes of a file that an entry takes, its header among them.
+pub(super) struct Extent {
+    /// Position of the header.
+    begin: u64,
+    /// Position of the end of the entry's bytes.
+    end: u64,
+}
+
+impl Extent {
+    pub(super) fn of(found: &RawEntry<'_>) -> Self {
+        let begin = found.data_start().unwrap_or_default();
+        Self { begin: found.header_start(), end: begin.saturating_add(found.compressed_size()) }
+    }
+}
+
 /// An error if bytes of an archive lie before its first entry, between two of them, or behind its
 /// end.
-pub(super) fn check(file: &dyn ReadAt, path: &Path, members: &[Member]) -> Result<(), Error> {
+pub(super) fn check(
+    file: &dyn ReadAt,
+    path: &Path,
+    members: &[Member<Extent>],
+) -> Result<(), Error> {
     let failed = |error| read_error(path, KIND, error);
     let size = file.size().map_err(failed)?;
     let several = |bytes: u64, place: String| {
@@ -86,7 +105,7 @@ pub(super) fn check(file: &dyn ReadAt, path: &Path, members: &[Member]) -> Resul
         .iter()
         .map(|member| {
             let checksum = member.content.map_or(0, |content| content.checksum);
-            (member.begin, member.end, checksum)
+            (member.detail.begin, member.detail.end, checksum)
         })
         .collect();
     places.sort_unstable();

@@ -5,7 +5,7 @@
 //! containers, and the few functions by which tensors are described (`rebuild.rs`); everything else
 //! is a name. Memory comes from a budget (`budget.rs`) that the length of the file decides.
 //!
-//! This room must never run, import or look up what a pickle names.
+//! This module must never run, import or look up what a pickle names.
 
 mod accounted;
 mod budget;
@@ -34,9 +34,24 @@ mod value;
 mod words;
 mod zipped;
 
-pub(super) use distributed::DistributedSource;
+use std::{path::Path, sync::Arc};
+
+use serdes_files::{ReadAt, Tree};
+
+use self::{distributed::DistributedSource, read::TorchSource};
+use super::{Error, Source};
+
 pub(super) use legacy::is_legacy;
-pub(super) use read::TorchSource;
 pub(super) use zipped::is_archive;
 
 const KIND: &str = "torch";
+
+/// Opens a file of `torch.save`.
+pub(super) fn open(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(TorchSource::new(source, path)?))
+}
+
+/// Opens a checkpoint of torch.distributed.
+pub(super) fn open_folder(tree: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Source>, Error> {
+    Ok(Box::new(DistributedSource::open(tree, folder)?))
+}

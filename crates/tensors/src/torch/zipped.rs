@@ -9,7 +9,8 @@ use super::{
         Error,
         archive::{self, Content, Member, read_error},
     },
-    KIND, accounted,
+    KIND,
+    accounted::{self, Extent},
     budget::Budget,
     error::TorchError,
     input::Input,
@@ -30,7 +31,7 @@ const LONGEST_WORD: u64 = 16;
 
 /// True if a zip archive is one of PyTorch's, and not of NumPy's.
 pub(in super::super) fn is_archive(file: &Arc<dyn ReadAt>, path: &Path) -> bool {
-    archive::members(file, path, KIND)
+    archive::members(file, path, KIND, |_| ())
         .is_ok_and(|members| members.iter().any(|member| prefix(&member.name).is_some()))
 }
 
@@ -47,7 +48,7 @@ pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error
     let size = file.size().map_err(|error| Error::io("read", path, error))?;
     let mut budget = Budget::of_file(size);
     accounted::check_end(file, path)?;
-    let members = archive::members(file, path, KIND)?;
+    let members = archive::members(file, path, KIND, Extent::of)?;
     accounted::check(file, path, &members)?;
     for member in &members {
         budget.take(MEMBER_BYTES + 2 * member.name.len()).map_err(|error| error.of(path))?;

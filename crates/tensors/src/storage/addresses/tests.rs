@@ -13,7 +13,7 @@ use serdes::{
 use serdes_files::{EntryKind, Files, Tree};
 use serdes_testkit::noise::noise;
 
-use super::Storage;
+use crate::storage::Storage;
 
 const BUCKET: &str = "s3://bucket";
 

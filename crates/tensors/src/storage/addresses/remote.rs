@@ -21,7 +21,7 @@ type Name = (Scheme, String);
 
 /// The clients of one piece of work.
 #[derive(Clone, Default)]
-pub(super) struct Remote {
+pub(in super::super) struct Remote {
     watch: Watch,
     /// Clients of buckets that were given, in place of those that the environment describes.
     given: HashMap<Name, Arc<dyn ObjectStore>>,
@@ -44,7 +44,7 @@ impl fmt::Debug for Remote {
 
 impl Remote {
     /// Clients without listings, for work that this watch cancels.
-    pub(super) fn watched(&self, watch: Watch) -> Self {
+    pub(in super::super) fn watched(&self, watch: Watch) -> Self {
         Self { watch, given: self.given.clone(), open: Arc::default() }
     }
 

@@ -1,0 +1,18 @@
+//! Places that addresses lead to: object storage and the web.
+
+mod address;
+mod bucket;
+mod client;
+mod held;
+mod object;
+mod page;
+mod profiles;
+mod remote;
+mod resolve;
+mod stores;
+#[cfg(test)]
+mod tests;
+mod via;
+mod web;
+
+pub(super) use remote::Remote;

@@ -1,0 +1,73 @@
+//! The interface of a place that files are in.
+
+use std::{io, path::PathBuf, sync::Arc};
+
+use serdes::device_state::{
+    Durability, Error, Part, PartStore, PendingPart, Reader, Salvaged, SaveId, Watch, WriteOptions,
+    Writer,
+};
+use serdes_files::{EntryKind, ReadAt};
+
+use super::Storage;
+
+/// The place that a path refers to: a file or a folder of the file system, an object or a prefix
+/// of objects, a page of the web.
+///
+/// Errors of type [`Error`] name the place; those of type [`io::Error`] leave it to the caller.
+pub(super) trait Location {
+    /// The path as messages show it.
+    fn name(&self) -> PathBuf;
+
+    /// Opens the file for reading.
+    fn open(&self) -> io::Result<Arc<dyn ReadAt>>;
+
+    /// As [`open`](Self::open), without what is known of the file from before.
+    fn open_anew(&self) -> io::Result<Arc<dyn ReadAt>>;
+
+    /// The kind of what is there; links are followed.
+    fn look(&self) -> io::Result<EntryKind>;
+
+    /// The kind of what is there; links are not followed.
+    fn look_at_entry(&self) -> io::Result<EntryKind> {
+        self.look()
+    }
+
+    /// The paths of the entries of a directory.
+    fn list(&self) -> io::Result<Vec<PathBuf>>;
+
+    /// Calls `visit` with the name of each entry of a directory.
+    fn visit(&self, visit: &mut dyn FnMut(&str)) -> io::Result<()>;
+
+    /// Removes the file.
+    fn remove(&self) -> io::Result<()>;
+
+    /// Begins a file, front to back.
+    fn put(&self, durability: Durability) -> Result<PendingPart, Error>;
+
+    /// Opens a state, whose other parts are found in `storage`.
+    fn open_state(&self, storage: &Storage) -> Result<Reader, Error> {
+        let source = self.open().map_err(|error| Error::io("open", &self.name(), error))?;
+        Reader::from_source_among(source, self.name(), Arc::new(storage.clone()))
+    }
+
+    /// Finds out what is whole in a state, whose other parts are found in `storage`.
+    fn salvage_state(&self, storage: &Storage, watch: &Watch) -> Result<Salvaged, Error> {
+        let source = self.open().map_err(|error| Error::io("open", &self.name(), error))?;
+        Reader::salvage_among(source, self.name(), Arc::new(storage.clone()), watch)
+    }
+
+    /// Begins a state.
+    fn create_state(&self, options: WriteOptions) -> Result<Writer, Error>;
+
+    /// Begins a part of a state.
+    fn create_part(&self, part: Part, options: WriteOptions) -> Result<Writer, Error>;
+
+    /// The parts of a state, to be merged.
+    fn parts(&self) -> Result<Arc<dyn PartStore>, Error>;
+
+    /// Removes a state before its parts.
+    fn remove_state(&self) -> Result<(), Error>;
+
+    /// Removes the parts of a failed save.
+    fn discard(&self, save: SaveId);
+}
