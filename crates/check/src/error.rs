@@ -3,7 +3,7 @@
 use std::io;
 
 #[cfg(feature = "addresses")]
-use serdes_files::is_changed;
+use serdes_files::object::is_changed;
 
 use super::{Reason, Remedy, Rule, rule::messages};
 

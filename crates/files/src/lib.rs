@@ -28,8 +28,6 @@
 
 mod ahead;
 mod attributes;
-#[cfg(feature = "object_store")]
-mod changed;
 mod crc32c;
 mod direct;
 mod durability;
@@ -51,8 +49,6 @@ mod turn;
 mod watch;
 
 pub use ahead::Ahead;
-#[cfg(feature = "object_store")]
-pub use changed::{changed, is_changed, said};
 pub use crc32c::{Crc32c, combine, crc32c};
 pub use direct::{DirectSink, DirectSource, StillDirect};
 pub use durability::{Durability, sync_directory, sync_watched};

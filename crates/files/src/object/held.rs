@@ -7,7 +7,8 @@ use std::{
 
 use object_store::ObjectMeta;
 
-use crate::{Stamp, changed, said};
+use super::changed::{changed, said};
+use crate::Stamp;
 
 /// Properties of an object in the first answer. Stores need not honour conditions, and not all of
 /// them have entity tags: so every answer is compared with it.

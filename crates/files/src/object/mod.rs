@@ -4,6 +4,7 @@
 //! wait for them on a channel, so that it does not matter whether they have a runtime themselves.
 //! This part knows stores only through the crate `object_store`, never one of them by name.
 
+mod changed;
 mod driver;
 mod held;
 mod ranges;
@@ -12,6 +13,7 @@ mod upload;
 mod words;
 
 pub use self::{
+    changed::{changed, is_changed, said},
     driver::{Driver, Outcome, system_error, wait},
     ranges::RangeCache,
     source::Object,

@@ -12,8 +12,9 @@ use object_store::{
     UpdateVersion, path::Path,
 };
 
+use super::changed::{changed, said};
 use super::{Driver, held::Held, system_error};
-use crate::{ReadAt, Stamp, changed, said};
+use crate::{ReadAt, Stamp};
 
 /// An object that is read by ranges; one that is replaced meanwhile is an error.
 pub struct Object {

@@ -3,7 +3,7 @@
 use std::{fmt, io, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use serdes_files::{changed, said};
+use serdes_files::object::{changed, said};
 
 const COUNT: usize = 5;
 

@@ -18,9 +18,9 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use object_store::client::{HttpError, HttpRequest, HttpRequestBody};
 use serdes_files::{
-    LONGEST_STREAM, ReadAt, Stamp, Watch, changed,
-    object::{Driver, RangeCache},
-    said, spool,
+    LONGEST_STREAM, ReadAt, Stamp, Watch,
+    object::{Driver, RangeCache, changed, said},
+    spool,
 };
 use tokio::time::{sleep, timeout};
 
