@@ -125,27 +125,6 @@ impl FromStr for Date {
     }
 }
 
-#[cfg(feature = "serde")]
-mod serialized {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    use super::Date;
-
-    /// As the text `YYYY-MM-DD`.
-    impl Serialize for Date {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_str(self)
-        }
-    }
-
-    impl<'de> Deserialize<'de> for Date {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let text = String::deserialize(deserializer)?;
-            text.parse().map_err(D::Error::custom)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

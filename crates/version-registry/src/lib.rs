@@ -137,6 +137,8 @@ mod parse;
 mod record;
 mod release;
 mod select;
+#[cfg(feature = "serde")]
+mod serde_impls;
 mod version_def;
 
 pub use consumer::{Consumer, Rejection, VersionRule};

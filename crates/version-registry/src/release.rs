@@ -89,13 +89,6 @@ impl FromStr for ReleaseNumber {
     }
 }
 
-#[cfg(feature = "serde")]
-impl serde::Serialize for ReleaseNumber {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// A number in decimal digits; `u64::from_str` alone takes a sign as well.
 fn number(part: &str) -> Option<u64> {
     part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten()

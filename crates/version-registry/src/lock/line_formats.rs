@@ -50,7 +50,6 @@ impl LineFormats {
     }
 
     /// The lines of a versions.toml.
-    #[cfg(feature = "parse")]
     pub fn of_declarations(declarations: &crate::Declarations) -> Vec<Self> {
         let lines = declarations.lines.iter();
         lines
@@ -115,7 +114,6 @@ fn state_of_record(line: &crate::LineRecord) -> Option<ReleaseState> {
 }
 
 /// The same for a line of a versions.toml.
-#[cfg(feature = "parse")]
 fn state_of_declaration(line: &crate::LineDeclaration) -> Option<ReleaseState> {
     let entries = line.entries.iter().map(|entry| {
         let state = ReleasedEntry {

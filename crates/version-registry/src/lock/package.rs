@@ -48,7 +48,6 @@ pub enum LockError {
         source: prost::DecodeError,
     },
     /// versions.toml cannot be read or breaks a rule.
-    #[cfg(feature = "parse")]
     #[error(transparent)]
     Registry(#[from] crate::RegistryErrors),
     /// The lock cannot be read.
@@ -74,7 +73,6 @@ impl Package {
     }
 
     /// The package at `root` with the lines of its versions.toml.
-    #[cfg(feature = "parse")]
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, LockError> {
         let root = root.into();
         let declarations = crate::read(&root.join("versions.toml"))?;
@@ -82,7 +80,6 @@ impl Package {
     }
 
     /// The package at `root` with these lines, which need not be those of its versions.toml.
-    #[cfg(feature = "parse")]
     pub fn of_declarations(root: impl Into<PathBuf>, declarations: &crate::Declarations) -> Self {
         Self { root: root.into(), lines: LineFormats::of_declarations(declarations) }
     }

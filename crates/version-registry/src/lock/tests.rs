@@ -260,7 +260,6 @@ fn damaged_files_are_named_with_their_row() {
 }
 
 #[test]
-#[cfg(feature = "parse")]
 fn the_lines_of_a_versions_toml_are_those_of_its_registry() {
     let text = "as_of = 2026-01-31\n[[line]]\nname = \"ours\"\ntitle = \"ours\"\nsummary = \"x\"\nminimum = 0\n\
                 packages = [\"ours.wire\"]\n[[line.entry]]\nnumber = 0\nintroduced = 2026-01-01\n\
