@@ -78,11 +78,6 @@ impl Buffer {
         Ok(Self { handle: Arc::new(BufferHandle { client: Arc::clone(client), raw }) })
     }
 
-    #[cfg(feature = "conformance")]
-    pub(crate) fn raw(&self) -> *mut PJRT_Buffer {
-        self.handle.raw()
-    }
-
     pub(super) fn handle(&self) -> &Arc<BufferHandle> {
         &self.handle
     }

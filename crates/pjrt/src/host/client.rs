@@ -158,11 +158,6 @@ impl Client {
         Self { handle: Arc::clone(handle) }
     }
 
-    #[cfg(feature = "conformance")]
-    pub(crate) fn raw(&self) -> *mut PJRT_Client {
-        self.handle.raw()
-    }
-
     #[inline]
     pub(super) fn handle(&self) -> &Arc<ClientHandle> {
         &self.handle

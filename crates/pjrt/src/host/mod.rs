@@ -25,6 +25,8 @@ mod origin;
 mod plugin;
 mod program;
 mod put;
+#[cfg(feature = "conformance")]
+mod raw;
 mod read;
 mod read_later;
 mod statistics;

@@ -11,6 +11,7 @@ mod slots;
 pub use examination::Examination;
 pub use plugin_report::PluginReport;
 #[cfg(feature = "conformance")]
-pub(super) use size_rule::LONGER;
-#[cfg(feature = "conformance")]
-pub(super) use slots::{CallRecord, Slots};
+pub(super) use {
+    size_rule::LONGER,
+    slots::{CallRecord, Slots},
+};

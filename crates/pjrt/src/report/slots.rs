@@ -3,12 +3,13 @@
 
 use std::{ffi::c_void, path::Path};
 
-#[cfg(feature = "conformance")]
-use serdes_abi::pjrt::args::Arguments;
 use serdes_abi::pjrt::{self, Minor, PADDING, args::PJRT_Error};
 use serdes_library_file::enter;
 
 use crate::{PjrtError, PjrtPlugin, host::border};
+
+#[cfg(feature = "conformance")]
+mod checked_calls;
 
 /// A function of the table: it takes one struct, and answers an error or NULL.
 type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
@@ -61,12 +62,6 @@ impl CallRecord {
     pub(crate) fn new(bytes: usize) -> Self {
         Self { words: vec![0; (bytes + PADDING).div_ceil(size_of::<u64>())] }
     }
-
-    /// True if the plug-in wrote nothing behind the size that the caller declared.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.words.iter().skip(1).all(|&word| word == 0)
-    }
 }
 
 impl Slots {
@@ -90,11 +85,6 @@ impl Slots {
             false => declared,
         });
         Ok(Self { plugin: plugin.clone(), address, readable })
-    }
-
-    #[cfg(feature = "conformance")]
-    pub(crate) fn address(&self) -> *const u8 {
-        self.address
     }
 
     fn minor(&self) -> Minor {
@@ -167,30 +157,5 @@ impl Slots {
             }
         };
         self.plugin.taken(name, error)
-    }
-
-    /// Calls the function that the arguments belong to, declaring what a plug-in of its version was
-    /// built with. What it wrote is to be looked at only where it succeeds.
-    ///
-    /// # Errors
-    /// As [`Self::call`].
-    ///
-    /// # Safety
-    /// The arguments are what the C API demands of the call, but for what the plug-in refuses.
-    #[cfg(feature = "conformance")]
-    pub(crate) unsafe fn call_with<A: Arguments>(
-        &self,
-        arguments: &mut A,
-    ) -> Result<(), PjrtError> {
-        let mut record = CallRecord::new(size_of::<A>());
-        let place: *mut A = record.words.as_mut_ptr().cast();
-        // SAFETY: the record is longer than the struct, which is aligned as its words are.
-        unsafe { place.write(*arguments) };
-        let size = A::STRUCT.handover(self.minor()).map_or(0, |given| given.struct_size);
-        // SAFETY: as the caller promises.
-        unsafe { self.call(A::FUNCTION, &mut record, size) }?;
-        // SAFETY: the record holds the struct still; any bytes are a value of it.
-        *arguments = unsafe { record.words.as_ptr().cast::<A>().read() };
-        Ok(())
     }
 }
