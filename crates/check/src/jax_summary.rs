@@ -81,12 +81,12 @@ pub struct ValueSummary {
     /// The element type, as NumPy and JAX name it.
     pub dtype: String,
     /// The dimensions: numbers, or expressions of symbols.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "dimensions"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serde_impls::dimensions"))]
     pub shape: Arc<[String]>,
     /// `device`, `host` or `any`, where the file says it.
     pub memory_space: Option<String>,
     /// Its sharding, where the file records it.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "text"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serde_impls::text"))]
     pub sharding: Option<Arc<str>>,
 }
 
@@ -101,17 +101,6 @@ pub struct FunctionSummary {
     pub inputs: Vec<String>,
     /// The types that come out.
     pub outputs: Vec<String>,
-}
-
-/// Values share their dimensions, which serde takes apart only where it is told to.
-#[cfg(feature = "serde")]
-fn dimensions<S: serde::Serializer>(shape: &[String], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(shape)
-}
-
-#[cfg(feature = "serde")]
-fn text<S: serde::Serializer>(text: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
-    serde::Serialize::serialize(&text.as_deref(), serializer)
 }
 
 impl JaxSummary {

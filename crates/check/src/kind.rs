@@ -316,13 +316,6 @@ pub fn named_kind(text: &str) -> Result<(Kind, Option<MessageType>), UnknownKind
     }
 }
 
-#[cfg(feature = "serde")]
-impl serde::Serialize for Kind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

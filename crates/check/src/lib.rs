@@ -93,6 +93,8 @@ mod restore;
 mod restoring;
 mod rule;
 mod saved_model;
+#[cfg(feature = "serde")]
+mod serde_impls;
 mod shards;
 mod spool;
 mod state_summary;

@@ -220,10 +220,3 @@ fn use_release(f: &mut fmt::Formatter<'_>, release: &str, or_newer: bool) -> fmt
         "load it with TensorFlow {release}{newer}, or export the model with the consumer's release"
     )
 }
-
-#[cfg(feature = "serde")]
-impl serde::Serialize for Remedy {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}

@@ -1,0 +1,40 @@
+//! `Serialize` of the types whose form is not that of their fields.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::{Kind, Remedy, Rule};
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+impl Serialize for Remedy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// Values share their dimensions, which serde takes apart only where it is told to.
+pub(super) fn dimensions<S: Serializer>(
+    shape: &[String],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(shape)
+}
+
+pub(super) fn text<S: Serializer>(
+    text: &Option<Arc<str>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    Serialize::serialize(&text.as_deref(), serializer)
+}
