@@ -95,11 +95,9 @@ pub mod proto;
 pub mod version;
 mod wire;
 
-#[cfg(feature = "device")]
-pub use serdes_pjrt as pjrt;
 pub use serdes_stablehlo as stablehlo;
 #[cfg(feature = "device")]
-pub use serdes_stream_executor as stream_executor;
+pub use {serdes_pjrt as pjrt, serdes_stream_executor as stream_executor};
 
 /// Declares the lines of the crate's own `versions.toml`: a type a line, which is a
 /// [`Line`](version::Line), and `REGISTRY` with everything that the file says.

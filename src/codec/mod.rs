@@ -22,14 +22,18 @@
 //! a file.
 
 #[cfg(feature = "serde")]
-mod at;
+pub(crate) mod at;
 mod conversion;
 mod error;
 pub(crate) mod fields;
 mod formats;
-pub(crate) mod hexadecimal;
 mod options;
 mod registry;
+#[cfg(feature = "serde")]
+pub(crate) mod serde_forms;
+#[cfg(not(feature = "serde"))]
+#[path = "no_serde_forms.rs"]
+pub(crate) mod serde_forms;
 mod serialized;
 mod status;
 #[cfg(any(test, feature = "testing"))]
@@ -41,8 +45,6 @@ pub(crate) mod wire_format;
 
 #[cfg(feature = "serde")]
 pub use at::At;
-#[cfg(feature = "serde")]
-pub(crate) use at::requested;
 pub use conversion::{FromProto, ToProto, decode_message};
 pub(crate) use conversion::{nested, parse};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, RegistryError};

@@ -28,9 +28,9 @@ pub use crate::files::{Durability, Phase, Progress, Watch};
 pub use error::Error;
 pub use format::{END_MAGIC, MAGIC};
 pub use hosted::{HostedDevice, HostedMemory};
-#[cfg(feature = "mmap")]
-pub use load::MappedState;
 pub use load::PieceSums;
+#[cfg(feature = "mmap")]
+pub use load::mapped::MappedState;
 pub use load::{
     Damage, HostTarget, Reader, Restored, RestoredShards, Salvaged, ShardTarget, Tensor,
     Verification, matches_any,
@@ -39,7 +39,7 @@ pub use options::WriteOptions;
 pub use pump::{Contents, Download, Downloads, Uploads};
 pub use save::{DeferredBytes, Shard, Writer, Written};
 #[cfg(feature = "object_store")]
-pub use store::ObjectParts;
+pub use store::object::ObjectParts;
 pub use store::{
     Commit, LocalParts, Merged, Part, PartStore, PendingPart, SaveId, discard, merge, merge_in,
 };

@@ -245,21 +245,6 @@ impl fmt::Debug for AttributeMap {
     }
 }
 
-/// As a map.
-#[cfg(feature = "serde")]
-impl serde::Serialize for AttributeMap {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.iter())
-    }
-}
-
-#[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for AttributeMap {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        std::collections::BTreeMap::<String, _>::deserialize(deserializer).map(Self::from_iter)
-    }
-}
-
 /// `{cores: 8, name: "v5"}`
 impl fmt::Display for AttributeMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -200,7 +200,7 @@ impl DeviceList {
         Self::from_parts(ids, remote.then_some(flags))
     }
 
-    fn from_parts(ids: Vec<DeviceId>, addressable: Option<Vec<bool>>) -> Self {
+    pub(super) fn from_parts(ids: Vec<DeviceId>, addressable: Option<Vec<bool>>) -> Self {
         let (addressable_list, fingerprint) = (OnceLock::new(), OnceLock::new());
         Self(Arc::new(Devices { ids, addressable, addressable_list, fingerprint }))
     }
@@ -330,21 +330,6 @@ impl<const N: usize> From<[i32; N]> for DeviceList {
 impl From<DeviceId> for DeviceList {
     fn from(id: DeviceId) -> Self {
         Self::new([id])
-    }
-}
-
-#[cfg(feature = "serde")]
-impl serde::Serialize for DeviceList {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.ids())
-    }
-}
-
-/// All devices are taken for addressable: which are depends on the process, and is not serialized.
-#[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for DeviceList {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(|ids| Self::from_parts(ids, None))
     }
 }
 

@@ -192,22 +192,6 @@ impl FromStr for DType {
     }
 }
 
-/// As its name.
-#[cfg(feature = "serde")]
-impl serde::Serialize for DType {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-#[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for DType {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        name.parse().map_err(serde::de::Error::custom)
-    }
-}
-
 described_by_bytes! {
     /// Writes format 0 at every version; the 6-bit floats are refused for readers that would take
     /// them for invalid.

@@ -10,6 +10,7 @@ use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats,
         fields::{Fields, Joined},
+        serde_forms::deserialize_checked,
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     proto::xla::ifrt::{BoundedDynamicShapeTagProto, DynamicShapeProto},
@@ -120,28 +121,13 @@ impl WireFormat for BoundedDynamicShapeTag {
 /// # Ok::<(), serdes::ifrt::IfrtError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct DynamicShape {
     shape: Shape,
     tag: BoundedDynamicShapeTag,
 }
 
-#[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct Unchecked {
-    shape: Shape,
-    tag: BoundedDynamicShapeTag,
-}
-
-#[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for DynamicShape {
-    type Error = IfrtError;
-
-    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
-        Self::new(unchecked.shape, unchecked.tag)
-    }
-}
+deserialize_checked!(DynamicShape { shape: Shape, tag: BoundedDynamicShapeTag });
 
 impl DynamicShape {
     /// The shape with bounds `shape`, of which the dimensions in `tag` vary.

@@ -9,7 +9,10 @@ use super::{
     list_notation::{not_in_notation, parse_list, write_list},
 };
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto},
+    codec::{
+        DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
+        serde_forms::deserialize_checked,
+    },
     proto::xla::ifrt::{IndexDomainProto, IndexProto},
     version::SerDesVersion,
 };
@@ -100,28 +103,13 @@ impl FromProto for Index {
 
 /// A box inside an array: where it begins, and how large it is. Known to builds from version 4 on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct IndexDomain {
     origin: Index,
     shape: Shape,
 }
 
-#[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct Unchecked {
-    origin: Index,
-    shape: Shape,
-}
-
-#[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for IndexDomain {
-    type Error = IfrtError;
-
-    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
-        Self::new(unchecked.origin, unchecked.shape)
-    }
-}
+deserialize_checked!(IndexDomain { origin: Index, shape: Shape });
 
 impl IndexDomain {
     /// The box of `shape` that begins at `origin`.

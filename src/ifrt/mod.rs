@@ -30,6 +30,8 @@ mod permutation;
 mod program;
 mod registry;
 mod remap_plan;
+#[cfg(feature = "serde")]
+mod serde_impls;
 mod shape;
 pub mod sharding;
 mod sharding_param;

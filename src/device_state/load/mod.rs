@@ -11,7 +11,7 @@ mod feed;
 mod header;
 mod host;
 #[cfg(feature = "mmap")]
-mod mapped;
+pub(super) mod mapped;
 mod open_state;
 mod piece_reader;
 mod piece_sums;
@@ -30,8 +30,6 @@ mod verify;
 
 pub(super) use header::read_header;
 pub use host::{HostTarget, Verification};
-#[cfg(feature = "mmap")]
-pub use mapped::MappedState;
 pub use piece_sums::PieceSums;
 pub use reader::Reader;
 pub use restore::Restored;

@@ -9,7 +9,7 @@ mod local;
 mod merge;
 mod new_file;
 #[cfg(feature = "object_store")]
-mod object;
+pub(super) mod object;
 mod part;
 mod part_store;
 mod parts;
@@ -23,8 +23,6 @@ pub(super) use local::WholeFile;
 pub(super) use merge::clean_before;
 pub use merge::{Merged, discard, merge, merge_in};
 pub(super) use new_file::NewFile;
-#[cfg(feature = "object_store")]
-pub use object::ObjectParts;
 pub use part::{Part, SaveId};
 pub use part_store::{PartStore, PendingPart};
 pub(super) use parts::{Lost, Parts, Spread};

@@ -9,7 +9,7 @@ use super::XlaExecutableVersion;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto, decode_message,
-        hexadecimal::serde_as_message, nested,
+        nested, serde_forms::serde_as_message,
     },
     ifrt::{DType, Layout, Shape, xla::OpSharding},
     proto::xla::ifrt::{
@@ -183,7 +183,7 @@ impl XlaExecutableMetadata {
 
 serde_as_message!(
     XlaExecutableMetadata,
-    |value| value.to_bytes(crate::codec::requested()),
+    |value| value.to_bytes(crate::codec::at::requested()),
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 

@@ -8,7 +8,7 @@ use prost::Message;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, Serialized,
-        Status, StatusCode, ToProto, decode_message, hexadecimal::serde_as_message,
+        Status, StatusCode, ToProto, decode_message, serde_forms::serde_as_message,
     },
     proto::xla::ifrt as wire,
     version::SerDesVersion,
@@ -117,7 +117,7 @@ impl PartialEq for XlaExecutableVersion {
 
 serde_as_message!(
     XlaExecutableVersion,
-    |value| value.to_bytes(crate::codec::requested()),
+    |value| value.to_bytes(crate::codec::at::requested()),
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 

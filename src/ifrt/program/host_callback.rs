@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, ToProto,
-        hexadecimal::serde_as_message,
+        serde_forms::serde_as_message,
     },
     ifrt::xla::Shape,
     proto::{google::protobuf::Any, xla::ifrt as wire},
@@ -82,9 +82,11 @@ impl XlaHostCallback {
     }
 }
 
-serde_as_message!(XlaHostCallback, |value| value.to_bytes(crate::codec::requested()), |bytes| {
-    Self::from_bytes(bytes, &DeserializeOptions::new())
-});
+serde_as_message!(
+    XlaHostCallback,
+    |value| value.to_bytes(crate::codec::at::requested()),
+    |bytes| { Self::from_bytes(bytes, &DeserializeOptions::new()) }
+);
 
 /// `XlaHostCallback((f32[4]) -> (f32[4]))`
 impl fmt::Display for XlaHostCallback {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
-        decode_message, hexadecimal::serde_as_message,
+        decode_message, serde_forms::serde_as_message,
     },
     ifrt::DeviceId,
     proto::{OpaqueMessage, xla::ifrt as wire},
@@ -243,7 +243,7 @@ impl IfrtIrCompileOptions {
 
 serde_as_message!(
     IfrtIrCompileOptions,
-    |value| value.to_bytes(crate::codec::requested()),
+    |value| value.to_bytes(crate::codec::at::requested()),
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 

@@ -10,7 +10,7 @@ use super::XlaHostCallback;
 use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, FromProto, Registered, ToProto,
-        hexadecimal::serde_as_message,
+        serde_forms::serde_as_message,
     },
     proto::{OpaqueMessage, xla::ifrt as wire},
     version::SerDesVersion,
@@ -93,9 +93,11 @@ fn data_loss(error: DecodeError) -> DecodeError {
     }
 }
 
-serde_as_message!(XlaCompileOptions, |value| value.to_bytes(crate::codec::requested()), |bytes| {
-    Self::from_bytes(bytes, &DeserializeOptions::new())
-});
+serde_as_message!(
+    XlaCompileOptions,
+    |value| value.to_bytes(crate::codec::at::requested()),
+    |bytes| { Self::from_bytes(bytes, &DeserializeOptions::new()) }
+);
 
 impl fmt::Display for XlaCompileOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
         fields::{Fields, Joined},
+        serde_forms::deserialize_checked,
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{
@@ -38,30 +39,18 @@ const FORMATS: Formats = Formats::of("HloSharding");
 /// # Ok::<(), serdes::ifrt::IfrtError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct HloSharding {
     devices: DeviceList,
     memory_kind: MemoryKind,
     op_sharding: OpSharding,
 }
 
-#[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct Unchecked {
+deserialize_checked!(HloSharding {
     devices: DeviceList,
     memory_kind: MemoryKind,
-    op_sharding: OpSharding,
-}
-
-#[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for HloSharding {
-    type Error = IfrtError;
-
-    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
-        Self::new(unchecked.devices, unchecked.memory_kind, unchecked.op_sharding)
-    }
-}
+    op_sharding: OpSharding
+});
 
 impl HloSharding {
     /// `op_sharding` over `devices`.

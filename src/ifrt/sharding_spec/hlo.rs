@@ -7,6 +7,7 @@ use crate::{
     codec::{
         DecodeError, DeserializeOptions, EncodeError, Formats, Registered,
         fields::{Fields, Joined},
+        serde_forms::deserialize_checked,
         wire_format::{Encoded, WireFormat, described_by_bytes},
     },
     ifrt::{Shape, sharding::tile_shape, xla::OpSharding},
@@ -19,28 +20,13 @@ const FORMATS: Formats = Formats::of("HloShardingSpec");
 
 /// A sharding of XLA without devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct HloShardingSpec {
     shards: i32,
     op_sharding: OpSharding,
 }
 
-#[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct Unchecked {
-    shards: i32,
-    op_sharding: OpSharding,
-}
-
-#[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for HloShardingSpec {
-    type Error = IfrtError;
-
-    fn try_from(unchecked: Unchecked) -> Result<Self, Self::Error> {
-        Self::new(unchecked.shards, unchecked.op_sharding)
-    }
-}
+deserialize_checked!(HloShardingSpec { shards: i32, op_sharding: OpSharding });
 
 impl HloShardingSpec {
     /// `op_sharding` over `shards` shards.

@@ -19,7 +19,7 @@ use parts::{Parts, tiles_of};
 
 use super::TileAssignment;
 use crate::{
-    codec::{DecodeError, hexadecimal::serde_as_message},
+    codec::{DecodeError, serde_forms::serde_as_message},
     ifrt::{IfrtError, error::invalid},
     proto::xla,
 };

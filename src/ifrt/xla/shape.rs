@@ -6,7 +6,7 @@ use super::{
     dimensions::{DimLevelType, SplitConfig, Tile},
 };
 use crate::{
-    codec::{DecodeError, DeserializeOptions, hexadecimal::serde_as_message},
+    codec::{DecodeError, DeserializeOptions, serde_forms::serde_as_message},
     ifrt::{IfrtError, permutation::check_permutation},
     proto::xla,
 };

@@ -13,7 +13,10 @@ use crate::ifrt::IfrtError;
 /// length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
+#[cfg_attr(
+    feature = "serde",
+    serde(try_from = "serde_form::Unchecked", into = "serde_form::Unchecked")
+)]
 pub struct TileAssignment {
     dimensions: SmallVec<[i64; 4]>,
     order: Order,
@@ -25,43 +28,45 @@ enum Order {
     Iota { reshape: SmallVec<[i64; 4]>, transpose: SmallVec<[i32; 4]> },
 }
 
-/// A tile assignment as `serde` sees it: a list, or an iota with a transposition.
 #[cfg(feature = "serde")]
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Unchecked {
-    dimensions: Vec<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    devices: Option<Vec<i64>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    iota: Option<(Vec<i64>, Vec<i32>)>,
-}
+mod serde_form {
+    use super::{IfrtError, TileAssignment};
 
-#[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for TileAssignment {
-    type Error = IfrtError;
+    /// A tile assignment as `serde` sees it: a list, or an iota with a transposition.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    pub(super) struct Unchecked {
+        dimensions: Vec<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        devices: Option<Vec<i64>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        iota: Option<(Vec<i64>, Vec<i32>)>,
+    }
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, IfrtError> {
-        let Unchecked { dimensions, devices, iota } = unchecked;
-        match (devices, iota) {
-            (Some(devices), None) => Self::listed(dimensions, devices),
-            (None, Some((reshape, transpose))) => Self::iota(dimensions, reshape, transpose),
-            _ => Err(IfrtError::Invalid(
-                "a tile assignment is either a list of devices or an iota; expected one of them"
-                    .to_owned(),
-            )),
+    impl TryFrom<Unchecked> for TileAssignment {
+        type Error = IfrtError;
+
+        fn try_from(unchecked: Unchecked) -> Result<Self, IfrtError> {
+            let Unchecked { dimensions, devices, iota } = unchecked;
+            match (devices, iota) {
+                (Some(devices), None) => Self::listed(dimensions, devices),
+                (None, Some((reshape, transpose))) => Self::iota(dimensions, reshape, transpose),
+                _ => Err(IfrtError::Invalid(
+                    "a tile assignment is either a list of devices or an iota; expected one of them"
+                        .to_owned(),
+                )),
+            }
         }
     }
-}
 
-#[cfg(feature = "serde")]
-impl From<TileAssignment> for Unchecked {
-    fn from(tiles: TileAssignment) -> Self {
-        Self {
-            dimensions: tiles.dimensions().to_vec(),
-            devices: tiles.listed_devices().map(<[_]>::to_vec),
-            iota: tiles
-                .iota_parts()
-                .map(|(reshape, transpose)| (reshape.to_vec(), transpose.to_vec())),
+    impl From<TileAssignment> for Unchecked {
+        fn from(tiles: TileAssignment) -> Self {
+            Self {
+                dimensions: tiles.dimensions().to_vec(),
+                devices: tiles.listed_devices().map(<[_]>::to_vec),
+                iota: tiles
+                    .iota_parts()
+                    .map(|(reshape, transpose)| (reshape.to_vec(), transpose.to_vec())),
+            }
         }
     }
 }
