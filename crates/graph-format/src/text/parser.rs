@@ -59,10 +59,10 @@ impl<'a, 'v> Parser<'a, 'v> {
 
     pub(super) fn run(mut self) -> Result<(), ScanError> {
         loop {
-            match (&self.token, self.frame.close) {
+            match (self.token, self.frame.close) {
                 (Token::End, None) => return Ok(()),
                 (Token::End, Some(_)) => return Err(self.expected("the end of a message")),
-                (Token::Symbol(symbol), Some(close)) if *symbol == close => {
+                (Token::Symbol(symbol), Some(close)) if symbol == close => {
                     let end = self.reader.token_at();
                     self.next()?;
                     self.close_message(end)?;
@@ -90,7 +90,7 @@ impl<'a, 'v> Parser<'a, 'v> {
     }
 
     pub(super) fn expected(&self, expected: &'static str) -> ScanError {
-        self.reader.error(TextFault::Expected { found: self.token.show(), expected })
+        self.reader.error(TextFault::Expected { found: self.reader.show(self.token), expected })
     }
 
     /// Reads a field up to the value that is a message, or as a whole.
@@ -99,8 +99,8 @@ impl<'a, 'v> Parser<'a, 'v> {
         if self.token == Token::Symbol('[') {
             return self.expanded_any(description.name);
         }
-        let name = match &self.token {
-            Token::Identifier(name) | Token::Number(name) => name,
+        let name = match self.token {
+            Token::Identifier | Token::Number => self.reader.word(),
             _ => return Err(self.expected("the name of a field")),
         };
         let known = description
@@ -217,9 +217,9 @@ impl<'a, 'v> Parser<'a, 'v> {
         self.next()?;
         let mut url = String::new();
         while self.token != Token::Symbol(']') {
-            match &self.token {
-                Token::Identifier(text) | Token::Number(text) => url.push_str(text),
-                Token::Symbol(symbol) if "/-.~_!$&()*+,;=%".contains(*symbol) => url.push(*symbol),
+            match self.token {
+                Token::Identifier | Token::Number => url.push_str(self.reader.word()),
+                Token::Symbol(symbol) if "/-.~_!$&()*+,;=%".contains(symbol) => url.push(symbol),
                 _ => return Err(self.expected("a type's address")),
             }
             if url.len() > 4096 {
@@ -264,8 +264,8 @@ impl<'a, 'v> Parser<'a, 'v> {
             Kind::String | Kind::UncheckedString | Kind::Bytes => return self.string(field),
             _ => self.check_twice(field),
         };
-        let text = match &self.token {
-            Token::Identifier(text) | Token::Number(text) => text.as_str(),
+        let text = match self.token {
+            Token::Identifier | Token::Number => self.reader.word(),
             _ => return Err(self.expected("a value")),
         };
         let release = self.visitor.release();

@@ -11,30 +11,19 @@ const WINDOW: usize = 64 * 1024;
 const LONGEST_TOKEN: usize = 4096;
 
 /// A token of the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A letter or `_`, followed by letters, digits and `_+-`.
-    Identifier(String),
-    /// A digit, a sign, or `.` with a digit, followed by letters, digits and `_.+-`.
-    Number(String),
+    /// A letter or `_`, followed by letters, digits and `_+-`, in [`Reader::word`].
+    Identifier,
+    /// A digit, a sign, or `.` with a digit, followed by letters, digits and `_.+-`, in
+    /// [`Reader::word`].
+    Number,
     /// The quote that opens a string; the reader stands behind it.
     Quote(u8),
     /// Any other character.
     Symbol(char),
     /// The end of the text.
     End,
-}
-
-impl Token {
-    /// The token for a message to a person.
-    pub(super) fn show(&self) -> String {
-        match self {
-            Self::Identifier(text) | Self::Number(text) => format!("\"{}\"", shorten(text)),
-            Self::Quote(_) => "a string".to_owned(),
-            Self::Symbol(symbol) => format!("\"{}\"", symbol.escape_default()),
-            Self::End => "the end of the text".to_owned(),
-        }
-    }
 }
 
 /// Text cut to a bearable length.
@@ -58,6 +47,8 @@ pub(super) struct Reader<'a> {
     token_at: u64,
     token_line: u64,
     token_column: u64,
+    /// The latest name or number, in one allocation for all tokens.
+    word: String,
 }
 
 impl<'a> Reader<'a> {
@@ -75,12 +66,28 @@ impl<'a> Reader<'a> {
             token_at: 0,
             token_line: 1,
             token_column: 1,
+            word: String::new(),
         })
     }
 
     /// An error at the place where the current token begins.
     pub(super) fn error(&self, fault: TextFault) -> ScanError {
         TextError { line: self.token_line, column: self.token_column, fault }.into()
+    }
+
+    /// The current token's text, if it is a name or a number.
+    pub(super) fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// The current token for a message to a person.
+    pub(super) fn show(&self, token: Token) -> String {
+        match token {
+            Token::Identifier | Token::Number => format!("\"{}\"", shorten(&self.word)),
+            Token::Quote(_) => "a string".to_owned(),
+            Token::Symbol(symbol) => format!("\"{}\"", symbol.escape_default()),
+            Token::End => "the end of the text".to_owned(),
+        }
     }
 
     /// The start of the current token, in bytes from the start of the text.
@@ -185,10 +192,10 @@ impl<'a> Reader<'a> {
         let Some(character) = self.peek_char()? else { return Ok(Token::End) };
         match character {
             'a'..='z' | 'A'..='Z' | '_' => {
-                let name = self.word(|byte| {
+                self.read_word(|byte| {
                     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+' | b'-')
                 })?;
-                Ok(Token::Identifier(name))
+                Ok(Token::Identifier)
             }
             '0'..='9' | '+' | '-' => self.number(),
             '.' => {
@@ -222,28 +229,29 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self) -> Result<Token, ScanError> {
-        let text = self.word(|byte| {
+        self.read_word(|byte| {
             byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'+' | b'-')
         })?;
-        Ok(Token::Number(text))
+        Ok(Token::Number)
     }
 
-    fn word(&mut self, belongs: impl Fn(u8) -> bool) -> Result<String, ScanError> {
-        let mut text = String::new();
+    /// Reads the bytes that belong to a name or number into `word`.
+    fn read_word(&mut self, belongs: impl Fn(u8) -> bool) -> Result<(), ScanError> {
+        self.word.clear();
         while let Some(byte) = self.peek()? {
             if !belongs(byte) {
                 break;
             }
-            if text.len() == LONGEST_TOKEN {
+            if self.word.len() == LONGEST_TOKEN {
                 let fault = TextFault::Expected {
-                    found: shorten(&text),
+                    found: shorten(&self.word),
                     expected: "a name or number of bearable length",
                 };
                 return Err(self.error(fault));
             }
-            text.push(char::from(byte));
+            self.word.push(char::from(byte));
             self.step();
         }
-        Ok(text)
+        Ok(())
     }
 }
