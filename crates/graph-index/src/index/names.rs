@@ -16,6 +16,7 @@ pub type NameMap<V> = HashMap<Name, V, BuildHasherDefault<NameIsHash>>;
 pub struct NameIsHash(u64);
 
 impl Hasher for NameIsHash {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         for half in bytes.as_chunks::<8>().0 {
             self.0 ^= u64::from_ne_bytes(*half);
@@ -23,8 +24,10 @@ impl Hasher for NameIsHash {
     }
 
     /// The length of a name is always the same.
+    #[inline]
     fn write_usize(&mut self, _length: usize) {}
 
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
