@@ -146,6 +146,10 @@ ABOUT = {
         "Export the model again: the graph breaks a rule of its"
         " format ([corrupt](../rules/corrupt.md)).",
     ),
+    "serdes-host-memory": (
+        "the plug-in over the memory of the host",
+        "Write `host:devices=N,memory=BYTES`, or `host`; `serdes plugin check --help` shows it.",
+    ),
     "serdes-jax-artifacts": (
         "files of `jax.export`",
         "Export the function again; the [rules](../rules.md) say what each release reads.",
@@ -170,6 +174,10 @@ ABOUT = {
         "the SDK for plug-ins",
         "Run `serdes plugin verify LIB`: it names the function"
         " that does something else than the C API says.",
+    ),
+    "serdes-python": (
+        "arguments of the Python package",
+        "Give the call what the message expects; [Use it from Python](../python.md) has each call.",
     ),
     "serdes-releases": (
         "the table of releases",
@@ -204,6 +212,8 @@ ABOUT = {
         "Write the message again: its bytes are damaged ([corrupt](../rules/corrupt.md)).",
     ),
 }
+# Crates that only those meet who build or test serdes.
+NOT_FOR_USERS = {"serdes-testkit", "serdes-xtask"}
 # Messages of the Python package that the library below it puts together.
 FROM_BELOW = {
     "the state has no tensor …": "Ask for a name that is there: `file.keys()` and `serdes inspect"
@@ -344,10 +354,15 @@ def pages(root: Path) -> dict[str, str]:
     found: dict[str, tuple[str, list[Message]]] = {}
     for folder in [root / "src", *sorted((root / "crates").glob("*/src"))]:
         crate = "serdes" if folder.parent == root else f"serdes-{folder.parent.name}"
-        if crate not in ABOUT:
+        if crate in NOT_FOR_USERS:
             continue
-        about, otherwise = ABOUT[crate]
+        about, otherwise = ABOUT.get(crate, ("", ""))
         rows = in_sources(folder, otherwise)
+        if bool(rows) != (crate in ABOUT):
+            raise ValueError(
+                f"site/messages.py: {crate} has {len(rows)} messages; ABOUT has a row for each crate"
+                " with messages, and for no other"
+            )
         if crate == "serdes-cli":
             rows += [Message(text, "The command line is wrong.", do) for text, do in USAGE.items()]
             rows += [Message(text, "", do) for text, do in TOGETHER.items()]
