@@ -54,9 +54,9 @@ class WrongType(SerdesError, TypeError):
     """An argument has a type that is not taken: also a ``TypeError``.
 
     >>> import serdes_ml as sd
-    >>> error = sd.WrongType("keep is 'two'; expected a number", None, "'two'", "a number")
+    >>> error = sd.WrongType("keep is 'two'; expected an integer", None, "'two'", "an integer")
     >>> error.found, error.expected, isinstance(error, TypeError)
-    ("'two'", 'a number', True)
+    ("'two'", 'an integer', True)
     """
 
 

@@ -37,7 +37,7 @@ def _whole(what: str, given: int, expected: str) -> int:
 def _count(what: str, given: int | None) -> int | None:
     if given is None:
         return None
-    found = _whole(what, given, "a number, 1 or more, or None")
+    found = _whole(what, given, "an integer, 1 or more, or None")
     if found < 1:
         raise ValueError(f"{what}: expected 1 or more, or None, found {given}")
     return found
@@ -103,7 +103,7 @@ class Steps:
 
     def path(self, step: int) -> Path:
         """The place of the state of a step: a path, or an address under that of the run."""
-        number = _whole("step", step, "a number, 0 or more")
+        number = _whole("step", step, "an integer, 0 or more")
         if number < 0:
             raise ValueError(f"a step is 0 or more, found {number}")
         at = inside(self._folder, f"step-{number:08}.sds")

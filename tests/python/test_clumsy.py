@@ -91,10 +91,10 @@ def test_what_is_asked_of_another_type_is_a_type_error_that_names_it(asked: dict
 @pytest.mark.parametrize(
     ("use", "found", "expected"),
     [
-        (lambda sdj, at: sdj.Steps(at, keep="two"), "'two'", "a number, 1 or more, or None"),
-        (lambda sdj, at: sdj.Steps(at, keep=2.5), "2.5", "a number, 1 or more, or None"),
+        (lambda sdj, at: sdj.Steps(at, keep="two"), "'two'", "an integer, 1 or more, or None"),
+        (lambda sdj, at: sdj.Steps(at, keep=2.5), "2.5", "an integer, 1 or more, or None"),
         (lambda sdj, at: sdj.Steps(at, keep=1, metric=3), "3", "the name of a number, or None"),
-        (lambda sdj, at: sdj.Steps(at).save("7", {}), "'7'", "a number, 0 or more"),
+        (lambda sdj, at: sdj.Steps(at).save("7", {}), "'7'", "an integer, 0 or more"),
         (lambda sdj, _: sdj.connect(7), "7", "a text, HOST:PORT"),
         (lambda sdj, _: sdj.connect("h:1", token=b"x"), "b'x'", "a text, or None"),
         (lambda sdj, _: sdj.connect("h:1", timeout="1"), "'1'", "a number of seconds, more than 0"),
