@@ -12,13 +12,13 @@ use serdes_files::{Ahead, ReadAt};
 /// of a shorter one come with it.
 const AHEAD_FROM: u64 = 1 << 20;
 
-/// Stretches of a source that its reader has announced, in their order, so that those that lie
+/// Ranges of a source that its reader has announced, in their order, so that those that lie
 /// together come together, and further ones are on their way meanwhile.
 #[derive(Default)]
 pub(super) struct Announced(Mutex<Option<Ahead<'static>>>);
 
 impl Announced {
-    /// Stretches of a source that will be read in this order; nothing is read before the first is.
+    /// Announces the ranges that will be read, in this order; none is read before the first is.
     pub(super) fn announce(&self, source: &dyn ReadAt, stretches: Vec<Range<u64>>) {
         let ahead = (source.answers_late() && stretches.len() > 1)
             .then(|| Ahead::new(stretches.into_iter()));
@@ -48,9 +48,9 @@ pub(super) struct Section<'a, S> {
 /// Reads that are begun before their bytes are needed.
 enum Early<'a> {
     None,
-    /// Those of this stretch.
+    /// Reads of this section alone.
     Own(Ahead<'static>),
-    /// Those of all stretches that were announced.
+    /// Reads of all ranges that were announced.
     Announced(&'a Announced),
 }
 

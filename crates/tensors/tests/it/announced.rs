@@ -61,7 +61,7 @@ impl ReadAt for Late {
         thread::spawn(move || {
             thread::sleep(DELAY);
             under_way.fetch_sub(1, Relaxed);
-            // Nobody may want it any more.
+            // The reader may have ended by now.
             let _ = send.send(Ok(bytes));
         });
         Some(answer)
@@ -72,7 +72,7 @@ impl ReadAt for Late {
     }
 }
 
-/// A file of tensors of so many bytes each; `names` gives their order in it.
+/// A file of tensors of `bytes` bytes each; `names` gives their order in it.
 fn safetensors(names: &[usize], bytes: usize) -> Vec<u8> {
     let entries = names.iter().enumerate().map(|(place, name)| {
         let (begin, end) = (place * bytes, (place + 1) * bytes);
