@@ -117,7 +117,12 @@ fn cuda(diagnosis: &Diagnosis, libraries: &[&Component]) -> String {
     let Some(cudnn) = named("-cudnn") else {
         return format!("CUDA{number} libraries: {}", libraries.len());
     };
-    let wanted = diagnosis.components.iter().find_map(|component| {
+    // The cuDNN of another CUDA is none for the plug-in.
+    let of_plugin = |component: &&Component| {
+        let cuda = component.name.strip_prefix("jax-cuda").and_then(|rest| rest.split('-').next());
+        cuda.is_some_and(|cuda| cudnn.name.ends_with(&format!("-cu{cuda}")))
+    };
+    let wanted = diagnosis.components.iter().filter(of_plugin).find_map(|component| {
         let (major, minor) =
             crate::package::minor(Releases::known().cudnn_of(&component.name, &component.version)?);
         Some(format!(" ({major}.{minor} or newer wanted)"))

@@ -206,6 +206,24 @@ fn plugins_of_kernels_that_jaxlib_does_not_list_have_remedies() {
 }
 
 #[test]
+fn cudnn_of_another_cuda_is_not_told_as_what_a_plugin_wants() {
+    let with = |cudnn: &str| {
+        let folder = venv(&[
+            ("jax", "0.9.2"),
+            ("jaxlib", "0.9.2"),
+            ("jax-cuda12-plugin", "0.9.2"),
+            ("jax-cuda12-pjrt", "0.9.2"),
+            (cudnn, "9.12.0.46"),
+        ]);
+        judged(folder.path())
+    };
+    let other = with("nvidia-cudnn-cu13");
+    assert_eq!(rules(&other), ["cuda_library_missing"]);
+    assert!(!other.to_string().contains("or newer wanted)"), "{other}");
+    assert!(with("nvidia-cudnn-cu12").to_string().contains("cuDNN 9.12.0 (9.8 or newer wanted)"));
+}
+
+#[test]
 fn cudnn_that_jax_refuses_is_told() {
     let libraries = "nvidia-cublas-cu12==12.9.1.4\nnvidia-cufft-cu12==11.4.1.4\nnvidia-cusolver-cu12==11.7.5.82\nnvidia-cusparse-cu12==12.5.10.65\nnvidia-cuda-runtime-cu12==12.9.79\nnvidia-cuda-cupti-cu12==12.9.79\n";
     let judge = |cudnn: &str| {
