@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// The name of all frameworks that are known.
 pub(super) const ALL: &str = "all";
 
-/// What names of releases begin with, and with which word the table has them.
+/// Prefixes of names of releases, each with the one that the table has.
 const PREFIXES: [(&str, &str); 8] = [
     ("jaxlib==", "jaxlib-"),
     ("jax==", "jaxlib-"),
