@@ -6,7 +6,7 @@ use serdes::{
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-use super::*;
+use super::{read::NpzSource, write::NpzTarget};
 use crate::{Error, Source, Target, TensorInfo};
 
 fn archive(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {

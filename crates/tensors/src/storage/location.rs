@@ -6,9 +6,7 @@ use serdes::device_state::{
     Durability, Error, Part, PartStore, PendingPart, Reader, Salvaged, SaveId, Watch, WriteOptions,
     Writer,
 };
-use serdes_files::{EntryKind, ReadAt};
-
-use super::Storage;
+use serdes_files::{EntryKind, Files, ReadAt};
 
 /// The place that a path refers to: a file or a folder of the file system, an object or a prefix
 /// of objects, a page of the web.
@@ -44,16 +42,16 @@ pub(super) trait Location {
     /// Begins a file, front to back.
     fn put(&self, durability: Durability) -> Result<PendingPart, Error>;
 
-    /// Opens a state, whose other parts are found in `storage`.
-    fn open_state(&self, storage: &Storage) -> Result<Reader, Error> {
+    /// Opens a state, whose other parts are found in `files`.
+    fn open_state(&self, files: Arc<dyn Files>) -> Result<Reader, Error> {
         let source = self.open().map_err(|error| Error::io("open", &self.name(), error))?;
-        Reader::from_source_among(source, self.name(), Arc::new(storage.clone()))
+        Reader::from_source_among(source, self.name(), files)
     }
 
-    /// Finds out what is whole in a state, whose other parts are found in `storage`.
-    fn salvage_state(&self, storage: &Storage, watch: &Watch) -> Result<Salvaged, Error> {
+    /// Finds out what is whole in a state, whose other parts are found in `files`.
+    fn salvage_state(&self, files: Arc<dyn Files>, watch: &Watch) -> Result<Salvaged, Error> {
         let source = self.open().map_err(|error| Error::io("open", &self.name(), error))?;
-        Reader::salvage_among(source, self.name(), Arc::new(storage.clone()), watch)
+        Reader::salvage_among(source, self.name(), files, watch)
     }
 
     /// Begins a state.

@@ -49,7 +49,7 @@ impl Storage {
     /// # Errors
     /// As [`Reader::open`], or if the path leads nowhere.
     pub fn open_state(&self, path: &Path) -> Result<Reader, Error> {
-        self.resolve("open", path)?.open_state(self)
+        self.resolve("open", path)?.open_state(Arc::new(self.clone()))
     }
 
     /// Finds out what is whole in the state at a path, by reading all of it.
@@ -57,7 +57,7 @@ impl Storage {
     /// # Errors
     /// As [`Reader::salvage`], or if the path leads nowhere.
     pub fn salvage_state(&self, path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
-        self.resolve("open", path)?.salvage_state(self, watch)
+        self.resolve("open", path)?.salvage_state(Arc::new(self.clone()), watch)
     }
 
     /// Begins a state at a path, which appears when it is finished.

@@ -13,7 +13,7 @@ use serdes::device_state::{
 };
 use serdes_files::{EntryKind, FileSystem, Files, ReadAt, Tree};
 
-use super::{Storage, location::Location};
+use super::location::Location;
 
 /// A path of the file system.
 pub(super) struct SystemPath<'p>(pub(super) Cow<'p, Path>);
@@ -64,11 +64,11 @@ impl Location for SystemPath<'_> {
         PendingPart::create(&self.0, durability)
     }
 
-    fn open_state(&self, _: &Storage) -> Result<Reader, Error> {
+    fn open_state(&self, _: Arc<dyn Files>) -> Result<Reader, Error> {
         Reader::open(&self.0)
     }
 
-    fn salvage_state(&self, _: &Storage, watch: &Watch) -> Result<Salvaged, Error> {
+    fn salvage_state(&self, _: Arc<dyn Files>, watch: &Watch) -> Result<Salvaged, Error> {
         Reader::salvage(&self.0, watch)
     }
 

@@ -22,6 +22,7 @@ mod machine;
 mod made;
 mod names;
 mod numpy;
+mod open;
 mod parsed;
 mod pool;
 mod read;
@@ -34,24 +35,8 @@ mod value;
 mod words;
 mod zipped;
 
-use std::{path::Path, sync::Arc};
-
-use serdes_files::{ReadAt, Tree};
-
-use self::{distributed::DistributedSource, read::TorchSource};
-use super::{Error, Source};
-
 pub(super) use legacy::is_legacy;
+pub(super) use open::{open, open_folder};
 pub(super) use zipped::is_archive;
 
 const KIND: &str = "torch";
-
-/// Opens a file of `torch.save`.
-pub(super) fn open(source: Arc<dyn ReadAt>, path: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(TorchSource::new(source, path)?))
-}
-
-/// Opens a checkpoint of torch.distributed.
-pub(super) fn open_folder(tree: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Source>, Error> {
-    Ok(Box::new(DistributedSource::open(tree, folder)?))
-}
