@@ -95,6 +95,7 @@ pub mod proto;
 pub mod version;
 mod wire;
 
+pub use serdes_abi::ErrorKind;
 pub use serdes_stablehlo as stablehlo;
 #[cfg(feature = "device")]
 pub use {serdes_pjrt as pjrt, serdes_stream_executor as stream_executor};

@@ -1,6 +1,6 @@
 //! The errors of writing and reading values, by the side that is at fault.
 
-use super::{Status, StatusCode};
+use super::{ErrorKind, Status, StatusCode};
 
 /// An error of serializing a value.
 ///
@@ -137,26 +137,6 @@ impl From<crate::version::NotEmbedded> for EncodeError {
             first: error.first,
         }
     }
-}
-
-/// The kind of a [`DecodeError`], by the action that it calls for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DecodeErrorKind {
-    /// The data was written by a newer build: upgrade the reader, or ask for an older version.
-    TooNew,
-    /// The data is older than this build reads.
-    TooOld,
-    /// The bytes are damaged, or were never what they claim to be.
-    Corrupt,
-    /// No type of that name is registered.
-    MissingType,
-    /// The caller left something out, or asked for another type than was written.
-    Caller,
-    /// A limit of size or depth was reached.
-    Limit,
-    /// A SerDes of the caller failed.
-    SerDes,
 }
 
 /// An error of reading a value from bytes.
@@ -366,20 +346,20 @@ impl DecodeError {
     }
 
     /// The kind of the error, by the action that it calls for.
-    pub const fn kind(&self) -> DecodeErrorKind {
+    pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::TooNew { .. } | Self::UnknownValue { .. } => DecodeErrorKind::TooNew,
-            Self::TooOld { .. } => DecodeErrorKind::TooOld,
+            Self::TooNew { .. } | Self::UnknownValue { .. } => ErrorKind::TooNew,
+            Self::TooOld { .. } => ErrorKind::TooOld,
             Self::UnknownFormat { .. }
             | Self::Malformed { .. }
             | Self::InvalidValue { .. }
-            | Self::Inconsistent { .. } => DecodeErrorKind::Corrupt,
-            Self::UnknownTypeName { .. } => DecodeErrorKind::MissingType,
+            | Self::Inconsistent { .. } => ErrorKind::Corrupt,
+            Self::UnknownTypeName { .. } => ErrorKind::MissingType,
             Self::WrongType { .. } | Self::MissingOption { .. } | Self::UnknownDevice { .. } => {
-                DecodeErrorKind::Caller
+                ErrorKind::InvalidInput
             }
-            Self::LimitExceeded { .. } => DecodeErrorKind::Limit,
-            Self::SerDes(_) => DecodeErrorKind::SerDes,
+            Self::LimitExceeded { .. } => ErrorKind::Limit,
+            Self::SerDes(_) => ErrorKind::Other,
         }
     }
 

@@ -271,7 +271,7 @@ impl<L: Line> fmt::Display for Formats<L> {
 mod tests {
     use super::*;
     use crate::{
-        codec::{DecodeErrorKind, StatusCode},
+        codec::{ErrorKind, StatusCode},
         version::{AnyVersionAccessor, Date, Entry, SerDesAnyVersionAccessor, TypeFormats},
     };
 
@@ -300,13 +300,13 @@ mod tests {
     fn a_number_above_the_newest_is_too_new_and_one_without_a_format_is_corrupt() {
         let newest = VersionRange::<Ifrt>::supported().maximum();
         let too_new = FORMATS.check_recorded(newest + 1).unwrap_err();
-        assert_eq!(too_new.kind(), DecodeErrorKind::TooNew);
+        assert_eq!(too_new.kind(), ErrorKind::TooNew);
         assert_eq!(too_new.code(), StatusCode::FailedPrecondition);
         assert!(too_new.to_string().starts_with("deserialization of Example:"), "{too_new}");
-        assert_eq!(FORMATS.check_recorded(i32::MAX).unwrap_err().kind(), DecodeErrorKind::TooNew);
+        assert_eq!(FORMATS.check_recorded(i32::MAX).unwrap_err().kind(), ErrorKind::TooNew);
         for corrupt in [1, 3, 5, -1, i32::MIN] {
             let error = FORMATS.check_recorded(corrupt).unwrap_err();
-            assert_eq!(error.kind(), DecodeErrorKind::Corrupt, "{corrupt}");
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{corrupt}");
             assert_eq!(error.code(), StatusCode::FailedPrecondition);
         }
     }
@@ -356,11 +356,11 @@ mod tests {
     fn data_below_the_minimum_is_too_old_while_its_number_stays_among_the_formats() {
         let changed = Formats::<Aged>::new("Changed", &[0, 2, 4]);
         for (found, kind) in [
-            (0, DecodeErrorKind::TooOld),
-            (1, DecodeErrorKind::TooOld),
-            (3, DecodeErrorKind::Corrupt),
-            (5, DecodeErrorKind::TooNew),
-            (-1, DecodeErrorKind::Corrupt),
+            (0, ErrorKind::TooOld),
+            (1, ErrorKind::TooOld),
+            (3, ErrorKind::Corrupt),
+            (5, ErrorKind::TooNew),
+            (-1, ErrorKind::Corrupt),
         ] {
             assert_eq!(changed.check_recorded(found).unwrap_err().kind(), kind, "{found}");
         }
@@ -373,7 +373,7 @@ mod tests {
         );
         assert_eq!(
             changed.negative_passes().check_recorded(-1).unwrap_err().kind(),
-            DecodeErrorKind::TooOld
+            ErrorKind::TooOld
         );
     }
 
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(all.check_recorded(0), Ok(0));
         // Number 1 is the format of requests 1 to 3.
         let slow = Formats::<Aged>::new("Slow", &[0, 1, 4]);
-        assert_eq!(slow.check_recorded(0).unwrap_err().kind(), DecodeErrorKind::TooOld);
+        assert_eq!(slow.check_recorded(0).unwrap_err().kind(), ErrorKind::TooOld);
         assert_eq!(slow.check_recorded(1), Ok(1));
         assert_eq!(Formats::<Aged>::of("Late").check_recorded(0), Ok(0));
         assert_eq!(slow.older_where_it_will_do().check_recorded(0), Ok(0));

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    codec::{DecodeError, EncodeError},
+    codec::{DecodeError, EncodeError, ErrorKind},
     files::{self, Cancelled},
     pjrt::PjrtError,
     stream_executor,
@@ -325,6 +325,38 @@ fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32
 }
 
 impl Error {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotDeviceState { .. } | Self::Corrupt { .. } | Self::Shards { .. } => {
+                ErrorKind::Corrupt
+            }
+            // The writer asks of its readers to be newer builds.
+            Self::TooNew { .. } | Self::TooNewFeature { .. } | Self::BadConsumer { .. } => {
+                ErrorKind::TooNew
+            }
+            Self::TooOld { .. } | Self::ProducerTooOld { .. } => ErrorKind::TooOld,
+            Self::Spec { source, .. } => source.kind(),
+            Self::Encode { .. } | Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::MissingPart { .. }
+            | Self::LostPart { .. }
+            | Self::IncompleteSave { .. }
+            | Self::NoSuchTensor { .. } => ErrorKind::NotFound,
+            Self::OtherSave { .. }
+            | Self::Invalid { .. }
+            | Self::DuplicateName { .. }
+            | Self::SizeMismatch { .. }
+            | Self::OtherArray { .. } => ErrorKind::InvalidInput,
+            Self::TooLarge { .. } => ErrorKind::Limit,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Device { source, .. } => source.kind(),
+            Self::Pjrt { source, .. } => source.kind(),
+            Self::ReadBack { .. } | Self::OtherBytes { .. } => ErrorKind::Faulty,
+            Self::Unreadable { source, .. } | Self::Io { source, .. } => ErrorKind::of_io(source),
+        }
+    }
+
     pub(crate) fn corrupt(place: &str, found: String, expected: String) -> Self {
         Self::Corrupt { place: place.to_owned(), found, expected }
     }

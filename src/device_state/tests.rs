@@ -6,6 +6,7 @@ use std::{
 
 use super::*;
 use crate::{
+    ErrorKind,
     files::tests::noise,
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
     stream_executor::{Device, Plugin},
@@ -301,4 +302,23 @@ fn a_state_of_a_future_format_is_too_new() {
     let future = include_bytes!("../../tests/golden/device_state/future.sds");
     let error = open(future.to_vec()).unwrap_err();
     assert!(matches!(error, Error::TooNew { found: 7, supported: 0, .. }), "{error}");
+}
+
+#[test]
+fn too_new_is_never_called_corrupt_nor_damage_too_new() {
+    let future = include_bytes!("../../tests/golden/device_state/future.sds");
+    // What comes behind the prefix of a header that every format has may look like anything.
+    for at in 64..future.len() {
+        let mut changed = future.to_vec();
+        changed[at] ^= 0xff;
+        assert_eq!(open(changed).unwrap_err().kind(), ErrorKind::TooNew, "byte {at}");
+    }
+    let golden = include_bytes!("../../tests/golden/device_state/v0/small.sds");
+    for at in 0..golden.len() {
+        let mut changed = golden.to_vec();
+        changed[at] ^= 1;
+        if let Err(error) = open(changed) {
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}: {error}");
+        }
+    }
 }

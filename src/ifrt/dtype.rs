@@ -243,7 +243,7 @@ impl WireFormat for DType {
 mod tests {
     use super::*;
     use crate::{
-        codec::{DecodeErrorKind, FromProto as _, ToProto as _, Validation},
+        codec::{ErrorKind, FromProto as _, ToProto as _, Validation},
         version::{SerDesAnyVersionAccessor, VersionRange},
     };
 
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(DType::from_proto(&proto, &options), Ok(DType::Invalid));
         let error =
             DType::from_proto(&proto, &options.with_validation(Validation::Strict)).unwrap_err();
-        assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+        assert_eq!(error.kind(), ErrorKind::TooNew);
         assert!(error.to_string().contains("77"), "{error}");
     }
 
@@ -342,7 +342,7 @@ mod tests {
         let read =
             |version_number| DType::from_proto(&DTypeProto { kind: 11, version_number }, &options);
         assert_eq!(read(-1), Ok(DType::F32));
-        assert_eq!(read(7).unwrap_err().kind(), DecodeErrorKind::TooNew);
-        assert_eq!(read(3).unwrap_err().kind(), DecodeErrorKind::Corrupt);
+        assert_eq!(read(7).unwrap_err().kind(), ErrorKind::TooNew);
+        assert_eq!(read(3).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }

@@ -306,7 +306,7 @@ mod tests {
         let mut wrong = proto(&[2], None);
         wrong.version_number = 7;
         let error = read(&wrong, Validation::Parity).unwrap_err();
-        assert_eq!(error.kind(), crate::codec::DecodeErrorKind::TooNew);
+        assert_eq!(error.kind(), crate::codec::ErrorKind::TooNew);
     }
 
     #[test]

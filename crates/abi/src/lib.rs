@@ -13,7 +13,8 @@
 //! ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
 //!
 //! [`StatusCode`] is the one list of canonical status codes, which the C API, gRPC and TensorFlow's
-//! files share.
+//! files share, and [`ErrorKind`] the one list of kinds of errors, which the errors of every crate of
+//! serdes answer.
 //!
 //! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it,
 //! depends on nothing, and works without the standard library, which the feature `std` adds for the
@@ -42,6 +43,7 @@
 mod define;
 #[cfg(feature = "diff")]
 pub mod diff;
+mod error_kind;
 mod handles;
 mod history;
 mod layout;
@@ -53,6 +55,7 @@ pub mod released;
 pub mod rfc;
 mod status;
 
+pub use error_kind::ErrorKind;
 pub use handles::{
     SE_EventStatus, SE_StatusCallbackFn, SP_Event, SP_Event_st, SP_Stream, SP_Stream_st, SP_Timer,
     SP_Timer_st, TF_Bool,

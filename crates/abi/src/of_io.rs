@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::StatusCode;
+use crate::{ErrorKind, StatusCode};
 
 impl StatusCode {
     /// The code of an error of the system; [`StatusCode::Unknown`] where the table has none.
@@ -43,6 +43,44 @@ impl StatusCode {
             Kind::FileTooLarge | Kind::UnexpectedEof => Self::OutOfRange,
             Kind::Deadlock => Self::Aborted,
             _ => Self::Unknown,
+        }
+    }
+}
+
+impl ErrorKind {
+    /// The kind of an error of the system.
+    ///
+    /// A file that ends before the bytes that it should have is [`ErrorKind::Corrupt`].
+    #[must_use]
+    pub fn of_io(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Self::Corrupt,
+            io::ErrorKind::InvalidInput => Self::InvalidInput,
+            io::ErrorKind::Unsupported => Self::Unsupported,
+            io::ErrorKind::OutOfMemory => Self::Limit,
+            io::ErrorKind::PermissionDenied => Self::Refused,
+            _ if StatusCode::of_io(error) == StatusCode::Unavailable => Self::Unavailable,
+            _ => Self::System,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kind_of_an_error_of_the_system() {
+        for (system, kind) in [
+            (io::ErrorKind::NotFound, ErrorKind::NotFound),
+            (io::ErrorKind::UnexpectedEof, ErrorKind::Corrupt),
+            (io::ErrorKind::PermissionDenied, ErrorKind::Refused),
+            (io::ErrorKind::ConnectionReset, ErrorKind::Unavailable),
+            (io::ErrorKind::StorageFull, ErrorKind::System),
+            (io::ErrorKind::Other, ErrorKind::System),
+        ] {
+            assert_eq!(ErrorKind::of_io(&system.into()), kind, "{system:?}");
         }
     }
 }

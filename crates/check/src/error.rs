@@ -2,6 +2,7 @@
 
 use std::io;
 
+use serdes::ErrorKind;
 #[cfg(feature = "addresses")]
 use serdes_files::object::is_changed;
 
@@ -48,6 +49,17 @@ pub enum CheckError {
 }
 
 impl CheckError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Directory { .. } => ErrorKind::InvalidInput,
+            Self::Io { source, .. } => ErrorKind::of_io(source),
+            Self::TooLong { .. } => ErrorKind::Limit,
+        }
+    }
+
     /// Converts the system's error for a path.
     pub(super) fn of_system(path: impl Into<String>, source: io::Error) -> Self {
         let path = path.into();

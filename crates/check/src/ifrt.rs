@@ -2,7 +2,7 @@
 //! consumer knows.
 
 use serdes::{
-    codec::{DecodeError, DecodeErrorKind, DeserializeOptions, EncodeError, Serialized},
+    codec::{DecodeError, DeserializeOptions, EncodeError, ErrorKind, Serialized},
     ifrt::{self, AnyDevice, MessageType, MessageValue, with_devices},
     version::SerDesAnyVersionAccessor,
 };
@@ -17,10 +17,10 @@ const LARGEST: u64 = 1 << 30;
 
 pub(super) fn reason(error: &DecodeError) -> Reason {
     let rule = match error.kind() {
-        DecodeErrorKind::TooNew => Rule::TooNew,
-        DecodeErrorKind::TooOld => Rule::TooOld,
-        DecodeErrorKind::MissingType => Rule::MissingType,
-        DecodeErrorKind::Corrupt => Rule::Corrupt,
+        ErrorKind::TooNew => Rule::TooNew,
+        ErrorKind::TooOld => Rule::TooOld,
+        ErrorKind::MissingType => Rule::MissingType,
+        ErrorKind::Corrupt => Rule::Corrupt,
         _ => Rule::Unsupported,
     };
     let reason = Reason::new(rule, error.to_string());
@@ -111,7 +111,7 @@ fn judge(
         return findings;
     }
     match read(bytes) {
-        Err(error) if !matches!(error.kind(), DecodeErrorKind::Caller) => {
+        Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput) => {
             findings.refused(reason(&error))
         }
         // What only the caller could give, such as devices, is no fault of the value.

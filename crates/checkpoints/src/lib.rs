@@ -32,8 +32,19 @@ pub mod slice;
 pub mod table;
 pub mod tensor_bundle;
 
-pub use serdes_abi::StatusCode;
+pub use serdes_abi::{ErrorKind, StatusCode};
 pub use serdes_graph_format::data_type;
+use serdes_version_registry::{Rejection, VersionRule};
+
+/// The kind of an error about the versions of a file.
+fn kind_of_rejection(rejection: &Rejection) -> ErrorKind {
+    match rejection.rule {
+        VersionRule::ConsumerBelowMinProducer => ErrorKind::InvalidInput,
+        VersionRule::ProducerTooOld => ErrorKind::TooOld,
+        // The writer asks of its readers to be newer builds.
+        VersionRule::MinConsumer | VersionRule::BadConsumer => ErrorKind::TooNew,
+    }
+}
 
 /// The release of the [`default_consumer`](tensor_bundle::default_consumer)s: the newest one of
 /// `versions.toml`, with which a test of `serdes-tensors` compares it and their numbers.

@@ -29,7 +29,7 @@ pub use format::{BlockHandle, MAGIC};
 pub use reader::{Cursor, Table, TableDefect};
 pub use writer::{TableOptions, TableWriter};
 
-use crate::StatusCode;
+use crate::{ErrorKind, StatusCode};
 
 /// Why a table, or a block of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +153,17 @@ pub enum TableError {
 }
 
 impl TableError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Overlapping { .. } => ErrorKind::Limit,
+            Self::Io(error) => ErrorKind::of_io(error),
+            Self::KeyOrder { .. } | Self::EntryTooLarge { .. } => ErrorKind::InvalidInput,
+            _ => ErrorKind::Corrupt,
+        }
+    }
+
     /// The status code that TensorFlow gives for the same file.
     #[must_use]
     pub fn status(&self) -> StatusCode {

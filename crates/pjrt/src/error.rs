@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serdes_abi::{TF_Code, pjrt::Minor};
+use serdes_abi::{ErrorKind, TF_Code, pjrt::Minor};
 use serdes_library_file::elf::NotLoadable;
 
 use super::ErrorPayload;
@@ -155,6 +155,28 @@ impl PjrtError {
     /// An error of the reader of ELF files.
     pub(super) fn of_elf(NotLoadable { path, reason }: NotLoadable) -> Self {
         Self::NotLoadable { path, reason }
+    }
+
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotLoadable { .. }
+            | Self::NotAPlugin { .. }
+            | Self::Missing { .. }
+            | Self::NotInExtensions { .. }
+            | Self::UnsupportedTarget { .. } => ErrorKind::Unsupported,
+            Self::OtherMajor { .. } => ErrorKind::TooNew,
+            Self::TooOld { .. } => ErrorKind::TooOld,
+            Self::Status { code, .. } => {
+                code.canonical().map_or(ErrorKind::Other, ErrorKind::of_code)
+            }
+            Self::BadTable { .. } | Self::BadAnswer { .. } => ErrorKind::Faulty,
+            Self::InvalidArgument { .. } | Self::OutOfRange { .. } | Self::OtherClient { .. } => {
+                ErrorKind::InvalidInput
+            }
+            Self::OutOfHostMemory { .. } => ErrorKind::Limit,
+        }
     }
 
     /// True if the plug-in lacks what was needed: the function is missing, or returned

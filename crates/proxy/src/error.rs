@@ -1,7 +1,7 @@
 //! Errors of servers and clients.
 
 use serdes::{
-    codec::{DecodeError, EncodeError, Status},
+    codec::{DecodeError, EncodeError, ErrorKind, Status},
     device_state,
     ifrt::IfrtError,
     pjrt::PjrtError,
@@ -86,6 +86,24 @@ impl From<PjrtError> for ProxyError {
 }
 
 impl ProxyError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Configuration { .. } | Self::Value(_) => ErrorKind::InvalidInput,
+            Self::Refused { .. } => ErrorKind::Refused,
+            Self::Protocol(_) => ErrorKind::Faulty,
+            Self::Status(status) => ErrorKind::of_code(status.code()),
+            Self::Connection { .. } => ErrorKind::Unavailable,
+            Self::State(error) => error.kind(),
+            Self::Device(error) => error.kind(),
+            Self::Pjrt(error) => error.kind(),
+            Self::Encode(_) => ErrorKind::Unsupported,
+            Self::Decode(error) => error.kind(),
+            Self::System { error, .. } => ErrorKind::of_io(error),
+        }
+    }
+
     /// True if the peer was there and refused.
     #[must_use]
     pub fn is_refusal(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
-use serdes_abi::TF_Code;
+use serdes_abi::{ErrorKind, TF_Code};
 use serdes_library_file::{TimeLimitError, elf::NotLoadable};
 
 use super::report::Report;
@@ -228,6 +228,37 @@ impl Error {
         match self {
             Self::Status(status) => Some(status.code),
             _ => None,
+        }
+    }
+
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoSuchDevice { .. } => ErrorKind::NotFound,
+            Self::OutOfRange { .. }
+            | Self::OtherDevice { .. }
+            | Self::InvalidArgument { .. }
+            | Self::AlreadyRegistered { .. }
+            | Self::CallbackFailed { .. } => ErrorKind::InvalidInput,
+            Self::NotLoadable { .. }
+            | Self::NotAPlugin { .. }
+            | Self::Unsupported { .. }
+            | Self::UnsupportedTarget { .. }
+            | Self::ForeignStatusFunctions { .. } => ErrorKind::Unsupported,
+            Self::Status(status) => {
+                status.code.canonical().map_or(ErrorKind::Other, ErrorKind::of_code)
+            }
+            Self::OutOfMemory { .. } => ErrorKind::Limit,
+            Self::Refused(_)
+            | Self::MemoryInUse { .. }
+            | Self::BadStruct { .. }
+            | Self::EventFailed { .. }
+            | Self::CallbackRefused
+            | Self::CallbackDropped
+            | Self::CallbackRepeated { .. }
+            | Self::TimedOut { .. } => ErrorKind::Faulty,
+            Self::System { error, .. } => ErrorKind::of_io(error),
         }
     }
 

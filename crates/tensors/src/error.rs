@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serdes::device_state;
+use serdes::{ErrorKind, device_state};
 use serdes_checkpoints::{checkpoint_v1::CheckpointV1Error, tensor_bundle::BundleError};
 use serdes_files as files;
 
@@ -166,6 +166,24 @@ pub enum Error {
 }
 
 impl Error {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Refused { .. }
+            | Self::CannotSave { .. }
+            | Self::UnknownForm { .. }
+            | Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::NoMatch { .. } => ErrorKind::NotFound,
+            Self::TooLong { .. } => ErrorKind::Limit,
+            Self::DeviceState(error) => error.kind(),
+            Self::Bundle(error) => error.kind(),
+            Self::CheckpointV1(error) => error.kind(),
+            Self::Data { source, .. } | Self::Io { source, .. } => ErrorKind::of_io(source),
+        }
+    }
+
     pub(crate) fn corrupt(
         path: &Path,
         kind: &'static str,

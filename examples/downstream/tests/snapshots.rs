@@ -65,10 +65,10 @@ fn a_snapshot_of_a_later_build_is_too_new_and_not_corrupt() {
     let mut proto = snapshot(3).to_proto(version(3)).unwrap();
     proto.version_number = 4;
     let error = Snapshot::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
-    assert_eq!(error.kind(), serdes::codec::DecodeErrorKind::TooNew, "{error}");
+    assert_eq!(error.kind(), serdes::codec::ErrorKind::TooNew, "{error}");
     proto.version_number = 1;
     let error = Snapshot::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();
-    assert_eq!(error.kind(), serdes::codec::DecodeErrorKind::Corrupt, "{error}");
+    assert_eq!(error.kind(), serdes::codec::ErrorKind::Corrupt, "{error}");
 }
 
 #[test]

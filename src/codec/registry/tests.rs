@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, Status, StatusCode},
+    codec::{ErrorKind, Status, StatusCode},
     version::{SerDesAnyVersionAccessor, SerDesVersion},
 };
 
@@ -117,7 +117,7 @@ fn what_is_not_registered_is_unimplemented() {
         .deserialize::<Other>(&Serialized::new("test::Mars", ""), &DeserializeOptions::new())
         .unwrap_err();
     assert_eq!(error.code(), StatusCode::Unimplemented);
-    assert_eq!(error.kind(), DecodeErrorKind::MissingType);
+    assert_eq!(error.kind(), ErrorKind::MissingType);
     assert!(error.to_string().contains("`test::Mars`"), "{error}");
 }
 

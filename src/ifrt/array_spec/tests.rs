@@ -2,7 +2,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _},
+    codec::{ErrorKind, FromProto as _, StatusCode, ToProto as _},
     ifrt::{
         AnyDevice, ConcreteEvenSharding, DeviceId, MemoryKind, SingleDeviceSharding, with_devices,
     },
@@ -83,7 +83,7 @@ fn parts_are_read_in_the_order_of_upstream() {
     assert!(error.to_string().contains("dimension 0 is -1"), "{error}");
     message.version_number = 7;
     let error = ArraySpec::from_proto(&message, &options).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
     assert!(error.to_string().contains("ArraySpec"), "{error}");
 }
 
@@ -95,12 +95,12 @@ fn each_nested_message_says_its_own_version() {
     message.dtype.as_mut().unwrap().version_number = 7;
     let error = ArraySpec::from_bytes(prost::Message::encode_to_vec(&message).into(), &options);
     let error = error.unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
     assert!(error.to_string().contains("DType"), "{error}");
     message = spec().to_proto(version).unwrap();
     message.shape.as_mut().unwrap().version_number = 3;
     let error = ArraySpec::from_proto(&message, &options).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("Shape"), "{error}");
 }
 

@@ -5,7 +5,7 @@ use prost_types::{DescriptorProto, FileDescriptorSet, field_descriptor_proto::Ty
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, Serialized, ToProto},
+    codec::{ErrorKind, Serialized, ToProto},
     ifrt::{
         ArraySpec, BUILT_IN_NAMES, DType, DeviceList, MemoryKind, Shape, ShardingParam,
         ShardingParamSharding,
@@ -55,7 +55,7 @@ fn names_without_a_known_message_have_no_version() {
     assert_eq!(inspection.to_string(), "(outermost): xla::ifrt::Mars, no version");
     assert_eq!(inspection.minimum_reader_version(), 0);
     let error = Inspection::of_message("xla.ifrt.MarsProto", &[]).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::MissingType);
+    assert_eq!(error.kind(), ErrorKind::MissingType);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn values_that_nest_too_deep_are_an_error() {
         bytes = Serialized::new(name, data).to_bytes();
     }
     let error = Inspection::of_serialized(&bytes).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::Limit);
+    assert_eq!(error.kind(), ErrorKind::Limit);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn bytes_of_a_runtime_need_not_be_a_wrapper() {
 fn more_values_than_allowed_are_an_error() {
     let bytes: Vec<u8> = [0x1a, 0].repeat(MOST_VALUES + 1);
     let error = Inspection::of_message("xla.ifrt.ConcreteShardingProto", &bytes).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::Limit);
+    assert_eq!(error.kind(), ErrorKind::Limit);
 }
 
 fn messages(

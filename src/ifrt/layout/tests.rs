@@ -3,7 +3,7 @@ use prost::Message as _;
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
+    codec::{DeserializeOptions, ErrorKind, FromProto as _, StatusCode, ToProto as _},
     ifrt::{
         testing::{hex, versions},
         xla,
@@ -58,10 +58,10 @@ fn a_compact_layout_that_is_no_permutation_is_refused_naming_list_and_length() {
 fn a_layout_of_a_newer_version_is_too_new() {
     let compact = ifrt::CompactLayoutProto { version_number: 7, ..Default::default() };
     let error = CompactLayout::from_proto(&compact, &DeserializeOptions::new()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
     let pjrt = ifrt::PjRtLayoutProto { version_number: 7, ..Default::default() };
     let error = PjRtLayout::from_proto(&pjrt, &DeserializeOptions::new()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 #[test]

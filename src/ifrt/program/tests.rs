@@ -4,8 +4,8 @@ use prost::Message as _;
 use super::*;
 use crate::{
     codec::{
-        DecodeErrorKind, DeserializeOptions, FromProto, Registered, Serialized, StatusCode,
-        ToProto, Validation,
+        DeserializeOptions, ErrorKind, FromProto, Registered, Serialized, StatusCode, ToProto,
+        Validation,
     },
     ifrt::{
         AnyDevice, ArraySpec, ConcreteEvenSharding, DType, DeviceId, DeviceList, Layout,
@@ -46,7 +46,7 @@ fn a_custom_call_program_with_nul_bytes_and_scalar_specs_makes_the_round_trip() 
     assert!(error.to_string().contains("DeserializeProgramOptions"), "{error}");
     let proto = wire::CustomCallProgramProto { version_number: 7, ..Default::default() };
     let error = CustomCallProgram::from_proto(&proto, &options()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn custom_call_options_are_empty_until_version_3_and_a_message_from_4_on() {
         assert_eq!(CustomCallCompileOptions::from_bytes(bytes, &options()), Ok(plain.clone()));
     }
     for (bytes, kind) in [
-        ("12020203", DecodeErrorKind::Corrupt),
-        ("7801", DecodeErrorKind::Corrupt),
-        ("0805", DecodeErrorKind::Corrupt),
-        ("0807", DecodeErrorKind::TooNew),
-        ("08", DecodeErrorKind::Corrupt),
+        ("12020203", ErrorKind::Corrupt),
+        ("7801", ErrorKind::Corrupt),
+        ("0805", ErrorKind::Corrupt),
+        ("0807", ErrorKind::TooNew),
+        ("08", ErrorKind::Corrupt),
     ] {
         let error = CustomCallCompileOptions::from_bytes(hex(bytes), &options()).unwrap_err();
         assert_eq!(error.kind(), kind, "{bytes}: {error}");
@@ -209,7 +209,7 @@ fn compile_options_say_no_number_below_4_and_refuse_what_they_cannot_carry() {
         assert_eq!(error.code(), StatusCode::DataLoss, "{bytes}");
     }
     let error = XlaCompileOptions::from_bytes(hex("1807"), &options()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 /// A type that records the version that it was asked for.
@@ -251,7 +251,7 @@ fn an_executable_version_hands_the_requested_version_on() {
     assert_eq!(error.code(), StatusCode::InvalidArgument);
     let newer = wire::SerializedXlaExecutableVersion { version_number: 7, ..Default::default() };
     let error = XlaExecutableVersion::from_proto(&newer, &options()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 #[test]
@@ -296,11 +296,11 @@ fn metadata_of_a_newer_version_is_refused_by_strict_readers_only() {
         wire::SerializedXlaExecutableMetadata { ifrt_version_number: 7, ..Default::default() };
     assert!(XlaExecutableMetadata::from_proto(&proto, &options()).is_ok());
     let error = XlaExecutableMetadata::from_proto(&proto, &strict()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
     let program = wire::IfrtIrProgramProto { version_number: 7, ..Default::default() };
     assert!(IfrtIrProgram::from_proto(&program, &options()).is_ok());
     let error = IfrtIrProgram::from_proto(&program, &strict()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 #[test]

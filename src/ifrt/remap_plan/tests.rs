@@ -3,7 +3,7 @@ use prost::Message as _;
 
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, DeserializeOptions, FromProto, StatusCode, ToProto, Validation},
+    codec::{DeserializeOptions, ErrorKind, FromProto, StatusCode, ToProto, Validation},
     ifrt::{
         AnyDevice, ConcreteEvenSharding, DType, DeviceId, HloSharding, MemoryKind, OpaqueSharding,
         PjRtLayout, Shape,
@@ -493,7 +493,7 @@ fn versions_0_to_6_are_read_and_7_is_too_new() {
         let proto = RemapPlanProto { version_number: number, ..Default::default() };
         let found = RemapPlan::from_proto(&proto, &options());
         if number == 7 {
-            assert_eq!(found.unwrap_err().kind(), DecodeErrorKind::TooNew);
+            assert_eq!(found.unwrap_err().kind(), ErrorKind::TooNew);
         } else {
             assert!(found.is_ok(), "{number}");
         }
@@ -502,7 +502,7 @@ fn versions_0_to_6_are_read_and_7_is_too_new() {
     }
     let proto = RemapPlanProto { version_number: -1, ..Default::default() };
     let error = RemapPlan::from_proto(&proto, &options()).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
 }
 
 #[test]

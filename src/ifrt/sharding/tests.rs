@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     codec::{
-        DecodeError, DecodeErrorKind, DeserializeOptions, FromProto as _, Serialized, StatusCode,
+        DecodeError, DeserializeOptions, ErrorKind, FromProto as _, Serialized, StatusCode,
         ToProto as _, Validation,
     },
     ifrt::{
@@ -233,7 +233,7 @@ fn options_are_checked_before_the_bytes_and_the_version_before_the_devices() {
         wire::SingleDeviceShardingProto { device_id: 5, memory_kind: None, version_number: 7 };
     let no_devices = with_devices(DeviceList::from([]));
     let error = SingleDeviceSharding::from_proto(&message, &no_devices).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _},
+    codec::{ErrorKind, FromProto as _, StatusCode, ToProto as _},
     ifrt::{
         IndexDomain,
         testing::{version, versions},
@@ -68,9 +68,9 @@ fn recorded_numbers_up_to_2_and_negative_ones_are_read() {
         assert!(read(number, Validation::Parity).unwrap().unreduced_axes().is_empty());
         assert!(read(number, Validation::Strict).is_err());
     }
-    assert_eq!(read(3, Validation::Parity).unwrap_err().kind(), DecodeErrorKind::Corrupt);
-    assert_eq!(read(6, Validation::Parity).unwrap_err().kind(), DecodeErrorKind::Corrupt);
-    assert_eq!(read(7, Validation::Parity).unwrap_err().kind(), DecodeErrorKind::TooNew);
+    assert_eq!(read(3, Validation::Parity).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(read(6, Validation::Parity).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(read(7, Validation::Parity).unwrap_err().kind(), ErrorKind::TooNew);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::{
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use serdes::{
-    codec::{DecodeErrorKind, StatusCode},
+    codec::{ErrorKind, StatusCode},
     version::{Ifrt, Line as _, SerDesAnyVersionAccessor, SerDesVersion, Version, VersionRange},
 };
 
@@ -318,7 +318,7 @@ fn a_future_version_of_every_type_is_too_new_and_never_corrupt() {
             prost::encoding::int32::encode(field, &future, &mut bytes);
             let error = (sample.read)(bytes.into()).unwrap_err();
             let name = format!("{} {}", sample.type_name, sample.case);
-            assert_eq!(error.kind(), DecodeErrorKind::TooNew, "{name}: {error}");
+            assert_eq!(error.kind(), ErrorKind::TooNew, "{name}: {error}");
             assert_eq!(error.code(), StatusCode::FailedPrecondition, "{name}");
             let text = error.to_string();
             assert!(
@@ -351,7 +351,7 @@ fn a_future_version_of_any_part_of_a_value_is_too_new_for_the_whole() {
                 continue;
             }
             let error = (sample.read)(bytes.into()).expect_err(&name);
-            assert_eq!(error.kind(), DecodeErrorKind::TooNew, "{name}: {error}");
+            assert_eq!(error.kind(), ErrorKind::TooNew, "{name}: {error}");
             assert!(error.to_string().contains(&(newest + 1).to_string()), "{name}: {error}");
             places.insert(place);
         }

@@ -6,7 +6,7 @@ use serdes_version_registry::Rejection;
 use serdes_wire::Malformed;
 
 use crate::{
-    StatusCode,
+    ErrorKind, StatusCode, kind_of_rejection,
     slice::{SliceError, TensorSlice},
     table::{TableDefect, TableError},
     tensor_bundle::ShapeError,
@@ -172,6 +172,30 @@ fn in_brackets(cause: Option<&TableError>) -> String {
 }
 
 impl CheckpointV1Error {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoFiles { .. } | Self::TensorNotFound { .. } | Self::SlicesMissing { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::Pattern { .. } => ErrorKind::InvalidInput,
+            Self::Table { source, .. } => source.kind(),
+            Self::Version { source, .. } => kind_of_rejection(source),
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Io { source, .. } => ErrorKind::of_io(source),
+            Self::NoHeader { .. }
+            | Self::Header { .. }
+            | Self::Shape { .. }
+            | Self::Slice { .. }
+            | Self::Conflict { .. }
+            | Self::Overlap { .. }
+            | Self::SliceData { .. }
+            | Self::TableDefect { .. }
+            | Self::NoVersions { .. } => ErrorKind::Corrupt,
+        }
+    }
+
     /// The status code that TensorFlow gives for the same files.
     #[must_use]
     pub fn status(&self) -> StatusCode {

@@ -7,7 +7,7 @@ use serdes_wire::Malformed;
 
 use super::messages::ShapeError;
 use crate::{
-    StatusCode,
+    ErrorKind, StatusCode, kind_of_rejection,
     slice::{SliceError, TensorSlice},
     table::{TableDefect, TableError},
 };
@@ -339,6 +339,45 @@ pub enum BundleError {
 }
 
 impl BundleError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::IndexMissing { .. }
+            | Self::TensorNotFound { .. }
+            | Self::ShardMissing { .. }
+            | Self::SlicesMissing { .. } => ErrorKind::NotFound,
+            Self::Index { source, .. }
+            | Self::HeaderBlock { source, .. }
+            | Self::Lookup { source, .. } => source.kind(),
+            Self::Version { source, .. } => kind_of_rejection(source),
+            // No release up to the newest that is known has the type: a newer one may.
+            Self::DataType { .. } => ErrorKind::TooNew,
+            Self::DataTypeMismatch { .. } | Self::Unwritable { .. } => ErrorKind::InvalidInput,
+            Self::Unsupported { .. } | Self::NotJoined { .. } => ErrorKind::Unsupported,
+            Self::Overlapping { .. } | Self::TooManyNames { .. } => ErrorKind::Limit,
+            Self::Io { source, .. } => ErrorKind::of_io(source),
+            Self::NoHeader { .. }
+            | Self::Header { .. }
+            | Self::Entry { .. }
+            | Self::Shape { .. }
+            | Self::EntrySize { .. }
+            | Self::EntryOffset { .. }
+            | Self::ShardShort { .. }
+            | Self::TensorChecksum { .. }
+            | Self::StringLengthChecksum { .. }
+            | Self::StringLengths { .. }
+            | Self::StringLength { .. }
+            | Self::Slice { .. }
+            | Self::SlicesOverlap { .. }
+            | Self::PieceMismatch { .. }
+            | Self::TableDefect { .. }
+            | Self::HeaderMissing { .. }
+            | Self::NoVersions { .. }
+            | Self::OrphanPiece { .. } => ErrorKind::Corrupt,
+        }
+    }
+
     /// The status code that TensorFlow gives for the same files.
     #[must_use]
     pub fn status(&self) -> StatusCode {

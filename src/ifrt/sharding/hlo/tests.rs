@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    codec::{DecodeErrorKind, FromProto as _, StatusCode, ToProto as _, Validation},
+    codec::{ErrorKind, FromProto as _, StatusCode, ToProto as _, Validation},
     ifrt::{
         AnyDevice, ConcreteEvenSharding, Sharding, testing::shape, with_devices,
         xla::TileAssignment,
@@ -148,7 +148,7 @@ fn another_number_of_tiles_than_devices_is_refused_naming_both_and_the_sharding(
 fn a_message_of_a_newer_version_is_too_new() {
     let proto = HloShardingProto { version_number: 7, ..Default::default() };
     let error = HloSharding::from_proto(&proto, &with_devices(AnyDevice)).unwrap_err();
-    assert_eq!(error.kind(), DecodeErrorKind::TooNew);
+    assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
 #[test]

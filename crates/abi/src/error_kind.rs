@@ -1,0 +1,84 @@
+//! The kinds of errors that the crates of serdes have in common.
+
+use core::fmt;
+
+use super::StatusCode;
+
+/// The kind of an error, by the action that it calls for.
+///
+/// Each public error type that a program meets has a method `kind` that answers one of these.
+/// Data of a newer build is [`TooNew`](Self::TooNew) and never [`Corrupt`](Self::Corrupt).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is no file, tensor, device or object of that name: check the name.
+    NotFound,
+    /// The data needs a newer build: upgrade the reader, or have an older version written.
+    TooNew,
+    /// The data, or the plug-in, is older than this build takes.
+    TooOld,
+    /// The bytes are damaged, cut off, or were never what they claim to be: take another copy.
+    Corrupt,
+    /// No type of the name in the data is registered: register it.
+    MissingType,
+    /// The data is whole, and this build, format, platform or plug-in does not do what was asked.
+    Unsupported,
+    /// The caller gave an argument, a name or a combination of them that cannot be.
+    InvalidInput,
+    /// A limit of size, depth or memory was reached.
+    Limit,
+    /// A peer or a store refuses: credentials, rights, or versions that do not overlap.
+    Refused,
+    /// A peer cannot be reached, or is gone: try again.
+    Unavailable,
+    /// A device, its plug-in or a peer did something that it must not.
+    Faulty,
+    /// The caller, or a peer, cancelled the operation.
+    Cancelled,
+    /// The operating system failed: a full disk, a failed read.
+    System,
+    /// An error that is passed on as it was given, of whose kind nothing is known.
+    Other,
+}
+
+impl ErrorKind {
+    /// The kind that a canonical status code stands for.
+    #[must_use]
+    pub const fn of_code(code: StatusCode) -> Self {
+        match code {
+            StatusCode::Cancelled => Self::Cancelled,
+            StatusCode::InvalidArgument
+            | StatusCode::FailedPrecondition
+            | StatusCode::AlreadyExists
+            | StatusCode::OutOfRange => Self::InvalidInput,
+            StatusCode::NotFound => Self::NotFound,
+            StatusCode::PermissionDenied | StatusCode::Unauthenticated => Self::Refused,
+            StatusCode::ResourceExhausted => Self::Limit,
+            StatusCode::Unimplemented => Self::Unsupported,
+            StatusCode::Unavailable | StatusCode::DeadlineExceeded => Self::Unavailable,
+            StatusCode::DataLoss => Self::Corrupt,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NotFound => "not found",
+            Self::TooNew => "too new",
+            Self::TooOld => "too old",
+            Self::Corrupt => "corrupt",
+            Self::MissingType => "missing type",
+            Self::Unsupported => "unsupported",
+            Self::InvalidInput => "invalid input",
+            Self::Limit => "limit reached",
+            Self::Refused => "refused",
+            Self::Unavailable => "unavailable",
+            Self::Faulty => "faulty device or peer",
+            Self::Cancelled => "cancelled",
+            Self::System => "system",
+            Self::Other => "other",
+        })
+    }
+}
