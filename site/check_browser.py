@@ -82,7 +82,7 @@ LOOK = """() => {
   const usable = [...document.querySelectorAll(kinds)];
   return {
     nameless: usable.filter(e => shown(e) && !named(e)).length,
-    forced: document.querySelectorAll("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").length,
+    forced: [...document.querySelectorAll("[tabindex]")].filter(e => e.tabIndex > 0).length,
     headings, weak: weak.slice(0, 3),
     language: document.documentElement.lang,
     pictures: [...inside.querySelectorAll("img")].filter(i => !i.alt.trim()).length,

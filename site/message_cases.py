@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -214,6 +215,58 @@ matrix --format nonsense
 config --config junk.toml
 config --config bad.toml
 chekc state.sds
+check state.sds --jax 0.7.0
+check state.sds --jax lates
+check state.sds --jax jaxlib-0.12.0.1
+check state.sds --tensorflow 2.21..2.12
+check state.sds --exclude '['
+check state.sds --write-baseline nowhere/known.jsonl
+check state.sds --format junit=nowhere/report.xml
+check state.sds --baseline junk.txt
+inspect state.sds --signatures
+inspect state.sds --kind nonsense
+restore state.sds --to - --to-kind nonsense
+restore cut.sds --salvage
+restore state.sds --to a-folder
+convert state.sds --to-stablehlo 1.16 -o a.mlirbc
+convert @/kinds/f.mlirbc --to-stablehlo 0.1 -o a.mlirbc
+convert @/kinds/f.mlirbc --to-stablehlo new -o a.mlirbc
+convert @/kinds/f.mlirbc --kind ArraySpec --to-serdes 3 -o a.binpb
+convert state.sds s3://
+diff state.sds state.sds --atol -1
+save --from state.sds -o a.sds --plugin host:devices=0
+save --from state.sds -o a.sds --time-limit never
+merge state.sds --id step-7
+plugin verify host --known-failures nowhere.txt
+plugin verify host --format nonsense
+plugin check host --for tensorflow-2.21
+plugin check host --for jaxlib-0.12
+plugin inspect host --tensorflow 9.9
+abi diff tensorflow-2.8 nowhere.h
+ops 2.21 2.99
+versions release --directory a-folder
+serve --listen 127.0.0.1:0 --drain soon
+serve --listen 127.0.0.1:0 --tls-cert junk.txt --tls-key junk.txt
+serve --listen 127.0.0.1:0 --plugin ./junk.so
+serve --listen 127.0.0.1:0 --serdes 0..99
+serve --listen 127.0.0.1:0 --log-format xml
+serve --listen 127.0.0.1:0 --stablehlo-bridge nowhere/python
+doctor --env a-folder --format nonsense
+negotiate 127.0.0.1
+negotiate 'listening on 127.0.0.1:1'
+man --directory state.sds/x
+"""
+
+# Requests to a server without TLS that wants a token and speaks the protocol 20 to 25, which it
+# refuses; `%` stands for its address.
+REFUSED = """
+negotiate %
+negotiate % --token-file another-token
+negotiate % --token-file tokens --protocol 16..18
+negotiate % --token-file tokens --protocol 26..30
+negotiate % --token-file tokens --serdes 7..9
+negotiate https://% --token-file tokens
+negotiate https://% --token-file tokens --tls-ca junk.txt
 """
 
 # Calls with mistakes.
@@ -273,6 +326,15 @@ sdj.connect("127.0.0.1:1", token="short token with blanks", timeout=0.2)
 sdj.connect("gpu-1.example:7171", token="0123456789abcdef0123")
 sdj.connect("https://127.0.0.1:1", tls_ca="nowhere.pem", timeout=0.2)
 sdj.connect("127.0.0.1:1", tls_cert="nowhere.pem", timeout=0.2)
+sd.check_all("nowhere", jax="lates")
+sd.check("state.sds", loader="nonsense")
+sd.diff("state.sds", "state.sds", rtol=-1)
+sd.load(b"this is no file of any kind")
+sd.load_file("state.sds", only=["no/such/*"])
+sd.convert("state.sds", "a.safetensors", shard_bytes=-1)
+sdj.Steps("run", keep_best=2)
+sdj.Steps("run").delete(7)
+sdj.Steps("junk.txt").all()
 """
 
 # The rules that have an exception of their own.
@@ -303,15 +365,15 @@ def prepare(folder: Path) -> None:
         (folder / name).write_text("this is no file of any kind\n")
     (folder / "bad.toml").write_text('[check]\npaths = 7\ntensorflow = "2.21"\n')
     (folder / "short-token").write_text("short\n")
+    (folder / "tokens").write_text("0123456789abcdef0123\n")
+    (folder / "another-token").write_text("another-token-of-nobody\n")
     (folder / "a-folder").mkdir()
 
 
-def of_commands(folder: Path) -> list[Case]:
+def said_to(commands: str, folder: Path) -> list[Case]:
     """What the command says to command lines with mistakes; one that goes well is no case."""
-    import shlex
-
     found = {}
-    for line in COMMANDS.strip().splitlines():
+    for line in commands.strip().splitlines():
         words = [word.replace("@", str(ROOT / "tests/data")) for word in shlex.split(line)]
         try:
             answer = asked(words, folder)
@@ -326,6 +388,20 @@ def of_commands(folder: Path) -> list[Case]:
                 message, f"serdes {line}", rule if rule in RULES.values() else None
             )
     return list(found.values())
+
+
+def of_server(folder: Path) -> list[Case]:
+    """What a server refuses, as the command of its client says it."""
+    serve = ["serve", "--listen", "127.0.0.1:0", "--token-file", "tokens", "--protocol", "20..25"]
+    with subprocess.Popen(
+        [SERDES, *serve], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdout
+        address = server.stdout.readline().removeprefix("listening on ").strip()
+        try:
+            return said_to(REFUSED.replace("%", address), folder)
+        finally:
+            server.terminate()
 
 
 def of_calls(folder: Path) -> list[Case]:
@@ -358,6 +434,7 @@ def cases() -> list[Case]:
             *of_artifacts(),
             *of_environments(folder),
             *of_behaviours(),
-            *of_commands(folder),
+            *said_to(COMMANDS, folder),
+            *of_server(folder),
             *of_calls(folder),
         ]

@@ -69,18 +69,23 @@ TOGETHER = {
     " value. [Configuration](../ci.md#configuration) has an example.",
     "….toml:…: paths is a number; expected a list of texts": "Correct the value in"
     " `serdes.toml`; `serdes config --schema` prints what each key takes.",
+    "host is no PJRT plug-in: no framework can be asked about it": "Name the library of a PJRT"
+    " plug-in: `serdes plugin check ./plugin.so --for all`. `host` is what the command takes where"
+    " no plug-in is named; no framework loads it.",
     "there is no kind …; the kinds are …": "Give `--kind` one of the names that are listed; without"
     " it the kind is told by the content. [Kinds](../cli.md#kinds) explains them.",
     "there is no rule …; the rules are …": "Give one of the names that are listed;"
     " `serdes explain` prints them, and [Rules](../rules.md) has a page for each.",
     "TensorFlow … has no operation …, and no other known release has it": "Check the name;"
-    " `serdes ops RELEASE` lists the operations. An operation of a library of one's own is in no"
+    " `serdes ops RELEASE` lists the operations. An operation of your own library is in no"
     " release: `--custom-op NAME` has `check` count it as there.",
 }
 
 # What the system says, which stands at the end of many messages.
 SYSTEM = {
     "…: No such file or directory (os error 2)": "Check the path, and that the folder is there.",
+    "cannot create …: No such file or directory (os error 2)": "The folder of the file is not there."
+    " Make it, or name a file in one that is.",
     "…: Permission denied (os error 13)": "Give your user the right to read the file, or to write"
     " into the folder: a file is replaced by a rename in its folder.",
     "…: Is a directory (os error 21)": "Name a file in it. A checkpoint is named by its prefix.",
@@ -218,6 +223,10 @@ NOT_FOR_USERS = {"serdes-testkit", "serdes-xtask"}
 FROM_BELOW = {
     "the state has no tensor …": "Ask for a name that is there: `file.keys()` and `serdes inspect"
     " FILE` list them.",
+    "…: … matches no name of a tensor": "Give `only=` a name or a pattern (`encoder/*`) that the file"
+    " has: `file.keys()` and `serdes inspect FILE` list the names.",
+    "FileExistsError: [Errno 17] File exists: …": "A file has the name of the folder that was given."
+    " Name another folder for the steps of the run, or move the file.",
     "the state has no leaf …": "Load a tree whose names the state has: `sd.inspect(PATH)` lists"
     " them. [Restoring into a tree](../python.md) says how names are made.",
     "cannot read …: is a directory": "Name a file in the folder. A checkpoint of TensorFlow is"
