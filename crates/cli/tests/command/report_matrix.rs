@@ -171,6 +171,8 @@ fn a_new_finding_beside_200_known_ones_is_the_one_that_counts() {
     }
     assert_eq!(status(&check(folder.path(), &[])), 1);
     assert_eq!(status(&check(folder.path(), &["--write-baseline", "known"])), 0);
+    let lines = fs::read_to_string(folder.path().join("known")).unwrap().lines().count();
+    assert_eq!(lines, 201, "a line of the form, and one a finding");
     let known = ["--baseline", "known"];
     assert_eq!(status(&check(folder.path(), &known)), 0);
     // A second fault in a file of which one is known.
@@ -202,9 +204,17 @@ fn fingerprints_stay_when_other_things_change() {
     // The node moves, the other file is renamed, a release comes.
     fs::write(models.join("a.pbtxt"), graph(&[], "x")).unwrap();
     fs::rename(models.join("b.pbtxt"), models.join("c.pbtxt")).unwrap();
+    for releases in ["2.14", "2.13..2.14"] {
+        let after = fingerprints(folder.path(), releases);
+        assert_eq!(after["models/a.pbtxt"], before["models/a.pbtxt"], "{releases}");
+        assert_ne!(after["models/c.pbtxt"], before["models/b.pbtxt"], "{releases}");
+    }
+    // A finding of the same rule and node in another file is another one.
+    fs::write(models.join("0-new.pbtxt"), graph(&[], "x")).unwrap();
     let after = fingerprints(folder.path(), "2.14");
+    assert_eq!(after.len(), 3);
     assert_eq!(after["models/a.pbtxt"], before["models/a.pbtxt"]);
-    assert_ne!(after["models/c.pbtxt"], before["models/b.pbtxt"]);
+    assert_ne!(after["models/0-new.pbtxt"], before["models/a.pbtxt"]);
     // Another finding in the same file is another one.
     fs::write(models.join("a.pbtxt"), graph(&[], "z")).unwrap();
     assert_ne!(fingerprints(folder.path(), "2.14")["models/a.pbtxt"], before["models/a.pbtxt"]);
