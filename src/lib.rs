@@ -112,3 +112,8 @@ macro_rules! lines {
         include!(concat!(env!("OUT_DIR"), "/serdes_lines.rs"));
     };
 }
+
+/// The page about the library, whose code is compiled and run.
+#[cfg(all(doctest, feature = "device"))]
+#[doc = include_str!("../docs/how-to/use-from-rust.md")]
+struct UseFromRust;
