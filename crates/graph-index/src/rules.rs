@@ -117,6 +117,7 @@ impl Output {
     const NOWHERE: Self = Self(-3);
 
     /// The output that `input` names, whose node is `name` ([`input_node`]).
+    #[inline]
     pub fn of(input: &[u8], name: &[u8]) -> Self {
         match input.strip_prefix(name) {
             Some([]) => Self(0),
@@ -134,11 +135,13 @@ impl Output {
     }
 
     /// Returns true if it carries a tensor.
+    #[inline]
     pub fn is_data(self) -> bool {
         self != Self::CONTROL && self != Self::MINUS_ONE
     }
 
     /// Its number, if it is one of data that a node can have.
+    #[inline]
     pub fn number(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }

@@ -102,6 +102,7 @@ impl Table {
         u64::from(low) | u64::from(high) << 32
     }
 
+    #[inline]
     pub(crate) fn string(&self, index: u32) -> &str {
         let at = self.strings_at + index as usize * 4;
         let start = if index == 0 { 0 } else { number_at(&self.bytes, at - 4) as usize };
@@ -174,6 +175,7 @@ impl<'t> Cursor<'t> {
         (number >> 1) as i64 ^ -((number & 1) as i64)
     }
 
+    #[inline]
     pub(crate) fn string_index(&mut self) -> u32 {
         self.number() as u32
     }

@@ -73,6 +73,7 @@ impl BodyKinds {
     }
 
     /// The number that a kind has in the function that is being read.
+    #[inline]
     pub(super) fn in_function(&mut self, number: u32) -> u32 {
         let Some(known) = self.kinds.get_mut(number as usize) else { return u32::MAX };
         if known.function != self.function {

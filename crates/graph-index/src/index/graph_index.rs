@@ -287,16 +287,19 @@ impl GraphIndex {
 
     /// Returns true if each node has earlier ones as inputs and no edge closes a loop: then nodes
     /// are visited in the order of the file.
+    #[inline]
     pub fn is_in_order(&self) -> bool {
         self.is_in_order
     }
 
     /// The nodes in the order in which they are written.
+    #[inline]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
     /// The inputs of a node.
+    #[inline]
     pub fn inputs(&self, node: u32) -> &[Input] {
         let end = |node: u32| self.nodes.get(node as usize).map_or(0, |node| node.inputs_end);
         let from = node.checked_sub(1).map_or(0, end);
@@ -349,17 +352,20 @@ impl GraphIndex {
     }
 
     /// Returns true if a node is colocated with one that does not exist.
+    #[inline]
     pub fn is_lost(&self, node: u32) -> bool {
         self.lost.binary_search(&node).is_ok()
     }
 
     /// The function that a node calls.
+    #[inline]
     pub fn call_of(&self, node: u32) -> Option<&CallingNode> {
         let position = self.calls.binary_search_by_key(&node, |call| call.number).ok()?;
         self.calls.get(position)
     }
 
     /// Returns the output shapes that a node declares.
+    #[inline]
     pub fn output_shapes_of(&self, node: u32) -> Option<OutputShapes> {
         if self.output_shapes.is_empty() {
             return None;

@@ -40,11 +40,14 @@ pub(super) struct NameHasher([foldhash::quality::RandomState; 2]);
 impl NameHasher {
     #[inline]
     pub(super) fn hash(&self, name: &[u8]) -> Name {
-        self.0.each_ref().map(|hasher| {
-            let mut hasher = hasher.build_hasher();
+        let hash = |state: &foldhash::quality::RandomState| {
+            let mut hasher = state.build_hasher();
             hasher.write(name);
             hasher.finish()
-        })
+        };
+        // `map` of an array is not inlined here, and this runs for each input.
+        let [home, kept] = &self.0;
+        [hash(home), hash(kept)]
     }
 }
 

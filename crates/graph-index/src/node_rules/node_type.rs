@@ -72,11 +72,13 @@ impl TypeList {
     }
 
     /// True if a node may have this number of tensors.
+    #[inline]
     pub fn may_be(&self, count: u64) -> bool {
         self.is_open || self.len() == count
     }
 
     /// The type at `position`, from 0 on.
+    #[inline]
     pub fn get(&self, position: u64) -> Option<ElementType> {
         if self.is_open {
             return Some(ElementType::ANY);
