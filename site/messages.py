@@ -84,8 +84,8 @@ TOGETHER = {
 # What the system says, which stands at the end of many messages.
 SYSTEM = {
     "…: No such file or directory (os error 2)": "Check the path, and that the folder is there.",
-    "cannot create …: No such file or directory (os error 2)": "The folder of the file is not there."
-    " Make it, or name a file in one that is.",
+    "cannot create …: No such file or directory (os error 2)": "The folder of the file is not"
+    " there. Make it, or name a file in one that is.",
     "…: Permission denied (os error 13)": "Give your user the right to read the file, or to write"
     " into the folder: a file is replaced by a rename in its folder.",
     "…: Is a directory (os error 21)": "Name a file in it. A checkpoint is named by its prefix.",
@@ -223,10 +223,10 @@ NOT_FOR_USERS = {"serdes-testkit", "serdes-xtask"}
 FROM_BELOW = {
     "the state has no tensor …": "Ask for a name that is there: `file.keys()` and `serdes inspect"
     " FILE` list them.",
-    "…: … matches no name of a tensor": "Give `only=` a name or a pattern (`encoder/*`) that the file"
-    " has: `file.keys()` and `serdes inspect FILE` list the names.",
-    "FileExistsError: [Errno 17] File exists: …": "A file has the name of the folder that was given."
-    " Name another folder for the steps of the run, or move the file.",
+    "…: … matches no name of a tensor": "Give `only=` a name or a pattern (`encoder/*`) that the"
+    " file has: `file.keys()` and `serdes inspect FILE` list the names.",
+    "FileExistsError: [Errno 17] File exists: …": "A file has the name of the folder that was"
+    " given. Name another folder for the steps of the run, or move the file.",
     "the state has no leaf …": "Load a tree whose names the state has: `sd.inspect(PATH)` lists"
     " them. [Restoring into a tree](../python.md) says how names are made.",
     "cannot read …: is a directory": "Name a file in the folder. A checkpoint of TensorFlow is"
@@ -369,8 +369,8 @@ def pages(root: Path) -> dict[str, str]:
         rows = in_sources(folder, otherwise)
         if bool(rows) != (crate in ABOUT):
             raise ValueError(
-                f"site/messages.py: {crate} has {len(rows)} messages; ABOUT has a row for each crate"
-                " with messages, and for no other"
+                f"site/messages.py: {crate} has {len(rows)} messages; ABOUT has a row for each"
+                " crate with messages, and for no other"
             )
         if crate == "serdes-cli":
             rows += [Message(text, "The command line is wrong.", do) for text, do in USAGE.items()]
