@@ -268,7 +268,9 @@ def remedy(text: str, otherwise: str) -> str:
     said = text.rpartition("; ")[2] if "; " in text else ""
     if len(re.findall(r"[a-z]+", said)) < 2:
         wanted = re.search(r"\bexpected (.*?)(?:;|$)", text)
-        return f"Give what was expected: {escaped(wanted[1])}. {otherwise}" if wanted else otherwise
+        if wanted is None or not re.search(r"\w", wanted[1]):
+            return otherwise
+        return f"Give what was expected: {escaped(wanted[1])}. {otherwise}"
     if said.startswith("expected "):
         return f"Give what was expected: {escaped(said.removeprefix('expected '))}."
     return f"As the message says: {escaped(said)}."
