@@ -34,17 +34,19 @@ pub struct NodeAttributes {
     bytes: Vec<u8>,
 }
 
-impl NodeAttributes {
-    pub fn new() -> Self {
+impl Default for NodeAttributes {
+    fn default() -> Self {
         Self {
             remembered: Vec::new(),
-            known: KnownNodes::new(),
+            known: KnownNodes::default(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
             bytes: Vec::new(),
         }
     }
+}
 
+impl NodeAttributes {
     /// The attributes of the node at `place`, which an earlier walk went through.
     pub fn read(
         &mut self,
@@ -81,7 +83,7 @@ impl NodeAttributes {
             return self.known.forget();
         }
         if self.remembered.len() >= MOST_REMEMBERED {
-            (self.remembered, self.known) = (Vec::new(), KnownNodes::new());
+            (self.remembered, self.known) = (Vec::new(), KnownNodes::default());
             return;
         }
         self.known.learn(self.remembered.len() as u32);
@@ -121,7 +123,7 @@ mod tests {
             places.push(Extent { start: end - node.len() as u64, end });
         }
         let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
-        let mut attributes = NodeAttributes::new();
+        let mut attributes = NodeAttributes::default();
         for _ in 0..2 {
             for place in &places {
                 let whole = node_at::read(source, *place, None, i32::MAX).unwrap().attributes;

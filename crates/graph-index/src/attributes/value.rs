@@ -126,6 +126,11 @@ impl<'a> List<'a> {
         self.list.length()
     }
 
+    /// Returns true if it has no values.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// The kind of its values; `None` if there are none.
     pub fn element(self) -> Option<Element> {
         self.list.element()

@@ -70,7 +70,7 @@ pub struct FunctionReader {
 impl FunctionReader {
     pub fn new(depth: FunctionDepth) -> Self {
         let (kinds, outputs) = (BodyKinds::default(), OutputNames::default());
-        Self { depth, known: KnownNodes::new(), kinds, outputs }
+        Self { depth, known: KnownNodes::default(), kinds, outputs }
     }
 
     /// Returns true if it remembers so much that a new reader should replace it.

@@ -203,7 +203,7 @@ impl MainNodes {
             devices: DeviceReader::default(),
             attributes: AttributeReader::default(),
             text: WholeText::default(),
-            known: KnownNodes::new(),
+            known: KnownNodes::default(),
             nodes: Self::default(),
         };
         source.walk(&mut visitor)?;

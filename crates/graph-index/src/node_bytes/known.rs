@@ -67,12 +67,14 @@ pub struct KnownNodes<T> {
     unknown: Option<Key>,
 }
 
-impl<T: Copy> KnownNodes<T> {
-    pub fn new() -> Self {
+impl<T> Default for KnownNodes<T> {
+    fn default() -> Self {
         let attributes = Attributes::new();
         Self { attributes, slots: Box::default(), unknown: None }
     }
+}
 
+impl<T: Copy> KnownNodes<T> {
     /// Reads a node of the common form, which `depth` messages are around; see [`plain::read`].
     #[inline]
     pub fn read<'b>(
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_node_is_known_by_its_operation_and_attributes_alone() {
-        let mut known = KnownNodes::new();
+        let mut known = KnownNodes::default();
         let long = "AnOperationWithANameOfOver16Bytes";
         let nodes = [
             node("Identity", &[type_of("T", 1)]),
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn tensors_are_alike_unless_one_has_a_shape_or_content_that_may_be_none() {
-        let mut known = KnownNodes::new();
+        let mut known = KnownNodes::default();
         let constant = |dimensions: &[i64]| node("Const", &[tensor(dimensions, b"")]);
         assert_eq!(found(&mut known, &constant(&[1])), None);
         known.learn(1);
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn more_nodes_than_are_remembered_are_never_taken_for_others() {
-        let mut known = KnownNodes::new();
+        let mut known = KnownNodes::default();
         for round in 0..2 {
             for number in 0..5000_usize {
                 let bytes = node(&format!("Operation{number}"), &[]);

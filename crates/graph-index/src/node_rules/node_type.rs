@@ -71,6 +71,11 @@ impl TypeList {
         self.runs.last().map_or(any, |last| last.end)
     }
 
+    /// Returns true if it has no tensors.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// True if a node may have this number of tensors.
     #[inline]
     pub fn may_be(&self, count: u64) -> bool {

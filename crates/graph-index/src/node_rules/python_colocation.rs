@@ -25,7 +25,7 @@ impl PythonColocation {
         let list = match attributes.get("_class") {
             None | Some(AttributeValue::None) => return Self::Alone,
             Some(AttributeValue::String(text)) if text.length == 0 => return Self::Alone,
-            Some(AttributeValue::List(list)) if list.len() == 0 => return Self::Alone,
+            Some(AttributeValue::List(list)) if list.is_empty() => return Self::Alone,
             // Of several kinds of values, texts are what is read first.
             Some(AttributeValue::List(list)) if list.texts().next().is_some() => list,
             Some(_) => return Self::Unreadable,

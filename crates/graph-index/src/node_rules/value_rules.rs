@@ -200,7 +200,7 @@ impl NodeRules<'_> {
 pub fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     match value {
         AttributeValue::None => kind.is_list,
-        AttributeValue::List(list) if list.len() == 0 => kind.is_list,
+        AttributeValue::List(list) if list.is_empty() => kind.is_list,
         _ => value.kind() == Some(kind),
     }
 }

@@ -29,7 +29,7 @@ impl<'a> FastBodies<'a> {
     pub(super) fn new(registries: &'a [Registry]) -> Self {
         Self {
             kinds: Kinds::new(registries),
-            known: KnownNodes::new(),
+            known: KnownNodes::default(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
         }

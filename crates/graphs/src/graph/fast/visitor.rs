@@ -172,7 +172,7 @@ impl<'a> GraphVisitor<'a> {
             owner: NodeOwner::Outside,
             node: NodeInProgress::default(),
             table: NodeTable::new(size, false),
-            known: KnownNodes::new(),
+            known: KnownNodes::default(),
             devices: DeviceReader::default(),
             registries: &[],
             judges_nodes: false,
@@ -215,7 +215,7 @@ impl<'a> GraphVisitor<'a> {
         if is_asked && self.judges_nodes {
             self.kinds = Some(FastKinds::new(self.registries));
             self.table = NodeTable::new(self.size, true);
-            self.known = KnownNodes::new();
+            self.known = KnownNodes::default();
         }
     }
 

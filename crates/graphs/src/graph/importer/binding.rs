@@ -144,7 +144,7 @@ impl BoundList {
             types.push(plain(run.data_type), run.count);
         }
         let element = list.element().filter(|_| !list.is_mixed());
-        Self { element, is_empty: list.len() == 0, types }
+        Self { element, is_empty: list.is_empty(), types }
     }
 }
 

@@ -64,7 +64,7 @@ pub(in super::super) fn first_fault(
         called,
         rules: HashMap::default(),
         known: Known::of(graph.index.nodes().len()),
-        read: NodeAttributes::new(),
+        read: NodeAttributes::default(),
         constants: Constants::default(),
         none: Rc::default(),
         near: None,

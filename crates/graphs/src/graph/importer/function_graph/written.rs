@@ -104,7 +104,7 @@ impl FunctionGraph<'_> {
             // The importer takes no value for no shapes, and what says all of them is taken off.
             let is_taken_off = |name: &[u8]| {
                 let types = in_graph.as_ref().and_then(|kind| kind.types.as_ref().ok());
-                name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.len() == 0)
+                name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.is_empty())
             };
             let is_unset = |(name, value): &(&[u8], AttributeValue<'_>)| match value {
                 AttributeValue::None => !is_filled_in(name) && !is_taken_off(name),

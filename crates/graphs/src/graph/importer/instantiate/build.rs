@@ -163,7 +163,7 @@ impl<D: Definitions> Instantiation<'_, D> {
             let source = source_of(&argument, self.function.arguments.get(number as usize));
             let types = types_of(&argument, source, given);
             let types = types.map_err(|fault| type_fault(part, fault))?;
-            if types.types.len() == 0 {
+            if types.types.is_empty() {
                 let fault = Finding::of(part, ImportFaultKind::FunctionBody);
                 return Err(fault.with("an argument of no tensor", "at least one tensor"));
             }

@@ -39,7 +39,7 @@ impl<D: Definitions> Instantiation<'_, D> {
                 return Err(names(BodyFaultKind::UnknownResult));
             };
             let (found, expected) = (item.shown(), shown_types(&types.types));
-            let is_same = types.types.len() == item.count && types.types.len() > 0;
+            let is_same = types.types.len() == item.count && !types.types.is_empty();
             let mut runs = Runs::of(&types.types, 0);
             if !is_same || self.compare(0, 0, item, &mut runs).is_err() {
                 return Err(names(BodyFaultKind::ResultType).with(found, expected));
