@@ -123,7 +123,7 @@ fn word(passage: Passage) -> &'static str {
 
 fn sentence(passage: Passage) -> &'static str {
     match passage {
-        Passage::AsTheyAre => "taken as they are",
+        Passage::AsTheyAre => "taken unchanged",
         Passage::Rewritten => "taken; newer operations are written as older ones where that can be",
         _ => "taken as far as they have no newer operations; others need a bridge at the server",
     }
