@@ -70,7 +70,12 @@ impl Effective {
     }
 
     /// Puts the levels of the file before those of the command line, of which the last one wins.
+    /// `--strict` on the command line denies what the file only warns of or allows.
     fn take_levels(&mut self, found: BTreeMap<String, Placed<Level>>) {
+        let is_strict = self.arguments.strict
+            && self.settings.iter().any(|setting| {
+                setting.key == Key::Strict.name() && setting.origin == Origin::CommandLine
+            });
         let said = &mut self.arguments.reports.levels.levels;
         let mut settings: BTreeMap<String, (Level, Origin)> = BTreeMap::new();
         for (rule, level) in said.iter() {
@@ -78,6 +83,10 @@ impl Effective {
         }
         let mut levels = Vec::new();
         for (rule, Placed { value, line }) in found {
+            if is_strict && value != Level::Deny {
+                settings.entry(rule).or_insert((Level::Deny, Origin::CommandLine));
+                continue;
+            }
             settings.entry(rule.clone()).or_insert((value, Origin::Line(line)));
             levels.push((rule, value));
         }

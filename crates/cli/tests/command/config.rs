@@ -116,3 +116,22 @@ fn flags_of_the_file_are_taken_back() {
     assert_eq!(value(&found, "strict"), (json!(false), "command line".to_owned()));
     assert_eq!(value(&found, "require-known"), (json!(true), "serdes.toml:4".to_owned()));
 }
+
+#[test]
+fn strict_on_the_command_line_denies_what_the_file_allows() {
+    let project = project("[check]\npaths = ['models']\n[check.levels]\nempty = 'warn'\n");
+    fs::remove_dir_all(project.path().join("models/m")).unwrap();
+    fs::write(project.path().join("models/empty.pb"), "").unwrap();
+    let run = |more: &[&str]| status(&serdes_in(project.path(), &[&["check"], more].concat()));
+    assert_eq!(run(&[]), 0);
+    assert_eq!(run(&["--strict"]), 1);
+    assert_eq!(run(&["--strict", "--warn", "empty"]), 0);
+    assert_eq!(run(&["--strict", "--no-strict"]), 0);
+    let found = serdes_in(project.path(), &["config", "--strict", "--json"]);
+    assert_eq!(value(&found, "levels.empty"), (json!("deny"), "command line".to_owned()));
+    let configuration =
+        "[check]\npaths = ['models']\nstrict = true\n[check.levels]\nempty = 'allow'\n";
+    fs::write(project.path().join("serdes.toml"), configuration).unwrap();
+    assert_eq!(run(&[]), 0, "the file's own levels count beside its own strict");
+    assert_eq!(run(&["--strict"]), 1);
+}

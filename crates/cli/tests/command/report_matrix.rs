@@ -175,13 +175,13 @@ fn a_new_finding_beside_200_known_ones_is_the_one_that_counts() {
     assert_eq!(lines, 201, "a line of the form, and one a finding");
     let known = ["--baseline", "known"];
     assert_eq!(status(&check(folder.path(), &known)), 0);
-    // A second fault in a file of which one is known.
+    // A file that the baseline does not know.
     fs::write(models.join("new.pbtxt"), graph(&["a"], "y")).unwrap();
     let found = check(folder.path(), &[&known[..], &["--format", "github"]].concat());
     let shown = printed(&found);
     assert_eq!(status(&found), 1);
     assert_eq!(shown.matches("::error ").count(), 1, "{shown}");
-    assert!(shown.contains("models/new.pbtxt"), "{shown}");
+    assert!(shown.contains("file=models/new.pbtxt,"), "{shown}");
     let found = check(folder.path(), &[&known[..], &["--format", "sarif"]].concat());
     let log: Value = serde_json::from_slice(&found.stdout).unwrap();
     let results = log["runs"][0]["results"].as_array().unwrap();
