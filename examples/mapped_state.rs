@@ -61,7 +61,7 @@ fn mapped(path: &Path) -> Result<(), Box<dyn Error>> {
     state.add_bytes("greeting", &spec, b"hello")?;
     state.finish()?;
 
-    // SAFETY: the file is in a directory of its own, and nobody writes into it.
+    // SAFETY: the file is in a directory of this program's own, and no other process writes into it.
     let state = unsafe { MappedState::open(path)? };
     let greeting = state.verified_bytes("greeting")?;
     assert_eq!(greeting, b"hello");

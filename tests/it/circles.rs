@@ -14,7 +14,7 @@ use std::{
 type Module = Vec<String>;
 
 /// Crates without a circle.
-const CRATES: [&str; 26] = [
+const CRATES: [&str; 25] = [
     "abi",
     "check",
     "checkpoints",
@@ -22,7 +22,6 @@ const CRATES: [&str; 26] = [
     "doctor",
     "files",
     "graph-format",
-    "graph-index",
     "host-memory",
     "host-pjrt",
     "host-plugin",
@@ -47,7 +46,9 @@ const CRATES: [&str; 26] = [
 const ROOMS: [&str; 4] = ["codec", "device_state", "proto", "version"];
 
 /// Crates with one cycle, of these files, which is there for a reason.
-const CRATES_WITH_ONE: [(&str, &[&str]); 1] = [
+const CRATES_WITH_ONE: [(&str, &[&str]); 2] = [
+    // The values of attributes are kept in an arena, and a list among them is a part of it.
+    ("graph-index", &["attributes/arena", "attributes/value"]),
     // The memory of a device comes from an allocator, which gets its own from the device, as
     // memory; a plug-in keeps its devices, and they keep it.
     ("stream-executor", &["best_fit/allocator", "device/handle", "device/memory", "plugin_inner"]),

@@ -9,25 +9,13 @@ use std::{
 };
 
 use self::table::FunctionTable;
+pub use self::table::LibraryFunction;
 use super::source::Extent;
 
 mod table;
 
 /// Bytes of a function's name that tell it from others.
 pub const LONGEST_NAME: usize = 1 << 16;
-
-/// A function of the library.
-#[derive(Clone, Copy, Debug)]
-pub struct LibraryFunction {
-    /// Its position in the library.
-    pub number: u32,
-    /// The extent of its FunctionDef in the file.
-    pub place: Extent,
-    /// The extent of the last function of the same name.
-    pub last: Extent,
-    /// The position of the last function of the same name.
-    pub last_number: u32,
-}
 
 /// The names of the functions so far, and those that have a gradient.
 #[derive(Clone, Default)]

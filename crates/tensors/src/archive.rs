@@ -23,7 +23,7 @@ pub(super) struct Member<T> {
     pub(super) content: Option<Content>,
     /// True if the bytes are in the file, and not encrypted.
     pub(super) is_inside: bool,
-    /// What the reader of this kind of archive needs of it besides.
+    /// Further facts that the reader of this kind of archive needs.
     pub(super) detail: T,
 }
 

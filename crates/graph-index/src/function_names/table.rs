@@ -6,13 +6,26 @@
 
 use std::collections::HashMap;
 
-use super::{Extent, LibraryFunction};
+use crate::source::Extent;
 
 /// Entries of a block.
 const BLOCK: usize = 1 << 10;
 
 /// The number of a function whose name is too long to be told from others.
 const NAMELESS: u32 = u32::MAX;
+
+/// A function of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct LibraryFunction {
+    /// Its position in the library.
+    pub number: u32,
+    /// The extent of its FunctionDef in the file.
+    pub place: Extent,
+    /// The extent of the last function of the same name.
+    pub last: Extent,
+    /// The position of the last function of the same name.
+    pub last_number: u32,
+}
 
 /// The functions of a library, each name once.
 #[derive(Clone, Default)]

@@ -6,7 +6,7 @@
 //! the profile of AWS that it names; everything else is a path of the file system. Without the
 //! feature `addresses` all paths are.
 //!
-//! A path leads to a [`Location`](location::Location), which has one implementation a kind of
+//! A path leads to a `Location`, which has one implementation a kind of
 //! place: `system.rs`, `addresses/object.rs`, `addresses/page.rs`.
 //!
 //! An object is read by ranges, and no more of it than is asked for; it is written by an upload
