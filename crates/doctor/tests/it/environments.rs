@@ -213,6 +213,23 @@ fn record_that_leads_out_of_the_environment_is_a_missing_file() {
 }
 
 #[test]
+fn headers_that_are_gone_hinder_no_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(folder.path());
+    let header = "jaxlib/include/xla/ffi/api/c_api.h,,1\n";
+    install(&site, "jax", "0.10.2", "", "");
+    install(&site, "jaxlib", "0.10.2", "", header);
+    let problems = || {
+        let environment = Environment::read(folder.path()).unwrap();
+        let diagnosis = diagnose(&environment[0], &TablesOnly);
+        diagnosis.problems.iter().map(|problem| problem.rule.id()).collect::<Vec<_>>()
+    };
+    assert!(problems().is_empty(), "{:?}", problems());
+    install(&site, "jaxlib", "0.10.2", "", &format!("{header}jaxlib/_jax.so,,1\n"));
+    assert_eq!(problems(), ["files_missing"]);
+}
+
+#[test]
 fn hostile_metadata_is_read_in_bounded_time() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
