@@ -20,7 +20,7 @@ pub struct DeprecatedOperation {
 /// A list of deprecated operations: TensorFlow's, or one of the user's own.
 ///
 /// ```
-/// use serdes_graph_index::graph::{DeprecatedOperation, DeprecatedOperations};
+/// use serdes_graph_index::{DeprecatedOperation, DeprecatedOperations};
 ///
 /// let known = DeprecatedOperations::tensorflow();
 /// assert_eq!(known.get("TopK").map(|operation| operation.version), Some(7));
