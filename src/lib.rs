@@ -113,7 +113,7 @@ macro_rules! lines {
     };
 }
 
-/// The page about the library, whose code is compiled and run.
+/// The code of `docs/how-to/use-from-rust.md`, compiled and run.
 #[cfg(all(doctest, feature = "device"))]
 #[doc = include_str!("../docs/how-to/use-from-rust.md")]
 struct UseFromRust;
