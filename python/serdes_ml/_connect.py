@@ -194,8 +194,8 @@ class Connection:
     def arrays(self, like: Any = None, *, timeout: float = 20.0) -> Any:
         """Return what `save` had the server keep: the pytree, each array with its sharding.
 
-        Without ``like`` the tree comes as by `serdes_ml.jax.load`, and as an empty dict if the
-        server keeps none; with it in the structure of ``like``, whose leaves need not be arrays.
+        Without ``like`` the tree comes as by `serdes_ml.jax.load`; with it in the structure of
+        ``like``, whose leaves need not be arrays. If the server keeps none, it is an empty dict.
         The elements pass through this process: jaxlib can make no array of what is on a server.
 
         Raises:

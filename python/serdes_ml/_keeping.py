@@ -90,7 +90,7 @@ class Keeper:
             )
 
     def load(self, devices: Mapping[int, Any], like: Any) -> Any:
-        """The tree that the server keeps, with its shardings; an empty dict if there is none."""
+        """The tree that the server keeps, with its shardings; an empty dict if it keeps none."""
         session = self._open([])
         kept = {name: (dtype, shape) for name, dtype, shape in session.arrays()}
 
@@ -102,7 +102,7 @@ class Keeper:
 
         at = f"{self._name}/{_INDEX}"
         if at not in kept:
-            return {} if like is None else _like(like, {}, self._name)
+            return {}
         index = _parsed(read(at).tobytes())
         save, lie, keys = index["save"], index["arrays"], index["keys"]
         leaves: dict[str, Any] = dict(index["leaves"])

@@ -118,7 +118,10 @@ class _Fitting:
             ValueError: if it is one.
         """
         if name not in self._plain:
-            raise ValueError(f"{name!r} is an array in the state, and not a plain value")
+            raise ValueError(
+                f"{name!r} is an array in the state, and a plain value in like;"
+                " give an array there, such as jnp.int32(0)"
+            )
         return self._plain[name]
 
     def add(self, position: int, name: str, leaf: Any) -> None:

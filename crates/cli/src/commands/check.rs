@@ -166,6 +166,13 @@ fn show_walk(
     let (name, checked) = (path.to_string_lossy(), here.checked());
     let rest = format!("{checked} checked; {} {files} skipped (unsupported type)", skipped.count);
     summary.reports.note(format!("{}: {rest}", shown(&name)));
+    if arguments.require_known {
+        for path in paths() {
+            summary
+                .reports
+                .note(format!("{}: of no kind that is judged, and required to be", shown(&path)));
+        }
+    }
     if !summary.reports.is_streamed() {
         return Ok(());
     }

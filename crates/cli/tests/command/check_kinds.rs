@@ -72,6 +72,20 @@ fn what_nobody_judges_can_be_required_to_be_known_or_left_out() {
         (status(&output), numbers)
     };
     assert_eq!(check(&["--require-known"]), (2, [3, 2]));
+    for form in ["github", "markdown", "text"] {
+        let output = serdes(&[
+            "check",
+            text(folder.path()),
+            "--require-known",
+            "--format",
+            form,
+            "--tensorflow",
+            "all",
+        ]);
+        for name in ["notes.md", "plain.onnx"] {
+            assert!(printed(&output).contains(name), "{form}: {}", printed(&output));
+        }
+    }
     assert_eq!(check(&["--exclude", "*.md", "--exclude", "*.onnx"]), (0, [3, 0]));
     assert_eq!(
         check(&["--exclude", "*.md", "--exclude", "*.onnx", "--require-known"]),
