@@ -92,11 +92,12 @@ pub fn diff(
     let partner = |info: &TensorInfo| {
         if nameless { Some(0) } else { in_b.get(&info.name).copied() }
     };
-    let common = a.tensors().iter().filter(|info| partner(info).is_some());
-    watch.begin(Phase::Compare, common.map(|info| info.bytes).sum());
-    let pairs = a.tensors().iter().enumerate();
+    let partners: Vec<Option<usize>> = a.tensors().iter().map(partner).collect();
+    let common = a.tensors().iter().zip(&partners).filter(|(_, other)| other.is_some());
+    watch.begin(Phase::Compare, common.map(|(info, _)| info.bytes).sum());
+    let pairs = partners.iter().enumerate();
     let (of_a, of_b): (Vec<_>, Vec<_>) =
-        pairs.filter_map(|(position, info)| Some((position, partner(info)?))).unzip();
+        pairs.filter_map(|(position, other)| Some((position, (*other)?))).unzip();
     a.announce(&of_a);
     b.announce(&of_b);
     let mut differences = Vec::new();
@@ -104,8 +105,8 @@ pub fn diff(
         report(&difference);
         differences.push(difference);
     };
-    for (position, info) in a.tensors().iter().enumerate() {
-        add(match partner(info) {
+    for (position, (info, other)) in a.tensors().iter().zip(partners).enumerate() {
+        add(match other {
             None => lonely(info, Comparison::OnlyInA),
             Some(other) => compare((a, position), (b, other), info, tolerance, watch)?,
         });

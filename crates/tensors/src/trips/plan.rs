@@ -29,11 +29,15 @@ pub(super) struct Plan<'a> {
 /// Announces the tensors to their sources, in the order in which they will be read.
 pub(super) fn announce<'a>(
     sources: &[Box<dyn Source>],
-    tensors: impl Iterator<Item = &'a Planned<'a>> + Clone,
+    tensors: impl Iterator<Item = &'a Planned<'a>>,
 ) {
+    let address = |source: &dyn Source| std::ptr::from_ref(source).cast::<()>();
+    let mut own: HashMap<*const (), Vec<usize>> = HashMap::new();
+    for planned in tensors {
+        own.entry(address(planned.source)).or_default().push(planned.position);
+    }
     for source in sources {
-        let own = tensors.clone().filter(|planned| std::ptr::addr_eq(planned.source, &**source));
-        source.announce(&own.map(|planned| planned.position).collect::<Vec<_>>());
+        source.announce(own.get(&address(&**source)).map_or(&[], Vec::as_slice));
     }
 }
 
