@@ -68,11 +68,9 @@ pub fn of_text(node: &str) -> Attributes {
     visitor.reader.attributes().clone()
 }
 
-/// `attr { key value }` for each value, as text.
+/// The attributes of a node with these values, which are written as text.
 pub fn of_values(values: &[(&str, &str)]) -> Attributes {
-    let entry =
-        |(key, value): &(&str, &str)| format!("attr {{ key: {key:?} value {{ {value} }} }}");
-    of_text(&values.iter().map(entry).collect::<String>())
+    of_text(&serdes_testkit::fields::attributes(values))
 }
 
 fn number(field: u32, value: i64) -> Vec<u8> {

@@ -26,11 +26,9 @@ pub(super) use serdes_testkit::fields::field;
 
 mod same_functions;
 
-/// The attributes of a node with `attr { key value }` for each value, as text.
+/// The attributes of a node with these values, which are written as text.
 pub(super) fn attributes_of(values: &[(&str, &str)]) -> Attributes {
-    let entry =
-        |(key, value): &(&str, &str)| format!("attr {{ key: {key:?} value {{ {value} }} }}");
-    let text = values.iter().map(entry).collect::<String>().into_bytes();
+    let text = serdes_testkit::fields::attributes(values).into_bytes();
     let place = Extent { start: 0, end: text.len() as u64 };
     let source = Source::new(&text, Message::GraphDef, Form::Text);
     node_at::read(source, place, None, i32::MAX).unwrap().attributes
