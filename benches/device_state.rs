@@ -25,11 +25,9 @@ use std::{
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use rustix::time::{ClockId, clock_gettime};
 use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
-use serdes::{
-    device_state::{Durability, Reader, Versions, Watch, WriteOptions},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    stream_executor::{Device, DeviceMemory, Plugin},
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{Durability, Reader, Versions, Watch, WriteOptions};
+use serdes_stream_executor::{Device, DeviceMemory, Plugin};
 
 struct Case {
     label: String,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use serdes::stream_executor::Plugin;
+use serdes_stream_executor::Plugin;
 
 /// The best of many runs of each side, turn by turn, in nanoseconds a call: what disturbs one
 /// disturbs the other.

@@ -21,12 +21,12 @@ mod calls {
         time::{Duration, Instant},
     };
 
-    use serdes::pjrt::{Device, PjrtPlugin};
     use serdes_abi::pjrt::{
         Minor,
         args::{Arguments, PJRT_Device_LocalHardwareId_Args},
         function, table_size,
     };
+    use serdes_pjrt::{Device, PjrtPlugin};
 
     /// The version of the plug-in: one whose structs are known.
     const MINOR: Minor = Minor::new(81);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use criterion::{Criterion, Throughput};
-use serdes::stream_executor::{BfcAllocator, BfcOptions, Plugin, unguarded};
+use serdes_stream_executor::{BfcAllocator, BfcOptions, Plugin, unguarded};
 
 /// The live blocks of the allocator benches.
 const LIVE: usize = 10_000;

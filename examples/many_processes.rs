@@ -8,14 +8,14 @@
 
 use std::{error::Error, path::Path, time::Instant};
 
-use serdes::{
-    device_state::{Durability, Part, Reader, SaveId, Shard, Versions, Watch, WriteOptions, merge},
-    ifrt::{
-        ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
-        xla::{OpSharding, TileAssignment},
-    },
-    stream_executor::Plugin,
+use serdes::ifrt::{
+    ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
+    xla::{OpSharding, TileAssignment},
 };
+use serdes_device_state::{
+    Durability, Part, Reader, SaveId, Shard, Versions, Watch, WriteOptions, merge,
+};
+use serdes_stream_executor::Plugin;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,17 +9,14 @@
 
 use std::{error::Error, path::Path};
 
-use serdes::{
-    device_state::{
-        MappedState, Part, Reader, SaveId, Shard, Versions, WriteOptions, Writer, merge,
-    },
-    ifrt::{
-        ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
-        SingleDeviceSharding,
-        xla::{OpSharding, TileAssignment},
-    },
-    stream_executor::Plugin,
+use serdes::ifrt::{
+    ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, SingleDeviceSharding,
+    xla::{OpSharding, TileAssignment},
 };
+use serdes_device_state::{
+    MappedState, Part, Reader, SaveId, Shard, Versions, WriteOptions, Writer, merge,
+};
+use serdes_stream_executor::Plugin;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;

@@ -6,14 +6,14 @@
 
 use std::{env, error::Error};
 
-use serdes::pjrt::{self, Client, Device, ElementType, Framework, HostArray, PjrtPlugin, Target};
+use serdes_pjrt::{Client, Device, ElementType, Framework, HostArray, PjrtPlugin, Target};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let path = arguments.next().ok_or("give the path of a plug-in, and a framework")?;
 
     // Nothing of the file is run yet.
-    let version = pjrt::inspect(&path)?.version;
+    let version = serdes_pjrt::inspect(&path)?.version;
     println!("code: {:?}", version.map(|found| (found.minor.to_string(), found.struct_size)));
 
     let plugin = PjrtPlugin::load(&path)?;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("platform: {} {}", client.platform_name(), client.platform_version());
     for device in client.addressable_devices()? {
         let memories = device.memories()?;
-        let kinds: Result<Vec<_>, _> = memories.iter().map(pjrt::Memory::kind).collect();
+        let kinds: Result<Vec<_>, _> = memories.iter().map(serdes_pjrt::Memory::kind).collect();
         println!("device {}: {} {:?}", device.id()?, device.debug_string()?, kinds?);
     }
     let device = client.addressable_devices()?.into_iter().next().ok_or("there is no device")?;

@@ -13,7 +13,7 @@
 use std::{env, error::Error, fmt::Write as _, fs};
 
 use serde_json::{Value, json};
-use serdes::pjrt::{
+use serdes_pjrt::{
     Argument, Buffer, Client, CompileOptions, ElementType, ExecuteOptions, HostArray,
     LoadedExecutable, PjrtPlugin, Program, ProgramFormat, Target,
 };
@@ -130,7 +130,7 @@ fn run(client: &Client, loaded: &LoadedExecutable, program: &Value) -> Result<Ru
     let outputs = execution.outputs().iter().map(|outputs| {
         outputs.iter().map(|output| Ok(to_hex(&output.read()?))).collect::<Result<Vec<_>, _>>()
     });
-    let outputs = outputs.collect::<Result<Vec<_>, serdes::pjrt::PjrtError>>()?;
+    let outputs = outputs.collect::<Result<Vec<_>, serdes_pjrt::PjrtError>>()?;
     let mut kept_is_there = true;
     for buffer in kept.iter().flatten().flatten() {
         kept_is_there &= !buffer.is_deleted()?;

@@ -16,12 +16,10 @@ use std::{
     time::Instant,
 };
 
-use serdes::{
-    device_state::{Durability, Reader, Versions, Watch, WriteOptions},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    pjrt::{Array, ElementType, HostArray, IncomingArray, MemorySpace, PjrtPlugin},
-    stream_executor::Plugin,
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{Durability, Reader, Versions, Watch, WriteOptions};
+use serdes_pjrt::{Array, ElementType, HostArray, IncomingArray, MemorySpace, PjrtPlugin};
+use serdes_stream_executor::Plugin;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

@@ -2,11 +2,9 @@
 //!
 //!     cargo run --example save_and_restore
 
-use serdes::{
-    device_state::{Reader, Versions, Writer},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    stream_executor::Plugin,
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{Reader, Versions, Writer};
+use serdes_stream_executor::Plugin;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The embedded device, over host memory. `Plugin::load` takes a shared library instead.

@@ -5,11 +5,9 @@
 
 use std::{env, fs, path::Path};
 
-use serdes::{
-    device_state::{Durability, Part, Reader, SaveId, Versions, WriteOptions, merge},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 use serdes_checkpoints::tensor_bundle::{Bundle, BundleOptions, BundleWriter};
+use serdes_device_state::{Durability, Part, Reader, SaveId, Versions, WriteOptions, merge};
 use serdes_graph_format::data_type::DataType;
 
 fn names(directory: &Path) -> Vec<String> {

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use serdes::files::Tree;
+use serdes_device_state::files::Tree;
 use serdes_tensors::storage::Storage;
 
 /// A secret, which no message may contain.

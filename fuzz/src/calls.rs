@@ -13,8 +13,8 @@ use std::{
 use bytes::{Buf as _, Bytes};
 use http_body::Frame;
 use prost::Message;
-use serdes::stream_executor::{LayoutChoice, Plugin};
 use serdes_proxy::{Limits, Ranges, Server, Tokens};
+use serdes_stream_executor::{LayoutChoice, Plugin};
 use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
 use tonic::{
     body::Body,

@@ -8,12 +8,9 @@ use std::{
 };
 
 use crc_fast::crc32_iscsi as crc32c;
-use serdes::{
-    device_state::{
-        Durability, Error, Part, PartStore, PendingPart, Reader, SaveId, Versions, Watch,
-        WriteOptions, merge_in,
-    },
-    files::ReadAt,
+use serdes_device_state::{
+    Durability, Error, Part, PartStore, PendingPart, Reader, SaveId, Versions, Watch, WriteOptions,
+    files::ReadAt, merge_in,
 };
 
 /// The first byte says whether the checksums are mended, so that what lies behind them is reached;

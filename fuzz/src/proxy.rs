@@ -3,8 +3,8 @@
 use std::{cell::RefCell, time::Duration};
 
 use bytes::Bytes;
-use serdes::stream_executor::{LayoutChoice, Plugin};
 use serdes_proxy::{Limits, Ranges, Server};
+use serdes_stream_executor::{LayoutChoice, Plugin};
 
 thread_local! {
     static RUNTIME: RefCell<(tokio::runtime::Runtime, Server)> = RefCell::new({

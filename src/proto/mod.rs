@@ -38,7 +38,7 @@ pub mod xla {
         }
 
         /// Package `xla.ifrt.proxy`.
-        #[cfg(feature = "device")]
+        #[cfg(feature = "proxy")]
         pub mod proxy {
             include!("generated/xla.ifrt.proxy.rs");
         }

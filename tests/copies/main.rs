@@ -7,9 +7,7 @@
 mod contributing;
 mod downstream;
 mod evolving;
-#[cfg(feature = "device")]
 mod states;
-#[cfg(feature = "device")]
 mod two_builds;
 
 use std::path::Path;

@@ -33,7 +33,9 @@ edition = "2024"
 publish = false
 
 [dependencies]
-serdes = { path = "serdes", default-features = false, features = ["device"] }
+serdes = { path = "serdes" }
+serdes-device-state = { path = "serdes/crates/device-state" }
+serdes-stream-executor = { path = "CRATES/stream-executor" }
 
 [workspace]
 exclude = ["serdes"]
@@ -61,18 +63,30 @@ fn copy_library(to: &Path, registry: &str) {
     let crates = root().join("crates").display().to_string();
     let dependencies =
         table(&manifest, "[workspace.dependencies]").replace("\"crates/", &format!("\"{crates}/"));
-    let dependencies = dependencies.lines().filter(|line| !line.starts_with("serdes = "));
+    let dependencies = dependencies.lines().filter(|line| {
+        !line.starts_with("serdes = ") && !line.starts_with("serdes-device-state = ")
+    });
+    let copied =
+        "serdes = { path = \".\" }\nserdes-device-state = { path = \"crates/device-state\" }";
     let parts = [
         table(&manifest, "[workspace.package]").to_owned(),
-        dependencies.collect::<Vec<_>>().join("\n"),
+        dependencies.chain([copied]).collect::<Vec<_>>().join("\n"),
         "[package]\nname = \"serdes\"\nversion.workspace = true\nedition.workspace = true\n"
             .to_owned(),
         table(&manifest, "[features]").to_owned(),
         table(&manifest, "[dependencies]").to_owned(),
         table(&manifest, "[build-dependencies]").to_owned(),
     ];
-    let text = format!("[workspace]\n\n{}\n", parts.join("\n"));
+    let text =
+        format!("[workspace]\nmembers = [\"crates/device-state\"]\n\n{}\n", parts.join("\n"));
     fs::write(to.join("Cargo.toml"), text).unwrap();
+    let (ours, theirs) = (root().join("crates/device-state"), to.join("crates/device-state"));
+    copy_directory(&ours.join("src"), &theirs.join("src"));
+    fs::copy(ours.join("README.md"), theirs.join("README.md")).unwrap();
+    let manifest = fs::read_to_string(ours.join("Cargo.toml")).unwrap();
+    let tests = table(&manifest, "[dev-dependencies]").to_owned();
+    let manifest = manifest.replace(&tests, "").replace("[lints]\nworkspace = true\n", "");
+    fs::write(theirs.join("Cargo.toml"), manifest).unwrap();
 }
 
 /// The registry of the younger build.
@@ -93,7 +107,8 @@ fn build(folder: &Path) -> PathBuf {
     fs::create_dir(folder.join("src")).unwrap();
     fs::write(folder.join("src/main.rs"), include_str!("states/younger.rs")).unwrap();
     fs::write(folder.join("src/states.rs"), include_str!("states/mod.rs")).unwrap();
-    fs::write(folder.join("Cargo.toml"), MANIFEST).unwrap();
+    let crates = root().join("crates").display().to_string();
+    fs::write(folder.join("Cargo.toml"), MANIFEST.replace("CRATES", &crates)).unwrap();
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     let manifest = folder.join("Cargo.toml");
     let mut build = cargo(scratch());

@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use serdes::{
-    device_state::{Durability, Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{
+    Durability, Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge,
 };
 
 const TENSORS: i64 = 8;

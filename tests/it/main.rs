@@ -6,7 +6,6 @@
 
 mod captured_vectors;
 mod circles;
-#[cfg(feature = "device")]
 mod device_state_durability;
 mod device_state_golden;
 mod ifrt_golden;
@@ -17,8 +16,6 @@ mod pages_and_tree;
 mod proto_descriptors;
 mod proto_generated;
 mod rooms;
-#[cfg(feature = "device")]
 mod scale;
 mod versions_lock;
-#[cfg(feature = "device")]
 mod wire_vectors;

@@ -17,6 +17,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/abi/src",
         "crates/check/src",
         "crates/checkpoints/src",
+        "crates/device-state/src",
         "crates/files/src",
         "crates/graph-format/src",
         "crates/graph-index/src",

@@ -3,15 +3,13 @@
 
 use std::{env, path::Path};
 
-use serdes::{
-    device_state::{
-        Durability, HostTarget, Merged, Part, Reader, SaveId, Shard, Verification, Versions, Watch,
-        WriteOptions, merge,
-    },
-    ifrt::{
-        ArraySpec, DType, DeviceId, DeviceList, HloSharding, Index, IndexDomain, MemoryKind, Shape,
-        xla::{OpSharding, TileAssignment},
-    },
+use serdes::ifrt::{
+    ArraySpec, DType, DeviceId, DeviceList, HloSharding, Index, IndexDomain, MemoryKind, Shape,
+    xla::{OpSharding, TileAssignment},
+};
+use serdes_device_state::{
+    Durability, HostTarget, Merged, Part, Reader, SaveId, Shard, Verification, Versions, Watch,
+    WriteOptions, merge,
 };
 
 const ARRAYS: u64 = 3;

@@ -7,7 +7,6 @@ mod loaded {
     mod ahead;
     mod arrays;
     mod awaited;
-    #[cfg(feature = "conformance")]
     mod conformance;
     mod habits;
     mod host_transfers;

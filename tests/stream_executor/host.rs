@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use serdes::stream_executor::{Error, EventStatus, LayoutChoice, Plugin};
+use serdes_stream_executor::{Error, EventStatus, LayoutChoice, Plugin};
 
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|index| (index * 7 + index / 251) as u8).collect()
@@ -252,7 +252,7 @@ fn the_embedded_plugin_speaks_every_layout() {
 #[test]
 fn a_program_with_this_library_exports_nothing_of_the_c_api() {
     let program = std::env::current_exe().unwrap();
-    let inspection = serdes::stream_executor::elf::inspect(program).unwrap();
+    let inspection = serdes_stream_executor::elf::inspect(program).unwrap();
     let exported: Vec<_> = inspection
         .exports
         .iter()

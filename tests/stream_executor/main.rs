@@ -9,7 +9,6 @@ mod stress;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
     mod behaviour;
-    #[cfg(feature = "conformance")]
     mod conformance;
     mod files;
     mod layouts;

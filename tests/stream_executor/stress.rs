@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use serdes::stream_executor::{BfcAllocator, BfcOptions, LayoutChoice, Plugin};
+use serdes_stream_executor::{BfcAllocator, BfcOptions, LayoutChoice, Plugin};
 
 /// A small generator, so that a run can be repeated.
 fn next(state: &mut u64) -> u64 {
@@ -57,7 +57,7 @@ fn streams_tied_by_events_and_dependencies_see_what_was_written_before() {
         }
     });
 
-    fn check(reads: impl Iterator<Item = (u32, serdes::stream_executor::Transfer)>) {
+    fn check(reads: impl Iterator<Item = (u32, serdes_stream_executor::Transfer)>) {
         for (round, read) in reads {
             let expected = round.to_ne_bytes().repeat(1024);
             assert!(read.wait().unwrap()[..] == expected[..], "round {round}");

@@ -22,7 +22,6 @@ use std::{io, path::Path};
 
 use self::file::File;
 use super::Kind;
-use serdes::device_state;
 use serdes_checkpoints::{table, tensor_bundle};
 use serdes_files::{ReadAt, read_at::read_up_to};
 use serdes_tensors::LONGEST_SAFETENSORS_HEADER;
@@ -120,19 +119,23 @@ fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     let mut tail = [0; 8];
     let tail = file.read(&mut tail, file.size.saturating_sub(8))?;
     // The first byte of a state would be a protobuf tag of a wire type that does not exist.
-    Ok(if file.head.starts_with(&device_state::MAGIC) || tail == device_state::END_MAGIC {
-        Some(Kind::DeviceState)
-    } else if file.head.starts_with(ELF) {
-        Some(Kind::Plugin)
-    } else if tail == TABLE {
-        Some(if name.ends_with(".index") || tensor_bundle::is_index(file.source) {
-            Kind::TensorBundle
+    Ok(
+        if file.head.starts_with(&serdes_device_state::MAGIC)
+            || tail == serdes_device_state::END_MAGIC
+        {
+            Some(Kind::DeviceState)
+        } else if file.head.starts_with(ELF) {
+            Some(Kind::Plugin)
+        } else if tail == TABLE {
+            Some(if name.ends_with(".index") || tensor_bundle::is_index(file.source) {
+                Kind::TensorBundle
+            } else {
+                Kind::CheckpointV1
+            })
         } else {
-            Kind::CheckpointV1
-        })
-    } else {
-        None
-    })
+            None
+        },
+    )
 }
 
 /// The marks of the other kinds, which count more than any name.

@@ -3,10 +3,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use serdes::{
-    device_state::{Error, Reader, Tensor},
-    ifrt,
-};
+use serdes::ifrt;
+use serdes_device_state::{Error, Reader, Tensor};
 
 use super::{
     Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, TensorSummary,
@@ -28,7 +26,7 @@ fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
 ///
 /// ```
 /// use serdes_check::{Reason, Rule};
-/// use serdes::device_state::Reader;
+/// use serdes_device_state::Reader;
 ///
 /// let error = Reader::from_source(b"something else".to_vec(), "a.sds").unwrap_err();
 /// assert_eq!(Reason::from(&error).rule, Rule::Corrupt);

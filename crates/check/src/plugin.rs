@@ -1,6 +1,6 @@
 //! Verdicts on plug-ins, read as ELF files: nothing of them is loaded or run.
 
-use serdes::stream_executor::elf;
+use serdes_stream_executor::elf;
 
 use super::{Findings, Inspection, Reason, Remedy, Rule, Warning, opened::Bytes, rule::messages};
 

@@ -1,17 +1,15 @@
 //! Keeps a stream where it can be read from any place, no more of it than a verdict needs.
 
-use std::{
-    io::{self, Read},
-    path::Path,
-    sync::Arc,
-};
-
-use serdes::device_state;
 use serdes_files::{
     LONGEST_STREAM, ReadAt,
     read_at::{IN_MEMORY, spill},
 };
 use serdes_graphs::graph::Message;
+use std::{
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
 
 use super::{
     CheckError, Kind,
@@ -69,7 +67,7 @@ fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Resu
         // The files that it names lie beside a file only.
         Kind::ShardIndex => true,
         // A beginning that is damaged is not made good by what follows.
-        Kind::DeviceState => !start.starts_with(&device_state::MAGIC),
+        Kind::DeviceState => !start.starts_with(&serdes_device_state::MAGIC),
         Kind::TensorBundle | Kind::CheckpointV1 => !may_be_table(start),
         Kind::Npz => !start.starts_with(b"PK"),
         Kind::StableHlo => !start.starts_with(MLIR),

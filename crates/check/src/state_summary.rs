@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::mesh_names::{AxisSummary, MeshNames};
-use serdes::{
-    device_state::{Reader, Tensor},
-    ifrt::{HloSharding, Sharding},
-};
+use serdes::ifrt::{HloSharding, Sharding};
+use serdes_device_state::{Reader, Tensor};
 
 /// The devices of a state, and how its arrays lie on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

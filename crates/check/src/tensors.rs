@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, io, path::Path, sync::Arc};
 
-use serdes::device_state::Phase;
+use serdes_device_state::Phase;
 use serdes_files::Ahead;
 use serdes_tensors::{self as tensor_io, Error, Form, Source};
 

@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serdes::{pjrt::Value, stream_executor::elf};
+use serdes_pjrt::Value;
+use serdes_stream_executor::elf;
 
 use crate::failure::Failure;
 

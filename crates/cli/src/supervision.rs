@@ -195,7 +195,7 @@ pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     let ended = wait(&worker, File::from(status), (said, orders), &asked, limit)?;
     // A worker that said its status has left nothing.
     if let Some(target) = work.target.as_ref().filter(|_| ended.status.is_none()) {
-        serdes::files::remove_leftovers_of(target);
+        serdes_device_state::files::remove_leftovers_of(target);
     }
     let now = asked.now.load(Ordering::Acquire);
     if now != 0 {

@@ -11,11 +11,9 @@ use std::{env, future::Future, hint::black_box, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use criterion::Criterion;
-use serdes::{
-    ifrt::{DType, DeviceId, Shape},
-    stream_executor::Plugin,
-};
+use serdes::ifrt::{DType, DeviceId, Shape};
 use serdes_proxy::{Client, Ranges, Server, negotiate};
+use serdes_stream_executor::Plugin;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},

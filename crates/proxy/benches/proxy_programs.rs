@@ -20,10 +20,6 @@ use std::{
 
 use bytes::Bytes;
 use serdes::{
-    pjrt::{
-        Argument, Client, CompileOptions, ElementType, ExecuteOptions, HostArray, LoadedExecutable,
-        PjrtPlugin, Program, ProgramFormat, Target,
-    },
     proto::xla::ifrt::{
         Serialized,
         proxy::{
@@ -33,6 +29,10 @@ use serdes::{
         },
     },
     version::SerDesVersion,
+};
+use serdes_pjrt::{
+    Argument, Client, CompileOptions, ElementType, ExecuteOptions, HostArray, LoadedExecutable,
+    PjrtPlugin, Program, ProgramFormat, Target,
 };
 use serdes_proxy::Server;
 use tokio::{net::TcpListener, runtime::Runtime, sync::mpsc};
@@ -170,7 +170,7 @@ const MULTIPLY: &str =
 /// A program on the plug-in itself.
 struct Own {
     loaded: LoadedExecutable,
-    argument: serdes::pjrt::Buffer,
+    argument: serdes_pjrt::Buffer,
 }
 
 impl Own {

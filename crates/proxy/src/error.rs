@@ -2,11 +2,9 @@
 
 use serdes::{
     codec::{DecodeError, EncodeError, ErrorKind, Status},
-    device_state,
     ifrt::IfrtError,
-    pjrt::PjrtError,
-    stream_executor,
 };
+use serdes_pjrt::PjrtError;
 
 use super::Ranges;
 
@@ -52,10 +50,10 @@ pub enum ProxyError {
     },
     /// The state cannot be read or written.
     #[error("the device state: {0}")]
-    State(#[source] Box<device_state::Error>),
+    State(#[source] Box<serdes_device_state::Error>),
     /// The device's fault.
     #[error(transparent)]
-    Device(#[from] stream_executor::Error),
+    Device(#[from] serdes_stream_executor::Error),
     /// The fault of a PJRT client's device.
     #[error(transparent)]
     Pjrt(Box<PjrtError>),

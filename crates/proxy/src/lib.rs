@@ -6,7 +6,8 @@
 //! programs are compiled and run on them.
 //!
 //! ```
-//! use serdes::{ifrt::{DType, DeviceId, Shape}, stream_executor::Plugin};
+//! use serdes::ifrt::{DType, DeviceId, Shape};
+//! use serdes_stream_executor::Plugin;
 //! use serdes_proxy::{Client, Server};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {

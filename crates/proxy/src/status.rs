@@ -2,11 +2,10 @@
 
 use serdes::{
     codec::{Status, StatusCode},
-    pjrt::PjrtError,
     proto::tensorflow::StatusProto,
-    stream_executor,
 };
 use serdes_abi::TF_Code;
+use serdes_pjrt::PjrtError;
 
 /// Builds a status from a code and the arguments of `format!`.
 macro_rules! status {
@@ -65,10 +64,10 @@ pub(super) fn of_pjrt(error: &PjrtError) -> Status {
 }
 
 /// Status for a peer of a device's error.
-pub(super) fn of_device(error: &stream_executor::Error) -> Status {
+pub(super) fn of_device(error: &serdes_stream_executor::Error) -> Status {
     let code = match error {
-        stream_executor::Error::OutOfMemory { .. } => StatusCode::ResourceExhausted,
-        stream_executor::Error::Unsupported { .. } => StatusCode::Unimplemented,
+        serdes_stream_executor::Error::OutOfMemory { .. } => StatusCode::ResourceExhausted,
+        serdes_stream_executor::Error::Unsupported { .. } => StatusCode::Unimplemented,
         _ => error
             .status_code()
             .and_then(TF_Code::canonical)

@@ -7,10 +7,8 @@ use std::{
 };
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyIterator};
-use serdes::{
-    device_state::{Durability, WriteOptions},
-    ifrt::{DType, Shape},
-};
+use serdes::ifrt::{DType, Shape};
+use serdes_device_state::{Durability, WriteOptions};
 use serdes_tensors::{
     self as tensor_io, Error, Listing, Refused, Source, TensorInfo,
     storage::Storage,

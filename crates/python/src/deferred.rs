@@ -4,7 +4,8 @@
 use std::io;
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serdes::{device_state::DeferredBytes, ifrt::DType};
+use serdes::ifrt::DType;
+use serdes_device_state::DeferredBytes;
 
 use crate::{memory::Readable, raised::Raised};
 

@@ -9,8 +9,8 @@ use pyo3::{
     exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError},
     prelude::*,
 };
-use serdes::{device_state, files::Tree};
 use serdes_check::{self as check, CheckError, Kind, Reason, Rule};
+use serdes_device_state::files::Tree;
 use serdes_tensors::{self as tensor_io, storage::Storage};
 
 /// Numbers of the system for what Rust found out itself.
@@ -26,8 +26,12 @@ mod errno {
 }
 
 /// An error of a state; `path` is that of the state, where it has one.
-pub(crate) fn of_state(py: Python<'_>, error: &device_state::Error, path: Option<&Path>) -> PyErr {
-    use device_state::Error;
+pub(crate) fn of_state(
+    py: Python<'_>,
+    error: &serdes_device_state::Error,
+    path: Option<&Path>,
+) -> PyErr {
+    use serdes_device_state::Error;
     match error {
         Error::NoSuchTensor { name, .. } => {
             PyKeyError::new_err(format!("the state has no tensor {name:?}"))

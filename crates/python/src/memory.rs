@@ -19,7 +19,7 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyBytes, PyType},
 };
-use serdes::files::ReadAt;
+use serdes_device_state::files::ReadAt;
 
 /// Address of an array. The array is held, so that its memory stays valid: numpy frees it with the
 /// array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that there is

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serdes::{device_state::matches_any, files::Watch};
+use serdes_device_state::{files::Watch, matches_any};
 use serdes_tensors::storage::Storage;
 
 use crate::{failures, work::interruptible};

@@ -7,10 +7,10 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyList},
 };
-use serdes::{
-    device_state::{self, Error, HostTarget, Tensor, Verification},
+use serdes::ifrt::{Index, IndexDomain, Shape};
+use serdes_device_state::{
+    Error, HostTarget, Tensor, Verification,
     files::{Tree, Watch},
-    ifrt::{Index, IndexDomain, Shape},
 };
 
 use crate::{
@@ -30,7 +30,7 @@ const BRIEF_BYTES: u64 = 1 << 20;
 /// An open state.
 #[pyclass(frozen, module = "serdes_ml._native")]
 pub(crate) struct Reader {
-    reader: device_state::Reader,
+    reader: serdes_device_state::Reader,
     path: Option<PathBuf>,
     /// True if it is on this machine, or a file system of it.
     is_near: bool,
@@ -55,7 +55,7 @@ impl Reader {
     #[staticmethod]
     fn of_bytes(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         let source = Readable::of(array)?;
-        match py.detach(|| device_state::Reader::from_source(source, "the bytes")) {
+        match py.detach(|| serdes_device_state::Reader::from_source(source, "the bytes")) {
             Ok(reader) => Ok(Self { reader, path: None, is_near: true }),
             Err(error) => Err(failures::of_state(py, &error, None)),
         }
@@ -170,7 +170,7 @@ impl Reader {
 /// Names that a pattern matches.
 #[pyfunction]
 pub(crate) fn matching(pattern: &str, names: Vec<String>) -> Vec<String> {
-    names.into_iter().filter(|name| device_state::matches_any(&[pattern], name)).collect()
+    names.into_iter().filter(|name| serdes_device_state::matches_any(&[pattern], name)).collect()
 }
 
 impl Reader {

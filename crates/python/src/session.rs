@@ -12,10 +12,8 @@ use pyo3::{
     },
     prelude::*,
 };
-use serdes::{
-    files::Watch,
-    ifrt::{ArraySpec, DeviceList, HloSharding, Sharding},
-};
+use serdes::ifrt::{ArraySpec, DeviceList, HloSharding, Sharding};
+use serdes_device_state::files::Watch;
 use serdes_proxy::{Client, ClientOptions, ProxyError, RemoteArray};
 use tokio::runtime::{Builder, Runtime};
 

@@ -7,12 +7,10 @@ use std::{
 };
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serdes::{
-    files::{Tree, Watch},
-    version::Date,
-};
+use serdes::version::Date;
 use serdes_check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind};
 use serdes_cli::{object_reports, objects};
+use serdes_device_state::files::{Tree, Watch};
 use serdes_operations::OperationDefinition;
 use serdes_tensors::{self as tensor_io, Tolerance};
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use serdes::files::{Phase, Progress, Watch};
+use serdes_device_state::files::{Phase, Progress, Watch};
 
 /// Interval at which the caller checks for signals and calls back.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serdes::{
-    device_state::{
-        self, DeferredBytes, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer,
-    },
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind,
         OpaqueSharding, Shape, Sharding, SingleDeviceSharding, xla::OpSharding,
     },
     version::AnyVersionAccessor,
+};
+use serdes_device_state::{
+    DeferredBytes, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer,
 };
 use serdes_tensors::storage::Storage;
 
@@ -279,5 +279,5 @@ pub(crate) fn remove_state(py: Python<'_>, path: PathBuf) -> PyResult<()> {
 /// The id of a new save of several processes.
 #[pyfunction]
 pub(crate) fn new_save_id(py: Python<'_>) -> Bound<'_, PyBytes> {
-    PyBytes::new(py, &device_state::SaveId::random().bytes())
+    PyBytes::new(py, &serdes_device_state::SaveId::random().bytes())
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use serdes::device_state::{Durability, PendingPart, WriteOptions};
+use serdes_device_state::{Durability, PendingPart, WriteOptions};
 use serdes_files::{Files, Tree, Watch, read_at::read_arriving};
 use tempfile::TempDir;
 

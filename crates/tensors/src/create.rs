@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serdes::device_state::WriteOptions;
+use serdes_device_state::WriteOptions;
 use serdes_files::{Durability, Tree as _};
 
 use super::{

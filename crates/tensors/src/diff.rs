@@ -5,10 +5,8 @@ use std::{
     io::{self, Read},
 };
 
-use serdes::{
-    device_state::{Phase, Watch},
-    ifrt::DType,
-};
+use serdes::ifrt::DType;
+use serdes_device_state::{Phase, Watch};
 
 use super::{
     Error, Form, Source, TensorInfo, Tolerance, element_bytes,

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serdes::{ErrorKind, device_state};
+use serdes::ErrorKind;
 use serdes_checkpoints::{checkpoint_v1::CheckpointV1Error, tensor_bundle::BundleError};
 use serdes_files as files;
 
@@ -145,7 +145,7 @@ pub enum Error {
     },
     /// A device state could not be read or written.
     #[error(transparent)]
-    DeviceState(Box<device_state::Error>),
+    DeviceState(Box<serdes_device_state::Error>),
     /// A checkpoint could not be read or written.
     #[error(transparent)]
     Bundle(Box<BundleError>),
@@ -231,12 +231,12 @@ impl From<files::Error> for Error {
 
 impl From<files::Cancelled> for Error {
     fn from(cancelled: files::Cancelled) -> Self {
-        device_state::Error::from(cancelled).into()
+        serdes_device_state::Error::from(cancelled).into()
     }
 }
 
-impl From<device_state::Error> for Error {
-    fn from(error: device_state::Error) -> Self {
+impl From<serdes_device_state::Error> for Error {
+    fn from(error: serdes_device_state::Error) -> Self {
         Self::DeviceState(Box::new(error))
     }
 }

@@ -6,8 +6,8 @@ use std::{
     str::FromStr,
 };
 
-use serdes::device_state::MAGIC;
 use serdes_checkpoints::{checkpoint_state::begins_like_state, table, tensor_bundle};
+use serdes_device_state::MAGIC;
 use serdes_files::{ReadAt, read_at::read_up_to};
 
 use super::{Error, sharded, torch};

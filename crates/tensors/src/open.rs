@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use serdes::device_state::Reader;
+use serdes_device_state::Reader;
 use serdes_files::{
     Files as _, ReadAt, Tree,
     read_at::{LONGEST_STREAM, spool},

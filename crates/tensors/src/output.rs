@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use serdes::device_state::{Commit, PendingPart};
+use serdes_device_state::{Commit, PendingPart};
 use serdes_files::{Durability, Replacement};
 
 use super::Error;

@@ -6,10 +6,8 @@ use std::{
     time::Duration,
 };
 
-use serdes::{
-    device_state::{Reader, Tensor, WriteOptions, Writer},
-    ifrt::{ArraySpec, DeviceId, SingleDeviceSharding},
-};
+use serdes::ifrt::{ArraySpec, DeviceId, SingleDeviceSharding};
+use serdes_device_state::{Reader, Tensor, WriteOptions, Writer};
 
 use super::{Announced, Error, Listing, Metadata, Source, Target, TensorInfo, TensorSink, aliases};
 use crate::storage::Storage;

@@ -44,7 +44,7 @@ pub trait Target: Send {
 /// leaves nothing. That it was begun, once, is said by the type:
 ///
 /// ```compile_fail
-/// # use serdes::device_state::{Versions, WriteOptions};
+/// # use serdes_device_state::{Versions, WriteOptions};
 /// # use serdes_tensors as tensor_io;
 /// let options = WriteOptions::new(Versions::current());
 /// let mut target = tensor_io::create("a.npz", &options)?;
@@ -52,7 +52,7 @@ pub trait Target: Send {
 /// # Ok::<(), tensor_io::Error>(())
 /// ```
 /// ```compile_fail,E0382
-/// # use serdes::device_state::{Versions, WriteOptions};
+/// # use serdes_device_state::{Versions, WriteOptions};
 /// # use serdes_tensors as tensor_io;
 /// let options = WriteOptions::new(Versions::current());
 /// let target = tensor_io::create("a.npz", &options)?;

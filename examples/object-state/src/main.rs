@@ -24,12 +24,8 @@ use std::{
 };
 
 use object_store::{ObjectStore, RetryConfig, aws::AmazonS3Builder, path::Path};
-use serdes::{
-    device_state::{
-        ObjectParts, Part, Reader, SaveId, Versions, Watch, WriteOptions, Writer, merge_in,
-    },
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-};
+use serdes_device_state::{ObjectParts, Part, Reader, SaveId, Versions, Watch, WriteOptions, Writer, merge_in};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use serdes::stream_executor::{Error, LayoutChoice, Plugin};
+use serdes_stream_executor::{Error, LayoutChoice, Plugin};
 
 fn round_trip(name: &str) -> Result<String, Error> {
     let plugin = Plugin::open(name, LayoutChoice::Detect)?;

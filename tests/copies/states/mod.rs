@@ -2,10 +2,8 @@
 
 use std::{io::Read, path::Path};
 
-use serdes::{
-    device_state::{Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge};
 
 /// For builds of today, or for those of four weeks ago.
 fn options(is_for_today: bool) -> WriteOptions {

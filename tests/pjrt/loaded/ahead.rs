@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use serdes::pjrt::{
+use serdes_pjrt::{
     Argument, Client, CompileOptions, ElementType, Executable, ExecuteOptions, HostArray,
     PjrtError, Program, ProgramFormat, Target,
 };

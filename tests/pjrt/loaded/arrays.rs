@@ -1,7 +1,7 @@
 //! Arrays: what goes onto a device comes back, and what plug-ins would crash on is never handed
 //! over.
 
-use serdes::pjrt::{
+use serdes_pjrt::{
     Client, Device, ElementType, HostArray, HostBufferSemantics, Minor, PjrtError, Target, Value,
 };
 

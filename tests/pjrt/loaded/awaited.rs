@@ -1,6 +1,6 @@
 //! Arrays of one transfer manager, and reads whose memory comes later.
 
-use serdes::pjrt::{Client, Device, ElementType, HostArray, PjrtError, Target};
+use serdes_pjrt::{Client, Device, ElementType, HostArray, PjrtError, Target};
 
 use super::plugins::Library;
 

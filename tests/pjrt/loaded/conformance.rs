@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serdes::{
-    pjrt::conformance,
-    stream_executor::conformance::{Conformance, ConformanceOptions},
-};
+use serdes_pjrt::conformance;
+use serdes_stream_executor::conformance::{Conformance, ConformanceOptions};
 
 use super::plugins::Library;
 

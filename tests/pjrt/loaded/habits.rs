@@ -1,6 +1,6 @@
 //! Plug-ins that do not keep the interface: what they get wrong is survived, or named.
 
-use serdes::pjrt::{ElementType, HostArray, PjrtError, Target};
+use serdes_pjrt::{ElementType, HostArray, PjrtError, Target};
 
 use super::plugins::Library;
 
@@ -106,7 +106,7 @@ fn what_is_called_back_twice_is_done_once() {
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let device = client.addressable_devices().unwrap().swap_remove(0);
     let array = HostArray::new(ElementType::U8, &[4]);
-    let semantics = serdes::pjrt::HostBufferSemantics::ImmutableZeroCopy;
+    let semantics = serdes_pjrt::HostBufferSemantics::ImmutableZeroCopy;
     for _ in 0..10 {
         let target = Target::Device(&device);
         drop(client.put_owned(&array, vec![0; 4], semantics, target).unwrap());

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use serdes::pjrt::{
+use serdes_pjrt::{
     Argument, Client, CompileOptions, ElementType, ExecuteOptions, Execution, HostArray,
     HostTransfers, PjrtError, Program, ProgramFormat, Target,
 };
@@ -139,7 +139,7 @@ fn what_a_plug_in_gets_wrong_about_pieces_and_streams_is_survived() {
     ] {
         let library = Library::new(81, habits);
         let client = client(&library);
-        let written = |mut stream: serdes::pjrt::HostStream| drop(stream.write(vec![3]));
+        let written = |mut stream: serdes_pjrt::HostStream| drop(stream.write(vec![3]));
         let transfers = HostTransfers::new().with_send(1, |_| Ok(())).with_receive(2, written);
         let execution = run(&client, transfers).unwrap();
         execution.wait().unwrap();

@@ -1,6 +1,6 @@
 //! Plug-ins of other days.
 
-use serdes::pjrt::{ElementType, HostArray, Minor, Target, Value};
+use serdes_pjrt::{ElementType, HostArray, Minor, Target, Value};
 
 use super::plugins::Library;
 
@@ -85,7 +85,7 @@ fn a_library_is_initialised_once_whoever_loads_it() {
     let first = library.load().unwrap();
     let link = library.path().with_file_name("link.so");
     std::os::unix::fs::symlink(library.path(), &link).unwrap();
-    let second = serdes::pjrt::PjrtPlugin::load(&link).unwrap();
+    let second = serdes_pjrt::PjrtPlugin::load(&link).unwrap();
     assert_eq!(first.extensions(), second.extensions());
     assert_eq!(first.extensions()[0].name, Some("Profiler"));
     assert_eq!((first.extensions()[1].number, first.extensions()[1].name), (1000, None));
@@ -97,6 +97,6 @@ fn a_file_that_is_no_plug_in_is_not_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text.so");
     std::fs::write(&path, "text").unwrap();
-    assert!(serdes::pjrt::PjrtPlugin::load(&path).unwrap_err().to_string().contains("ELF"));
-    assert!(serdes::pjrt::PjrtPlugin::load(folder.path().join("nothing")).is_err());
+    assert!(serdes_pjrt::PjrtPlugin::load(&path).unwrap_err().to_string().contains("ELF"));
+    assert!(serdes_pjrt::PjrtPlugin::load(folder.path().join("nothing")).is_err());
 }

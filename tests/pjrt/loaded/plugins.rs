@@ -9,8 +9,8 @@ use std::{
     process::Command,
 };
 
-use serdes::pjrt::{Minor, PjrtError, PjrtPlugin};
 use serdes_abi::pjrt::{Field, Struct, functions, structures, table_size};
+use serdes_pjrt::{Minor, PjrtError, PjrtPlugin};
 
 /// A plug-in's library, which is there as long as this is.
 pub(super) struct Library {

@@ -1,6 +1,6 @@
 //! Programs: compiled, run, asked what they are, and what plug-ins get wrong about them.
 
-use serdes::pjrt::{
+use serdes_pjrt::{
     Argument, Buffer, Client, CompileOptions, ElementType, ExecuteOptions, HostArray,
     LoadedExecutable, Minor, PjrtError, Program, ProgramFormat, Target, Value,
 };

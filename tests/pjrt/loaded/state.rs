@@ -6,11 +6,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use serdes::{
-    device_state::{Error, Reader, Versions, Watch, WriteOptions},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    pjrt::{Array, ElementType, IncomingArray, MemorySpace},
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{Error, Reader, Versions, Watch, WriteOptions};
+use serdes_pjrt::{Array, ElementType, IncomingArray, MemorySpace};
 
 use super::plugins::Library;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serdes::pjrt::{
+use serdes_pjrt::{
     Buffer, Client, Device, ElementType, HostArray, MemoryLayout, PjrtError, Target, Value,
 };
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes::stream_executor::{Device, Error, EventStatus, Plugin, PluginOptions, with_time_limit};
+use serdes_stream_executor::{Device, Error, EventStatus, Plugin, PluginOptions, with_time_limit};
 
 use super::plugins::{Stub, assert_moves_bytes, pattern};
 
@@ -57,7 +57,7 @@ fn each_error_status_comes_back_with_the_function_and_its_words() {
     type Operation = fn(&Device) -> Result<(), Error>;
     fn with_stream(
         device: &Device,
-        operation: impl FnOnce(&serdes::stream_executor::Stream) -> Result<(), Error>,
+        operation: impl FnOnce(&serdes_stream_executor::Stream) -> Result<(), Error>,
     ) -> Result<(), Error> {
         operation(&device.create_stream()?)
     }
@@ -200,7 +200,7 @@ fn a_copy_that_fails_late_is_an_error_when_it_is_waited_for() {
     let memory = device.upload(&pattern(100)).unwrap();
     let waited = stream
         .copy_to_host(&memory, 0, 100, device.allocate_host(100).unwrap())
-        .and_then(serdes::stream_executor::Transfer::wait);
+        .and_then(serdes_stream_executor::Transfer::wait);
     assert!(waited.unwrap_err().to_string().contains("late"));
     assert!(stream.synchronize().unwrap_err().to_string().contains("late"));
     drop((memory, stream, device, plugin));

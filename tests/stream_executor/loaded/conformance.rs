@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serdes::stream_executor::{
+use serdes_stream_executor::{
     LayoutChoice, Plugin,
     conformance::{self, Conformance, ConformanceOptions, Outcome},
 };

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serdes::stream_executor::{Error, Plugin, elf};
+use serdes_stream_executor::{Error, Plugin, elf};
 
 use super::plugins::{NEWEST, Stub, assert_moves_bytes, compile, compile_text};
 

@@ -1,7 +1,7 @@
 //! Plug-ins of every layout, compiled by the system's C compiler: which one the host finds, and
 //! that it works with what it finds.
 
-use serdes::stream_executor::{Error, LayoutChoice, Plugin};
+use serdes_stream_executor::{Error, LayoutChoice, Plugin};
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes, correct, pattern};
 

@@ -1,7 +1,7 @@
 //! Memory that plug-ins give: through the host's allocator where they ask for it, and never the
 //! same twice.
 
-use serdes::stream_executor::{BfcAllocator, BfcOptions, Error, LayoutChoice, PluginOptions};
+use serdes_stream_executor::{BfcAllocator, BfcOptions, Error, LayoutChoice, PluginOptions};
 
 use super::plugins::{Stub, assert_moves_bytes, compile, pattern};
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, Report};
+use serdes_stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, Report};
 
 /// The layouts by name, with their number in the C header.
 pub(super) const LAYOUTS: [(&str, u32); 5] = [

@@ -1,6 +1,6 @@
 //! Plug-ins that are to be refused, or that are odd and accepted all the same.
 
-use serdes::stream_executor::Error;
+use serdes_stream_executor::Error;
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes};
 

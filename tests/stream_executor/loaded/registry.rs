@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serdes::stream_executor::{Error, Plugin, PluginOptions, PluginRegistry};
+use serdes_stream_executor::{Error, Plugin, PluginOptions, PluginRegistry};
 
 use super::plugins::{Stub, unused_name};
 

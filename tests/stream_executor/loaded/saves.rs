@@ -2,14 +2,12 @@
 
 use std::fs;
 
-use serdes::{
-    device_state::{Durability, Error, Part, SaveId, Shard, Versions, WriteOptions},
-    ifrt::{
-        ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
-        xla::{OpSharding, TileAssignment},
-    },
-    stream_executor::Plugin,
+use serdes::ifrt::{
+    ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
+    xla::{OpSharding, TileAssignment},
 };
+use serdes_device_state::{Durability, Error, Part, SaveId, Shard, Versions, WriteOptions};
+use serdes_stream_executor::Plugin;
 
 use super::plugins::Stub;
 

@@ -3,12 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use object_store::{ObjectStoreExt, memory::InMemory, path::Path as Key};
-use serdes::{
-    device_state::{Versions, WriteOptions},
-    files::Tree,
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 use serdes_check::{self as check, Kind, Options, Outcome};
+use serdes_device_state::{Versions, WriteOptions, files::Tree};
 use serdes_tensors::storage::Storage;
 
 fn bucket() -> (Arc<InMemory>, Storage) {

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use serdes::{
-    device_state::{Versions, WriteOptions},
-    ifrt::{
-        ArraySpec, DType, DeviceId, MemoryKind, Shape, Sharding, ShardingParamSharding,
-        SingleDeviceSharding,
-    },
+use serdes::ifrt::{
+    ArraySpec, DType, DeviceId, MemoryKind, Shape, Sharding, ShardingParamSharding,
+    SingleDeviceSharding,
 };
 use serdes_check::{self as check, Consumer, Kind, Options, Outcome, Verdict};
+use serdes_device_state::{Versions, WriteOptions};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/device_state");
 

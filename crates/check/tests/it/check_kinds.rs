@@ -588,7 +588,7 @@ fn a_loader_that_builds_functions_with_deprecated_operations_refuses_the_model()
 
 #[test]
 fn a_check_that_is_stopped_has_no_verdict() {
-    let watch = serdes::device_state::Watch::new();
+    let watch = serdes_device_state::Watch::new();
     let options = verifying().with_watch(watch.clone());
     let path = Path::new(KINDS).join("model.safetensors");
     assert!(check::path(&path).unwrap().check(&options).is_ok());

@@ -6,11 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes::{
-    device_state::{Versions, WriteOptions},
-    files::Watch,
-};
 use serdes_check as check;
+use serdes_device_state::{Versions, WriteOptions, files::Watch};
 use serdes_tensors::{
     self as tensor_io, Form,
     trips::{self, ConvertOptions},

@@ -1,7 +1,7 @@
 //! `serdes abi diff`: which number of the version must move between two layouts.
 
 use serde_json::{Value, json};
-use serdes::stream_executor::abi_diff::{
+use serdes_stream_executor::abi_diff::{
     Bump, Change, Deprecation, Diff, LayoutDocument, VersionStep, diff,
 };
 

@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use serdes::files::Tree;
 use serdes_check::{
     self as check, Kind, Outcome, Verdicts, Walk,
     report::{Baseline, Comparison},
 };
+use serdes_device_state::files::Tree;
 use serdes_tensors::storage::Storage;
 
 use crate::{

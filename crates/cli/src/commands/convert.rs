@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::device_state::WriteOptions;
+use serdes_device_state::WriteOptions;
 use serdes_tensors::{
     self as tensor_io, Form, Target,
     storage::Storage,

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use serdes::{
     codec::{DecodeError, DeserializeOptions, EncodeError, SerializeOptions, Serialized},
-    files::Watch,
     ifrt::{AnyDevice, MessageType, global_registry, with_devices},
     version::SerDesVersion,
 };
 use serdes_check::{self as check, Kind};
+use serdes_device_state::files::Watch;
 
 use crate::{
     arguments::ConvertArguments,

@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use serdes::{
-    files::Watch,
-    stablehlo::{Program, StableHloError, StableHloVersion},
-};
+use serdes::stablehlo::{Program, StableHloError, StableHloVersion};
 use serdes_check::{self as check, Kind};
+use serdes_device_state::files::Watch;
 
 use crate::{
     arguments::ConvertArguments,

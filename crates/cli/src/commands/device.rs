@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use serdes::{
-    pjrt::{Client, MemorySpace, PjrtError, PjrtPlugin, Value},
-    stream_executor::{Device, Plugin, with_time_limit},
-};
+use serdes_pjrt::{Client, MemorySpace, PjrtError, PjrtPlugin, Value};
+use serdes_stream_executor::{Device, Plugin, with_time_limit};
 
 use super::plugin_opening;
 use crate::{

@@ -1,17 +1,15 @@
 //! Exit statuses of the library's errors.
-
-use serdes::device_state;
 use serdes_tensors as tensor_io;
 
 use crate::{commands::plugin_opening, failure::Failure};
 
 /// An error of the container: too new is an answer, everything else a failure.
-pub(crate) fn device_state(error: device_state::Error) -> Failure {
+pub(crate) fn device_state(error: serdes_device_state::Error) -> Failure {
     match &error {
-        device_state::Error::TooNew { .. }
-        | device_state::Error::TooNewFeature { .. }
-        | device_state::Error::BadConsumer { .. } => Failure::no(error),
-        device_state::Error::Device { source, .. } if plugin_opening::is_answer(source) => {
+        serdes_device_state::Error::TooNew { .. }
+        | serdes_device_state::Error::TooNewFeature { .. }
+        | serdes_device_state::Error::BadConsumer { .. } => Failure::no(error),
+        serdes_device_state::Error::Device { source, .. } if plugin_opening::is_answer(source) => {
             Failure::no(error)
         }
         _ => Failure::of(error),

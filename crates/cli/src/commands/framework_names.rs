@@ -3,7 +3,7 @@
 use std::str::FromStr as _;
 
 use pep440_rs::Version;
-use serdes::pjrt::Framework;
+use serdes_pjrt::Framework;
 
 use super::nearest::nearest;
 use crate::failure::Failure;

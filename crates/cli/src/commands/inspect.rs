@@ -3,11 +3,11 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path, sync::Arc};
 
 use chrono::DateTime;
-use serdes::files::Tree;
 use serdes_check::{
     self as check, Artifact, AxisSummary, CheckpointList, Inspection, Kind, Options, StateSummary,
     TensorSummary,
 };
+use serdes_device_state::files::Tree;
 use serdes_tensors::storage::Storage;
 
 use crate::{

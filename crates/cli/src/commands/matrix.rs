@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use pep440_rs::Version;
 use serde_json::{Map, Value};
-use serdes::pjrt::{Framework, Gate};
 use serdes_doctor::Releases;
 use serdes_operations::Registry;
+use serdes_pjrt::{Framework, Gate};
 
 use crate::{
     arguments::{MatrixArguments, MatrixFormat},

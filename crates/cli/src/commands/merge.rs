@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use serdes::device_state::{Error, SaveId, Versions, WriteOptions};
+use serdes_device_state::{Error, SaveId, Versions, WriteOptions};
 
 use crate::{
     arguments::MergeArguments,

@@ -12,14 +12,12 @@ use std::{
 use pep440_rs::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
-use serdes::{
-    pjrt::{
-        self, Examination, Fit, Framework, Inspection, Minor, Mismatch, PjrtError, PluginReport,
-        PluginVersion, SizeRule, Value,
-    },
-    stream_executor::with_time_limit,
-};
 use serdes_doctor::InstalledPlugin;
+use serdes_pjrt::{
+    Examination, Fit, Framework, Inspection, Minor, Mismatch, PjrtError, PluginReport,
+    PluginVersion, SizeRule, Value,
+};
+use serdes_stream_executor::with_time_limit;
 
 use super::{framework_names, plugin_opening, plugin_process};
 use crate::{
@@ -105,7 +103,7 @@ pub(crate) fn run(
         return Ok(Status::Yes);
     }
     let frameworks = framework_names::frameworks(&arguments.frameworks)?;
-    let inspection = pjrt::inspect(path).map_err(Failure::of)?;
+    let inspection = serdes_pjrt::inspect(path).map_err(Failure::of)?;
     let version = inspection.plugin_version();
     let fits_none = |version: &PluginVersion| frameworks.iter().all(|one| !one.fit(version).fits());
     let mut answer = match &version {

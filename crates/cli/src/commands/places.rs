@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serdes::files::Watch;
+use serdes_device_state::files::Watch;
 use serdes_proxy::StateHolder;
 use serdes_tensors::storage::Storage;
 

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use serde_json::{Map, Value, json};
-use serdes::stream_executor::{Error, Report, elf};
+use serdes_stream_executor::{Error, Report, elf};
 
 use super::{
     pjrt_check, plugin_folder, plugin_inspect,

@@ -2,10 +2,7 @@
 //! plug-in is mended.
 
 use serde_json::json;
-use serdes::{
-    pjrt,
-    stream_executor::conformance::{self, Guidance},
-};
+use serdes_stream_executor::conformance::{self, Guidance};
 
 use crate::{
     failure::Failure,
@@ -14,12 +11,12 @@ use crate::{
 
 /// The behaviours of both suites, and what each demands.
 pub(crate) fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
-    conformance::demands().chain(pjrt::conformance::demands())
+    conformance::demands().chain(serdes_pjrt::conformance::demands())
 }
 
 /// The guidance on a behaviour of either suite.
 pub(crate) fn guidance(behaviour: &str) -> Option<Guidance> {
-    conformance::guidance(behaviour).or_else(|| pjrt::conformance::guidance(behaviour))
+    conformance::guidance(behaviour).or_else(|| serdes_pjrt::conformance::guidance(behaviour))
 }
 
 /// Prints a behaviour in a list of them.

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use pep440_rs::Version;
-use serdes::{
-    pjrt::{self, Framework, SkewRule},
-    stream_executor::{TensorFlowRelease, elf},
-};
 use serdes_doctor::{Comparison, Libraries, Misfit, Rule};
+use serdes_pjrt::{Framework, SkewRule};
+use serdes_stream_executor::{TensorFlowRelease, elf};
 
 use crate::terminal::harmless;
 
@@ -16,14 +14,14 @@ pub(crate) struct PluginFiles;
 
 impl Libraries for PluginFiles {
     fn pjrt_minor(&self, library: &Path) -> Option<u32> {
-        Some(pjrt::inspect(library).ok()?.version?.minor.number())
+        Some(serdes_pjrt::inspect(library).ok()?.version?.minor.number())
     }
 
     fn compare(&self, library: &Path, jaxlib: &Version) -> Option<Comparison> {
         let framework = Framework::named(&format!("jaxlib-{}", jaxlib.only_release()))?;
-        let plugin = pjrt::inspect(library).ok()?.plugin_version()?;
+        let plugin = serdes_pjrt::inspect(library).ok()?.plugin_version()?;
         let fit = framework.fit(&plugin);
-        let misfit = |found: &pjrt::Mismatch| {
+        let misfit = |found: &serdes_pjrt::Mismatch| {
             Some(Misfit {
                 rule: Rule::named(found.rule().as_str())?,
                 found: format!("0.{}", plugin.minor().number()),

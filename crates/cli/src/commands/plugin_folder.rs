@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use serdes::stream_executor::{LayoutChoice, PluginOptions, PluginRegistry};
+use serdes_stream_executor::{LayoutChoice, PluginOptions, PluginRegistry};
 
 use crate::{
     arguments::PluginArguments,

@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use serdes::{
-    pjrt,
-    stream_executor::{TensorFlowFit, TensorFlowRelease, elf},
-};
+use serdes_stream_executor::{TensorFlowFit, TensorFlowRelease, elf};
 
 use crate::{
     failure::Failure,
@@ -24,7 +21,7 @@ pub(crate) fn run(
         .map(TensorFlowRelease::named)
         .transpose()
         .map_err(|error| Failure::new(format_args!("--tensorflow: {error}")))?;
-    let inspection = pjrt::inspect(library).map_err(Failure::of)?;
+    let inspection = serdes_pjrt::inspect(library).map_err(Failure::of)?;
     let found = &inspection.elf;
     let version = inspection.version;
     let fit = release.map(|release| (release, release.fit(found)));

@@ -6,7 +6,7 @@ use quick_xml::{
     Writer,
     events::{BytesDecl, BytesText, Event},
 };
-use serdes::stream_executor::conformance::Conformance;
+use serdes_stream_executor::conformance::Conformance;
 
 use super::{
     plugin_behaviours,

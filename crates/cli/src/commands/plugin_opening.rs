@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serdes::stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, with_time_limit};
+use serdes_stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, with_time_limit};
 
 use crate::{arguments::PluginArguments, failure::Failure, terminal::Terminal};
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use askama::Template;
-use serdes::stream_executor::conformance::{Class, Conformance};
+use serdes_stream_executor::conformance::{Class, Conformance};
 
 use super::{
     markdown_text::{code, plain},

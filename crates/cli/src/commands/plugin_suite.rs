@@ -6,10 +6,8 @@ use std::{
     time::Duration,
 };
 
-use serdes::{
-    pjrt::{self, PjrtError},
-    stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome},
-};
+use serdes_pjrt::PjrtError;
+use serdes_stream_executor::conformance::{self, Conformance, ConformanceOptions, Outcome};
 
 use super::{
     plugin_behaviours::list,
@@ -37,7 +35,7 @@ pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Resul
     };
     let demands: Vec<_> = match subject {
         PluginArgument::StreamExecutor(_) => conformance::demands().collect(),
-        PluginArgument::Pjrt { .. } => pjrt::conformance::demands().collect(),
+        PluginArgument::Pjrt { .. } => serdes_pjrt::conformance::demands().collect(),
     };
     let names: Vec<&str> = demands.iter().map(|(name, _)| *name).collect();
     let mut left_out = plugin_selection::left_out(&names, arguments)?;
@@ -153,7 +151,7 @@ fn suite_options(arguments: &PluginArguments, left_out: &[String]) -> Conformanc
 
 fn verify_pjrt(
     path: &Path,
-    options: &[(String, pjrt::Value)],
+    options: &[(String, serdes_pjrt::Value)],
     (arguments, left_out): (&PluginArguments, &[String]),
     tally: &mut Tally,
     terminal: &mut Terminal,
@@ -165,7 +163,7 @@ fn verify_pjrt(
             printed = shown;
         }
     };
-    pjrt::conformance::verify(path, options, suite_options(arguments, left_out), &mut count)
+    serdes_pjrt::conformance::verify(path, options, suite_options(arguments, left_out), &mut count)
         .map_err(|error| match error {
             error @ PjrtError::NotAPlugin { .. } => Failure::no(error),
             error => Failure::of(error),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use serdes::stream_executor::conformance::{Class, Conformance};
+use serdes_stream_executor::conformance::{Class, Conformance};
 
 use super::{plugin_behaviours, plugin_selection::KnownFailures};
 use crate::{

@@ -3,11 +3,8 @@
 use std::{borrow::Cow, io::Write, path::Path, sync::Arc, time::Instant};
 
 use serde_json::json;
-use serdes::{
-    device_state::{
-        Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, matches_any,
-    },
-    files::ReadAt,
+use serdes_device_state::{
+    Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, files::ReadAt, matches_any,
 };
 use serdes_tensors::{self as tensor_io, Form, Target, storage::Storage, trips};
 

@@ -2,11 +2,9 @@
 //! moved.
 
 use serde_json::{Value, json};
-use serdes::{
-    device_state::Tensor,
-    pjrt::{Client, ElementType, MemorySpace},
-    stream_executor::Device,
-};
+use serdes_device_state::Tensor;
+use serdes_pjrt::{Client, ElementType, MemorySpace};
+use serdes_stream_executor::Device;
 
 use super::{
     device::{self, OpenDevice},

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serdes::{
-    device_state::Tensor,
-    ifrt::{DType, DeviceId},
-};
+use serdes::ifrt::{DType, DeviceId};
+use serdes_device_state::Tensor;
 
 /// Bytes that the shards of one array may take in memory while they are counted.
 const ANSWER_BYTES: u64 = 64 << 20;

@@ -8,10 +8,8 @@ use std::{
 };
 
 use serde_json::json;
-use serdes::{
-    device_state::{Durability, HostedDevice, Part, SaveId, Versions, Watch, WriteOptions},
-    version::SerDesAnyVersionAccessor,
-};
+use serdes::version::SerDesAnyVersionAccessor;
+use serdes_device_state::{Durability, HostedDevice, Part, SaveId, Versions, Watch, WriteOptions};
 use serdes_tensors::{
     self as tensor_io, Form, Source,
     storage::Storage,

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use serdes::files::{Files as _, LONGEST_STREAM, ReadAt, spool};
+use serdes_device_state::files::{Files as _, LONGEST_STREAM, ReadAt, spool};
 use serdes_tensors::{self as tensor_io, Form, Source, storage::Storage};
 
 use crate::{

@@ -7,12 +7,12 @@ use std::{
     sync::Arc,
 };
 
-use serdes::files::{EntryKind, ReadAt, Tree};
 use serdes_check::{self as check, Kind};
 use serdes_checkpoints::{
     checkpoint_state::prefixes_in,
     tensor_bundle::{index_path, prefix_of_data},
 };
+use serdes_device_state::files::{EntryKind, ReadAt, Tree};
 use serdes_tensors::storage::Storage;
 
 use crate::{

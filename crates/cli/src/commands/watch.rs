@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serdes::device_state::{Phase, Progress, Watch};
+use serdes_device_state::{Phase, Progress, Watch};
 
 use crate::{
     failure::Failure,

@@ -90,10 +90,8 @@ fn serve(
 
 /// A state of a tensor of `bytes` bytes.
 fn large_state(bytes: usize) -> Vec<u8> {
-    use serdes::{
-        device_state::{Versions, WriteOptions},
-        ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    };
+    use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+    use serdes_device_state::{Versions, WriteOptions};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.sds");
     let mut writer = WriteOptions::new(Versions::current()).create(&path).unwrap();

@@ -103,10 +103,8 @@ fn run(address: &str, arguments: &[&str]) -> Output {
 
 /// A file of two tensors, all of this byte, in the form of a name.
 fn tensors(folder: &Path, name: &str, byte: u8) -> Vec<u8> {
-    use serdes::{
-        device_state::{Durability, Versions, WriteOptions},
-        ifrt::{DType, Shape},
-    };
+    use serdes::ifrt::{DType, Shape};
+    use serdes_device_state::{Durability, Versions, WriteOptions};
     use serdes_tensors::{TensorInfo, create};
     let path = folder.join(name);
     let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);

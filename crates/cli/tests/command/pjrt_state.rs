@@ -11,8 +11,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use serdes::{device_state::Reader, ifrt::DeviceId};
+use serdes::ifrt::DeviceId;
 use serdes_abi::pjrt::{Minor, function};
+use serdes_device_state::Reader;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -9,10 +9,8 @@ mod loaded {
         process::Command,
     };
 
-    use serdes::{
-        pjrt::{ElementType, Minor, conformance, inspect},
-        stream_executor::conformance::{Conformance, ConformanceOptions},
-    };
+    use serdes_pjrt::{ElementType, Minor, conformance, inspect};
+    use serdes_stream_executor::conformance::{Conformance, ConformanceOptions};
 
     /// A library of this package, which cargo builds before its tests.
     fn library(name: &str) -> Option<PathBuf> {

@@ -5,15 +5,13 @@
 mod loaded {
     use std::{path::PathBuf, thread};
 
-    use serdes::{
-        device_state::{Reader, Versions, Writer},
-        ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-        pjrt::{
-            Client, Device, ElementType, Framework, HostArray, HostBufferSemantics, IncomingArray,
-            Memory, PjrtError, PjrtPlugin, Target, Value,
-        },
-        stream_executor::Plugin,
+    use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+    use serdes_device_state::{Reader, Versions, Writer};
+    use serdes_pjrt::{
+        Client, Device, ElementType, Framework, HostArray, HostBufferSemantics, IncomingArray,
+        Memory, PjrtError, PjrtPlugin, Target, Value,
     };
+    use serdes_stream_executor::Plugin;
 
     /// The library of this package, which cargo builds before its tests.
     fn plugin() -> PjrtPlugin {
@@ -169,7 +167,7 @@ mod loaded {
     }
 
     /// An array of `bytes` bytes that the plug-in was given in pieces, and its bytes.
-    fn in_pieces(client: &Client, bytes: usize) -> (serdes::pjrt::Array, Vec<u8>) {
+    fn in_pieces(client: &Client, bytes: usize) -> (serdes_pjrt::Array, Vec<u8>) {
         let space = client.memory_spaces().unwrap().swap_remove(0);
         let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
         let dims = [i64::try_from(bytes).unwrap()];

@@ -6,21 +6,19 @@
 mod loaded {
     use std::path::{Path, PathBuf};
 
-    use serdes::{
-        device_state::{
-            Error, HostedDevice, Reader, Shard, ShardTarget, Versions, Watch, WriteOptions, Writer,
-        },
-        files::Durability,
-        ifrt::{
-            ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
-            SingleDeviceSharding,
-            xla::{OpSharding, TileAssignment},
-        },
-        pjrt::{
-            Array, ElementType, HostArray, IncomingArray, MemorySpace, PjrtError, PjrtPlugin, Value,
-        },
-        stream_executor::{Device, LayoutChoice, Plugin},
+    use serdes::ifrt::{
+        ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
+        SingleDeviceSharding,
+        xla::{OpSharding, TileAssignment},
     };
+    use serdes_device_state::{
+        Error, HostedDevice, Reader, Shard, ShardTarget, Versions, Watch, WriteOptions, Writer,
+        files::Durability,
+    };
+    use serdes_pjrt::{
+        Array, ElementType, HostArray, IncomingArray, MemorySpace, PjrtError, PjrtPlugin, Value,
+    };
+    use serdes_stream_executor::{Device, LayoutChoice, Plugin};
 
     /// The library of this package, which cargo builds before its tests.
     fn library() -> PathBuf {

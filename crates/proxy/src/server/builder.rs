@@ -2,7 +2,8 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use serdes::{device_state::Versions, stablehlo::ProgramBridge};
+use serdes::stablehlo::ProgramBridge;
+use serdes_device_state::Versions;
 
 use super::{
     Server,

@@ -377,7 +377,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use serdes::stream_executor::{LayoutChoice, Plugin};
+    use serdes_stream_executor::{LayoutChoice, Plugin};
 
     fn context() -> Arc<Context> {
         let plugin = Plugin::open("host:devices=1", LayoutChoice::Detect).unwrap();

@@ -1,9 +1,7 @@
 use std::{fs, io::Write, path::Path, sync::Arc};
 
-use serdes::{
-    device_state::Durability,
-    ifrt::{DType, Shape},
-};
+use serdes::ifrt::{DType, Shape};
+use serdes_device_state::Durability;
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{read::NpzSource, write::NpzTarget};

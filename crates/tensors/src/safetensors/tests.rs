@@ -1,6 +1,6 @@
 use std::{fs, sync::Arc};
 
-use serdes::device_state::Durability;
+use serdes_device_state::Durability;
 
 use super::*;
 use crate::{Error, Output, Source, Target};

@@ -1,9 +1,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
-use serdes::{
-    device_state::{Versions, WriteOptions},
-    ifrt::{DType, Shape},
-};
+use serdes::ifrt::{DType, Shape};
+use serdes_device_state::{Versions, WriteOptions};
 use serdes_files::{Durability, Replacement};
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io, path::Path};
 
-use serdes::device_state::Watch;
+use serdes_device_state::Watch;
 
 use super::location::Location;
 

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use serdes::device_state::{
+use serdes_device_state::{
     Durability, Error, Merged, Part, PendingPart, Reader, Salvaged, SaveId, Watch, WriteOptions,
     Writer, merge_in,
 };
@@ -18,7 +18,7 @@ use super::{addresses::Remote, location::Location, system::SystemPath};
 /// Access to files for one piece of work: the listings of a bucket are kept as long as this is.
 ///
 /// ```
-/// use serdes::files::Tree;
+/// use serdes_device_state::files::Tree;
 /// use serdes_tensors::storage::Storage;
 ///
 /// let storage = Storage::system(); // or Storage::anywhere(), with the feature `addresses`
@@ -84,7 +84,7 @@ impl Storage {
     /// Makes the state at a path of the parts of a save, all of which are there.
     ///
     /// # Errors
-    /// As [`merge`](serdes::device_state::merge).
+    /// As [`merge`](serdes_device_state::merge).
     pub fn merge(
         &self,
         path: &Path,
@@ -98,7 +98,7 @@ impl Storage {
     /// opened. Parts that another saver writes stay.
     ///
     /// ```
-    /// use serdes::device_state::{Versions, WriteOptions};
+    /// use serdes_device_state::{Versions, WriteOptions};
     /// use serdes_tensors::storage::Storage;
     ///
     /// let directory = tempfile::tempdir()?;

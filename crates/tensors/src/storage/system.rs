@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use serdes::device_state::{
+use serdes_device_state::{
     Durability, Error, LocalParts, Part, PartStore, PendingPart, Reader, Salvaged, SaveId, Watch,
     WriteOptions, Writer, discard,
 };

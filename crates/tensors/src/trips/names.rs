@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use serdes::device_state::{self, Reader, Tensor, matches_any};
+use serdes_device_state::{Reader, Tensor, matches_any};
 
 use super::plan::{check_growth, total};
 use crate::{Error, Metadata, TensorInfo, aliases};
@@ -12,9 +12,12 @@ use crate::{Error, Metadata, TensorInfo, aliases};
 /// the metadata tell; all if there is no pattern. In the order of the file.
 ///
 /// # Errors
-/// [`device_state::Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be
+/// [`serdes_device_state::Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be
 /// read.
-pub fn select(state: &Reader, patterns: &[String]) -> Result<Vec<Tensor>, device_state::Error> {
+pub fn select(
+    state: &Reader,
+    patterns: &[String],
+) -> Result<Vec<Tensor>, serdes_device_state::Error> {
     let (others, _) = OtherNames::of(state);
     let mut tensors = state.tensors_in_file_order()?;
     let matches = |patterns: &[String], tensor: &Tensor| {
@@ -23,7 +26,7 @@ pub fn select(state: &Reader, patterns: &[String]) -> Result<Vec<Tensor>, device
     for pattern in patterns {
         let one = std::slice::from_ref(pattern);
         if !tensors.iter().any(|tensor| matches(one, tensor)) {
-            return Err(device_state::Error::no_such_tensor(pattern, state.len()));
+            return Err(serdes_device_state::Error::no_such_tensor(pattern, state.len()));
         }
     }
     tensors.retain(|tensor| patterns.is_empty() || matches(patterns, tensor));

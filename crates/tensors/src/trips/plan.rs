@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serdes::device_state::{self, matches_any};
+use serdes_device_state::matches_any;
 
 use crate::{Error, Metadata, Refused, Source, TensorInfo, aliases};
 
@@ -98,7 +98,7 @@ pub(super) fn plan<'a>(
     let all = || sources.iter().flat_map(|source| source.tensors());
     let mut names = HashSet::new();
     if let Some(info) = all().find(|info| !names.insert(info.name.as_str())) {
-        return Err(device_state::Error::duplicate_name(&info.name).into());
+        return Err(serdes_device_state::Error::duplicate_name(&info.name).into());
     }
     for pattern in only {
         if !all().any(|info| matches_any(&[pattern], &info.name)) {

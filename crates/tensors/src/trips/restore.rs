@@ -5,10 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes::{
-    device_state::{Downloads, HostedDevice, HostedMemory, PieceSums, Reader, Tensor},
-    ifrt::DType,
-};
+use serdes::ifrt::DType;
+use serdes_device_state::{Downloads, HostedDevice, HostedMemory, PieceSums, Reader, Tensor};
 use serdes_files::{Phase, Watch};
 
 use super::{

@@ -6,10 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes::{
-    device_state::{self, Contents, HostedDevice, Uploads, WriteOptions, Writer},
-    ifrt::{ArraySpec, DType, SingleDeviceSharding},
-};
+use serdes::ifrt::{ArraySpec, DType, SingleDeviceSharding};
+use serdes_device_state::{Contents, HostedDevice, Uploads, WriteOptions, Writer};
 use serdes_files::{Phase, Watch};
 
 use super::{
@@ -92,7 +90,7 @@ pub fn save_stream<D: HostedDevice>(
 /// # Errors
 /// As [`save`].
 pub fn save_into<D: HostedDevice>(
-    begin_state: impl FnOnce(WriteOptions) -> Result<Writer, device_state::Error>,
+    begin_state: impl FnOnce(WriteOptions) -> Result<Writer, serdes_device_state::Error>,
     sources: &[Box<dyn Source>],
     device: &D,
     options: &WriteOptions,

@@ -1,11 +1,9 @@
 use std::{fs, io::Read as _, path::Path};
 
-use serdes::{
-    device_state::{self, Reader, Versions, WriteOptions},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-    stream_executor::{Device, Plugin},
-};
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{Reader, Versions, WriteOptions};
 use serdes_files::{Durability, Watch};
+use serdes_stream_executor::{Device, Plugin};
 
 use super::*;
 use crate::*;
@@ -153,7 +151,7 @@ fn two_sources_with_a_name_in_common_are_refused() {
     let sources = [open(&path).unwrap(), open(&path).unwrap()];
     let result = save(&sources, &state, &device(), &options(), false, &Watch::new());
     let Err(Error::DeviceState(error)) = result else { panic!("{result:?}") };
-    assert!(matches!(*error, device_state::Error::DuplicateName { .. }));
+    assert!(matches!(*error, serdes_device_state::Error::DuplicateName { .. }));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
@@ -400,7 +398,7 @@ fn a_tensor_of_several_names_comes_back_under_each_of_them() {
     assert_eq!(some.names().collect::<Vec<_>>(), ["head"]);
     assert_eq!(contents(&place("some.sds")), named(&[("head", &w), ("tail/w", &w)]));
     let error = select(&state, &["nothing".to_owned()]).unwrap_err();
-    assert!(matches!(error, device_state::Error::NoSuchTensor { .. }));
+    assert!(matches!(error, serdes_device_state::Error::NoSuchTensor { .. }));
 }
 
 /// A model of TensorFlow among the data of the tests.

@@ -15,7 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use serdes::device_state::{Versions, WriteOptions};
+use serdes_device_state::{Versions, WriteOptions};
 use serdes_files::{Durability, ReadAt, Watch};
 use serdes_tensors::{
     Comparison, Form, Source, create, diff, open, open_at,

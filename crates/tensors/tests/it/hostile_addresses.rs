@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use serdes::files::{Files, ReadAt};
+use serdes_device_state::files::{Files, ReadAt};
 use serdes_tensors::{self as tensor_io, storage::Storage};
 
 /// A server on this machine that answers each request by its head; the address of a file there. It

@@ -2,8 +2,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use serdes::files::Tree;
 use serdes_check::{self as check, Verdicts};
+use serdes_device_state::files::Tree;
 use serdes_tensors::storage::Storage;
 
 use crate::{

@@ -3,10 +3,8 @@
 
 use std::io;
 
-use serdes::{
-    codec::StatusCode,
-    pjrt::{Client, CompileOptions, PjrtError, Program, ProgramFormat},
-};
+use serdes::codec::StatusCode;
+use serdes_pjrt::{Client, CompileOptions, PjrtError, Program, ProgramFormat};
 
 use super::frames::{self, Answer};
 use crate::{

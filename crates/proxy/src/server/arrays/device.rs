@@ -1,6 +1,5 @@
 //! A device of a plug-in of either interface, and its memories.
-
-use serdes::{pjrt, stream_executor::Device};
+use serdes_stream_executor::Device;
 
 use super::space::Kind;
 
@@ -14,28 +13,28 @@ pub(crate) enum ServedDevice {
 /// A device of a PJRT client.
 #[derive(Debug)]
 pub(crate) struct PjrtDevice {
-    pub(super) default: pjrt::MemorySpace,
+    pub(super) default: serdes_pjrt::MemorySpace,
     /// Memories beside the default one that the plug-in names as clients do.
-    others: Vec<(Kind, pjrt::MemorySpace)>,
+    others: Vec<(Kind, serdes_pjrt::MemorySpace)>,
 }
 
 impl PjrtDevice {
-    pub(super) fn new(device: &pjrt::Device) -> Result<Self, pjrt::PjrtError> {
-        let default = pjrt::MemorySpace::of(device)?;
+    pub(super) fn new(device: &serdes_pjrt::Device) -> Result<Self, serdes_pjrt::PjrtError> {
+        let default = serdes_pjrt::MemorySpace::of(device)?;
         let own = device.default_memory()?.map(|memory| memory.kind()).transpose()?;
         let mut others = Vec::new();
         for memory in device.memories()? {
             let name = memory.kind()?;
             let kind = Kind::of_name(&name).filter(|kind| *kind != Kind::Device);
             if let Some(kind) = kind.filter(|_| own.as_ref() != Some(&name)) {
-                others.push((kind, pjrt::MemorySpace::of_kind(device, kind.name())?));
+                others.push((kind, serdes_pjrt::MemorySpace::of_kind(device, kind.name())?));
             }
         }
         Ok(Self { default, others })
     }
 
     /// Memory for arrays of a memory kind: the default memory, where the plug-in lacks the kind.
-    pub(crate) fn space(&self, kind: Kind) -> &pjrt::MemorySpace {
+    pub(crate) fn space(&self, kind: Kind) -> &serdes_pjrt::MemorySpace {
         let own = self.others.iter().find(|(other, _)| *other == kind);
         own.map_or(&self.default, |(_, space)| space)
     }

@@ -9,12 +9,11 @@ use std::sync::{
 use serdes::{
     codec::{DecodeError, Status, StatusCode, ToProto},
     ifrt::{AttributeMap, AttributeValue, DeviceId, DeviceLookup, MemoryKind, Reach, Sharding},
-    pjrt,
     proto::xla::ifrt::proxy::{InitResponse, init_response},
-    stream_executor::Plugin,
     version::SerDesVersion,
 };
 use serdes_host_memory::available_memory;
+use serdes_stream_executor::Plugin;
 
 use super::{
     ServedDevices,
@@ -31,13 +30,16 @@ use crate::{
 struct Generation {
     devices: Vec<ServedDevice>,
     /// The PJRT client that compiles and runs programs.
-    client: Option<pjrt::Client>,
+    client: Option<serdes_pjrt::Client>,
 }
 
 impl Generation {
-    fn of_client(client: &pjrt::Client, found: &[pjrt::Device]) -> Result<Self, pjrt::PjrtError> {
+    fn of_client(
+        client: &serdes_pjrt::Client,
+        found: &[serdes_pjrt::Device],
+    ) -> Result<Self, serdes_pjrt::PjrtError> {
         let devices = found.iter().map(|device| Ok(ServedDevice::Pjrt(PjrtDevice::new(device)?)));
-        let devices = devices.collect::<Result<_, pjrt::PjrtError>>()?;
+        let devices = devices.collect::<Result<_, serdes_pjrt::PjrtError>>()?;
         Ok(Self { devices, client: Some(client.clone()) })
     }
 }
@@ -77,12 +79,12 @@ impl Devices {
         }
     }
 
-    fn of_client(client: &pjrt::Client) -> Result<Self, ProxyError> {
+    fn of_client(client: &serdes_pjrt::Client) -> Result<Self, ProxyError> {
         let found = client.addressable_devices()?;
         if found.is_empty() {
             return Err(none_of(client.platform_name()));
         }
-        let kinds = found.iter().map(pjrt::Device::kind).collect::<Result<_, _>>()?;
+        let kinds = found.iter().map(serdes_pjrt::Device::kind).collect::<Result<_, _>>()?;
         let ids: Vec<_> =
             found.iter().map(|device| device.id().map(DeviceId)).collect::<Result<_, _>>()?;
         if let Some(twice) =
@@ -160,12 +162,12 @@ impl Devices {
     }
 
     /// The PJRT client that compiles and runs programs on these devices, if there is one.
-    pub(crate) fn client(&self) -> Option<&pjrt::Client> {
+    pub(crate) fn client(&self) -> Option<&serdes_pjrt::Client> {
         self.in_use().client.as_ref()
     }
 
     /// The PJRT client of a generation, if there is one.
-    pub(crate) fn client_of(&self, generation: usize) -> Option<&pjrt::Client> {
+    pub(crate) fn client_of(&self, generation: usize) -> Option<&serdes_pjrt::Client> {
         self.of_generation(generation).client.as_ref()
     }
 
@@ -410,7 +412,7 @@ impl DeviceLookup for Devices {
 
 /// Attributes of a PJRT client for clients of JAX: those of the plug-in, and those for features of
 /// the proxy.
-fn client_attributes(client: &pjrt::Client) -> Vec<(String, AttributeValue)> {
+fn client_attributes(client: &serdes_pjrt::Client) -> Vec<(String, AttributeValue)> {
     let said = client.plugin().attributes().iter();
     let mut attributes: Vec<_> =
         said.map(|(name, value)| (name.clone(), attribute(value))).collect();
@@ -426,13 +428,13 @@ fn client_attributes(client: &pjrt::Client) -> Vec<(String, AttributeValue)> {
 }
 
 /// A value of a plug-in as an attribute of IFRT.
-pub(crate) fn attribute(value: &pjrt::Value) -> AttributeValue {
+pub(crate) fn attribute(value: &serdes_pjrt::Value) -> AttributeValue {
     match value {
-        pjrt::Value::Text(text) => text.as_str().into(),
-        pjrt::Value::Integer(number) => (*number).into(),
-        pjrt::Value::Integers(numbers) => numbers.clone().into(),
-        pjrt::Value::Float(number) => (*number).into(),
-        pjrt::Value::Bool(value) => (*value).into(),
+        serdes_pjrt::Value::Text(text) => text.as_str().into(),
+        serdes_pjrt::Value::Integer(number) => (*number).into(),
+        serdes_pjrt::Value::Integers(numbers) => numbers.clone().into(),
+        serdes_pjrt::Value::Float(number) => (*number).into(),
+        serdes_pjrt::Value::Bool(value) => (*value).into(),
         // A kind that the host of plug-ins learned since.
         other => format!("{other:?}").as_str().into(),
     }

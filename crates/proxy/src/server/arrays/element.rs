@@ -2,9 +2,9 @@
 
 use serdes::{
     codec::Status,
-    device_state::Contents,
     ifrt::{DType, Shape},
 };
+use serdes_device_state::Contents;
 
 use crate::status::status;
 

@@ -3,13 +3,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use serdes::{
-    codec::Status,
-    device_state::{self, Contents, Tensor, Writer},
-    ifrt::ArraySpec,
-    pjrt::{Array, Client, ElementType, IncomingArray, MemorySpace as PjrtSpace},
-    stream_executor::{Device, DeviceMemory, Error, HostMemory},
-};
+use serdes::{codec::Status, ifrt::ArraySpec};
+use serdes_device_state::{Contents, Tensor, Writer};
+use serdes_pjrt::{Array, Client, ElementType, IncomingArray, MemorySpace as PjrtSpace};
+use serdes_stream_executor::{Device, DeviceMemory, Error, HostMemory};
 
 use super::{
     device::ServedDevice,
@@ -209,7 +206,7 @@ impl Memory {
         device: &ServedDevice,
         share: Share,
         gauges: &Arc<Gauges>,
-    ) -> Result<Self, device_state::Error> {
+    ) -> Result<Self, serdes_device_state::Error> {
         let bytes = match device {
             ServedDevice::StreamExecutor(device) => Bytes::Device(tensor.restore(device)?),
             ServedDevice::Pjrt(device) => Bytes::Pjrt(tensor.restore(device.space(Kind::Device))?),
@@ -304,7 +301,7 @@ impl Memory {
         writer: &mut Writer,
         name: &str,
         spec: &ArraySpec,
-    ) -> Result<bool, device_state::Error> {
+    ) -> Result<bool, serdes_device_state::Error> {
         match &*self.bytes() {
             Bytes::Device(memory) => writer.add(name, spec, memory)?,
             Bytes::Pjrt(array) => writer.add(name, spec, array)?,

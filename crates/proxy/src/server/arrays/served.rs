@@ -1,6 +1,7 @@
 //! Whose devices a server serves.
 
-use serdes::{pjrt::Client, stream_executor::Plugin};
+use serdes_pjrt::Client;
+use serdes_stream_executor::Plugin;
 
 /// Whose devices a server serves.
 #[derive(Clone, Debug)]

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use serdes::{
     codec::{DeserializeOptions, FromProto as _, Status},
     ifrt::{HostCallbackArgument, XlaHostCallback},
-    pjrt::ElementType,
 };
+use serdes_pjrt::ElementType;
 use tokio::sync::Notify;
 
 use crate::status::status;

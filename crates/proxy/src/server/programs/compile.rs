@@ -9,16 +9,16 @@ use std::{
 use bytes::Bytes;
 use serdes::{
     codec::{DeserializeOptions, FromProto as _, Registered as _, Status, StatusCode},
-    device_state::Contents,
     ifrt::{
         ArraySpec, DType, DeviceId, DeviceList, HloProgram, HloSharding, IfrtError, MemoryKind,
         Shape, XlaCompileOptions,
         xla::{OpSharding, OpShardingType},
     },
-    pjrt::{self, Client, CompileOptions, Executable, LoadedExecutable, ProgramFormat},
     proto::xla::{self, ifrt::Serialized},
     stablehlo::ProgramBridge,
 };
+use serdes_device_state::Contents;
+use serdes_pjrt::{Client, CompileOptions, Executable, LoadedExecutable, ProgramFormat};
 
 use super::{
     called::CallRules,
@@ -137,7 +137,7 @@ pub(crate) fn compile(
     };
     let tried = compiler.trials.run(&artifact, &source.option_bytes, compiler.deadline)?;
     tried.map_err(refused)?;
-    let program = pjrt::Program::new(&artifact, ProgramFormat::Mlir);
+    let program = serdes_pjrt::Program::new(&artifact, ProgramFormat::Mlir);
     let loaded = client.compile(&program, &source.options);
     let loaded = loaded.map_err(|error| refused(of_pjrt(&error)))?;
     let executable = loaded.executable();
@@ -241,7 +241,7 @@ fn donated(module: &Module) -> BTreeSet<usize> {
 
 /// The ids of the devices that a program runs on, in the order of its arguments.
 fn device_ids(loaded: &LoadedExecutable) -> Result<Vec<i32>, Status> {
-    let ids = loaded.addressable_devices().iter().map(pjrt::Device::id);
+    let ids = loaded.addressable_devices().iter().map(serdes_pjrt::Device::id);
     ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))
 }
 
@@ -362,7 +362,8 @@ fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serdes::{ifrt::xla::TileAssignment, pjrt::Minor};
+    use serdes::ifrt::xla::TileAssignment;
+    use serdes_pjrt::Minor;
 
     #[test]
     fn an_array_is_as_many_shards_as_there_are_tiles() {

@@ -6,7 +6,6 @@
 use serdes::{
     codec::{Status, StatusCode},
     ifrt::xla::OpSharding,
-    pjrt::{LoadedExecutable, PjrtError, ProgramMemory},
     proto::xla::{
         self, CompiledMemoryStatsProto, LayoutProto,
         ifrt::proxy::{
@@ -20,6 +19,7 @@ use serdes::{
         },
     },
 };
+use serdes_pjrt::{LoadedExecutable, PjrtError, ProgramMemory};
 
 use super::module::Module;
 use crate::{

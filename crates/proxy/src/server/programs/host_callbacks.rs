@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serdes::pjrt::HostTransfers;
+use serdes_pjrt::HostTransfers;
 
 use super::{callback::HostCallback, exchange::Exchange};
 

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use serdes::{
-    codec::Status,
-    pjrt::{self, Event, ExecuteOptions, LoadedExecutable},
-};
+use serdes::codec::Status;
+use serdes_pjrt::{Event, ExecuteOptions, LoadedExecutable};
 
 use super::program::{Output, Program};
 use crate::{
@@ -174,7 +172,7 @@ type KeptShard = (Arc<Memory>, Arc<Bytes>);
 
 /// The arguments of one device at most, of those that are counted by argument and then by device.
 struct Lists {
-    taken: Vec<Vec<Option<pjrt::Buffer>>>,
+    taken: Vec<Vec<Option<serdes_pjrt::Buffer>>>,
     kept: Vec<Vec<Option<KeptShard>>>,
 }
 
@@ -223,7 +221,7 @@ impl Lists {
                     Place::Sole(memory) => (memory.into_pjrt_array(), None),
                     Place::Shared(memory) => (None, Some(memory)),
                 };
-                taken_here.push(sole.map(pjrt::Array::into_buffer));
+                taken_here.push(sole.map(serdes_pjrt::Array::into_buffer));
                 kept_here.push(shared.map(|memory| {
                     let bytes = memory.bytes();
                     (memory, bytes)
@@ -236,14 +234,14 @@ impl Lists {
     }
 
     /// The arguments of each device.
-    fn arguments(&mut self, devices: usize) -> Result<Vec<Vec<pjrt::Argument<'_>>>, Status> {
+    fn arguments(&mut self, devices: usize) -> Result<Vec<Vec<serdes_pjrt::Argument<'_>>>, Status> {
         let mut lists: Vec<Vec<_>> = (0..devices).map(|_| Vec::new()).collect();
         for (taken, kept) in self.taken.iter_mut().zip(&self.kept) {
             for ((list, taken), kept) in lists.iter_mut().zip(taken).zip(kept) {
                 let kept = kept.as_ref().and_then(|(_, bytes)| bytes.pjrt_array());
                 list.push(match (taken.take(), kept) {
-                    (Some(buffer), _) => pjrt::Argument::Given(buffer),
-                    (None, Some(array)) => pjrt::Argument::Kept(array.buffer()),
+                    (Some(buffer), _) => serdes_pjrt::Argument::Given(buffer),
+                    (None, Some(array)) => serdes_pjrt::Argument::Kept(array.buffer()),
                     (None, None) => {
                         return Err(status!(Internal, "an argument is not on a PJRT device"));
                     }
@@ -257,7 +255,7 @@ impl Lists {
 /// For each device the promises of its outputs: one for all, where the plug-in says when the device
 /// is done, or else one for each.
 fn completions(
-    buffers: &[Vec<pjrt::Buffer>],
+    buffers: &[Vec<serdes_pjrt::Buffer>],
     events: Vec<Event>,
     devices: usize,
     running: Running,
@@ -266,8 +264,8 @@ fn completions(
     if events.len() == devices {
         return Ok(events.iter().map(|event| vec![completion(Some(event), &running)]).collect());
     }
-    let of_device = |buffers: &Vec<pjrt::Buffer>| {
-        let of_buffer = |buffer: &pjrt::Buffer| {
+    let of_device = |buffers: &Vec<serdes_pjrt::Buffer>| {
+        let of_buffer = |buffer: &serdes_pjrt::Buffer| {
             let event = buffer.ready().map_err(|error| of_pjrt(&error))?;
             Ok(completion(event.as_ref(), &running))
         };
@@ -299,7 +297,7 @@ fn completion(event: Option<&Event>, running: &Arc<Running>) -> Completion {
 /// The outputs as memory, by output and then by device.
 fn outputs(
     program: &Program,
-    buffers: Vec<Vec<pjrt::Buffer>>,
+    buffers: Vec<Vec<serdes_pjrt::Buffer>>,
     shares: Vec<Vec<Share>>,
     done: &[Vec<Completion>],
     gauges: &Arc<Gauges>,
@@ -315,7 +313,7 @@ fn outputs(
             let (Some(computed), Some(share)) = (computed, shares.next()) else {
                 return Err(status!(Internal, "the plug-in gave an output that it did not say"));
             };
-            let array = pjrt::Array::new(buffer).map_err(|error| of_pjrt(&error))?;
+            let array = serdes_pjrt::Array::new(buffer).map_err(|error| of_pjrt(&error))?;
             let contents = &described.contents;
             if array.element_type().name() != contents.dtype().name()
                 || array.dims() != contents.dims()

@@ -11,11 +11,11 @@ use std::{
 use bytes::Bytes;
 use serdes::{
     codec::Status,
-    device_state::Contents,
     ifrt::{ArraySpec, Shape},
-    pjrt::{self, Client, CompileOptions, LoadedExecutable, ProgramFormat},
     proto::xla::ifrt::proxy::{CompileResponse, LoadedExecutableMetadataResponse},
 };
+use serdes_device_state::Contents;
+use serdes_pjrt::{Client, CompileOptions, LoadedExecutable, ProgramFormat};
 
 use super::{host_callbacks::HostCallbacks, parameter::Parameter};
 use crate::{
@@ -141,7 +141,7 @@ impl Program {
         })?;
         let options = CompileOptions::of_bytes(self.recipe.options.clone());
         let options = options.map_err(|error| of_pjrt(&error))?;
-        let program = pjrt::Program::new(artifact, ProgramFormat::Mlir);
+        let program = serdes_pjrt::Program::new(artifact, ProgramFormat::Mlir);
         let loaded = client.compile(&program, &options).map_err(|error| of_pjrt(&error))?;
         let executable = Arc::new(loaded);
         *self.state() = Loaded { generation, executable: Arc::clone(&executable) };

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serdes::{
     codec::{Status, StatusCode},
-    pjrt::{Client, Value},
     stablehlo::{Program, ProgramBridge, StableHloError, StableHloVersion},
 };
+use serdes_pjrt::{Client, Value};
 
 use super::{called::CallRules, sorts, waiting};
 use crate::status::status;

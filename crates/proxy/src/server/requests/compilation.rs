@@ -5,7 +5,6 @@ use std::sync::{Arc, atomic::Ordering};
 use serdes::{
     codec::{Status, ToProto as _},
     ifrt::AttributeMap,
-    pjrt::Client,
     proto::xla::ifrt::proxy::{
         CompileRequest, LoadedExecutableCostAnalysisRequest, LoadedExecutableCostAnalysisResponse,
         LoadedExecutableDeleteRequest, LoadedExecutableDeleteResponse,
@@ -17,6 +16,7 @@ use serdes::{
         loaded_executable_human_readable_program_text_response::Result as Text,
     },
 };
+use serdes_pjrt::Client;
 
 use super::{
     refused::unserved,

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use serdes::{
     codec::{Status, ToProto as _},
     ifrt::ExecuteOptions,
-    pjrt::LoadedExecutable,
     proto::xla::ifrt::proxy::{
         LoadedExecutableExecuteRequest, LoadedExecutableExecuteResponse,
         LoadedExecutableFetchExecuteResultRequest, LoadedExecutableFetchExecuteResultResponse,
         ifrt_response::Response, loaded_executable_execute_response::Output,
     },
 };
+use serdes_pjrt::LoadedExecutable;
 
 use super::{
     compilation::loaded,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use prost::Message as _;
 use serdes::{
     codec::Status,
-    device_state::Contents,
     ifrt::{ArraySpec, DType, IndexDomain, Shape},
     proto::xla::ifrt::{
         proto::{ByteStrides, StringArrayContents},
         proxy::ifrt_response::Response,
     },
 };
+use serdes_device_state::Contents;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::request::{Reply, Work};

@@ -8,7 +8,6 @@ use serdes::{
     ifrt::{
         AttributeMap, AttributeValue, DType, DeviceId, MemoryKind, PjRtLayout, Shape, xla::Layout,
     },
-    pjrt::ElementType,
     proto::xla::{
         DeviceAssignmentProto,
         device_assignment_proto::ComputationDevice,
@@ -19,6 +18,7 @@ use serdes::{
         },
     },
 };
+use serdes_pjrt::ElementType;
 
 use super::request::{Job, Nothing, Reply, Request, Work};
 use crate::{

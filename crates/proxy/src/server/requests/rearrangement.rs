@@ -5,12 +5,12 @@ use std::sync::Arc;
 use prost::Message as _;
 use serdes::{
     codec::Status,
-    device_state::Contents,
     ifrt::{ArrayCopySemantics as Semantics, ArraySpec, IndexDomain, Shape},
     proto::xla::ifrt::{
         ArraySpecProto, proto::StringArrayContents, proxy::ifrt_response::Response,
     },
 };
+use serdes_device_state::Contents;
 
 use super::request::{Job, Reply, Request, Work};
 use crate::{

@@ -7,9 +7,9 @@ use std::{
 
 use serdes::{
     codec::{DeserializeOptions, FromProto, Status, Validation},
-    device_state::Contents,
     ifrt::{AttributeMap, DeserializeShardingOptions},
 };
+use serdes_device_state::Contents;
 use tokio::sync::{oneshot, watch};
 
 use super::{Arrival, Entry, Held, HostBuffers, Table, accounts::Accounts};

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use serdes::device_state::{Reader, Versions, WriteOptions};
+use serdes_device_state::{Reader, Versions, WriteOptions};
 
 use super::{
     identity::FileIdentity,

@@ -6,11 +6,8 @@ use std::{
     time::Duration,
 };
 
-use serdes::{
-    codec::Status,
-    device_state::{Error, Reader, Tensor},
-    ifrt::IndexDomain,
-};
+use serdes::{codec::Status, ifrt::IndexDomain};
+use serdes_device_state::{Error, Reader, Tensor};
 use tokio::runtime::Handle;
 
 use super::{

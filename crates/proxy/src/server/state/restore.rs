@@ -12,10 +12,10 @@ use bytes::Bytes;
 use prost::Message as _;
 use serdes::{
     codec::Status,
-    device_state::{Contents, Tensor},
     ifrt::{ArraySpec, DType, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape},
     proto::xla::ifrt::proto::StringArrayContents,
 };
+use serdes_device_state::{Contents, Tensor};
 
 use crate::{
     ProxyError,

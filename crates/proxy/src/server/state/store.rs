@@ -6,11 +6,8 @@ use std::{
     time::Duration,
 };
 
-use serdes::{
-    codec::Status,
-    device_state::{Error, Reader, Watch},
-    ifrt::AttributeMap,
-};
+use serdes::{codec::Status, ifrt::AttributeMap};
+use serdes_device_state::{Error, Reader, Watch};
 use tokio::sync::watch;
 
 use super::{

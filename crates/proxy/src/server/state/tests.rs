@@ -7,7 +7,6 @@ use std::{
 
 use serdes::{
     codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
-    device_state::{Reader, Versions, WriteOptions},
     ifrt::{ArraySpec, AttributeMap, DType, Shape},
     proto::{
         tensorflow::StatusProto,
@@ -16,9 +15,10 @@ use serdes::{
             MakeErrorArraysRequest, ifrt_request::Request, ifrt_response::Response,
         },
     },
-    stream_executor::{LayoutChoice, Plugin},
     version::SerDesVersion,
 };
+use serdes_device_state::{Reader, Versions, WriteOptions};
+use serdes_stream_executor::{LayoutChoice, Plugin};
 use tokio::net::TcpListener;
 
 use crate::{

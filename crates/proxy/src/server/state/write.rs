@@ -10,11 +10,8 @@ use std::{
 };
 
 use prost::Message as _;
-use serdes::{
-    device_state::{Error, Phase, Progress, Tensor, Watch, Writer},
-    ifrt::DType,
-    proto::xla::ifrt::proto::StringArrayContents,
-};
+use serdes::{ifrt::DType, proto::xla::ifrt::proto::StringArrayContents};
+use serdes_device_state::{Error, Phase, Progress, Tensor, Watch, Writer};
 
 use super::{
     kept::StateOptions,

@@ -5,7 +5,6 @@ use std::{future::Future, sync::Arc, time::Duration};
 use prost::Message;
 use serdes::{
     codec::StatusCode,
-    device_state::Versions,
     ifrt::{
         ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape,
         xla::{OpSharding, TileAssignment},
@@ -15,9 +14,10 @@ use serdes::{
         GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse, GrpcIfrtSessionMetadata,
         IfrtProxyVersion, IfrtRequest, IfrtResponse, ifrt_request::Request,
     },
-    stream_executor::{LayoutChoice, Plugin},
     version::{SerDesVersion, VersionRange},
 };
+use serdes_device_state::Versions;
+use serdes_stream_executor::{LayoutChoice, Plugin};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use tonic::{
     Code, Request as Call,
@@ -552,7 +552,7 @@ fn a_client_finds_what_another_left_under_its_names() {
         client.delete(&found[0].1).await.unwrap();
         drop((found, client));
         running.stop().await.unwrap();
-        let reader = serdes::device_state::Reader::open(&path).unwrap();
+        let reader = serdes_device_state::Reader::open(&path).unwrap();
         assert_eq!(reader.names().collect::<Vec<_>>(), ["model/w"]);
     });
 }
@@ -587,7 +587,7 @@ fn arrays_of_a_session_with_a_name_survive_the_server() {
         assert!(handle.cast_unsigned() >= 1 << 63);
         drop(client);
         running.stop().await.unwrap();
-        let reader = serdes::device_state::Reader::open(&path).unwrap();
+        let reader = serdes_device_state::Reader::open(&path).unwrap();
         assert_eq!(reader.names().collect::<Vec<_>>(), ["model/1"]);
         let error = running_without_state().await;
         assert!(matches!(error, ProxyError::Configuration { .. }));

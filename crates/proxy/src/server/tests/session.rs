@@ -6,7 +6,6 @@ use bytes::Bytes;
 use prost::Message as _;
 use serdes::{
     codec::{DeserializeOptions, FromProto as _, StatusCode, ToProto as _},
-    device_state::Versions,
     ifrt::{
         ArrayCopySemantics, ArraySpec, AttributeMap, DType, DeviceId, DeviceList, HloSharding,
         MemoryKind, Shape, Sharding,
@@ -26,9 +25,10 @@ use serdes::{
             },
         },
     },
-    stream_executor::{LayoutChoice, Plugin},
     version::{SerDesAnyVersionAccessor, SerDesVersion, VersionRange},
 };
+use serdes_device_state::Versions;
+use serdes_stream_executor::{LayoutChoice, Plugin};
 
 use crate::{
     Ranges, requests,

@@ -17,8 +17,8 @@ use serdes::{
         GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest, GrpcHostBufferStoreResponse,
         InitRequest, ifrt_request::Request,
     },
-    stream_executor::{LayoutChoice, Plugin},
 };
+use serdes_stream_executor::{LayoutChoice, Plugin};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpSocket, TcpStream},

@@ -9,7 +9,6 @@ use serdes::{
         XlaHostCallback,
         xla::{self, OpSharding, TileAssignment},
     },
-    pjrt::Client,
     proto::{
         tensorflow::StatusProto,
         xla::ifrt::{
@@ -28,6 +27,7 @@ use serdes::{
     },
     version::SerDesVersion,
 };
+use serdes_pjrt::Client;
 use serdes_proxy::{Limits, LocalSession, Ranges, Server};
 
 use super::plugins::Library;

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use object_store::path::Path as Key;
-use serdes::device_state::{
+use serdes_device_state::{
     Commit, Durability, Error, ObjectParts, Part, PartStore, PendingPart, SaveId, WriteOptions,
     Writer,
 };

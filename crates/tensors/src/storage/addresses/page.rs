@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use serdes::device_state::{
+use serdes_device_state::{
     Durability, Error, Part, PartStore, PendingPart, SaveId, WriteOptions, Writer,
 };
 use serdes_files::{EntryKind, ReadAt};

@@ -25,7 +25,7 @@ impl Storage {
     /// ```
     /// use std::{path::Path, sync::Arc};
     /// use object_store::memory::InMemory;
-    /// use serdes::device_state::{Versions, WriteOptions};
+    /// use serdes_device_state::{Versions, WriteOptions};
     /// use serdes_tensors::storage::Storage;
     ///
     /// let storage = Storage::anywhere().with_bucket("s3://runs", Arc::new(InMemory::new()))?;

@@ -6,9 +6,9 @@ use std::{
 };
 
 use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory, path::Path as Key};
-use serdes::{
-    device_state::{Durability, Error, Part, PendingPart, SaveId, Versions, Watch, WriteOptions},
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes_device_state::{
+    Durability, Error, Part, PendingPart, SaveId, Versions, Watch, WriteOptions,
 };
 use serdes_files::{EntryKind, Files, Tree};
 use serdes_testkit::noise::noise;
@@ -203,7 +203,7 @@ fn a_state_that_is_replaced_while_it_is_opened_is_opened_again() {
     for left in [0, 1, 4] {
         let source = Storage::system().open(&path).unwrap();
         let files = Restless { path: path.clone(), left: left.into() };
-        let state = serdes::device_state::Reader::from_source_among(source, &path, Arc::new(files));
+        let state = serdes_device_state::Reader::from_source_among(source, &path, Arc::new(files));
         assert!(state.unwrap().verify(&Watch::new()).unwrap().is_empty());
     }
     // A missing part of a state that was not replaced is reported as missing.

@@ -4,7 +4,8 @@
 //! the fields have the compiler write or read files, run programs, or end the process, and releases
 //! of XLA add some each month; so it is a list of what passes, not of what does not.
 
-use serdes::{codec::Status, pjrt::Minor};
+use serdes::codec::Status;
+use serdes_pjrt::Minor;
 
 use super::{
     rules::{OptionRules, Target, refused, refused_value},

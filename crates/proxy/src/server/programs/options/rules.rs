@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serdes::{codec::Status, pjrt::Minor};
+use serdes::codec::Status;
+use serdes_pjrt::Minor;
 
 use super::table::{self, DebugOption, Otherwise};
 use crate::{ProxyError, status::status};

@@ -1,7 +1,8 @@
 use std::{fs, path::Path};
 
 use prost::encoding::{WireType, encode_key, encode_varint};
-use serdes::{codec::StatusCode, pjrt::Minor};
+use serdes::codec::StatusCode;
+use serdes_pjrt::Minor;
 
 use super::{
     table::{self, Kind, Otherwise},

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serdes::{device_state::Versions, stream_executor::Plugin};
+use serdes_device_state::Versions;
+use serdes_stream_executor::Plugin;
 
 use super::{Folder, delete, named, names, stop};
 use crate::{

@@ -1,0 +1,416 @@
+//! Why a state could not be written, read or moved.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use serdes::codec::{DecodeError, EncodeError, ErrorKind};
+use serdes_files::{self, Cancelled};
+use serdes_pjrt::PjrtError;
+
+/// Why a state could not be written, read or moved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // The bytes.
+    /// The file is something else.
+    #[error("{found} is no device state; expected a file written by `serdes save`")]
+    #[non_exhaustive]
+    NotDeviceState {
+        /// First bytes of the file.
+        found: String,
+    },
+    /// Bytes that no version explains.
+    #[error(
+        "the device state is damaged at its {place}: found {found}, expected {expected}; take another copy, or salvage what is whole"
+    )]
+    #[non_exhaustive]
+    Corrupt {
+        /// The part of the file.
+        place: String,
+        /// The value that was found.
+        found: String,
+        /// The value that was expected.
+        expected: String,
+    },
+    /// The state needs a newer build.
+    #[error(
+        "the {what} {found} of the state is newer than {supported}, the newest that this build reads; upgrade this build, or save again with an older version"
+    )]
+    #[non_exhaustive]
+    TooNew {
+        /// Name of the number.
+        what: &'static str,
+        /// The number found.
+        found: i64,
+        /// The newest number that this build reads.
+        supported: i64,
+    },
+    /// The state uses something that a reader must understand and that this build does not know.
+    #[error("the state needs {what} {found}, which this build does not know; upgrade this build")]
+    #[non_exhaustive]
+    TooNewFeature {
+        /// Kind of the thing.
+        what: &'static str,
+        /// Its number.
+        found: u32,
+    },
+    /// The format of the state is one that this build no longer reads.
+    #[error(
+        "the device state format {found} of the state is older than {supported}, the oldest that this build reads; restore it with an older build, and save it from there at format {supported} or newer"
+    )]
+    #[non_exhaustive]
+    TooOld {
+        /// The format found.
+        found: i32,
+        /// The oldest format that this build reads.
+        supported: i32,
+    },
+    /// The build that wrote the state is one whose states this build does not take.
+    #[error(
+        "the state was written by a build of device-state number {found}, and this build takes {supported} or newer; save it again with a newer build"
+    )]
+    #[non_exhaustive]
+    ProducerTooOld {
+        /// The number of the build that wrote the state.
+        found: i32,
+        /// The oldest number whose states this build takes.
+        supported: i32,
+    },
+    /// The writer lists this build's number as faulty.
+    #[error(
+        "the state, written by {release:?}, excludes readers of device-state version {number}, which is this build's; upgrade this build"
+    )]
+    #[non_exhaustive]
+    BadConsumer {
+        /// Our number.
+        number: i32,
+        /// The release that wrote the state.
+        release: String,
+    },
+    /// The array spec of a tensor cannot be read.
+    #[error("the array spec of {name:?} cannot be read: {source}")]
+    #[non_exhaustive]
+    Spec {
+        /// The tensor.
+        name: String,
+        /// Error of the spec.
+        source: Box<DecodeError>,
+    },
+
+    /// A part of a state that several processes saved is not there.
+    #[error(
+        "{part} of the state is not at {}; the parts of a state belong beside it: copy the directory along with the file",
+        place.display()
+    )]
+    #[non_exhaustive]
+    MissingPart {
+        /// The part.
+        part: String,
+        /// Place where it was looked for.
+        place: PathBuf,
+    },
+    /// Data of a tensor lies in a part that cannot be used.
+    #[error(
+        "some of its data is in {part}, which cannot be used; bring that part back, or save again"
+    )]
+    #[non_exhaustive]
+    LostPart {
+        /// The part.
+        part: String,
+    },
+    /// The pieces of an array do not make up the array.
+    #[error(
+        "the shards of {name:?} do not make up the array: {reason}; each element belongs into one shard"
+    )]
+    #[non_exhaustive]
+    Shards {
+        /// The tensor.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
+
+    // The caller.
+    /// Parts of a save are not there, or not yet.
+    #[error(
+        "{}", words_of_incomplete(save, *found, *expected, *first_missing)
+    )]
+    #[non_exhaustive]
+    IncompleteSave {
+        /// The save.
+        save: String,
+        /// Parts found.
+        found: u32,
+        /// Parts that make up the save; 0 if none is there to tell.
+        expected: u32,
+        /// The first part that is missing.
+        first_missing: u32,
+    },
+    /// Parts of one save disagree.
+    #[error(
+        "part {part} of the save does not belong to the others: {reason}; save again with the same options in every process"
+    )]
+    #[non_exhaustive]
+    OtherSave {
+        /// The number of the part.
+        part: u32,
+        /// In what they differ.
+        reason: String,
+    },
+    /// An argument that means nothing.
+    #[error("{reason}")]
+    #[non_exhaustive]
+    Invalid {
+        /// Message with what was found, and what was expected.
+        reason: String,
+    },
+    /// The array spec of a tensor cannot be written at the requested version.
+    #[error("the array spec of {name:?} cannot be written: {source}")]
+    #[non_exhaustive]
+    Encode {
+        /// The tensor.
+        name: String,
+        /// Error of encoding at the version.
+        source: Box<EncodeError>,
+    },
+    /// Two tensors of one state have the same name.
+    #[error("two tensors are called {name:?}; names in a state are unique: rename one")]
+    #[non_exhaustive]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// The state has no such tensor.
+    #[error("the state has no tensor {name:?}; `serdes inspect` lists its {count} tensors")]
+    #[non_exhaustive]
+    NoSuchTensor {
+        /// The name asked for.
+        name: String,
+        /// Number of tensors in the state.
+        count: usize,
+    },
+    /// Data and spec of a tensor disagree.
+    #[error("{name:?} has {found} bytes of data, its spec needs {expected}")]
+    #[non_exhaustive]
+    SizeMismatch {
+        /// The tensor.
+        name: String,
+        /// Bytes given.
+        found: u64,
+        /// Bytes that dtype and shape need.
+        expected: u64,
+    },
+    /// A device says that it holds another array than the spec describes.
+    #[error(
+        "{name:?} is {found} on its device, and its spec says {expected}; give the spec of the array"
+    )]
+    #[non_exhaustive]
+    OtherArray {
+        /// The tensor.
+        name: String,
+        /// Type and dimensions on the device.
+        found: String,
+        /// Type and dimensions of the spec, or of the device's part by its sharding.
+        expected: String,
+    },
+    /// Tensors of this kind have no bytes that could be stored.
+    #[error("{name:?} cannot be stored: {reason}")]
+    #[non_exhaustive]
+    Unsupported {
+        /// The tensor.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A part of the state is longer than the format can say.
+    #[error("the {what} of the state is too large: {found}; split the state into several files")]
+    #[non_exhaustive]
+    TooLarge {
+        /// The part.
+        what: &'static str,
+        /// Its length or count.
+        found: u64,
+    },
+    /// The caller raised the cancel flag.
+    #[error("cancelled; no file was written")]
+    Cancelled,
+
+    // The plug-in.
+    /// The device or its plug-in failed.
+    #[error("the device failed while {action} {name:?}: {source}")]
+    #[non_exhaustive]
+    Device {
+        /// The operation.
+        action: &'static str,
+        /// The tensor.
+        name: String,
+        /// Error of the plug-in.
+        source: Box<serdes_stream_executor::Error>,
+    },
+
+    /// A PJRT client or its plug-in failed.
+    #[error("the device failed while {action} {name:?}: {source}")]
+    #[non_exhaustive]
+    Pjrt {
+        /// The operation.
+        action: &'static str,
+        /// The tensor.
+        name: String,
+        /// Error of the plug-in.
+        source: Box<PjrtError>,
+    },
+
+    /// The device gave back other bytes than it was given.
+    #[error(
+        "the device does not give back what was put into {name:?}: its bytes fail the checksums of the state, which held when they were read; check the device and its plug-in"
+    )]
+    #[non_exhaustive]
+    ReadBack {
+        /// The tensor.
+        name: String,
+    },
+
+    /// The device gave back other bytes than those of the source that it was given.
+    #[error(
+        "the device does not give back what was put into {name:?}: the checksums of what it gives are others than those of the source; check the device and its plug-in"
+    )]
+    #[non_exhaustive]
+    OtherBytes {
+        /// The tensor.
+        name: String,
+    },
+
+    // The system.
+    /// A salvage came to a place that the system did not read, and ended: whether anything is lost
+    /// there is not known.
+    #[error(
+        "cannot read {} to salvage it: {source}; that is a failure of the system and no damage of the state: try again, or copy what can be read to another disk and salvage the copy",
+        path.display()
+    )]
+    #[non_exhaustive]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// A file could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    #[non_exhaustive]
+    Io {
+        /// The operation.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// Message about a save whose parts are incomplete.
+fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32) -> String {
+    if found == 0 {
+        return format!(
+            "there is no part of the save {save} beside the path; check the path and the id, and let every process finish its part first"
+        );
+    }
+    format!(
+        "the save {save} is not complete: found {found} of {expected} parts, {first_missing} is missing; let every process finish its part first, or save again"
+    )
+}
+
+impl Error {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotDeviceState { .. } | Self::Corrupt { .. } | Self::Shards { .. } => {
+                ErrorKind::Corrupt
+            }
+            // The writer asks of its readers to be newer builds.
+            Self::TooNew { .. } | Self::TooNewFeature { .. } | Self::BadConsumer { .. } => {
+                ErrorKind::TooNew
+            }
+            Self::TooOld { .. } | Self::ProducerTooOld { .. } => ErrorKind::TooOld,
+            Self::Spec { source, .. } => source.kind(),
+            Self::Encode { .. } | Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::MissingPart { .. }
+            | Self::LostPart { .. }
+            | Self::IncompleteSave { .. }
+            | Self::NoSuchTensor { .. } => ErrorKind::NotFound,
+            Self::OtherSave { .. }
+            | Self::Invalid { .. }
+            | Self::DuplicateName { .. }
+            | Self::SizeMismatch { .. }
+            | Self::OtherArray { .. } => ErrorKind::InvalidInput,
+            Self::TooLarge { .. } => ErrorKind::Limit,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Device { source, .. } => source.kind(),
+            Self::Pjrt { source, .. } => source.kind(),
+            Self::ReadBack { .. } | Self::OtherBytes { .. } => ErrorKind::Faulty,
+            Self::Unreadable { source, .. } | Self::Io { source, .. } => ErrorKind::of_io(source),
+        }
+    }
+
+    pub(crate) fn corrupt(place: &str, found: String, expected: String) -> Self {
+        Self::Corrupt { place: place.to_owned(), found, expected }
+    }
+
+    pub(crate) fn invalid(reason: String) -> Self {
+        Self::Invalid { reason }
+    }
+
+    pub(crate) fn shards(name: &str, reason: String) -> Self {
+        Self::Shards { name: name.to_owned(), reason }
+    }
+
+    pub(crate) fn checksum(place: &str, stored: u32, computed: u32) -> Self {
+        Self::corrupt(place, format!("checksum {computed:08x}"), format!("{stored:08x}"))
+    }
+
+    /// Two tensors of one state have the same name.
+    pub fn duplicate_name(name: impl Into<String>) -> Self {
+        Self::DuplicateName { name: name.into() }
+    }
+
+    /// A state of `count` tensors has none of this name.
+    pub fn no_such_tensor(name: impl Into<String>, count: usize) -> Self {
+        Self::NoSuchTensor { name: name.into(), count }
+    }
+
+    pub(crate) fn device(
+        action: &'static str,
+        name: &str,
+        source: serdes_stream_executor::Error,
+    ) -> Self {
+        Self::Device { action, name: name.to_owned(), source: Box::new(source) }
+    }
+
+    pub(crate) fn pjrt(action: &'static str, name: &str, source: PjrtError) -> Self {
+        Self::Pjrt { action, name: name.to_owned(), source: Box::new(source) }
+    }
+
+    /// A failure of the system at a place; [`Error::Cancelled`] if a wait for a store was stopped.
+    pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        // A wait for a store was stopped, which is no error of the store.
+        if source.get_ref().is_some_and(|error| error.is::<Cancelled>()) {
+            return Self::Cancelled;
+        }
+        Self::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+impl From<serdes_files::Error> for Error {
+    fn from(error: serdes_files::Error) -> Self {
+        let serdes_files::Error { action, path, source } = error;
+        Self::Io { action, path, source }
+    }
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}

@@ -1,0 +1,195 @@
+//! The stretches of a plan, read ahead and compared with their checksums.
+
+use std::{
+    rc::Rc,
+    sync::mpsc::{Receiver, sync_channel},
+    thread,
+};
+
+use super::{
+    open_state::OpenState,
+    plan::{Plan, Source, Stretch},
+};
+use crate::{
+    Error,
+    format::checksum,
+    pump::{Buffer, Filled, IN_FLIGHT, Pool, Returns, has_second_core},
+};
+use serdes_files::Ahead;
+
+/// Stretches that are read ahead.
+const AHEAD: usize = IN_FLIGHT;
+
+/// A stretch that was read; its buffer goes back to the pool when this is dropped.
+pub(super) struct Arrived {
+    pub(super) stretch: Stretch,
+    /// `None` once it was taken away.
+    filled: Option<Filled>,
+    returns: Returns,
+}
+
+impl Arrived {
+    /// Its bytes from byte `offset` of the file on.
+    pub(super) fn from(&self, offset: u64) -> Option<&[u8]> {
+        let from = usize::try_from(offset.checked_sub(self.stretch.offset)?).ok()?;
+        self.filled.as_ref()?.get(from..)
+    }
+
+    /// The buffer, for one who gives it back himself.
+    pub(super) fn take(mut self) -> Option<Filled> {
+        self.filled.take()
+    }
+}
+
+impl Drop for Arrived {
+    fn drop(&mut self) {
+        if let Some(filled) = self.filled.take() {
+            self.returns.give(filled.into_buffer());
+        }
+    }
+}
+
+/// The stretches of a plan, in their order.
+pub(super) enum Feed<'a> {
+    /// They are read when they are wanted.
+    Inline(Reading<'a>),
+    /// Another thread has read them.
+    Ahead(Receiver<Result<Arrived, Error>>),
+}
+
+impl Feed<'_> {
+    /// The next stretch.
+    pub(super) fn next(&mut self) -> Result<Arrived, Error> {
+        match self {
+            Self::Inline(reading) => reading.next().unwrap_or_else(|| Err(ended())),
+            Self::Ahead(arrived) => arrived.recv().unwrap_or_else(|_| Err(ended())),
+        }
+    }
+}
+
+/// The walk wants more than the plan has: they come of the same blocks.
+fn ended() -> Error {
+    Error::invalid("the reading thread ended".to_owned())
+}
+
+/// Lets `run` take the stretches of a plan, in buffers that `make` makes; a thread reads ahead if
+/// there is a core for it.
+pub(super) fn with_feed<T>(
+    state: &OpenState,
+    plan: &Plan<'_>,
+    make: impl Fn(usize) -> Result<Buffer, Error> + Send,
+    run: impl FnOnce(&mut Feed<'_>, Returns) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let late = state.source.answers_late();
+    let announced: Vec<_> = match late {
+        true => plan.stretches()?.map(|stretch| stretch.range()).collect(),
+        false => Vec::new(),
+    };
+    let bytes = plan.longest_stretch();
+    let threaded = has_second_core() && plan.is_long();
+    let (pool, returns) = match threaded {
+        true => Pool::bounded(2 * IN_FLIGHT + plan.most_held(), bytes),
+        false => Pool::new(bytes),
+    };
+    let mut reading = Reading {
+        state,
+        plan,
+        stretches: Box::new(plan.stretches()?),
+        ahead: Ahead::new(announced.into_iter()),
+        pool,
+        returns: returns.clone(),
+        make: Box::new(make),
+    };
+    if !threaded {
+        return run(&mut Feed::Inline(reading), returns);
+    }
+    thread::scope(|scope| {
+        let (send, arrived) = sync_channel(AHEAD);
+        scope.spawn(move || {
+            // Ends early when the other side has given up.
+            while let Some(read) = reading.next() {
+                let stop = read.is_err();
+                if send.send(read).is_err() || stop {
+                    return;
+                }
+            }
+        });
+        run(&mut Feed::Ahead(arrived), returns)
+    })
+}
+
+/// Reader of the stretches.
+pub(super) struct Reading<'a> {
+    state: &'a OpenState,
+    plan: &'a Plan<'a>,
+    stretches: Box<dyn Iterator<Item = Stretch> + Send + 'a>,
+    ahead: Ahead<'a>,
+    pool: Pool,
+    returns: Returns,
+    make: Box<dyn Fn(usize) -> Result<Buffer, Error> + Send + 'a>,
+}
+
+impl Reading<'_> {
+    fn next(&mut self) -> Option<Result<Arrived, Error>> {
+        let stretch = self.stretches.next()?;
+        Some(self.read(stretch))
+    }
+
+    fn read(&mut self, stretch: Stretch) -> Result<Arrived, Error> {
+        let buffer = self.pool.take(stretch.bytes, &self.make)?;
+        let mut filled = Filled::new(buffer, stretch.bytes)?;
+        let read = self.ahead.read(&*self.state.source, &mut filled, stretch.offset);
+        read.map_err(|error| Error::io("read", &self.state.path, error))?;
+        self.check(&stretch, &filled)?;
+        Ok(Arrived { stretch, filled: Some(filled), returns: self.returns.clone() })
+    }
+
+    /// Compares the chunks of a stretch with their checksums, and what stands between the data of
+    /// several pieces word by word.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a plan makes its stretches of its own sources; `rest` is cut to its own length"
+    )]
+    fn check(&self, stretch: &Stretch, bytes: &[u8]) -> Result<(), Error> {
+        let sources = &self.plan.sources[stretch.sources.clone()];
+        let (mut end, mut words) = (0, Vec::new());
+        for (position, source) in sources.iter().enumerate() {
+            let offset = source.piece.data_offset;
+            // Of several pieces, all begin in the stretch; a single one may have begun before.
+            let begin = offset.saturating_sub(stretch.offset) as usize;
+            let first = stretch.offset.saturating_sub(offset);
+            if position > 0 {
+                self.state.push_words_before(source.number, &source.piece, &mut words)?;
+            }
+            let rest =
+                bytes.get(end..).and_then(|bytes| bytes.split_at_checked(begin - end.min(begin)));
+            let Some((_, rest)) = rest.filter(|(between, _)| *between == words) else {
+                return Err(Error::corrupt(
+                    &format!("words before the data of {:?}", source.name),
+                    "other bytes".to_owned(),
+                    "what the index says".to_owned(),
+                ));
+            };
+            let left = source.piece.data_bytes.saturating_sub(first);
+            let data = &rest[..rest.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            self.check_data(source, first, data)?;
+            end = begin + data.len();
+            words.clear();
+            self.state.push_words_behind(source.number, &source.piece, &mut words);
+        }
+        Ok(())
+    }
+
+    /// Compares chunks of a piece, from its byte `first` on, which begins one.
+    fn check_data(&self, source: &Source<'_>, first: u64, data: &[u8]) -> Result<(), Error> {
+        let chunk_bytes = self.state.header.chunk_bytes;
+        let numbers = first / u64::from(chunk_bytes)..;
+        for (number, chunk) in numbers.zip(data.chunks(chunk_bytes as usize)) {
+            self.state.compare_chunk(source.name, &source.piece, number, checksum(chunk))?;
+        }
+        Ok(())
+    }
+}
+
+/// A stretch that several may hold.
+pub(super) type Held = Rc<Arrived>;

@@ -1,0 +1,135 @@
+//! Shared state of a reader and all of its tensors; and the bytes that must be around each piece.
+
+use std::{path::PathBuf, sync::OnceLock};
+
+use super::spec::KnownSpec;
+use crate::{
+    Error, Part, SaveId,
+    format::{
+        self,
+        header::Header,
+        index::{Index, PieceEntry},
+        piece::{self, PieceHeader, chunk_count},
+        role::Role,
+        spread::PiecePlace,
+    },
+    store::Spread,
+};
+use serdes_files::ReadAt;
+
+/// Shared state of a reader and all of its tensors.
+pub(crate) struct OpenState {
+    pub(crate) source: Box<dyn ReadAt>,
+    pub(crate) path: PathBuf,
+    pub(crate) header: Header,
+    pub(crate) header_bytes: u64,
+    pub(crate) index: Index,
+    pub(crate) file_bytes: u64,
+    pub(super) data_bytes: u64,
+    /// True if the index was made from the pieces that were found, so that it lacks facts that only
+    /// the index has.
+    pub(super) salvaged: bool,
+    pub(super) specs: Vec<OnceLock<KnownSpec>>,
+    /// The parts of a merged state; offsets in its index count through all of them, and `source`
+    /// is all of them.
+    pub(super) merged: Option<Spread>,
+}
+
+impl OpenState {
+    /// The part of a save that the file is; `None` if it is a state.
+    pub(super) fn part(&self) -> Option<Part> {
+        match self.header.role {
+            Role::Part(part) => Part::new(SaveId(part.save), part.number, part.count).ok(),
+            _ => None,
+        }
+    }
+
+    /// Appends the words before a piece's data as they must be, from the end of the piece before.
+    pub(super) fn push_words_before(
+        &self,
+        number: u32,
+        piece: &PieceEntry,
+        words: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let array = self.index.array(piece.array);
+        let placement = self.index.placement(piece.placement);
+        let (Some(array), Some(placement)) = (array, placement) else { return Ok(()) };
+        // The header begins where the piece before ended, zeros fill the rest. In a merged state
+        // that is in the part of the piece, which counts its own bytes and pieces.
+        let (base, number, begin) = match self.place(number) {
+            Some(place) => (place.base, place.number, place.header),
+            None => {
+                let before = number.checked_sub(1).and_then(|before| self.index.piece(before));
+                (0, number, before.map_or(self.header_bytes, |before| self.end_of(&before)))
+            }
+        };
+        let data_offset = piece.data_offset.saturating_sub(base);
+        let start = words.len();
+        PieceHeader {
+            name: array.name,
+            spec: self.index.spec(array.spec),
+            number,
+            device: placement.device,
+            domain: placement.domain.clone(),
+            data_offset,
+            data_bytes: piece.data_bytes,
+        }
+        .encode_into(words)?;
+        if let Ok(gap) = usize::try_from(data_offset.saturating_sub(begin)) {
+            words.resize(start + gap, 0);
+        }
+        Ok(())
+    }
+
+    /// Appends the words behind a piece's data as they must be, up to the next piece.
+    pub(super) fn push_words_behind(&self, number: u32, piece: &PieceEntry, words: &mut Vec<u8>) {
+        let place = self.place(number);
+        let (base, number) = place.map_or((0, number), |place| (place.base, place.number));
+        let data_offset = piece.data_offset.saturating_sub(base);
+        let sums = self.index.checksums_of(piece, self.header.chunk_bytes);
+        let start = words.len();
+        piece::encode_footer_into(number, sums, words);
+        let footer = data_offset + piece.data_bytes;
+        let length = self.end_of(&PieceEntry { data_offset, ..*piece }) - footer;
+        words.resize(start + length as usize, 0);
+    }
+
+    /// Position of a piece of a merged state in its part.
+    fn place(&self, number: u32) -> Option<&PiecePlace> {
+        self.merged.as_ref().and_then(|merged| merged.places.get(number as usize))
+    }
+
+    /// Compares the checksums of a piece's chunks with those in the index.
+    pub(super) fn compare_sums(
+        &self,
+        name: &str,
+        piece: &PieceEntry,
+        sums: &[u32],
+    ) -> Result<(), Error> {
+        (0..).zip(sums).try_for_each(|(chunk, sum)| self.compare_chunk(name, piece, chunk, *sum))
+    }
+
+    /// Compares the checksum of one chunk of a piece with that in the index.
+    pub(super) fn compare_chunk(
+        &self,
+        name: &str,
+        piece: &PieceEntry,
+        chunk: u64,
+        computed: u32,
+    ) -> Result<(), Error> {
+        let stored = self.index.checksum(u64::from(piece.first_chunk) + chunk);
+        if stored == computed {
+            return Ok(());
+        }
+        let begin = chunk * u64::from(self.header.chunk_bytes);
+        let place = format!("data of {name:?}, chunk {chunk} from its byte {begin} on");
+        Err(Error::checksum(&place, stored, computed))
+    }
+
+    /// Offset at which the next piece or the index begins.
+    fn end_of(&self, piece: &PieceEntry) -> u64 {
+        let footer = piece.data_offset.saturating_add(piece.data_bytes);
+        let sums = 4 * chunk_count(piece.data_bytes, self.header.chunk_bytes) + 12;
+        footer.saturating_add(sums).next_multiple_of(format::ALIGNMENT)
+    }
+}

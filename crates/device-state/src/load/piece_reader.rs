@@ -1,0 +1,74 @@
+//! The bytes of one piece, each chunk compared with its checksum.
+
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
+
+use super::open_state::OpenState;
+use crate::format::{checksum, index::PieceEntry};
+use serdes_files::Ahead;
+
+/// The data of one piece, chunk by chunk, each checked before it is given out.
+pub(super) struct PieceReader {
+    state: Arc<OpenState>,
+    number: u32,
+    piece: PieceEntry,
+    next_chunk: u64,
+    chunk: Vec<u8>,
+    position: usize,
+    ahead: Ahead<'static>,
+}
+
+impl PieceReader {
+    /// The reader of a piece, one of `readers` that are read at a time.
+    pub(super) fn new(
+        state: Arc<OpenState>,
+        number: u32,
+        piece: PieceEntry,
+        readers: usize,
+    ) -> Self {
+        let all = piece.data_offset..piece.data_offset.saturating_add(piece.data_bytes);
+        let ahead = Ahead::one_of(readers, std::iter::once(all));
+        Self { state, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0, ahead }
+    }
+
+    fn fill(&mut self) -> io::Result<bool> {
+        let state = &self.state;
+        let chunk_bytes = u64::from(state.header.chunk_bytes);
+        let begin = self.next_chunk * chunk_bytes;
+        if begin >= self.piece.data_bytes {
+            return Ok(false);
+        }
+        let length = (self.piece.data_bytes - begin).min(chunk_bytes);
+        self.chunk.resize(length as usize, 0);
+        let offset = self.piece.data_offset + begin;
+        self.ahead.read(&*state.source, &mut self.chunk, offset)?;
+        let stored = state.index.checksum(u64::from(self.piece.first_chunk) + self.next_chunk);
+        let computed = checksum(&self.chunk);
+        if stored != computed {
+            let message = format!(
+                "chunk {} of piece {} has checksum {computed:08x}, not {stored:08x}",
+                self.next_chunk, self.number
+            );
+            self.chunk.clear();
+            self.position = 0;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        self.next_chunk += 1;
+        self.position = 0;
+        Ok(true)
+    }
+}
+
+impl Read for PieceReader {
+    #[expect(clippy::indexing_slicing, reason = "`position` is at most the length of the chunk")]
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.position == self.chunk.len() && !self.fill()? {
+            return Ok(0);
+        }
+        let count = (&self.chunk[self.position..]).read(out)?;
+        self.position += count;
+        Ok(count)
+    }
+}

@@ -1,0 +1,53 @@
+//! Comparison of bytes from another source with the checksums of a tensor's pieces.
+
+use super::{Tensor, assemble::Router};
+use crate::{Error, format::index::PieceEntry, pump::ChunkSums};
+
+/// Checksums of a tensor's bytes as they come from elsewhere.
+pub struct PieceSums(Sums);
+
+enum Sums {
+    /// Its one piece.
+    Whole(ChunkSums),
+    /// Its pieces, to which the bytes are given out.
+    Shards(Router),
+    /// It cannot be cut, so that nothing is ever equal to it.
+    Never,
+}
+
+impl PieceSums {
+    /// The next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            Sums::Whole(sums) => sums.update(bytes),
+            Sums::Shards(router) => router.update(bytes),
+            Sums::Never => {}
+        }
+    }
+
+    /// Compares the checksums of all bytes with those of `tensor`.
+    pub fn compare(self, tensor: &Tensor) -> Result<(), Error> {
+        let holds = |piece: &PieceEntry, sums: &[u32]| {
+            tensor.state.compare_sums(tensor.name(), piece, sums).is_ok()
+        };
+        let same = match self.0 {
+            Sums::Whole(sums) => {
+                let sums = sums.finish();
+                tensor.pieces().all(|(_, piece)| holds(&piece, &sums))
+            }
+            Sums::Shards(router) => router.finish().all(|(piece, sums)| holds(&piece, &sums)),
+            Sums::Never => false,
+        };
+        if same { Ok(()) } else { Err(Error::ReadBack { name: tensor.name().to_owned() }) }
+    }
+}
+
+impl Tensor {
+    /// Begins summing bytes that should be this tensor's.
+    pub fn sums(&self) -> PieceSums {
+        if self.is_whole() {
+            return PieceSums(Sums::Whole(ChunkSums::new(self.state.header.chunk_bytes)));
+        }
+        PieceSums(Router::new(self).map_or(Sums::Never, Sums::Shards))
+    }
+}

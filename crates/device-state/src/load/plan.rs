@@ -1,0 +1,291 @@
+//! Plans of loads: the ranges to read from a state, their order, and their target memories.
+//!
+//! A plan is a walk of runs: contiguous bytes of one piece, with their targets. Whole arrays are
+//! the trivial walk, one run a piece. The stretches that are read follow from the runs: windows of
+//! whole chunks, each named once, small neighbours together with the bytes between them.
+
+use std::ops::Range;
+
+use super::open_state::OpenState;
+use crate::{
+    Error,
+    format::index::PieceEntry,
+    pump::{BUFFER_BYTES, STREAMED_FROM},
+    shards::{Block, Sweep},
+};
+
+/// Bytes of a window of a piece of which shards want some, if chunks are smaller.
+pub(super) const WINDOW_BYTES: u64 = 64 << 10;
+
+/// A piece that is read.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) number: u32,
+    pub(super) piece: PieceEntry,
+    /// The array that it belongs to.
+    pub(super) name: &'a str,
+}
+
+/// A run: `bytes` bytes of a piece, from the end of its last run on, for each of these targets.
+pub(super) struct Run<'a> {
+    /// Position of the piece; `None` if no piece has the bytes.
+    pub(super) source: Option<usize>,
+    pub(super) targets: &'a [u32],
+    pub(super) bytes: u64,
+}
+
+/// A stretch of the file that is read at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) offset: u64,
+    pub(super) bytes: usize,
+    /// Positions of the pieces whose data lies in it: part of one, or all of several.
+    pub(super) sources: Range<usize>,
+}
+
+impl Stretch {
+    /// Byte range in the file.
+    pub(super) const fn range(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.bytes as u64)
+    }
+
+    /// True if the stretch contains this byte of this piece.
+    pub(super) fn has(&self, source: usize, offset: u64) -> bool {
+        self.sources.contains(&source) && self.range().contains(&offset)
+    }
+}
+
+/// Pieces, and the walk through them.
+pub(super) struct Plan<'a> {
+    pub(super) sources: Vec<Source<'a>>,
+    /// Bytes of the windows in which pieces are read: whole chunks.
+    window: u64,
+    walk: Walk<'a>,
+}
+
+/// Order of the runs.
+enum Walk<'a> {
+    /// Each piece as a whole, to the target of its position.
+    Each {
+        /// True if pieces that follow each other in the index are neighbours in the file.
+        neighbours: bool,
+    },
+    /// Through an array in row-major order, which pieces and targets cut differently.
+    Cut { name: &'a str, element: u64, whole: Block, pieces: Vec<Block>, targets: Vec<Block> },
+}
+
+impl<'a> Plan<'a> {
+    /// Every piece goes to a memory of its own, the first to the first target, and so on.
+    pub(super) fn each(state: &OpenState, sources: Vec<Source<'a>>) -> Self {
+        let window = u64::from(state.header.chunk_bytes).max(BUFFER_BYTES as u64);
+        // An index that was salvaged or merged does not know neighbours.
+        let neighbours = !state.salvaged && state.merged.is_none();
+        Self { sources, window, walk: Walk::Each { neighbours } }
+    }
+
+    /// The array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into
+    /// `targets`.
+    pub(super) fn cut(
+        state: &OpenState,
+        name: &'a str,
+        element: u64,
+        (sources, pieces): (Vec<Source<'a>>, Vec<Block>),
+        whole: Block,
+        targets: Vec<Block>,
+    ) -> Self {
+        let window = u64::from(state.header.chunk_bytes).max(WINDOW_BYTES);
+        Self { sources, window, walk: Walk::Cut { name, element, whole, pieces, targets } }
+    }
+
+    /// Windows that are held at a time, at most.
+    pub(super) fn most_held(&self) -> usize {
+        match self.walk {
+            Walk::Each { .. } => 1,
+            // A row may cross all pieces.
+            Walk::Cut { .. } => self.sources.len(),
+        }
+    }
+
+    /// The walk from its beginning.
+    pub(super) fn runs(&self) -> Result<Runs, Error> {
+        Ok(match &self.walk {
+            Walk::Each { .. } => {
+                let lengths = self.sources.iter().map(|source| source.piece.data_bytes);
+                Runs::Each { lengths: lengths.collect(), next: 0, target: [0] }
+            }
+            Walk::Cut { name, element, whole, pieces, targets } => {
+                let sweep = Sweep::new(whole, pieces, targets)
+                    .map_err(|reason| Error::Unsupported { name: (*name).to_owned(), reason })?;
+                Runs::Cut { sweep, element: *element }
+            }
+        })
+    }
+
+    /// Stretches to read, in the order of the walk.
+    pub(super) fn stretches(&self) -> Result<Stretches<'_, 'a>, Error> {
+        let passed = vec![Passed::default(); self.sources.len()];
+        let windows = Windows { plan: self, runs: self.runs()?, passed, source: 0, numbers: 0..0 };
+        Ok(Stretches { windows, next: None })
+    }
+
+    /// Bytes of the longest stretch, or more.
+    pub(super) fn longest_stretch(&self) -> usize {
+        let longest = self.sources.iter().map(|source| source.piece.data_bytes).max();
+        let longest = longest.unwrap_or(0).min(self.window);
+        let joined = self.sources.len() > 1 && self.joins();
+        usize::try_from(longest).unwrap_or(usize::MAX).max(if joined { BUFFER_BYTES } else { 0 })
+    }
+
+    /// Name of the load, for messages that concern no piece.
+    pub(super) fn name(&self) -> &'a str {
+        match &self.walk {
+            Walk::Each { .. } => self.sources.first().map_or("", |source| source.name),
+            Walk::Cut { name, .. } => name,
+        }
+    }
+
+    /// True if there is enough to read to be worth starting a second thread.
+    pub(super) fn is_long(&self) -> bool {
+        let bytes = self.sources.iter().map(|source| source.piece.data_bytes);
+        bytes.fold(0, u64::saturating_add) > 2 * self.window
+    }
+
+    const fn joins(&self) -> bool {
+        matches!(self.walk, Walk::Each { neighbours: true })
+    }
+
+    /// True if pieces of no bytes are read, too, to compare header and footer.
+    pub(super) const fn reads_empty_pieces(&self) -> bool {
+        matches!(self.walk, Walk::Each { .. })
+    }
+
+    /// `first` with `next` behind it, if both are small neighbours and short enough together.
+    fn join(&self, first: &Stretch, next: &Stretch) -> Option<Stretch> {
+        let small = |source: &Source<'_>| source.piece.data_bytes < STREAMED_FROM;
+        let before = self.sources.get(first.sources.end.checked_sub(1)?)?;
+        let source = self.sources.get(next.sources.start)?;
+        let neighbours = before.number.checked_add(1) == Some(source.number);
+        let bytes = usize::try_from(next.range().end.checked_sub(first.offset)?).ok()?;
+        let fits = small(before) && small(source) && neighbours && bytes <= BUFFER_BYTES;
+        let sources = first.sources.start..next.sources.end;
+        (self.joins() && fits).then_some(Stretch { offset: first.offset, bytes, sources })
+    }
+}
+
+/// The runs of a plan, one after the other.
+pub(super) enum Runs {
+    Each { lengths: Vec<u64>, next: usize, target: [u32; 1] },
+    Cut { sweep: Sweep, element: u64 },
+}
+
+impl Runs {
+    /// The next run; `None` at the end.
+    pub(super) fn next(&mut self) -> Option<Run<'_>> {
+        match self {
+            Self::Each { lengths, next, target } => {
+                let source = *next;
+                let bytes = *lengths.get(source)?;
+                *next += 1;
+                *target = [u32::try_from(source).ok()?];
+                Some(Run { source: Some(source), targets: target, bytes })
+            }
+            Self::Cut { sweep, element } => {
+                let run = sweep.next()?;
+                Some(Run {
+                    source: run.source.map(|source| source as usize),
+                    targets: run.targets,
+                    bytes: run.elements.saturating_mul(*element),
+                })
+            }
+        }
+    }
+}
+
+/// Progress of a walk within a piece.
+#[derive(Clone, Copy, Default)]
+struct Passed {
+    bytes: u64,
+    /// The window that was named last.
+    window: Option<u64>,
+}
+
+/// The windows of which something is wanted, each named once.
+struct Windows<'p, 'a> {
+    plan: &'p Plan<'a>,
+    runs: Runs,
+    passed: Vec<Passed>,
+    /// Remainder of the last run.
+    source: usize,
+    numbers: Range<u64>,
+}
+
+impl Windows<'_, '_> {
+    /// Takes note of the next run; `None` at the end of the walk, or where it leaves the pieces.
+    fn step(&mut self) -> Option<()> {
+        let run = self.runs.next()?;
+        let source = run.source?;
+        let passed = self.passed.get_mut(source)?;
+        let begin = passed.bytes;
+        passed.bytes = begin.saturating_add(run.bytes);
+        let window = self.plan.window;
+        self.source = source;
+        self.numbers = match run.bytes {
+            _ if run.targets.is_empty() => 0..0,
+            0 if self.plan.reads_empty_pieces() => 0..1,
+            _ => begin / window..passed.bytes.div_ceil(window),
+        };
+        Some(())
+    }
+
+    fn stretch(&self, number: u64) -> Option<Stretch> {
+        let source = self.plan.sources.get(self.source)?;
+        let begin = number.saturating_mul(self.plan.window);
+        let bytes = source.piece.data_bytes.saturating_sub(begin).min(self.plan.window);
+        Some(Stretch {
+            offset: source.piece.data_offset.saturating_add(begin),
+            bytes: usize::try_from(bytes).ok()?,
+            sources: self.source..self.source + 1,
+        })
+    }
+}
+
+impl Iterator for Windows<'_, '_> {
+    type Item = Stretch;
+
+    fn next(&mut self) -> Option<Stretch> {
+        loop {
+            for number in &mut self.numbers {
+                let passed = self.passed.get_mut(self.source)?;
+                if passed.window.replace(number) != Some(number) {
+                    return self.stretch(number);
+                }
+            }
+            self.step()?;
+        }
+    }
+}
+
+/// Iterator over the stretches to read, in order.
+pub(super) struct Stretches<'p, 'a> {
+    windows: Windows<'p, 'a>,
+    next: Option<Stretch>,
+}
+
+impl Iterator for Stretches<'_, '_> {
+    type Item = Stretch;
+
+    fn next(&mut self) -> Option<Stretch> {
+        let mut stretch = self.next.take().or_else(|| self.windows.next())?;
+        let plan = self.windows.plan;
+        for next in self.windows.by_ref() {
+            match plan.join(&stretch, &next) {
+                Some(joined) => stretch = joined,
+                None => {
+                    self.next = Some(next);
+                    break;
+                }
+            }
+        }
+        Some(stretch)
+    }
+}

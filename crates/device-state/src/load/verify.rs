@@ -1,0 +1,184 @@
+//! Reading every byte of a state without keeping any.
+
+use std::{
+    num::NonZero,
+    ops::Range,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, available_parallelism},
+};
+
+use super::Reader;
+use crate::{
+    Error,
+    format::index::PieceEntry,
+    pump::{BUFFER_BYTES, ChunkSums},
+};
+use serdes_files::{Ahead, Phase, Watch};
+
+/// A tensor that did not stand up to verification.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Damage {
+    /// Its name; that of a file if a part of the state is damaged outside of tensors.
+    pub tensor: String,
+    /// The damage.
+    pub error: Error,
+}
+
+impl Reader {
+    /// Reads the whole file and compares every byte with the index: data with its checksums, and
+    /// what stands between the data word by word. Several pieces are read at a time.
+    ///
+    /// # Errors
+    /// If the file cannot be read or the work was stopped; damage is an answer, not an error.
+    pub fn verify(&self, watch: &Watch) -> Result<Vec<Damage>, Error> {
+        let damage = |error: &Error| matches!(error, Error::Corrupt { .. });
+        let mut damaged = self.verify_pieces(watch, |_| true, damage)?;
+        if let Some(merged) = &self.state.merged {
+            let parts = merged.parts.verify(|_| true, damage)?.into_iter();
+            damaged
+                .extend(parts.map(|lost| Damage { tensor: lost.part.name(), error: lost.error }));
+        }
+        Ok(damaged)
+    }
+
+    /// Verifies the pieces that `chosen` names by their numbers; an error that is `damage` costs
+    /// one tensor, any other ends the work.
+    pub(super) fn verify_pieces(
+        &self,
+        watch: &Watch,
+        chosen: impl Fn(u32) -> bool + Sync,
+        damage: impl Fn(&Error) -> bool + Sync,
+    ) -> Result<Vec<Damage>, Error> {
+        let count = self.state.index.pieces_len();
+        watch.begin(Phase::Verify, self.data_bytes());
+        let next = AtomicUsize::new(0);
+        let found = Mutex::new((Vec::new(), None));
+        let work = || {
+            let mut buffer = Vec::new();
+            let mut ahead = Ahead::new(self.pieces_around());
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return;
+                }
+                if !chosen(number as u32) {
+                    continue;
+                }
+                let result = self.verify_piece(number as u32, &mut ahead, &mut buffer, watch);
+                let Err(error) = result else { continue };
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                match error {
+                    error if damage(&error) => found.0.push((number, error)),
+                    // Nothing more can be learned.
+                    error => {
+                        next.store(count, Ordering::Relaxed);
+                        found.1.get_or_insert(error);
+                    }
+                }
+            }
+        };
+        // A thread is worth its start from some megabytes on.
+        let worth = usize::try_from(self.data_bytes() >> 23).unwrap_or(usize::MAX);
+        let threads = available_parallelism().map_or(1, NonZero::get).min(count).min(worth);
+        // What answers late is asked for ahead instead, front to back.
+        let threads = if self.state.source.answers_late() { 1 } else { threads };
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let (mut damaged, failure) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        damaged.sort_by_key(|(number, _)| *number);
+        let damaged = damaged.into_iter().map(|(number, error)| {
+            let tensor = self.name_of(number as u32).to_owned();
+            Damage { tensor, error }
+        });
+        Ok(damaged.collect())
+    }
+
+    fn name_of(&self, piece: u32) -> &str {
+        let index = &self.state.index;
+        let array = index.piece(piece).and_then(|piece| index.array(piece.array));
+        array.map_or("", |array| array.name)
+    }
+
+    /// Byte ranges of the pieces with the gaps before and behind them.
+    fn pieces_around(&self) -> impl Iterator<Item = Range<u64>> + Send {
+        let state = &self.state;
+        let count = u32::try_from(state.index.pieces_len()).unwrap_or(u32::MAX);
+        (0..count).filter_map(|number| {
+            let piece = state.index.piece(number)?;
+            let end = piece.data_offset.saturating_add(piece.data_bytes);
+            if state.salvaged {
+                return Some(piece.data_offset..end);
+            }
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            state.push_words_before(number, &piece, &mut before).ok()?;
+            state.push_words_behind(number, &piece, &mut after);
+            let begin = piece.data_offset.saturating_sub(before.len() as u64);
+            Some(begin..end.saturating_add(after.len() as u64))
+        })
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the buffer is as long as the first and longest part"
+    )]
+    fn verify_piece(
+        &self,
+        number: u32,
+        ahead: &mut Ahead<'_>,
+        buffer: &mut Vec<u8>,
+        watch: &Watch,
+    ) -> Result<(), Error> {
+        let state = &self.state;
+        let Some(piece) = state.index.piece(number) else { return Ok(()) };
+        let PieceEntry { data_offset, data_bytes, .. } = piece;
+        let name = self.name_of(number);
+        let io = |error| Error::io("read", &state.path, error);
+        let around = if state.salvaged {
+            None
+        } else {
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            state.push_words_before(number, &piece, &mut before)?;
+            state.push_words_behind(number, &piece, &mut after);
+            // In the order in which they lie in the file.
+            let mut found = vec![0; before.len()];
+            let offset = data_offset.saturating_sub(before.len() as u64);
+            ahead.read(&*state.source, &mut found, offset).map_err(io)?;
+            Some((found == before, after))
+        };
+        buffer.resize(data_bytes.min(BUFFER_BYTES as u64) as usize, 0);
+        let mut sums = ChunkSums::new(state.header.chunk_bytes);
+        let mut done = 0;
+        while done < data_bytes {
+            let now = (data_bytes - done).min(BUFFER_BYTES as u64) as usize;
+            let part = &mut buffer[..now];
+            ahead.read(&*state.source, part, data_offset + done).map_err(io)?;
+            sums.update(part);
+            done += now as u64;
+            watch.advance(now as u64)?;
+        }
+        state.compare_sums(name, &piece, &sums.finish())?;
+        if let Some((same_before, after)) = around {
+            buffer.resize(after.len(), 0);
+            ahead.read(&*state.source, buffer, data_offset + data_bytes).map_err(io)?;
+            if !same_before || *buffer != after {
+                return Err(Error::corrupt(
+                    &format!("words around the data of {name:?}"),
+                    "other bytes".to_owned(),
+                    "what the index says".to_owned(),
+                ));
+            }
+        }
+        Ok(watch.check()?)
+    }
+}

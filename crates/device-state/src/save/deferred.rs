@@ -1,0 +1,91 @@
+//! Bytes that are brought into memory only when it is their turn, so that memory never holds a
+//! whole state.
+
+use std::{io, path::Path};
+
+use super::Writer;
+use crate::Error;
+use serdes::ifrt::ArraySpec;
+
+/// Bytes of an array, or of a shard, that are not in memory before they are written: those on a
+/// device that another library hosts, for example.
+pub trait DeferredBytes {
+    /// Number of bytes.
+    fn count(&self) -> u64;
+
+    /// Brings them into memory, where they stay until the answer is dropped. A writer drops it
+    /// before it asks for the next bytes.
+    ///
+    /// # Errors
+    /// If the bytes cannot be fetched.
+    fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>>;
+}
+
+/// Bytes that are in memory already.
+impl DeferredBytes for [u8] {
+    fn count(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>> {
+        Ok(Box::new(self))
+    }
+}
+
+/// The bytes of a tensor of this name, or of a shard of it: as many as there are to be.
+pub(super) fn bytes_of<'a, B: DeferredBytes + ?Sized>(
+    name: &str,
+    deferred: &'a B,
+) -> Result<Box<dyn AsRef<[u8]> + 'a>, Error> {
+    let bytes = deferred.bytes();
+    let bytes = bytes.map_err(|error| Error::io("get data of", Path::new(name), error))?;
+    let (found, expected) = ((*bytes).as_ref().len() as u64, deferred.count());
+    if found != expected {
+        return Err(Error::SizeMismatch { name: name.to_owned(), found, expected });
+    }
+    Ok(bytes)
+}
+
+impl Writer {
+    /// As [`add_bytes`](Self::add_bytes), of bytes that come into memory now, and go again.
+    ///
+    /// ```
+    /// use std::io;
+    /// use serdes_device_state::{DeferredBytes, Reader, Versions, Writer};
+    /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+    ///
+    /// /// What another program computes.
+    /// struct Zeros(usize);
+    ///
+    /// impl DeferredBytes for Zeros {
+    ///     fn count(&self) -> u64 {
+    ///         self.0 as u64
+    ///     }
+    ///
+    ///     fn bytes(&self) -> io::Result<Box<dyn AsRef<[u8]> + '_>> {
+    ///         Ok(Box::new(vec![0; self.0]))
+    ///     }
+    /// }
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("a.sds");
+    /// let spec = ArraySpec::new(DType::F32, Shape::new([2])?, SingleDeviceSharding::new(DeviceId(0)));
+    /// let mut state = Writer::create(&path, Versions::current())?;
+    /// state.add_deferred("bias", &spec, &Zeros(8))?;
+    /// state.finish()?;
+    /// assert_eq!(Reader::open(&path)?.data_bytes(), 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`add_bytes`](Self::add_bytes); or if the bytes cannot be had.
+    pub fn add_deferred(
+        &mut self,
+        name: &str,
+        spec: &ArraySpec,
+        bytes: &dyn DeferredBytes,
+    ) -> Result<(), Error> {
+        let bytes = bytes_of(name, bytes)?;
+        self.add_bytes(name, spec, (*bytes).as_ref())
+    }
+}

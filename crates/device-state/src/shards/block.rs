@@ -1,0 +1,143 @@
+//! Parts of an array, and which device holds which.
+
+use smallvec::SmallVec;
+
+use super::super::format::piece::Domain;
+use serdes::ifrt::{
+    ArraySpec, DeviceId, IndexDomain, PjRtLayout, Shape, Sharding, sharding::ShardShapes,
+};
+
+/// A box inside an array, in elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Block {
+    /// First index and extent of each dimension.
+    pub(crate) dims: SmallVec<[(u64, u64); 4]>,
+}
+
+impl Block {
+    /// The whole array.
+    pub(crate) fn whole(shape: &Shape) -> Self {
+        Self { dims: shape.dims().iter().map(|dim| (0, dim.unsigned_abs())).collect() }
+    }
+
+    /// The part of an array of `shape` that a stored domain says; `None` if it has another rank.
+    pub(crate) fn of(domain: &Domain, shape: &Shape) -> Option<Self> {
+        match domain {
+            None => Some(Self::whole(shape)),
+            Some(dims) if dims.len() == shape.rank() => {
+                Some(Self { dims: SmallVec::from_slice(dims) })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The part that an index domain says; a message if it is none of an array of `shape`.
+    pub(crate) fn of_domain(domain: &IndexDomain, shape: &Shape) -> Result<Self, String> {
+        let outside = || format!("the part {domain} does not lie in an array of {shape}");
+        if domain.shape().rank() != shape.rank() {
+            return Err(outside());
+        }
+        let parts = domain.origin().elements().iter().zip(domain.shape().dims()).zip(shape.dims());
+        let dims = parts.map(|((start, extent), whole)| {
+            let (start, extent) = (u64::try_from(*start).ok()?, u64::try_from(*extent).ok()?);
+            (start.checked_add(extent)? <= whole.unsigned_abs()).then_some((start, extent))
+        });
+        dims.collect::<Option<_>>().map(|dims| Self { dims }).ok_or_else(outside)
+    }
+
+    /// As it is stored: a block that is the whole array needs no domain.
+    pub(crate) fn to_domain(&self, shape: &Shape) -> Domain {
+        (*self != Self::whole(shape)).then(|| self.dims.to_vec())
+    }
+
+    /// The number of elements; `None` past 2^64.
+    pub(crate) fn elements(&self) -> Option<u64> {
+        if self.is_empty() {
+            return Some(0);
+        }
+        self.dims.iter().try_fold(1_u64, |product, (_, extent)| product.checked_mul(*extent))
+    }
+
+    /// True if it has no elements.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dims.iter().any(|(_, extent)| *extent == 0)
+    }
+}
+
+/// Parts of an array that the devices of its sharding hold, in their order.
+pub(crate) fn blocks_of(
+    sharding: &Sharding,
+    shape: &Shape,
+) -> Result<Vec<(DeviceId, Block)>, String> {
+    let devices = sharding.devices();
+    let whole = || {
+        let block = Block::whole(shape);
+        devices.ids().iter().map(|device| (*device, block.clone())).collect()
+    };
+    match sharding {
+        // Devices along such an axis hold summands, all of which the array needs.
+        Sharding::ShardingParam(sharding) if !sharding.param().unreduced_axes().is_empty() => {
+            return Err(format!(
+                "{} has unreduced axes: its devices hold summands, not parts; reduce the array first",
+                sharding.param()
+            ));
+        }
+        // These do not know index domains; a shard as large as the array needs none.
+        Sharding::ConcreteEven(even) => {
+            let shard = even.shard_shape(shape).map_err(|error| error.to_string())?;
+            if even.is_fully_replicated() || shard == *shape {
+                return Ok(whole());
+            }
+        }
+        Sharding::Concrete(concrete) => {
+            if let ShardShapes::Static { shape: own, shard_shapes } = concrete.shapes()
+                && own == shape
+                && shard_shapes.iter().all(|shard| shard == shape)
+            {
+                return Ok(whole());
+            }
+        }
+        _ if sharding.is_fully_replicated() => return Ok(whole()),
+        _ => {}
+    }
+    let domains = sharding
+        .index_domains(shape)
+        .map_err(|error| format!("{error}; or give each shard its part of the array with `at`"))?;
+    let addressable = devices.addressable();
+    let ids = if domains.len() == devices.len() { devices.ids() } else { addressable.ids() };
+    if ids.len() != domains.len() {
+        return Err(format!("{} index domains for {} devices", domains.len(), devices.len()));
+    }
+    ids.iter()
+        .zip(&domains)
+        .map(|(device, domain)| Ok((*device, Block::of_domain(domain, shape)?)))
+        .collect()
+}
+
+/// Bytes of an element; a message for arrays that have no elements of one size, or do not lie row
+/// by row.
+pub(crate) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
+    if let Some(layout) = spec.layout()
+        && !is_row_major(layout, spec.shape().rank())
+    {
+        return Err(format!(
+            "its layout is {layout}, and shards are cut from arrays that lie row by row; copy it into the default layout first"
+        ));
+    }
+    spec.dtype().unpacked_byte_size().map(u64::from).ok_or_else(|| {
+        format!("elements of {} have no size of their own and no place on a device", spec.dtype())
+    })
+}
+
+/// True if elements of this layout lie in row-major order, without gaps.
+fn is_row_major(layout: &PjRtLayout, rank: usize) -> bool {
+    let layout = layout.xla_layout();
+    let order = layout.minor_to_major();
+    order.len() == rank
+        && order.iter().rev().zip(0..).all(|(dimension, position)| *dimension == position)
+        && layout.tiles().is_empty()
+        && layout.element_size_in_bits() == 0
+        && layout.tail_padding_alignment_in_elements() <= 1
+        && layout.split_configs().is_empty()
+        && layout.physical_shape().is_none()
+}

@@ -1,0 +1,256 @@
+//! States in the file system.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{Commit, NewFile, Part, PartStore, PendingPart, SaveId};
+use crate::{
+    Error,
+    format::{MAGIC, role::Role},
+    load::read_header,
+};
+use serdes_files::{
+    self, DirectSource, Durability, Replacement, StillDirect,
+    read_at::{self, ReadAt},
+};
+
+/// The state at a path of the file system, its parts in the directory `<name>.parts` beside it.
+#[derive(Clone, Debug)]
+pub struct LocalParts {
+    path: PathBuf,
+    /// Set if files are used past the system's cache, until a file system refuses.
+    direct: Option<StillDirect>,
+}
+
+impl LocalParts {
+    /// The store of the state at `path`.
+    ///
+    /// A link stands for what it points to. The working directory may change afterwards.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: serdes_files::resolve(&path.into()), direct: None }
+    }
+
+    /// With `true`, writes new parts, and reads states and their parts, past the system's page
+    /// cache where the file system can; see
+    /// [`WriteOptions::with_direct`](crate::WriteOptions::with_direct). Such reads
+    /// keep the cached data of other programs, and are slower: the system reads nothing ahead.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use serdes_device_state::{LocalParts, Reader};
+    ///
+    /// # fn read(path: &str) -> Result<(), serdes_device_state::Error> {
+    /// let files = Arc::new(LocalParts::new(path).with_direct(true));
+    /// let state = Reader::open_in(files.clone())?;
+    /// println!("{} tensors, past the cache: {}", state.len(), files.reads_direct());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_direct(mut self, direct: bool) -> Self {
+        self.direct = direct.then(|| Arc::new(AtomicBool::new(true)));
+        self
+    }
+
+    /// True if everything that was read up to here was read past the system's page cache.
+    pub fn reads_direct(&self) -> bool {
+        self.direct.as_ref().is_some_and(|direct| direct.load(Ordering::Relaxed))
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn ReadAt>, Error> {
+        let file = read_at::open(path).map_err(|error| Error::io("open", path, error))?;
+        Ok(match &self.direct {
+            Some(direct) => Box::new(DirectSource::open(file, path, Arc::clone(direct))),
+            None => Box::new(file),
+        })
+    }
+
+    fn parts(&self) -> PathBuf {
+        self.path.with_file_name(self.directory())
+    }
+
+    /// The directory, made if it is not there.
+    fn make(&self) -> Result<PathBuf, Error> {
+        let directory = self.parts();
+        fs::create_dir_all(&directory).map_err(|error| Error::io("create", &directory, error))?;
+        Ok(directory)
+    }
+}
+
+impl LocalParts {
+    /// The saves that states beside the directory name, whatever they are called.
+    ///
+    /// A state that cannot be read is an error, because the parts that it needs are unknown.
+    fn named_beside(&self) -> Result<Vec<SaveId>, Error> {
+        let directory = self.path.parent().unwrap_or(&self.path);
+        let failed = |error| Error::io("list", directory, error);
+        let mut named = Vec::new();
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_type().map_err(failed)?.is_file() {
+                named.extend(self.save_named_by(&entry.path())?);
+            }
+        }
+        Ok(named)
+    }
+
+    /// The save whose parts in the directory a file names, if it is the index of a merged state.
+    fn save_named_by(&self, path: &Path) -> Result<Option<SaveId>, Error> {
+        let failed = |error| Error::io("read", path, error);
+        let file = match read_at::open(path) {
+            // It went since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        let mut magic = [0; MAGIC.len()];
+        match file.read_exact_at(&mut magic, 0) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read.map_err(failed)?,
+        }
+        if magic != MAGIC {
+            return Ok(None);
+        }
+        let length = ReadAt::size(&file).map_err(failed)?;
+        // One that is damaged, or of a newer build, does not tell.
+        Ok(match read_header(&file, path, length)?.0.role {
+            Role::Merged(merged) if merged.directory == self.directory() => {
+                Some(SaveId(merged.save))
+            }
+            _ => None,
+        })
+    }
+
+    /// Removes the state before its parts, so that no state with missing parts can be opened. Parts
+    /// stay that another state names, or that are being written.
+    pub fn remove_state(&self) -> Result<(), Error> {
+        let removed = fs::remove_file(&self.path);
+        // Parts of one that was removed half way go as well.
+        self.clean(&[]);
+        removed.map_err(|error| Error::io("remove", &self.path, error))
+    }
+
+    /// The names in the directory of the parts; `None` if the system does not give all of them.
+    fn names(&self) -> Option<Vec<String>> {
+        let entries = fs::read_dir(self.parts()).ok()?;
+        let names: io::Result<Vec<_>> =
+            entries.map(|entry| entry.map(|entry| entry.file_name())).collect();
+        // Names of parts are ASCII.
+        Some(names.ok()?.into_iter().filter_map(|name| name.into_string().ok()).collect())
+    }
+}
+
+/// A state of one file that takes the place of a state, also of one of several parts.
+pub(crate) struct WholeFile {
+    pub(crate) file: NewFile,
+    pub(crate) parts: LocalParts,
+}
+
+impl Commit for WholeFile {
+    fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error> {
+        let time = Box::new(self.file).commit(durability)?;
+        self.parts.clean(&[]);
+        Ok(time)
+    }
+
+    fn file(&self) -> Option<&File> {
+        self.file.file()
+    }
+
+    fn is_direct(&self) -> bool {
+        self.file.is_direct()
+    }
+}
+
+impl PartStore for LocalParts {
+    fn place(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    fn directory(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        format!("{}.parts", name.to_string_lossy())
+    }
+
+    fn put_part(&self, part: Part) -> Result<PendingPart, Error> {
+        // Another saver may remove the directory between two steps, when it is empty.
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let path = self.make()?.join(part.name());
+            let replacement = match Replacement::create(&path) {
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound && attempts < 100 => {
+                    continue;
+                }
+                created => created?,
+            };
+            // Who may not read the state may not read its parts.
+            let mut file = NewFile::from(replacement.modelled_on(&self.path)?);
+            // A part is synced when it is committed, not on the way.
+            let sink = file.sink(Durability::None, self.direct.is_some())?;
+            return Ok(PendingPart { sink, commit: Box::new(file) });
+        }
+    }
+
+    fn list_parts(&self) -> Result<Vec<Part>, Error> {
+        let directory = self.parts();
+        let failed = |error| Error::io("list", &directory, error);
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut parts = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            parts.extend(name.to_str().and_then(Part::from_name));
+        }
+        Ok(parts)
+    }
+
+    fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error> {
+        self.open(&self.path.with_file_name(directory).join(part.name()))
+    }
+
+    fn open_index(&self) -> Result<Box<dyn ReadAt>, Error> {
+        self.open(&self.path)
+    }
+
+    fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error> {
+        let replacement = Replacement::create(&self.path)?;
+        let written = replacement.file().write_all(bytes);
+        written.map_err(|error| Error::io("write", &self.path, error))?;
+        Ok(replacement.finish(durability)?)
+    }
+
+    fn clean(&self, keep: &[SaveId]) {
+        let directory = self.parts();
+        // What cannot be listed, opened or read may need any part: then all of them stay.
+        let Some(names) = self.names() else { return };
+        let Ok(named) = self.named_beside() else { return };
+        let mut alive = [keep, &named].concat();
+        for name in &names {
+            let Some(part) = serdes_files::target_of(name).and_then(Part::from_name) else {
+                continue;
+            };
+            if !serdes_files::remove_if_dead(&directory.join(name)) {
+                alive.push(part.save());
+            }
+        }
+        for part in names.iter().filter_map(|name| Part::from_name(name)) {
+            if !alive.contains(&part.save()) {
+                let _ = fs::remove_file(directory.join(part.name()));
+            }
+        }
+        // Only if it is empty.
+        let _ = fs::remove_dir(&directory);
+    }
+}

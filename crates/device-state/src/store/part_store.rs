@@ -1,0 +1,87 @@
+//! The interface of a place in which several processes save a state.
+
+use std::{
+    fmt,
+    io::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{Commit, NewFile, Part, SaveId};
+use crate::Error;
+use serdes_files::{Durability, ReadAt};
+
+/// A part that is being written.
+pub struct PendingPart {
+    /// Sink of its bytes, front to back.
+    pub sink: Box<dyn Write + Send>,
+    /// The commit that makes it appear.
+    pub commit: Box<dyn Commit>,
+}
+
+impl PendingPart {
+    /// A file of the file system in the making, which replaces what is at `path` when it is
+    /// committed with this durability.
+    ///
+    /// # Errors
+    /// If no file can be made beside `path`.
+    pub fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
+        let mut file = NewFile::create(path)?;
+        let sink = file.sink(durability, false)?;
+        Ok(Self { sink, commit: Box::new(file) })
+    }
+}
+
+impl fmt::Debug for PendingPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingPart").finish_non_exhaustive()
+    }
+}
+
+/// The place of one state that several processes save: its index, and the parts in a directory
+/// beside it.
+///
+/// The index and each part appear whole or not at all. A reader reads the index first, and only the
+/// parts that it names.
+pub trait PartStore: fmt::Debug + Send + Sync {
+    /// Name of the place in messages.
+    fn place(&self) -> PathBuf;
+
+    /// The name of the directory in which new parts are kept, without what leads to it.
+    fn directory(&self) -> String;
+
+    /// Begins a part; it replaces one of the same name when it is committed.
+    ///
+    /// # Errors
+    /// If the store cannot take it.
+    fn put_part(&self, part: Part) -> Result<PendingPart, Error>;
+
+    /// The parts that are there, of all saves.
+    ///
+    /// # Errors
+    /// If the store cannot tell.
+    fn list_parts(&self) -> Result<Vec<Part>, Error>;
+
+    /// Opens a part in `directory`, which is a plain name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] of kind [`NotFound`](std::io::ErrorKind::NotFound) if it is not there, or what
+    /// the store reports.
+    fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error>;
+
+    /// Opens the index, which may also be a state of one file.
+    ///
+    /// # Errors
+    /// As [`open_part`](Self::open_part).
+    fn open_index(&self) -> Result<Box<dyn ReadAt>, Error>;
+
+    /// Replaces the index by `bytes`, in one step; answers how long syncing took.
+    ///
+    /// # Errors
+    /// If the store fails; the old index stays then.
+    fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error>;
+
+    /// Removes what is left of saves that are not in `keep` and whose savers are dead, as far as
+    /// the store can tell. Failures are no concern of the caller.
+    fn clean(&self, keep: &[SaveId]);
+}
