@@ -12,7 +12,7 @@ use serdes_device_state::{Durability, WriteOptions};
 use serdes_tensors::{
     self as tensor_io, Error, Listing, Refused, Source, TensorInfo,
     storage::Storage,
-    trips::{self, ConvertOptions},
+    transfers::{self, ConvertOptions},
 };
 
 use crate::{
@@ -179,7 +179,7 @@ pub(crate) fn convert(
             Some(bytes) => tensor_io::create_sharded_in(&storage, &target, bytes, &options)?,
             None => tensor_io::create_in(&storage, &target, &options)?,
         };
-        trips::convert(&sources, target, &choice, watch)
+        transfers::convert(&sources, target, &choice, watch)
     })?;
     match (converted, raised.take()) {
         (Ok(report), _) => {

@@ -7,7 +7,7 @@
 //! The bytes between the two are always those of a device state: dense, row-major, little endian,
 //! elements narrower than a byte in a byte each.
 //!
-//! [`storage`] is where the files lie, [`trips`] brings their tensors onto a device and into a
+//! [`storage`] is where the files lie, [`transfers`] brings their tensors onto a device and into a
 //! state, and back.
 //!
 //! This crate must never judge an artifact; its readers and writers must never know a device.
@@ -77,7 +77,7 @@ mod torch;
 #[cfg(not(feature = "torch"))]
 #[path = "no_torch.rs"]
 mod torch;
-pub mod trips;
+pub mod transfers;
 
 pub use create::{create, create_in, create_sharded, create_sharded_in, create_stream};
 pub use diff::{Comparison, Difference, diff};

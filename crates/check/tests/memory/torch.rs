@@ -10,7 +10,7 @@ use serdes_check as check;
 use serdes_device_state::{Versions, WriteOptions, files::Watch};
 use serdes_tensors::{
     self as tensor_io, Form,
-    trips::{self, ConvertOptions},
+    transfers::{self, ConvertOptions},
 };
 
 use crate::{MEMORY, counting};
@@ -190,7 +190,7 @@ fn torch_files_of_every_family_take_8_times_their_length() {
             let target = folder.path().join("m.safetensors");
             let target = tensor_io::create(target, &options).unwrap();
             let choice = ConvertOptions::new().with_skip_unsupported(true);
-            let _ = trips::convert(&[source], target, &choice, &Watch::default());
+            let _ = transfers::convert(&[source], target, &choice, &Watch::default());
         });
         let path = folder.path().join("m.pt");
         std::fs::write(&path, &*file).unwrap();

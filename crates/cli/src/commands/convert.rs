@@ -10,7 +10,7 @@ use serdes_device_state::WriteOptions;
 use serdes_tensors::{
     self as tensor_io, Form, Target,
     storage::Storage,
-    trips::{self, ConvertOptions, ConvertReport},
+    transfers::{self, ConvertOptions, ConvertReport},
 };
 
 use crate::{
@@ -59,7 +59,7 @@ pub(crate) fn run(
     let choice = ConvertOptions::new()
         .with_only(arguments.only.clone())
         .with_skip_unsupported(arguments.skip_unsupported);
-    let report = trips::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
+    let report = transfers::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
     say(to, &report, begin, terminal)?;
     Ok(Status::Yes)
 }

@@ -4,19 +4,19 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use serdes_tensors::trips;
+use serdes_tensors::transfers;
 
 use crate::terminal::{bytes, count, rate};
 
 /// Amount of data that was moved, and its duration.
 pub(crate) struct Moved {
-    moved: trips::Moved,
+    moved: transfers::Moved,
     total_time: Duration,
 }
 
 impl Moved {
-    /// By a trip whose command began then.
-    pub(crate) fn of(moved: trips::Moved, begin: Instant) -> Self {
+    /// By a transfer whose command began then.
+    pub(crate) fn of(moved: transfers::Moved, begin: Instant) -> Self {
         Self { moved, total_time: begin.elapsed() }
     }
 

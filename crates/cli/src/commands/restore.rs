@@ -6,7 +6,7 @@ use serde_json::json;
 use serdes_device_state::{
     Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, files::ReadAt, matches_any,
 };
-use serdes_tensors::{self as tensor_io, Form, Target, storage::Storage, trips};
+use serdes_tensors::{self as tensor_io, Form, Target, storage::Storage, transfers};
 
 use crate::{
     arguments::RestoreArguments,
@@ -74,9 +74,9 @@ pub(crate) fn run(
     let (state, tensors, only) = (&found.state, &found.tensors, &arguments.only);
     let report = match &device {
         OpenDevice::StreamExecutor(_, device) => {
-            trips::restore(state, tensors, only, device, target, &watch)
+            transfers::restore(state, tensors, only, device, target, &watch)
         }
-        OpenDevice::Pjrt(space) => trips::restore(state, tensors, only, space, target, &watch),
+        OpenDevice::Pjrt(space) => transfers::restore(state, tensors, only, space, target, &watch),
     }
     .map_err(failures::tensor_io)?;
 
@@ -133,7 +133,7 @@ fn open(
         }
         unread::no_state(failure, storage, file)
     })?;
-    let tensors = trips::select(&state, &arguments.only).map_err(failures::device_state)?;
+    let tensors = transfers::select(&state, &arguments.only).map_err(failures::device_state)?;
     Ok(Found { state, tensors, lost: Vec::new(), lost_parts: Vec::new(), incomplete: false })
 }
 

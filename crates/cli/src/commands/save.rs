@@ -13,7 +13,7 @@ use serdes_device_state::{Durability, HostedDevice, Part, SaveId, Versions, Watc
 use serdes_tensors::{
     self as tensor_io, Form, Source,
     storage::Storage,
-    trips::{self, SaveReport},
+    transfers::{self, SaveReport},
 };
 
 use crate::{
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         .collect::<Result<Vec<_>, _>>()?;
     let output = lasting(&arguments.output, &arguments.device.plugin)?;
     let device = device::open(&arguments.device)?;
-    let trip = Trip {
+    let transfer = Transfer {
         sources: &sources,
         storage: &storage,
         output: &output,
@@ -75,8 +75,8 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         watch: &watch,
     };
     let report = match &device {
-        OpenDevice::StreamExecutor(_, device) => trip.save(device, stream),
-        OpenDevice::Pjrt(space) => trip.save(space, stream),
+        OpenDevice::StreamExecutor(_, device) => transfer.save(device, stream),
+        OpenDevice::Pjrt(space) => transfer.save(space, stream),
     }
     .map_err(failures::tensor_io)?;
 
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
 }
 
 /// Tensors to save, and their target.
-struct Trip<'a> {
+struct Transfer<'a> {
     sources: &'a [Box<dyn Source>],
     storage: &'a Storage,
     output: &'a Path,
@@ -97,7 +97,7 @@ struct Trip<'a> {
     watch: &'a Watch,
 }
 
-impl Trip<'_> {
+impl Transfer<'_> {
     /// By way of this device, into the stream if there is one.
     fn save<D: HostedDevice>(
         &self,
@@ -106,13 +106,13 @@ impl Trip<'_> {
     ) -> Result<SaveReport, tensor_io::Error> {
         let Self { sources, storage, output, part, options, skip_unsupported, watch } = *self;
         if let Some(stream) = stream {
-            return trips::save_stream(sources, stream, device, options, skip_unsupported, watch);
+            return transfers::save_stream(sources, stream, device, options, skip_unsupported, watch);
         }
         let begin = |options: WriteOptions| match part {
             Some(part) => storage.create_part(output, part, options),
             None => storage.create_state(output, options),
         };
-        trips::save_into(begin, sources, device, options, skip_unsupported, watch)
+        transfers::save_into(begin, sources, device, options, skip_unsupported, watch)
     }
 }
 

@@ -19,7 +19,7 @@ use serdes_device_state::{Versions, WriteOptions};
 use serdes_files::{Durability, ReadAt, Watch};
 use serdes_tensors::{
     Comparison, Form, Source, create, diff, open, open_at,
-    trips::{ConvertOptions, convert},
+    transfers::{ConvertOptions, convert},
 };
 
 /// Time that each answer takes.

@@ -1,7 +1,7 @@
-//! Whole trips: files of tensors onto a device and into a state, and back; or into another file.
+//! Transfers: files of tensors onto a device and into a state, and back; or into another file.
 //!
 //! This room is where files of tensors and devices meet. It must never know what kinds of files
-//! there are, nor how a state is laid out, nor the command that asks for a trip.
+//! there are, nor how a state is laid out, nor the command that asks for a transfer.
 
 mod convert;
 mod names;

@@ -84,7 +84,7 @@ fn stored(sources: &[Box<dyn Source>]) -> u64 {
     sources.iter().fold(0, |total, source| total.saturating_add(own(&**source)))
 }
 
-/// Plans a trip of the tensors of `sources`.
+/// Plans a transfer of the tensors of `sources`.
 ///
 /// # Errors
 /// [`Error::CannotSave`] for what cannot be moved, unless that may be left out; two tensors of one

@@ -98,7 +98,7 @@ fn tensors_go_from_form_to_form() {
 }
 
 #[test]
-fn a_checkpoint_with_strings_makes_the_trip() {
+fn checkpoint_with_strings_is_saved_and_restored() {
     use serdes_checkpoints::tensor_bundle::{Bundle, BundleOptions, BundleWriter};
     use serdes_graph_format::data_type::DataType;
 
