@@ -102,7 +102,7 @@ SYSTEM = {
 # What each crate's errors are about, and what to do where a message does not say it.
 ABOUT = {
     "serdes": (
-        "state and versions",
+        "versions and messages",
         "Read the message: a version in it says which side to upgrade."
         " [Versions and days](../concepts/versions.md) explains the numbers.",
     ),
@@ -126,6 +126,11 @@ ABOUT = {
         "the command",
         "Run the command with `--help`: it has every option, with"
         " examples. [The command](../cli.md) says what they mean together.",
+    ),
+    "serdes-device-state": (
+        "device states",
+        "Run `serdes verify STATE`: it says what is damaged, and `serdes restore --salvage` takes"
+        " what is whole. A version in the message says which side to upgrade.",
     ),
     "serdes-doctor": (
         "environments",
