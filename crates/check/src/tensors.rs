@@ -4,7 +4,7 @@
 use std::{collections::HashSet, io, path::Path, sync::Arc};
 
 use serdes_device_state::Phase;
-use serdes_files::Ahead;
+use serdes_files::Prefetch;
 use serdes_tensors::{self as tensor_io, Error, Form, Source};
 
 use super::{
@@ -182,7 +182,7 @@ fn unreadable(file: &Bytes, source: io::Error) -> Box<Reason> {
 
 fn read_file(file: &Bytes, size: u64, options: &Options) -> Result<(), Box<Reason>> {
     let mut buffer = vec![0; STEP];
-    let mut ahead = Ahead::new(std::iter::once(0..size));
+    let mut ahead = Prefetch::new(std::iter::once(0..size));
     let mut at = 0;
     while at < size {
         let step = usize::try_from(size - at).unwrap_or(STEP).min(STEP);

@@ -6,7 +6,7 @@
 
 use std::{error::Error, fmt, io};
 
-use crate::status::Status;
+use crate::status::ExitStatus;
 
 /// Kind of a failure: this decides the exit status, and if a message is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,10 @@ impl Failure {
     }
 
     /// The exit status that it means.
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> ExitStatus {
         match self.kind {
-            FailureKind::Answer => Status::No,
-            FailureKind::Failed | FailureKind::OutputClosed => Status::Failed,
+            FailureKind::Answer => ExitStatus::Negative,
+            FailureKind::Failed | FailureKind::OutputClosed => ExitStatus::Error,
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn a_closed_output_is_told_by_its_kind_and_never_by_its_words() {
         let closed = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(closed.is_of_closed_output());
-        assert_eq!(closed.status(), Status::Failed);
+        assert_eq!(closed.status(), ExitStatus::Error);
         assert!(!Failure::new(&closed).is_of_closed_output());
     }
 
@@ -104,7 +104,7 @@ mod tests {
     fn hints_stand_behind_the_error_and_change_no_status() {
         let failure = Failure::no("refused").with_hint("name a layout").with_hint("or two");
         assert_eq!(failure.to_string(), "refused; name a layout; or two");
-        assert_eq!(failure.status(), Status::No);
-        assert_eq!(Failure::of("broken").status(), Status::Failed);
+        assert_eq!(failure.status(), ExitStatus::Negative);
+        assert_eq!(Failure::of("broken").status(), ExitStatus::Error);
     }
 }

@@ -4,19 +4,21 @@ use serdes_check::Outcome;
 
 /// The exit status of the command: the worst of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Status {
+pub(crate) enum ExitStatus {
     /// Acceptable, or done.
-    Yes = 0,
+    Success = 0,
     /// The answer is no.
-    No = 1,
+    Negative = 1,
     /// Could not tell, or could not do it.
-    Failed = 2,
+    Error = 2,
 }
 
-impl Status {
+impl ExitStatus {
     /// The status of that number.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
-        [Self::Yes, Self::No, Self::Failed].into_iter().find(|status| *status as u8 == number)
+        [Self::Success, Self::Negative, Self::Error]
+            .into_iter()
+            .find(|status| *status as u8 == number)
     }
 
     /// The worse of two.
@@ -27,9 +29,9 @@ impl Status {
     /// Exit status of a verdict.
     pub(crate) fn of(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Acceptable => Self::Yes,
-            Outcome::Unacceptable => Self::No,
-            Outcome::Unreadable => Self::Failed,
+            Outcome::Acceptable => Self::Success,
+            Outcome::Unacceptable => Self::Negative,
+            Outcome::Unreadable => Self::Error,
         }
     }
 }

@@ -21,7 +21,7 @@ use std::{
         unix::process::ExitStatusExt,
     },
     path::{Path, PathBuf},
-    process::{Child, ExitStatus, Stdio},
+    process::{self, Child, Stdio},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicI32, Ordering},
@@ -40,7 +40,7 @@ use crate::{
     invocation,
     signals::{self, Hangup, Request},
     startup,
-    status::Status,
+    status::ExitStatus,
 };
 
 /// Time limit for the worker to end after it wrote its status: a plug-in's code at the end of a
@@ -120,7 +120,7 @@ pub(crate) fn is_worker() -> bool {
 
 /// Says the status of the work to the process that watches this one, if one does; the first time
 /// counts.
-pub(crate) fn say(status: Status) {
+pub(crate) fn say(status: ExitStatus) {
     if let Some(mut pipe) = STATUS.get() {
         // A failure to write it cannot be reported.
         let _ = pipe.write_all(&[b'0' + status as u8]);
@@ -146,9 +146,9 @@ pub(crate) struct Work {
 /// End of the worker.
 pub(crate) struct Ended {
     /// The status that it said.
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<ExitStatus>,
     /// Exit status of its process; `None` if it had to be killed because it did not end.
-    pub(crate) exit: Option<ExitStatus>,
+    pub(crate) exit: Option<process::ExitStatus>,
 }
 
 /// Requests so far.
@@ -274,7 +274,7 @@ fn wait(
                 match (pipe.read(&mut digit)?, digit) {
                     (0, _) => is_open = false,
                     (_, [READY]) => drop(ends.take()),
-                    (_, [digit]) => said = Status::from_number(digit.wrapping_sub(b'0')),
+                    (_, [digit]) => said = ExitStatus::from_number(digit.wrapping_sub(b'0')),
                 }
                 continue;
             }
@@ -298,7 +298,7 @@ fn wait(
 }
 
 /// Kills a worker that does not end.
-fn kill(worker: &Mutex<Child>, status: Option<Status>) -> io::Result<Ended> {
+fn kill(worker: &Mutex<Child>, status: Option<ExitStatus>) -> io::Result<Ended> {
     let mut worker = locked(worker);
     worker.kill()?;
     worker.wait()?;

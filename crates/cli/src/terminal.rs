@@ -20,7 +20,7 @@ use crate::{
     arguments::{Color, Global},
     failure::Failure,
     startup,
-    status::Status,
+    status::ExitStatus,
 };
 
 /// With what the lines begin that end the results of a supervised process; a line for people or
@@ -165,7 +165,7 @@ impl Terminal {
 
     /// Tells the process that reads the results, if one does, that these were all, and the exit
     /// status.
-    pub(crate) fn end(&self, status: Status) {
+    pub(crate) fn end(&self, status: ExitStatus) {
         self.bars.clear();
         self.mark(b'0' + status as u8);
     }
@@ -278,7 +278,7 @@ impl Terminal {
     }
 
     /// Reports a failure and gives its status; with `--json` as an object too.
-    pub(crate) fn fail(&mut self, failure: &Failure) -> Status {
+    pub(crate) fn fail(&mut self, failure: &Failure) -> ExitStatus {
         if failure.is_of_closed_output() {
             return failure.status();
         }

@@ -289,7 +289,7 @@ fn a_state_without_tensors_is_a_state() {
 
 #[test]
 fn format_0_is_written_and_read_as_it_was_laid_down() {
-    let golden = include_bytes!("../../tests/golden/device_state/v0/small.sds");
+    let golden = include_bytes!("../../../tests/golden/device_state/v0/small.sds");
     assert!(small() == golden, "format 0 is frozen: a change of its bytes needs a new format");
     let state = open(golden.to_vec()).unwrap();
     assert_eq!(state.format(), 0);
@@ -299,21 +299,21 @@ fn format_0_is_written_and_read_as_it_was_laid_down() {
 
 #[test]
 fn a_state_of_a_future_format_is_too_new() {
-    let future = include_bytes!("../../tests/golden/device_state/future.sds");
+    let future = include_bytes!("../../../tests/golden/device_state/future.sds");
     let error = open(future.to_vec()).unwrap_err();
     assert!(matches!(error, Error::TooNew { found: 7, supported: 0, .. }), "{error}");
 }
 
 #[test]
 fn too_new_is_never_called_corrupt_nor_damage_too_new() {
-    let future = include_bytes!("../../tests/golden/device_state/future.sds");
+    let future = include_bytes!("../../../tests/golden/device_state/future.sds");
     // What comes behind the prefix of a header that every format has may look like anything.
     for at in 64..future.len() {
         let mut changed = future.to_vec();
         changed[at] ^= 0xff;
         assert_eq!(open(changed).unwrap_err().kind(), ErrorKind::TooNew, "byte {at}");
     }
-    let golden = include_bytes!("../../tests/golden/device_state/v0/small.sds");
+    let golden = include_bytes!("../../../tests/golden/device_state/v0/small.sds");
     for at in 0..golden.len() {
         let mut changed = golden.to_vec();
         changed[at] ^= 1;

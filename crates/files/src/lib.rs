@@ -26,7 +26,6 @@
     )
 )]
 
-mod ahead;
 mod attributes;
 mod crc32c;
 mod direct;
@@ -37,6 +36,7 @@ mod file_sink;
 pub mod object;
 mod partial;
 mod place;
+mod prefetch;
 mod previous;
 pub mod read_at;
 mod replacement;
@@ -48,7 +48,6 @@ mod tree;
 mod turn;
 mod watch;
 
-pub use ahead::Ahead;
 pub use crc32c::{Crc32c, combine, crc32c};
 pub use direct::{DirectSink, DirectSource, StillDirect};
 pub use durability::{Durability, sync_directory, sync_watched};
@@ -56,6 +55,7 @@ pub use error::Error;
 pub use file_sink::FileSink;
 pub use partial::{dead_partials, remove_if_dead, remove_leftovers_of, target_of};
 pub use place::resolve;
+pub use prefetch::Prefetch;
 pub use read_at::{LONGEST_STREAM, ReadAt, spool};
 pub use replacement::Replacement;
 pub use stamp::Stamp;

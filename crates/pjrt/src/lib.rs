@@ -86,11 +86,11 @@ mod state;
 
 pub use error::PjrtError;
 pub use host::{
-    Argument, AwaitedRead, Buffer, Client, CompileOptions, Device, DeviceDescription, ErrorPayload,
-    Event, Executable, ExecuteOptions, Execution, Extension, ExternalReference, HostArray,
-    HostBufferSemantics, HostMemory, HostStream, HostTransfers, IncomingBuffer, LoadedExecutable,
-    Memory, MemoryLayout, MemoryStatistics, OptimizedProgram, PjrtPlugin, Program, ProgramFormat,
-    ProgramMemory, SentPiece, Target, Topology, Transfer, Value,
+    Argument, Buffer, Client, CompileOptions, DeferredRead, Device, DeviceDescription,
+    ErrorPayload, Event, Executable, ExecuteOptions, Execution, Extension, ExternalReference,
+    HostArray, HostBufferSemantics, HostMemory, HostStream, HostTransfers, IncomingBuffer,
+    LoadedExecutable, Memory, MemoryLayout, MemoryStatistics, OptimizedProgram, PjrtPlugin,
+    Program, ProgramFormat, ProgramMemory, SentPiece, Target, Topology, Transfer, Value,
 };
 pub use inspect::{Inspection, VersionInFile, inspect};
 pub use report::{Examination, PluginReport};

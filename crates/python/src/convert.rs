@@ -16,7 +16,7 @@ use serdes_tensors::{
 };
 
 use crate::{
-    failures, memory::Readable, places::storage, raised::Raised, work::interruptible,
+    failures, locations::storage, memory::Readable, raised::Raised, work::interruptible,
     writer::GivenVersion,
 };
 

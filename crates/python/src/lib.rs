@@ -21,8 +21,8 @@ mod convert;
 mod deferred;
 mod environments;
 mod failures;
+mod locations;
 mod memory;
-mod places;
 mod raised;
 mod reader;
 mod session;
@@ -40,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use super::environments::doctor;
     #[pymodule_export]
-    use super::places::{names, shown, system_path};
+    use super::locations::{names, shown, system_path};
     #[pymodule_export]
     use super::reader::{Reader, matching};
     #[pymodule_export]

@@ -15,8 +15,8 @@ use serdes_device_state::{
 
 use crate::{
     failures,
+    locations::storage,
     memory::{Readable, Writable},
-    places::storage,
     work::interruptible,
 };
 

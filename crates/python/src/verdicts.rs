@@ -14,7 +14,7 @@ use serdes_device_state::files::{Tree, Watch};
 use serdes_operations::OperationDefinition;
 use serdes_tensors::{self as tensor_io, Tolerance};
 
-use crate::{failures, places::storage, work::interruptible};
+use crate::{failures, locations::storage, work::interruptible};
 
 fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())

@@ -16,8 +16,8 @@ use serdes_device_state::{
 use serdes_tensors::storage::Storage;
 
 use crate::{
-    deferred::Bytes, failures, memory::NewBytes, places::storage, raised::Raised, reader::domain,
-    work::interruptible,
+    deferred::Bytes, failures, locations::storage, memory::NewBytes, raised::Raised,
+    reader::domain, work::interruptible,
 };
 
 /// A shard: the id of its device, the first index and the extent of each dimension, an array or a

@@ -9,9 +9,9 @@ use serdes_device_state::WriteOptions;
 use serdes_files::{Durability, Tree as _};
 
 use super::{
-    Error, Output, Target, brought, bundle,
+    Error, Output, Target, bundle,
     form::{Form, unknown},
-    npy, npz, safetensors, sharded, state,
+    npy, npz, safetensors, sharded, staged_upload, state,
 };
 use crate::storage::Storage;
 
@@ -91,12 +91,12 @@ pub fn create_sharded_in(
     }
     // Before the store is asked for anything.
     sharded_target(path, shard_bytes, options)?;
-    let set = sharded::SetElsewhere::look(storage, path)?;
+    let set = sharded::RemoteSet::look(storage, path)?;
     let is_taken = set.is_taken;
     let make = |path: PathBuf, options: &WriteOptions| -> Result<Box<dyn Target>, Error> {
         Ok(Box::new(sharded_target(&path, shard_bytes, options)?.taken(is_taken)))
     };
-    Ok(Box::new(brought::BroughtTarget::create_set(storage, path, options, set, make)?))
+    Ok(Box::new(staged_upload::StagedTarget::create_set(storage, path, options, set, make)?))
 }
 
 /// As [`create`], at a path of any storage. At an address, an archive and a checkpoint are made in
@@ -123,14 +123,14 @@ pub fn create_in(
         Form::DeviceState => Box::new(state::StateTarget::at(storage, path, options)),
         Form::Safetensors => Box::new(safetensors::SafetensorsTarget::new(put()?)),
         Form::Npy => Box::new(npy::NpyTarget::new(put()?)),
-        Form::Npz => Box::new(brought::BroughtTarget::create(storage, path, options, create)?),
+        Form::Npz => Box::new(staged_upload::StagedTarget::create(storage, path, options, create)?),
         Form::TensorBundle
         | Form::Torch
         | Form::ShardIndex
         | Form::CheckpointV1
         | Form::CheckpointState => {
             check_ending(path)?;
-            Box::new(brought::BroughtTarget::create(storage, path, options, create)?)
+            Box::new(staged_upload::StagedTarget::create(storage, path, options, create)?)
         }
     })
 }

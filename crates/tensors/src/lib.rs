@@ -40,7 +40,6 @@
 mod aliases;
 #[cfg(any(feature = "npz", feature = "torch"))]
 mod archive;
-mod brought;
 mod bundle;
 mod checkpoint_state;
 mod checkpoint_v1;
@@ -67,6 +66,7 @@ mod safetensors;
 mod section;
 mod sharded;
 mod source;
+mod staged_upload;
 mod stand_in;
 mod state;
 pub mod storage;

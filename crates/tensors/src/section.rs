@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use serdes_files::{Ahead, ReadAt};
+use serdes_files::{Prefetch, ReadAt};
 
 /// Bytes from which on a stretch of a source that answers late is asked for ahead; the surroundings
 /// of a shorter one come with it.
@@ -15,13 +15,13 @@ const AHEAD_FROM: u64 = 1 << 20;
 /// Ranges of a source that its reader has announced, in their order, so that those that lie
 /// together come together, and further ones are on their way meanwhile.
 #[derive(Default)]
-pub(super) struct Announced(Mutex<Option<Ahead<'static>>>);
+pub(super) struct Announced(Mutex<Option<Prefetch<'static>>>);
 
 impl Announced {
     /// Announces the ranges that will be read, in this order; none is read before the first is.
     pub(super) fn announce(&self, source: &dyn ReadAt, stretches: Vec<Range<u64>>) {
         let ahead = (source.answers_late() && stretches.len() > 1)
-            .then(|| Ahead::new(stretches.into_iter()));
+            .then(|| Prefetch::new(stretches.into_iter()));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ahead;
     }
 
@@ -49,7 +49,7 @@ pub(super) struct Section<'a, S> {
 enum Early<'a> {
     None,
     /// Reads of this section alone.
-    Own(Ahead<'static>),
+    Own(Prefetch<'static>),
     /// Reads of all ranges that were announced.
     Announced(&'a Announced),
 }
@@ -58,7 +58,7 @@ impl<S: ReadAt> Section<'static, S> {
     pub(super) fn new(source: S, position: u64, end: u64) -> Self {
         let is_long = end.saturating_sub(position) >= AHEAD_FROM;
         let early = match is_long && source.answers_late() {
-            true => Early::Own(Ahead::new(std::iter::once(position..end))),
+            true => Early::Own(Prefetch::new(std::iter::once(position..end))),
             false => Early::None,
         };
         Self { source, position, end, early }

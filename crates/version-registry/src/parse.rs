@@ -5,7 +5,7 @@ mod declaration;
 mod error;
 mod formats;
 mod generate;
-mod places;
+mod positions;
 mod rules;
 mod table;
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub use declaration::{
 pub use error::{Defect, RegistryError, RegistryErrors};
 pub use formats::TypeDeclaration;
 pub use generate::generate;
-use places::Places;
+use positions::Positions;
 use table::{Table, Walk};
 
 use crate::FOUR_WEEKS;
@@ -88,10 +88,10 @@ pub fn parse(file: &str, text: &str) -> Result<Declarations, RegistryErrors> {
 
 impl<'t> Walk<'t> {
     /// The declarations; `None` where a value that everything rests on is wrong.
-    fn declarations(&mut self, root: &Spanned<DeTable<'t>>) -> Option<(Declarations, Places)> {
+    fn declarations(&mut self, root: &Spanned<DeTable<'t>>) -> Option<(Declarations, Positions)> {
         self.allow_only(root, &["as_of", "line", "product", "layouts"]);
         let as_of = self.date(root, "as_of");
-        let mut places = Places::default();
+        let mut places = Positions::default();
         let mut lines = Vec::new();
         for table in self.tables(root, "line") {
             if let Some((line, entries)) = self.line(&table) {

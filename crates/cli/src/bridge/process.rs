@@ -21,14 +21,14 @@ const SCRIPT: &str = include_str!("bridge.py");
 
 /// Time limits of the process.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct TimeLimits {
     start: Duration,
     program: Duration,
     /// After a start that failed the next one is not tried at once.
     pause: Duration,
 }
 
-impl Patience {
+impl TimeLimits {
     /// An import of jaxlib takes seconds where nothing of it is in memory yet; the largest programs
     /// take less than one.
     const USUAL: Self = Self {
@@ -48,7 +48,7 @@ const GROWTH: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct PythonBridge {
     interpreter: OsString,
-    patience: Patience,
+    limits: TimeLimits,
     state: Mutex<State>,
 }
 
@@ -64,8 +64,8 @@ enum State {
 impl PythonBridge {
     /// With this interpreter; nothing is started yet.
     pub(crate) fn new(interpreter: impl Into<OsString>) -> Self {
-        let patience = Patience::USUAL;
-        Self { interpreter: interpreter.into(), patience, state: Mutex::default() }
+        let limits = TimeLimits::USUAL;
+        Self { interpreter: interpreter.into(), limits, state: Mutex::default() }
     }
 
     /// Starts the process, so that a mistake in its name is told at once: the newest StableHLO that
@@ -80,12 +80,12 @@ impl PythonBridge {
 
     fn worker<'s>(&self, state: &'s mut State) -> Result<&'s mut Worker, String> {
         if let State::Failed(words, at) = state
-            && at.elapsed() < self.patience.pause
+            && at.elapsed() < self.limits.pause
         {
             return Err(words.clone());
         }
         if !matches!(state, State::Running(_)) {
-            *state = match Worker::start(&self.interpreter, self.patience) {
+            *state = match Worker::start(&self.interpreter, self.limits) {
                 Ok(worker) => State::Running(worker),
                 Err(words) => State::Failed(words, Instant::now()),
             };
@@ -136,11 +136,11 @@ struct Worker {
     requests: Sender<(String, Vec<u8>)>,
     answers: Receiver<Answer>,
     newest: StableHloVersion,
-    patience: Patience,
+    limits: TimeLimits,
 }
 
 impl Worker {
-    fn start(interpreter: &OsString, patience: Patience) -> Result<Self, String> {
+    fn start(interpreter: &OsString, limits: TimeLimits) -> Result<Self, String> {
         let name = interpreter.to_string_lossy();
         let mut command = Command::new(interpreter);
         command.args(["-u", "-c", SCRIPT]).env("JAX_PLATFORMS", "cpu");
@@ -158,8 +158,8 @@ impl Worker {
             thread::spawn(move || talk(stdin, stdout, &from_server, &to_server));
         }
         let newest = StableHloVersion::new(0, 0, 0);
-        let mut worker = Self { child, requests, answers, newest, patience };
-        let hello = worker.answer(patience.start);
+        let mut worker = Self { child, requests, answers, newest, limits };
+        let hello = worker.answer(limits.start);
         let hello = hello.map_err(|words| format!("the bridge {name} does not start: {words}"))?;
         let hello = hello.map_err(|words| {
             format!("the bridge {name} has no jaxlib that can be used ({words}); expected a Python with jaxlib 0.8 or later")
@@ -177,7 +177,7 @@ impl Worker {
     ) -> Result<Result<Vec<u8>, String>, String> {
         // A thread that is gone has left its reason among the answers.
         let _ = self.requests.send((target.to_string(), program.to_vec()));
-        self.answer(self.patience.program)
+        self.answer(self.limits.program)
     }
 
     fn answer(&mut self, limit: Duration) -> Result<Result<Vec<u8>, String>, String> {
@@ -239,12 +239,12 @@ mod tests {
         let path = folder.path().join("interpreter");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-        let patience = Patience {
+        let limits = TimeLimits {
             start: Duration::from_secs(20),
             program: Duration::from_secs(20),
             pause: Duration::from_secs(3600),
         };
-        PythonBridge { patience, ..PythonBridge::new(path) }
+        PythonBridge { limits, ..PythonBridge::new(path) }
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = format!("echo $$ > {}/pid\n{HELLO}\nexec sleep 600", folder.path().display());
         let mut bridge = bridge(&folder, &script);
-        bridge.patience.program = Duration::from_millis(200);
+        bridge.limits.program = Duration::from_millis(200);
         let words = bridge.write_for(b"old", NEW, OLD).unwrap_err();
         assert_eq!(words, "the bridge was ended: it did not answer within 200ms");
         let pid = fs::read_to_string(folder.path().join("pid")).unwrap();

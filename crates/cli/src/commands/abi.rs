@@ -8,12 +8,12 @@ use serdes_stream_executor::abi_diff::{
 use crate::{
     arguments::{AbiCommand, AllowedBump},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, shown},
 };
 
 /// Compares.
-pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let AbiCommand::Diff { old, new, allow, require_moved } = command;
     let read = |argument: &str| LayoutDocument::read(argument).map_err(Failure::of);
     let found = diff(&read(old)?, &read(new)?);
@@ -53,7 +53,7 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<Statu
     for note in found.notes() {
         terminal.line(format_args!("  {WARN}note{WARN:#}: {}", harmless(&note)))?;
     }
-    Ok(if exceeded || wrong_step { Status::No } else { Status::Yes })
+    Ok(if exceeded || wrong_step { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
 /// Description of a change, for people.

@@ -18,7 +18,7 @@ use crate::{
     commands::{
         against,
         consumers::{Several, consumers, options},
-        places,
+        locations,
         reports::Reports,
         streams, unread,
         walk_options::{excluded, named_kind},
@@ -26,7 +26,7 @@ use crate::{
     },
     configuration::Effective,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{FAINT, NAME, Terminal, shown, shown_path},
 };
 
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) fn run_configured(
     arguments: &CheckArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let Effective { arguments, file, .. } = Effective::of(arguments)?;
     if arguments.paths.is_empty() {
         let hint = match file {
@@ -50,7 +50,7 @@ pub(crate) fn run_configured(
 }
 
 /// Checks every path; the worst verdict decides the status.
-fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     run_for(arguments, Loaders::All, terminal)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn run_for(
     arguments: &CheckArguments,
     loaders: Loaders,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let consumers = consumers(arguments)?;
     let reports = Reports::of(arguments, consumers.several.any(), terminal)?;
     let mut options = options(arguments)?.with_strict(reports.strict(arguments));
@@ -100,7 +100,7 @@ pub(crate) fn run_for(
     let mut storage = Storage::anywhere();
     if arguments.verify_data {
         let watch = watch::watch(terminal)?;
-        storage = places::storage(&watch);
+        storage = locations::storage(&watch);
         options = options.with_watch(watch);
     }
     let storage: Arc<dyn Tree> = Arc::new(storage);
@@ -148,7 +148,7 @@ fn show_walk(
     }
     let skipped = walk.skipped();
     if arguments.require_known && skipped.count > 0 {
-        summary.status = summary.status.worst(Status::Failed);
+        summary.status = summary.status.worst(ExitStatus::Error);
     }
     let paths = || skipped.paths.iter().map(|path| path.to_string_lossy());
     let object = serde_json::json!({
@@ -233,7 +233,7 @@ impl Missing {
 
 /// Summary of all artifacts.
 struct Summary<'b> {
-    status: Status,
+    status: ExitStatus,
     missing: Missing,
     /// Number of artifacts of each kind with each verdict; of several releases the worst.
     kinds: BTreeMap<(String, &'static str), u64>,
@@ -246,7 +246,7 @@ struct Summary<'b> {
 impl<'b> Summary<'b> {
     fn new(several: Several, reports: Reports, comparison: Option<Comparison<'b>>) -> Self {
         Self {
-            status: Status::Yes,
+            status: ExitStatus::Success,
             missing: Missing::default(),
             kinds: BTreeMap::new(),
             counts: Counts::default(),
@@ -282,7 +282,7 @@ impl<'b> Summary<'b> {
 
     /// Writes the reports, and a table for people of how many artifacts got which verdict, where
     /// they were shown one by one.
-    fn finish(self, terminal: &mut Terminal) -> Result<Status, Failure> {
+    fn finish(self, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
         if self.reports.is_streamed() && self.counts.checked() > 1 {
             self.print(terminal)?;
         }

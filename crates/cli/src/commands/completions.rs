@@ -7,17 +7,20 @@ use crate::{
     arguments::Cli,
     commands::{environment_rules, plugin_behaviours},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::Terminal,
 };
 
 /// Prints the completions for a shell.
-pub(crate) fn run(shell: clap_complete::Shell, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    shell: clap_complete::Shell,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let mut script = Vec::new();
     let mut command = with_words(Cli::command());
     clap_complete::generate(shell, &mut command, "serdes", &mut script);
     terminal.raw(&script)?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// The command with the words that its values are made of, which the parser itself does not insist

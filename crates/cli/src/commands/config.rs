@@ -8,7 +8,7 @@ use crate::{
     arguments::ConfigArguments,
     configuration::Effective,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{FAINT, NAME, Terminal, shown, shown_path},
 };
 
@@ -16,10 +16,13 @@ use crate::{
 const SCHEMA: &str = include_str!("../../serdes.schema.json");
 
 /// Prints every value with its place.
-pub(crate) fn run(arguments: &ConfigArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &ConfigArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     if arguments.schema {
         terminal.raw(SCHEMA.as_bytes())?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     let effective = Effective::of(&arguments.check)?;
     let file = effective.file.as_deref().map(shown_path);
@@ -30,7 +33,7 @@ pub(crate) fn run(arguments: &ConfigArguments, terminal: &mut Terminal) -> Resul
         });
         let check: BTreeMap<String, _> = settings.collect();
         terminal.object(&json!({ "file": file, "check": check }))?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     match file {
         Some(file) => terminal.line(format_args!("{NAME}{file}{NAME:#}"))?,
@@ -45,7 +48,7 @@ pub(crate) fn run(arguments: &ConfigArguments, terminal: &mut Terminal) -> Resul
             shown(&value).to_string()
         ))?;
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 #[cfg(test)]

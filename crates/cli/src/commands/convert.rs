@@ -16,11 +16,11 @@ use serdes_tensors::{
 use crate::{
     arguments::ConvertArguments,
     commands::{
-        convert_message, convert_program, failures, left_out, moved::Moved, places, save, streams,
-        watch,
+        convert_message, convert_program, failures, left_out, locations, save, streams,
+        transfer_report::TransferReport, watch,
     },
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
 };
 
@@ -28,7 +28,7 @@ use crate::{
 pub(crate) fn run(
     arguments: &ConvertArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let begin = Instant::now();
     let (to, from) = match (&arguments.output, arguments.paths.split_last()) {
         (Some(to), Some(_)) => (to, arguments.paths.as_slice()),
@@ -43,7 +43,7 @@ pub(crate) fn run(
     }
     let stream = output_form(arguments, to)?;
     if stream.is_none() {
-        places::refuse_served(to)?;
+        locations::refuse_served(to)?;
     }
     let versions = save::versions("--serdes-version", &arguments.serdes_version, terminal)?;
     streams::once(from.iter().map(PathBuf::as_path))?;
@@ -51,7 +51,7 @@ pub(crate) fn run(
     let options = WriteOptions::new(versions).with_durability(save::durability(arguments.sync));
     let input = streams::input_among(from.iter().map(PathBuf::as_path))?;
     let watch = watch::watch(terminal)?;
-    let storage = places::storage(&watch);
+    let storage = locations::storage(&watch);
     let open = |path: &PathBuf| streams::open(&storage, path, input.as_ref(), form);
     let sources = from.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let options = options.with_watch(watch.clone());
@@ -59,9 +59,10 @@ pub(crate) fn run(
     let choice = ConvertOptions::new()
         .with_only(arguments.only.clone())
         .with_skip_unsupported(arguments.skip_unsupported);
-    let report = transfers::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
+    let report =
+        transfers::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
     say(to, &report, begin, terminal)?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Format of standard output, if that is the target.
@@ -103,7 +104,7 @@ fn say(
     begin: Instant,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let moved = Moved::of(report.moved, begin);
+    let moved = TransferReport::of(report.moved, begin);
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }

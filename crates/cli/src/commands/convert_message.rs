@@ -13,9 +13,11 @@ use serdes_device_state::files::Watch;
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{convert_output, inspect_message, places, save, streams, walk_options::named_kind},
+    commands::{
+        convert_output, inspect_message, locations, save, streams, walk_options::named_kind,
+    },
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
 };
 
@@ -26,13 +28,13 @@ pub(super) fn run(
     from: &[PathBuf],
     to: &Path,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let version = save::versions("--to-serdes", version, terminal)?.specs();
     let [from] = from else {
         return Err(Failure::new("--to-serdes: expected one message, and what is written"));
     };
     let named = named_kind(arguments.kind.as_deref())?;
-    let storage = places::storage(&Watch::new());
+    let storage = locations::storage(&Watch::new());
     let bytes = streams::whole(&storage, from, inspect_message::LONGEST, "a message")?;
     let options = with_devices(AnyDevice);
     let refused = |failure: Failure| failure.about(shown_path(from));
@@ -53,13 +55,13 @@ pub(super) fn run(
             "bytes": written.len(),
             "serdes_version": version.number(),
         }))?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     terminal.line(format_args!(
         "{GOOD}converted{GOOD:#} {name} to {NAME}{}{NAME:#}, {version}",
         shown_path(to)
     ))?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Name of the type of a bare message, and its bytes for this version.

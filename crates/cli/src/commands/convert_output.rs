@@ -6,7 +6,7 @@ use serdes_tensors::storage::Storage;
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{places, save, streams},
+    commands::{locations, save, streams},
     failure::Failure,
     terminal::{Terminal, shown_path},
 };
@@ -24,7 +24,7 @@ pub(super) fn write(
         let mut stream = terminal.take_stream()?;
         return stream.write_all(bytes).and_then(|()| stream.flush()).map_err(failed);
     }
-    places::refuse_served(to)?;
+    locations::refuse_served(to)?;
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(format_args!("cannot write {}: {error}", shown_path(to)))
     };

@@ -9,9 +9,9 @@ use serdes_device_state::files::Watch;
 
 use crate::{
     arguments::ConvertArguments,
-    commands::{convert_output, places, streams},
+    commands::{convert_output, locations, streams},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
 };
 
@@ -25,12 +25,12 @@ pub(super) fn run(
     from: &[PathBuf],
     to: &Path,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let target = version(target)?;
     let [from] = from else {
         return Err(Failure::new("--to-stablehlo: expected one program, and what is written"));
     };
-    let storage = places::storage(&Watch::new());
+    let storage = locations::storage(&Watch::new());
     let bytes = streams::whole(&storage, from, LONGEST, "a program")?;
     let refused = |error: StableHloError| refusal(&bytes, &error).about(shown_path(from));
     let program = Program::read(&bytes).map_err(refused)?;
@@ -52,7 +52,7 @@ pub(super) fn run(
             "read_by": readers,
             "warnings": warnings,
         }))?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     terminal.line(format_args!(
         "{GOOD}converted{GOOD:#} StableHLO {} to {} in {NAME}{}{NAME:#}; {read_by}",
@@ -60,7 +60,7 @@ pub(super) fn run(
         target.min(program.version()),
         shown_path(to),
     ))?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Custom calls that the compiler of every release takes for its own.

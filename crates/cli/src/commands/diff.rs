@@ -7,22 +7,25 @@ use serdes_tensors::{self as tensor_io, Comparison, Difference, Tolerance};
 
 use crate::{
     arguments::DiffArguments,
-    commands::{failures, places, save, streams, watch},
+    commands::{failures, locations, save, streams, watch},
     failure::Failure,
     objects,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, count, shown},
 };
 
 /// Compares.
-pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &DiffArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let tolerance = tolerance(arguments)?;
     let paths = [arguments.a.clone(), arguments.b.clone()];
     streams::once(paths.iter().map(PathBuf::as_path))?;
     let form = save::input_form(arguments.kind.as_deref(), &paths)?;
     let input = streams::input_among(paths.iter().map(PathBuf::as_path))?;
     let watch = watch::watch(terminal)?;
-    let storage = places::storage(&watch);
+    let storage = locations::storage(&watch);
     let open = |path| streams::open(&storage, path, input.as_ref(), form);
     let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
     let refused = a.refused().len() + b.refused().len();
@@ -48,9 +51,9 @@ pub(crate) fn run(arguments: &DiffArguments, terminal: &mut Terminal) -> Result<
         if refused == 0 { String::new() } else { format!(", {refused} cannot be compared") };
     terminal.line(format_args!("{equal} equal, {style}{others} not{style:#}{unknown}"))?;
     Ok(match (refused, others) {
-        (0, 0) => Status::Yes,
-        (0, _) => Status::No,
-        _ => Status::Failed,
+        (0, 0) => ExitStatus::Success,
+        (0, _) => ExitStatus::Negative,
+        _ => ExitStatus::Error,
     })
 }
 

@@ -4,10 +4,10 @@ use super::{
     abi, check, completions, config, convert, diff, doctor, explain, inspect, man, matrix, merge,
     negotiate, ops, plugin, restore, save, serve, versions,
 };
-use crate::{arguments::Command, failure::Failure, status::Status, terminal::Terminal};
+use crate::{arguments::Command, failure::Failure, status::ExitStatus, terminal::Terminal};
 
 /// Runs a command; a failure is printed by the caller.
-pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(command: &Command, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     match command {
         Command::Versions(arguments) => versions::run(arguments, terminal),
         Command::Check(arguments) => check::run_configured(arguments, terminal),

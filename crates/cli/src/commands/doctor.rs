@@ -18,13 +18,16 @@ use crate::{
     },
     environments::EnvironmentQuestion,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless},
     unfinished::Unfinished,
 };
 
 /// Judges environments, and the artifacts that they are to load.
-pub(crate) fn run(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &DoctorArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     if arguments.format == Some(DoctorFormat::Json) {
         terminal.speak_json();
     }
@@ -37,7 +40,7 @@ fn into_file(
     output: &Path,
     arguments: &DoctorArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let (unfinished, file) = Unfinished::beside(output)?;
     terminal.write_into(file);
     let status = judge(arguments, terminal)?;
@@ -45,7 +48,7 @@ fn into_file(
     Ok(status)
 }
 
-fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let (read, artifacts) = inputs(arguments)?;
     let question = EnvironmentQuestion {
         artifacts,
@@ -58,7 +61,7 @@ fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<Status,
             .with_hint("`serdes check --format` writes one of artifacts"));
     }
     let mut report = doctor_report::report();
-    let mut status = Status::Yes;
+    let mut status = ExitStatus::Success;
     for read in read {
         let environments = match read {
             Ok(environments) => environments,
@@ -143,11 +146,11 @@ fn show(diagnosis: &Diagnosis, terminal: &mut Terminal) -> Result<(), Failure> {
     text.lines().try_for_each(|line| terminal.line(coloured(&harmless(line))))
 }
 
-fn status_of(diagnosis: &Diagnosis) -> Status {
+fn status_of(diagnosis: &Diagnosis) -> ExitStatus {
     match diagnosis.verdict() {
-        Verdict::DoesNotFit => Status::No,
-        Verdict::Unknown => Status::Failed,
-        Verdict::Fits => Status::Yes,
+        Verdict::DoesNotFit => ExitStatus::Negative,
+        Verdict::Unknown => ExitStatus::Error,
+        Verdict::Fits => ExitStatus::Success,
     }
 }
 
@@ -172,11 +175,11 @@ fn judge_artifacts(
     environment: &Environment,
     artifacts: &[PathBuf],
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     if artifacts.is_empty() {
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
-    let mut status = Status::Yes;
+    let mut status = ExitStatus::Success;
     let mut words: Vec<OsString> = vec!["serdes".into(), "check".into()];
     for (package, option, releases) in [
         ("tensorflow", "--tensorflow", releases_of_tensorflow as fn(&str) -> Result<(), String>),

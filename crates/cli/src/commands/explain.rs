@@ -6,7 +6,7 @@ use crate::{
     arguments::ExplainArguments,
     commands::{environment_rules, nearest::nearest, plugin_behaviours, remedies},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{NAME, Terminal},
 };
 
@@ -14,17 +14,17 @@ use crate::{
 pub(crate) fn run(
     arguments: &ExplainArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     if let Some(name) = &arguments.rule
         && let Some(behaviour) =
             plugin_behaviours::demands().find(|(behaviour, _)| behaviour == name)
     {
         plugin_behaviours::explain(behaviour, terminal)?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     if let Some(found) = arguments.rule.as_deref().and_then(environment_rules::named) {
         found.explain(terminal)?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     let rules = match &arguments.rule {
         Some(id) => vec![id.parse::<Rule>().map_err(unknown)?],
@@ -54,7 +54,7 @@ pub(crate) fn run(
             terminal.line(format_args!("{NAME}Remedy{NAME:#}   {remedy}"))?;
         }
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// An error for a name of nothing, with the behaviour that was probably meant where no rule was.

@@ -17,7 +17,7 @@ use crate::{
         walk_options::named_kind,
     },
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) fn run(
     arguments: &InspectArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let (kind, message) = named_kind(arguments.kind.as_deref())?;
     if let Some(message) = message {
         return inspect_message::run(&arguments.path, message, terminal);
@@ -33,7 +33,7 @@ pub(crate) fn run(
     if arguments.path == Path::new("-") {
         let artifact = check::reader(streams::standard_input()?, kind).map_err(Failure::of)?;
         print(&inspect(&artifact)?, arguments, terminal)?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     let options = Options::default();
     let storage: Arc<dyn Tree> = Arc::new(Storage::anywhere());
@@ -42,7 +42,7 @@ pub(crate) fn run(
     if let Some(kind) = kind {
         walk = walk.of_kind(kind);
     }
-    let (mut status, mut is_first) = (Status::Yes, true);
+    let (mut status, mut is_first) = (ExitStatus::Success, true);
     while let Some(opened) = walk.next_opened() {
         if !std::mem::take(&mut is_first) {
             terminal.line("")?;

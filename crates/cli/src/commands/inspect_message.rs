@@ -10,7 +10,7 @@ use serdes_tensors::storage::Storage;
 use crate::{
     commands::streams,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{Terminal, shown_path},
 };
 
@@ -22,7 +22,7 @@ pub(super) fn run(
     path: &Path,
     message: MessageType,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let bytes = streams::whole(&Storage::anywhere(), path, LONGEST, "a message")?;
     let (size, name) = (bytes.len(), message.name());
     let value = message
@@ -40,5 +40,5 @@ pub(super) fn run(
         let text = serde_json::to_string_pretty(&value).map_err(Failure::of)?;
         terminal.line(format_args!("{} ({name}, {size} bytes)\n{text}", shown_path(path)))?;
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }

@@ -8,18 +8,21 @@ use clap_mangen::Man;
 use crate::{
     arguments::Cli,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{Terminal, count, shown_path},
 };
 
 /// Prints the page of the command itself, or writes a page for each command into a directory.
-pub(crate) fn run(directory: Option<&Path>, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    directory: Option<&Path>,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let mut command = Cli::command();
     // Fills in what subcommands take over: options of every command, the version.
     command.build();
     let Some(directory) = directory else {
         terminal.raw(&page(command)?)?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     };
     let failed = |path: &Path, error: &std::io::Error| {
         Failure::new(format_args!("cannot write {}: {error}", shown_path(path)))
@@ -34,7 +37,7 @@ pub(crate) fn run(directory: Option<&Path>, terminal: &mut Terminal) -> Result<S
     }
     let pages = count(pages.len() as u64, "page");
     terminal.note(format_args!("{pages} in {}", shown_path(directory)));
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn page(command: Command) -> Result<Vec<u8>, Failure> {

@@ -11,7 +11,7 @@ use serdes_pjrt::{Framework, Gate};
 use crate::{
     arguments::{MatrixArguments, MatrixFormat},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{NAME, Terminal},
 };
 
@@ -24,7 +24,10 @@ struct Table {
 }
 
 /// Prints the tables.
-pub(crate) fn run(arguments: &MatrixArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &MatrixArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let tables = [jaxlib(), tensorflow()?];
     match arguments.format {
         _ if terminal.json() => json(&tables, terminal)?,
@@ -36,7 +39,7 @@ pub(crate) fn run(arguments: &MatrixArguments, terminal: &mut Terminal) -> Resul
         MatrixFormat::Markdown => terminal.raw(markdown(&tables).as_bytes())?,
         MatrixFormat::Html => terminal.raw(html(&tables).as_bytes())?,
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// The plug-ins of jax that come in releases of jaxlib's numbers.

@@ -7,21 +7,24 @@ use serdes_device_state::{Error, SaveId, Versions, WriteOptions};
 
 use crate::{
     arguments::MergeArguments,
-    commands::{failures, places, save, streams, watch},
+    commands::{failures, locations, save, streams, watch},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, bytes, count, shown_path},
 };
 
 /// Merges.
-pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &MergeArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let begin = Instant::now();
     if streams::is_input(&arguments.name) || streams::is_output(&arguments.name) {
         return Err(Failure::new("parts lie beside a state that has a name; expected a path"));
     }
-    places::refuse_served(&arguments.name)?;
+    locations::refuse_served(&arguments.name)?;
     let watch = watch::watch(terminal)?;
-    let storage = places::storage(&watch);
+    let storage = locations::storage(&watch);
     // The parts say at which versions they were written, and the state is as they are.
     let options = WriteOptions::new(Versions::current())
         .with_durability(save::durability(arguments.sync))
@@ -50,5 +53,5 @@ pub(crate) fn run(arguments: &MergeArguments, terminal: &mut Terminal) -> Result
         count(merged.tensors, "tensor"),
         bytes(merged.bytes),
     ))?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }

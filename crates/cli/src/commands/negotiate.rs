@@ -8,12 +8,12 @@ use serdes_proxy::{
     self as proxy, Agreement, Client, ClientOptions, Handshake as _, Health, ProxyError, Ranges,
 };
 
-use super::{offer::Offer, small_file};
+use super::{negotiation_report::ServerOffer, small_file};
 use crate::{
     arguments::{NegotiateArguments, RangeArguments},
     failure::Failure,
     numbers::plain_number,
-    status::Status,
+    status::ExitStatus,
     terminal::{NAME, Terminal},
 };
 
@@ -21,7 +21,7 @@ use crate::{
 pub(crate) fn run(
     arguments: &NegotiateArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let ranges = ranges(&arguments.ranges)?;
     let address = &arguments.address;
     let mut options = ClientOptions::new().with_ranges(ranges);
@@ -48,7 +48,7 @@ pub(crate) fn run(
     match runtime.block_on(proxy::negotiate_with(address, &options)) {
         Ok(agreement) => {
             let session = runtime.block_on(Client::connect_with(address, options));
-            agreed(agreement, address, session.as_ref().map(Offer::of), terminal)
+            agreed(agreement, address, session.as_ref().map(ServerOffer::of), terminal)
         }
         Err(error) => {
             let failure = failure(&error);
@@ -66,7 +66,7 @@ pub(crate) fn run(
                 "server": address,
             }))?;
             terminal.note(format_args!("error: {error}"));
-            Ok(if error.is_refusal() { Status::No } else { Status::Failed })
+            Ok(if error.is_refusal() { ExitStatus::Negative } else { ExitStatus::Error })
         }
     }
 }
@@ -76,9 +76,9 @@ pub(crate) fn run(
 fn agreed(
     agreement: Agreement,
     address: &str,
-    offer: Result<Offer, &ProxyError>,
+    offer: Result<ServerOffer, &ProxyError>,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let (protocol, values) = (agreement.protocol().number(), agreement.serdes().number());
     if terminal.json() {
         let mut object = match &offer {
@@ -96,7 +96,7 @@ fn agreed(
         Ok(offer) => offer.print(terminal)?,
         Err(error) => terminal.note(format_args!("no session: {error}")),
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Says whether the server takes new sessions.
@@ -105,14 +105,14 @@ fn health(
     address: &str,
     options: &ClientOptions,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let health =
         runtime.block_on(proxy::check_health(address, options)).map_err(|error| failure(&error))?;
     let (name, status) = match health {
-        Health::Serving => ("serving", Status::Yes),
-        Health::NotServing => ("not_serving", Status::No),
-        Health::UnknownService => ("service_unknown", Status::Failed),
-        _ => ("unknown", Status::Failed),
+        Health::Serving => ("serving", ExitStatus::Success),
+        Health::NotServing => ("not_serving", ExitStatus::Negative),
+        Health::UnknownService => ("service_unknown", ExitStatus::Error),
+        _ => ("unknown", ExitStatus::Error),
     };
     if terminal.json() {
         terminal.object(&json!({ "health": name, "server": address }))?;

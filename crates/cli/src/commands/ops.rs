@@ -9,12 +9,15 @@ use crate::{
     arguments::OpsArguments,
     commands::nearest::nearest,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
 };
 
 /// Lists, shows or compares.
-pub(crate) fn run(arguments: &OpsArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &OpsArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let registry = registry(&arguments.release)?;
     match arguments.other.as_deref() {
         None => list(&registry, terminal),
@@ -36,7 +39,7 @@ fn registry(release: &str) -> Result<Registry, Failure> {
     Registry::tensorflow(newest.unwrap_or(release)).map_err(Failure::new)
 }
 
-fn list(registry: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn list(registry: &Registry, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let mut count = 0;
     for operation in registry.operations() {
         count += 1;
@@ -49,10 +52,10 @@ fn list(registry: &Registry, terminal: &mut Terminal) -> Result<Status, Failure>
     let release = registry.measured_release();
     terminal
         .note(format_args!("{FAINT}{count} operations, read from TensorFlow {release}{FAINT:#}"));
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
-fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let Some(operation) = registry.operation(name) else { return Err(missing(registry, name)) };
     let definition = operation.to_definition();
     if terminal.json() {
@@ -75,7 +78,7 @@ fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Stat
             }
         }
         terminal.object(&object)?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     terminal.line(format_args!("{NAME}{definition}{NAME:#}"))?;
     for attribute in &definition.attributes {
@@ -99,7 +102,7 @@ fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Stat
         ))?;
     }
     history(&operation, terminal)?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// In which releases an attribute is, where these are not all that have the operation.
@@ -154,7 +157,7 @@ fn missing(registry: &Registry, name: &str) -> Failure {
     Failure::no(format_args!("TensorFlow {release} has no operation {name:?}{hint}"))
 }
 
-fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let names: BTreeSet<&str> =
         old.operations().chain(new.operations()).map(|operation| operation.name()).collect();
     let (mut added, mut removed, mut changed) = (0_u64, 0_u64, 0_u64);
@@ -196,5 +199,5 @@ fn compare(old: &Registry, new: &Registry, terminal: &mut Terminal) -> Result<St
         old.release(),
         new.release()
     ));
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }

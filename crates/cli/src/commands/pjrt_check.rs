@@ -23,7 +23,7 @@ use super::{framework_names, plugin_opening, plugin_process};
 use crate::{
     arguments::{CheckPluginArguments, PluginArguments},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, json_of, shown},
 };
 
@@ -96,11 +96,11 @@ pub(crate) fn run(
     options: Vec<(String, Value)>,
     arguments: &CheckPluginArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     if plugin_opening::is_supervised(&arguments.plugin, terminal) {
         let limit = Duration::from_secs(arguments.plugin.time_limit);
         ask(path, options, limit, |told| terminal.object(&json_of(&told)?))?;
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     let frameworks = framework_names::frameworks(&arguments.frameworks)?;
     let inspection = serdes_pjrt::inspect(path).map_err(Failure::of)?;
@@ -142,18 +142,19 @@ pub(crate) fn run(
 
 /// The worst of what is said. A question about all releases asks which of them fit: a no means that
 /// none does.
-fn status(answer: &Answer, asks_which: bool) -> Status {
+fn status(answer: &Answer, asks_which: bool) -> ExitStatus {
     let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
-    let accepted = if answer.accepted == Some(false) { Status::No } else { Status::Yes };
+    let accepted =
+        if answer.accepted == Some(false) { ExitStatus::Negative } else { ExitStatus::Success };
     if asks_which && fits.iter().any(|fit| fit.fits == Some(true)) {
         return accepted;
     }
     let worst = fits.iter().map(|fit| match fit.fits {
-        Some(true) => Status::Yes,
-        Some(false) => Status::No,
-        None => Status::Failed,
+        Some(true) => ExitStatus::Success,
+        Some(false) => ExitStatus::Negative,
+        None => ExitStatus::Error,
     });
-    worst.fold(accepted, Status::worst)
+    worst.fold(accepted, ExitStatus::worst)
 }
 
 fn fit(framework: &Framework, version: Option<&PluginVersion>) -> FrameworkFit {
@@ -214,7 +215,7 @@ fn asked(
             last = Some(told);
             Ok(())
         })?;
-        Ok(Status::Yes)
+        Ok(ExitStatus::Success)
     } else {
         let ended = plugin_process::run("check", arguments, 0, &["--json"], |line| {
             last = Some(serde_json::from_slice(line).map_err(Failure::of)?);

@@ -14,12 +14,12 @@ use crate::{
     arguments::{CheckPluginArguments, PluginArguments, PluginCommand},
     failure::Failure,
     plugin_argument::PluginArgument,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, shown},
 };
 
 /// Inspects, checks or verifies.
-pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     match command {
         PluginCommand::Inspect { library, tensorflow } => {
             plugin_inspect::run(library, tensorflow.as_deref(), terminal)
@@ -33,7 +33,7 @@ pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<St
 fn check_kind(
     arguments: &CheckPluginArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let CheckPluginArguments { plugin, frameworks } = arguments;
     match PluginArgument::parse(&plugin.plugin)? {
         PluginArgument::Pjrt { path, options } => {
@@ -59,7 +59,7 @@ fn check_kind(
 fn supervise_check(
     arguments: &PluginArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let mut options = terminal.options();
     if terminal.json() {
         options.push("--json");
@@ -73,7 +73,7 @@ fn supervise_check(
     })
 }
 
-fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let plugin = &arguments.plugin;
     let limit = Duration::from_secs(arguments.time_limit);
     if Path::new(plugin).is_dir() {
@@ -120,7 +120,7 @@ fn report(
     report: &Report,
     refusals: &[String],
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let accepted = report.accepted() && refusals.is_empty();
     let reasons: Vec<String> =
         refusals.iter().cloned().chain(report.reasons.iter().map(ToString::to_string)).collect();
@@ -157,5 +157,5 @@ fn report(
     if report.layout_may_be_named {
         terminal.line(format_args!("  {FAINT}--layout NAME names the layout{FAINT:#}"))?;
     }
-    Ok(if accepted { Status::Yes } else { Status::No })
+    Ok(if accepted { ExitStatus::Success } else { ExitStatus::Negative })
 }

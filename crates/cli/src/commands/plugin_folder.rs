@@ -9,7 +9,7 @@ use serdes_stream_executor::{LayoutChoice, PluginOptions, PluginRegistry};
 use crate::{
     arguments::PluginArguments,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, harmless, json_of_path, shown, shown_path},
 };
 
@@ -20,7 +20,7 @@ pub(super) fn check(
     arguments: &PluginArguments,
     limit: Duration,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let layout = arguments.layout.as_deref();
     let layout =
         layout.map_or(Ok(LayoutChoice::Detect), LayoutChoice::named).map_err(Failure::of)?;
@@ -76,5 +76,5 @@ pub(super) fn check(
             arguments.plugin
         )));
     }
-    Ok(if skipped.is_empty() { Status::Yes } else { Status::No })
+    Ok(if skipped.is_empty() { ExitStatus::Success } else { ExitStatus::Negative })
 }

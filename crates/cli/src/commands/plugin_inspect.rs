@@ -7,7 +7,7 @@ use serdes_stream_executor::{TensorFlowFit, TensorFlowRelease, elf};
 
 use crate::{
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, count, json_of_path, shown, shown_path},
 };
 
@@ -16,7 +16,7 @@ pub(crate) fn run(
     library: &Path,
     tensorflow: Option<&str>,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let release = tensorflow
         .map(TensorFlowRelease::named)
         .transpose()
@@ -77,9 +77,9 @@ pub(crate) fn run(
     list("served by this host", &found.served.iter().collect::<Vec<_>>(), terminal)?;
     list("not served by this host", &found.unserved.iter().collect::<Vec<_>>(), terminal)?;
     terminal.line(format_args!("  {} undefined symbols in all", found.undefined.len()))?;
-    let Some((release, fit)) = fit else { return Ok(Status::Yes) };
+    let Some((release, fit)) = fit else { return Ok(ExitStatus::Success) };
     show_fit(release, &fit, terminal)?;
-    Ok(if fit.not_exported.is_empty() { Status::Yes } else { Status::No })
+    Ok(if fit.not_exported.is_empty() { ExitStatus::Success } else { ExitStatus::Negative })
 }
 
 fn fit_object(release: TensorFlowRelease, fit: &TensorFlowFit) -> Value {

@@ -7,7 +7,7 @@
 
 use std::{
     io::{BufRead, BufReader},
-    process::{Child, ExitStatus, Stdio},
+    process::{self, Child, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
@@ -16,7 +16,7 @@ use crate::{
     arguments::PluginArguments,
     failure::Failure,
     invocation,
-    status::Status,
+    status::ExitStatus,
     terminal::{END_OF_RESULTS, UNLOADING},
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Ended {
     /// True if only the unloading of the plug-in was left to do.
     pub(crate) complete: bool,
     /// Its status, or how it was ended before its results were complete.
-    pub(crate) end: Result<Status, String>,
+    pub(crate) end: Result<ExitStatus, String>,
 }
 
 /// Runs `serdes plugin KIND` on the plug-in in a process of its own; `skip` behaviours were tried
@@ -69,7 +69,7 @@ pub(crate) fn run(
 /// End of the results.
 enum ResultsEnd {
     /// They are complete.
-    Status(Status),
+    Status(ExitStatus),
     /// The process ended before.
     CutOff,
     /// The process is there and says nothing.
@@ -107,7 +107,7 @@ fn read(
         match line[..] {
             [END_OF_RESULTS, UNLOADING, b'\n'] => complete = true,
             [END_OF_RESULTS, digit, b'\n'] => {
-                let status = Status::from_number(digit.wrapping_sub(b'0'));
+                let status = ExitStatus::from_number(digit.wrapping_sub(b'0'));
                 return Ok((complete, status.map_or(ResultsEnd::CutOff, ResultsEnd::Status)));
             }
             _ => each(&line)?,
@@ -116,7 +116,7 @@ fn read(
 }
 
 /// Waits for the end of the process, and no longer than it may take.
-fn end(child: &mut Child, at_once: bool) -> std::io::Result<ExitStatus> {
+fn end(child: &mut Child, at_once: bool) -> std::io::Result<process::ExitStatus> {
     let until = Instant::now() + ENDING_LIMIT;
     while !at_once && Instant::now() < until {
         if let Some(status) = child.try_wait()? {
@@ -129,7 +129,7 @@ fn end(child: &mut Child, at_once: bool) -> std::io::Result<ExitStatus> {
 }
 
 /// Description of the end of a plug-in's process.
-pub(crate) fn describe(status: ExitStatus) -> String {
+pub(crate) fn describe(status: process::ExitStatus) -> String {
     if status.success() {
         "it ended the process that had loaded it, with exit status 0".to_owned()
     } else {

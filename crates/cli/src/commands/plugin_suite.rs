@@ -20,12 +20,15 @@ use crate::{
     arguments::{PluginArguments, VerifyArguments},
     failure::Failure,
     plugin_argument::PluginArgument,
-    status::Status,
+    status::ExitStatus,
     terminal::Terminal,
 };
 
 /// Tries the suite of the plug-in's kind, or lists it.
-pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &VerifyArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let plugin = &arguments.plugin;
     // Without a library behind it this is the name of the suite.
     let is_suite = arguments.list && plugin.plugin == "pjrt:";
@@ -46,7 +49,7 @@ pub(crate) fn run(arguments: &VerifyArguments, terminal: &mut Terminal) -> Resul
         for (name, demand) in listed {
             list(name, demand, terminal)?;
         }
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     let known = KnownFailures::read(arguments.known_failures.as_deref(), &names)?;
     let outputs = Outputs::of(arguments, terminal)?;
@@ -78,7 +81,7 @@ fn supervise(
     arguments: &PluginArguments,
     tally: &mut Tally,
     terminal: &mut Terminal,
-) -> Result<Option<Status>, Failure> {
+) -> Result<Option<ExitStatus>, Failure> {
     let without = left_out.join(",");
     let mut options = terminal.options();
     options.push("--json");
@@ -93,7 +96,7 @@ fn supervise(
         let tried = tally.tried().len();
         match ended.end {
             Ok(status) if tried == 0 => return Ok(Some(status)),
-            Ok(Status::Failed) => return Ok(Some(Status::Failed)),
+            Ok(ExitStatus::Error) => return Ok(Some(ExitStatus::Error)),
             Ok(_) => return Ok(None),
             Err(how) => {
                 let hint = "run it with --in-process in a debugger";

@@ -9,7 +9,7 @@ use super::{plugin_behaviours, plugin_selection::KnownFailures};
 use crate::{
     arguments::Level,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless, shown},
 };
 
@@ -94,8 +94,12 @@ impl Tally {
     }
 
     /// The status that the outcomes mean.
-    pub(super) fn status(&self) -> Status {
-        if self.tried.iter().any(|one| one.counts) { Status::No } else { Status::Yes }
+    pub(super) fn status(&self) -> ExitStatus {
+        if self.tried.iter().any(|one| one.counts) {
+            ExitStatus::Negative
+        } else {
+            ExitStatus::Success
+        }
     }
 
     /// The outcomes in numbers.
@@ -131,7 +135,7 @@ impl Tally {
     }
 
     /// Prints the numbers to people; the status that the outcomes mean.
-    pub(super) fn end(&self, terminal: &mut Terminal) -> Result<Status, Failure> {
+    pub(super) fn end(&self, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
         if self.prints {
             terminal.line(format_args!("\n{}", self.summary()))?;
             let is_robust = |one: &&Tried| {

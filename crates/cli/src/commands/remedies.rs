@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serdes_check::{Reason, Remedy, Rule};
 
-use crate::{failure::Failure, status::Status};
+use crate::{failure::Failure, status::ExitStatus};
 
 /// Remedy for the user of this command.
 pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
@@ -66,8 +66,8 @@ pub(crate) fn help(reason: &Reason) -> Option<Cow<'static, str>> {
 pub(crate) fn failure(reason: &Reason) -> Failure {
     let place = reason.place.as_ref().map(|place| format!(" (at {place})")).unwrap_or_default();
     let message = format!("{}: {}{place}", reason.rule, reason.message);
-    let failure = match Status::of(reason.rule.outcome()) {
-        Status::No => Failure::no(message),
+    let failure = match ExitStatus::of(reason.rule.outcome()) {
+        ExitStatus::Negative => Failure::no(message),
         _ => Failure::new(message),
     };
     match help(reason) {

@@ -12,13 +12,13 @@ use crate::{
     arguments::RestoreArguments,
     commands::{
         device::{self, OpenDevice},
-        failures,
-        moved::Moved,
-        places, restore_fit, save, streams, unread, watch,
+        failures, locations, restore_fit, save, streams,
+        transfer_report::TransferReport,
+        unread, watch,
     },
     failure::Failure,
     startup::INPUT,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, GOOD, NAME, Terminal, WARN, count, shown_path},
 };
 
@@ -41,7 +41,7 @@ fn names(damage: &[Damage]) -> Vec<&str> {
 pub(crate) fn run(
     arguments: &RestoreArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let begin = Instant::now();
     let from_stream = streams::is_input(&arguments.file);
     if arguments.direct {
@@ -49,12 +49,12 @@ pub(crate) fn run(
     }
     let stream = output_stream(arguments, terminal)?;
     if let Some(to) = arguments.to.as_deref().filter(|_| stream.is_none()) {
-        places::refuse_served(to)?;
+        locations::refuse_served(to)?;
     }
     // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
     let input = if from_stream { Some(streams::input()?) } else { None };
     let watch = watch::watch(terminal)?;
-    let storage = places::storage(&watch);
+    let storage = locations::storage(&watch);
     let file = save::lasting(&arguments.file, &arguments.device.plugin)?;
     let files = Arc::new(LocalParts::new(&*file).with_direct(arguments.direct));
     let found = if arguments.salvage {
@@ -81,7 +81,7 @@ pub(crate) fn run(
     .map_err(failures::tensor_io)?;
 
     let direct = reads_direct(arguments, &files, terminal);
-    let moved = Moved::of(report.moved, begin);
+    let moved = TransferReport::of(report.moved, begin);
     if terminal.json() {
         terminal.object(&moved.object(json!({
             "plugin": device.platform_name(),
@@ -100,7 +100,7 @@ pub(crate) fn run(
         moved.pace(),
         ending(arguments, &found),
     ))?;
-    let status = if found.incomplete { Status::No } else { Status::Yes };
+    let status = if found.incomplete { ExitStatus::Negative } else { ExitStatus::Success };
     save::done(status);
     Ok(status)
 }
@@ -110,7 +110,7 @@ fn refuse_direct(file: &Path) -> Result<(), Failure> {
     if streams::is_input(file) {
         return Err(Failure::new("--direct: standard input is no file"));
     }
-    places::refuse_direct(file)
+    locations::refuse_direct(file)
 }
 
 /// Opens a state that is whole.
@@ -128,7 +128,7 @@ fn open(
     };
     let state = state.map_err(|error| {
         let failure = failures::device_state(error);
-        if streams::is_input(&arguments.file) || failure.status() == Status::No {
+        if streams::is_input(&arguments.file) || failure.status() == ExitStatus::Negative {
             return failure;
         }
         unread::no_state(failure, storage, file)

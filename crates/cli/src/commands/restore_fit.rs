@@ -15,7 +15,7 @@ use super::{
 use crate::{
     arguments::RestoreArguments,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{BAD, GOOD, NAME, Terminal, WARN, bytes, count, json_of_path, shown_path},
 };
 
@@ -279,13 +279,13 @@ pub(super) fn answer(
     arguments: &RestoreArguments,
     tensors: &[Tensor],
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let open = device::open(&arguments.device)?;
     let ordinal = usize::try_from(arguments.device.device).unwrap_or_default();
     let fit = Fit::of(Needs::of(tensors), Offer::of(&open)?, ordinal);
     let platform = open.platform_name();
     say(&fit, arguments, &platform, terminal)?;
-    let status = if fit.is_yes() { Status::Yes } else { Status::No };
+    let status = if fit.is_yes() { ExitStatus::Success } else { ExitStatus::Negative };
     save::done(status);
     Ok(status)
 }

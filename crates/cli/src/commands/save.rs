@@ -20,18 +20,21 @@ use crate::{
     arguments::{SaveArguments, SyncMode},
     commands::{
         device::{self, OpenDevice},
-        failures, left_out,
-        moved::Moved,
-        places, plugin_opening, selection, streams, watch,
+        failures, left_out, locations, plugin_opening, selection, streams,
+        transfer_report::TransferReport,
+        watch,
     },
     failure::Failure,
     numbers::plain_number,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, shown_path},
 };
 
 /// Saves.
-pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &SaveArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let begin = Instant::now();
     let stream = if streams::is_output(&arguments.output) {
         if arguments.direct {
@@ -39,7 +42,7 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
         }
         Some(terminal.take_stream()?)
     } else {
-        places::refuse_served(&arguments.output)?;
+        locations::refuse_served(&arguments.output)?;
         None
     };
     let versions = versions("--serdes-version", &arguments.serdes_version, terminal)?;
@@ -50,11 +53,11 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
     let form = input_form(arguments.kind.as_deref(), &arguments.from)?;
     let part = part(arguments)?;
     if arguments.direct {
-        places::refuse_direct(&arguments.output)?;
+        locations::refuse_direct(&arguments.output)?;
     }
     let input = streams::input_among(arguments.from.iter().map(PathBuf::as_path))?;
     let watch = watch::watch(terminal)?;
-    let storage = places::storage(&watch);
+    let storage = locations::storage(&watch);
     let sources = arguments
         .from
         .iter()
@@ -81,8 +84,8 @@ pub(crate) fn run(arguments: &SaveArguments, terminal: &mut Terminal) -> Result<
     .map_err(failures::tensor_io)?;
 
     say(arguments, versions, &device.platform_name(), &report, begin, terminal)?;
-    done(Status::Yes);
-    Ok(Status::Yes)
+    done(ExitStatus::Success);
+    Ok(ExitStatus::Success)
 }
 
 /// Tensors to save, and their target.
@@ -106,7 +109,14 @@ impl Transfer<'_> {
     ) -> Result<SaveReport, tensor_io::Error> {
         let Self { sources, storage, output, part, options, skip_unsupported, watch } = *self;
         if let Some(stream) = stream {
-            return transfers::save_stream(sources, stream, device, options, skip_unsupported, watch);
+            return transfers::save_stream(
+                sources,
+                stream,
+                device,
+                options,
+                skip_unsupported,
+                watch,
+            );
         }
         let begin = |options: WriteOptions| match part {
             Some(part) => storage.create_part(output, part, options),
@@ -125,7 +135,7 @@ fn say(
     begin: Instant,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let moved = Moved::of(report.moved, begin);
+    let moved = TransferReport::of(report.moved, begin);
     if arguments.direct && !report.direct {
         terminal.warning(format_args!(
             "the file system of {} takes no direct I/O: saved through the page cache instead",
@@ -183,7 +193,7 @@ fn part(arguments: &SaveArguments) -> Result<Option<Part>, Failure> {
 }
 
 /// Says that the work is done as far as it matters: what is left is to unload the plug-in.
-pub(crate) fn done(status: Status) {
+pub(crate) fn done(status: ExitStatus) {
     #[cfg(target_os = "linux")]
     crate::supervision::say(status);
     #[cfg(not(target_os = "linux"))]

@@ -26,18 +26,21 @@ use crate::{
     plugin_argument::PluginArgument,
     requests,
     signals::{self, Hangup, Request},
-    status::Status,
+    status::ExitStatus,
     terminal::Terminal,
 };
 
 /// Serves until the user or the system says stop.
-pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &ServeArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     #[cfg(unix)]
     if arguments.compile_worker {
         return compile_worker::run(arguments, terminal);
     }
     let Some(mut limits) = serve_access::limits(&arguments.access, terminal)? else {
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     };
     if let Some(seconds) = &arguments.drain {
         limits
@@ -82,7 +85,7 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     log.end();
     // A call into the plug-in or the system that hangs does not keep the process from ending.
     runtime.shutdown_timeout(LEFT_BEHIND);
-    served.map(|()| Status::Yes)
+    served.map(|()| ExitStatus::Success)
 }
 
 /// The server that the command line describes.
@@ -234,7 +237,7 @@ fn end_within(limit: Duration) {
         tracing::error!(
             "something hangs in the plug-in or in the system; the process ends without it"
         );
-        std::process::exit(Status::Failed as i32);
+        std::process::exit(ExitStatus::Error as i32);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, io};
 
-use super::{places, plugin_opening, plugin_process, streams, xla_flags};
+use super::{locations, plugin_opening, plugin_process, streams, xla_flags};
 use crate::{
     arguments::{Cli, Command},
     failure::Failure,
@@ -45,7 +45,7 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     }
     let takes_stream =
         hangup == Hangup::Stops && output.is_some_and(|output| streams::is_output(output));
-    let target = output.filter(|_| !takes_stream).and_then(|path| places::in_file_system(path));
+    let target = output.filter(|_| !takes_stream).and_then(|path| locations::in_file_system(path));
     let environment = match &cli.command {
         Command::Serve(_) => server_environment(plugin),
         _ => None,

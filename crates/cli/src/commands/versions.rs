@@ -11,7 +11,7 @@ pub(crate) use self::list::entries;
 use crate::{
     arguments::{VersionsArguments, VersionsCommand},
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::Terminal,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) fn run(
     arguments: &VersionsArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     match &arguments.command {
         Some(VersionsCommand::Lock { check, directory }) => lock::run(*check, directory, terminal),
         Some(VersionsCommand::Init(arguments)) => init::run(arguments, terminal),

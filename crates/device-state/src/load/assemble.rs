@@ -10,7 +10,7 @@ use crate::{
     Error,
     format::index::PieceEntry,
     pump::ChunkSums,
-    shards::{self, Block, Sweep},
+    shards::{self, Block, CellIterator},
 };
 
 /// Numbers and entries of pieces, and their parts of the array.
@@ -38,15 +38,15 @@ pub(super) fn element_bytes(tensor: &Tensor) -> Result<u64, Error> {
 }
 
 /// A walk through the tensor with its pieces as sources.
-fn sweep(tensor: &Tensor, blocks: &[Block]) -> Result<Sweep, Error> {
-    Sweep::new(&Block::whole(tensor.spec().shape()), blocks, &[])
+fn cells(tensor: &Tensor, blocks: &[Block]) -> Result<CellIterator, Error> {
+    CellIterator::new(&Block::whole(tensor.spec().shape()), blocks, &[])
         .map_err(|reason| Error::Unsupported { name: tensor.name().to_owned(), reason })
 }
 
 /// The data of a tensor of several pieces, row-major. Holds one chunk of each piece that the
 /// current row crosses.
 pub(super) struct Assembler {
-    sweep: Sweep,
+    cells: CellIterator,
     element: u64,
     pieces: Vec<Source>,
     /// Source of the current run, and the number of its bytes that are left.
@@ -73,7 +73,7 @@ impl Assembler {
             left: piece.data_bytes,
         });
         Ok(Self {
-            sweep: sweep(tensor, &blocks)?,
+            cells: cells(tensor, &blocks)?,
             element: element_bytes(tensor)?,
             pieces: sources.collect(),
             current: (0, 0),
@@ -88,7 +88,7 @@ impl Read for Assembler {
             return Ok(0);
         }
         while self.current.1 == 0 {
-            let Some(run) = self.sweep.next() else { return Ok(0) };
+            let Some(run) = self.cells.next() else { return Ok(0) };
             let gap = || io::Error::new(io::ErrorKind::InvalidData, "a part is missing");
             let source = run.source.ok_or_else(gap)?;
             self.current = (source as usize, run.elements.saturating_mul(self.element));
@@ -116,7 +116,7 @@ impl Read for Assembler {
 
 /// The bytes of a whole array, given out to its pieces and summed there.
 pub(super) struct Router {
-    sweep: Sweep,
+    cells: CellIterator,
     element: u64,
     pieces: Vec<(PieceEntry, ChunkSums)>,
     current: (usize, u64),
@@ -127,7 +127,7 @@ impl Router {
         let (pieces, blocks) = pieces_of(tensor)?;
         let sums = || ChunkSums::new(tensor.state.header.chunk_bytes);
         Ok(Self {
-            sweep: sweep(tensor, &blocks)?,
+            cells: cells(tensor, &blocks)?,
             element: element_bytes(tensor)?,
             pieces: pieces.into_iter().map(|(_, piece)| (piece, sums())).collect(),
             current: (0, 0),
@@ -138,7 +138,7 @@ impl Router {
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             while self.current.1 == 0 {
-                let Some(run) = self.sweep.next() else { return };
+                let Some(run) = self.cells.next() else { return };
                 let source = run.source.map_or(usize::MAX, |source| source as usize);
                 self.current = (source, run.elements.saturating_mul(self.element));
             }

@@ -43,7 +43,7 @@ type Make<'a, M> = Box<dyn Iterator<Item = Result<<M as Memory>::Incoming, Error
 #[derive(Default)]
 struct Progress {
     passed: u64,
-    /// The stretch that is here.
+    /// The extent that is here.
     held: Option<Held>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Load<'a, M: Memory> {
     watch: &'a Watch,
     /// Bytes that are collected a target before they are copied, at most.
     stage_bytes: usize,
-    /// A stretch with the data of several pieces.
+    /// An extent with the data of several pieces.
     shared: Option<Held>,
     bytes_read: u64,
 }
@@ -151,18 +151,18 @@ impl<'a, M: Memory> Load<'a, M> {
         let Some(from) = self.plan.sources.get(source).copied() else { return Ok(()) };
         let mut left = run.bytes;
         if left == 0 && self.plan.reads_empty_pieces() {
-            self.stretch(source, feed)?;
+            self.extent(source, feed)?;
         }
         while left > 0 {
             let offset = from.piece.data_offset.saturating_add(progress.passed);
-            if progress.held.as_ref().is_none_or(|held| !held.stretch.has(source, offset)) {
+            if progress.held.as_ref().is_none_or(|held| !held.extent.has(source, offset)) {
                 // The old one goes before the next one comes.
                 progress.held = None;
-                progress.held = match self.stretch(source, feed)? {
+                progress.held = match self.extent(source, feed)? {
                     New::Among(held) => Some(held),
                     New::Alone(arrived) => {
-                        let bytes = arrived.stretch.bytes as u64;
-                        let all = arrived.stretch.offset == offset && bytes <= left;
+                        let bytes = arrived.extent.bytes as u64;
+                        let all = arrived.extent.offset == offset && bytes <= left;
                         let rest = match run.targets {
                             [target] if all => self.push(from.name, *target, arrived)?,
                             _ => Some(arrived),
@@ -193,21 +193,21 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(())
     }
 
-    /// The stretch in which a byte of a piece lies: the one with several pieces that is here, or
+    /// The extent in which a byte of a piece lies: the one with several pieces that is here, or
     /// the next.
-    #[expect(clippy::indexing_slicing, reason = "a plan makes its stretches of its own sources")]
-    fn stretch(&mut self, source: usize, feed: &mut Feed<'_>) -> Result<New, Error> {
+    #[expect(clippy::indexing_slicing, reason = "a plan makes its extents of its own sources")]
+    fn extent(&mut self, source: usize, feed: &mut Feed<'_>) -> Result<New, Error> {
         if let Some(shared) = &self.shared
-            && shared.stretch.sources.contains(&source)
+            && shared.extent.sources.contains(&source)
         {
             return Ok(New::Among(Rc::clone(shared)));
         }
         self.shared = None;
         self.watch.check()?;
         let arrived = feed.next()?;
-        let pieces = arrived.stretch.sources.clone();
+        let pieces = arrived.extent.sources.clone();
         if pieces.len() <= 1 {
-            self.read(arrived.stretch.bytes as u64)?;
+            self.read(arrived.extent.bytes as u64)?;
             return Ok(New::Alone(arrived));
         }
         let pieces = &self.plan.sources[pieces];
@@ -290,7 +290,7 @@ impl<'a, M: Memory> Load<'a, M> {
     }
 }
 
-/// A stretch that holds what is wanted next.
+/// An extent that holds what is wanted next.
 enum New {
     /// It is read for one piece.
     Alone(Arrived),

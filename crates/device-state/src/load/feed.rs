@@ -1,4 +1,4 @@
-//! The stretches of a plan, read ahead and compared with their checksums.
+//! The extents of a plan, read ahead and compared with their checksums.
 
 use std::{
     rc::Rc,
@@ -8,21 +8,21 @@ use std::{
 
 use super::{
     open_state::OpenState,
-    plan::{Plan, Source, Stretch},
+    plan::{Plan, ReadExtent, Source},
 };
 use crate::{
     Error,
     format::checksum,
     pump::{Buffer, Filled, IN_FLIGHT, Pool, Returns, has_second_core},
 };
-use serdes_files::Ahead;
+use serdes_files::Prefetch;
 
-/// Stretches that are read ahead.
+/// ReadExtents that are read ahead.
 const AHEAD: usize = IN_FLIGHT;
 
-/// A stretch that was read; its buffer goes back to the pool when this is dropped.
+/// An extent that was read; its buffer goes back to the pool when this is dropped.
 pub(super) struct Arrived {
-    pub(super) stretch: Stretch,
+    pub(super) extent: ReadExtent,
     /// `None` once it was taken away.
     filled: Option<Filled>,
     returns: Returns,
@@ -31,7 +31,7 @@ pub(super) struct Arrived {
 impl Arrived {
     /// Its bytes from byte `offset` of the file on.
     pub(super) fn from(&self, offset: u64) -> Option<&[u8]> {
-        let from = usize::try_from(offset.checked_sub(self.stretch.offset)?).ok()?;
+        let from = usize::try_from(offset.checked_sub(self.extent.offset)?).ok()?;
         self.filled.as_ref()?.get(from..)
     }
 
@@ -49,7 +49,7 @@ impl Drop for Arrived {
     }
 }
 
-/// The stretches of a plan, in their order.
+/// The extents of a plan, in their order.
 pub(super) enum Feed<'a> {
     /// They are read when they are wanted.
     Inline(Reading<'a>),
@@ -58,7 +58,7 @@ pub(super) enum Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// The next stretch.
+    /// The next extent.
     pub(super) fn next(&mut self) -> Result<Arrived, Error> {
         match self {
             Self::Inline(reading) => reading.next().unwrap_or_else(|| Err(ended())),
@@ -72,7 +72,7 @@ fn ended() -> Error {
     Error::invalid("the reading thread ended".to_owned())
 }
 
-/// Lets `run` take the stretches of a plan, in buffers that `make` makes; a thread reads ahead if
+/// Lets `run` take the extents of a plan, in buffers that `make` makes; a thread reads ahead if
 /// there is a core for it.
 pub(super) fn with_feed<T>(
     state: &OpenState,
@@ -82,10 +82,10 @@ pub(super) fn with_feed<T>(
 ) -> Result<T, Error> {
     let late = state.source.answers_late();
     let announced: Vec<_> = match late {
-        true => plan.stretches()?.map(|stretch| stretch.range()).collect(),
+        true => plan.extents()?.map(|extent| extent.range()).collect(),
         false => Vec::new(),
     };
-    let bytes = plan.longest_stretch();
+    let bytes = plan.longest_extent();
     let threaded = has_second_core() && plan.is_long();
     let (pool, returns) = match threaded {
         true => Pool::bounded(2 * IN_FLIGHT + plan.most_held(), bytes),
@@ -94,8 +94,8 @@ pub(super) fn with_feed<T>(
     let mut reading = Reading {
         state,
         plan,
-        stretches: Box::new(plan.stretches()?),
-        ahead: Ahead::new(announced.into_iter()),
+        extents: Box::new(plan.extents()?),
+        ahead: Prefetch::new(announced.into_iter()),
         pool,
         returns: returns.clone(),
         make: Box::new(make),
@@ -118,12 +118,12 @@ pub(super) fn with_feed<T>(
     })
 }
 
-/// Reader of the stretches.
+/// Reader of the extents.
 pub(super) struct Reading<'a> {
     state: &'a OpenState,
     plan: &'a Plan<'a>,
-    stretches: Box<dyn Iterator<Item = Stretch> + Send + 'a>,
-    ahead: Ahead<'a>,
+    extents: Box<dyn Iterator<Item = ReadExtent> + Send + 'a>,
+    ahead: Prefetch<'a>,
     pool: Pool,
     returns: Returns,
     make: Box<dyn Fn(usize) -> Result<Buffer, Error> + Send + 'a>,
@@ -131,33 +131,33 @@ pub(super) struct Reading<'a> {
 
 impl Reading<'_> {
     fn next(&mut self) -> Option<Result<Arrived, Error>> {
-        let stretch = self.stretches.next()?;
-        Some(self.read(stretch))
+        let extent = self.extents.next()?;
+        Some(self.read(extent))
     }
 
-    fn read(&mut self, stretch: Stretch) -> Result<Arrived, Error> {
-        let buffer = self.pool.take(stretch.bytes, &self.make)?;
-        let mut filled = Filled::new(buffer, stretch.bytes)?;
-        let read = self.ahead.read(&*self.state.source, &mut filled, stretch.offset);
+    fn read(&mut self, extent: ReadExtent) -> Result<Arrived, Error> {
+        let buffer = self.pool.take(extent.bytes, &self.make)?;
+        let mut filled = Filled::new(buffer, extent.bytes)?;
+        let read = self.ahead.read(&*self.state.source, &mut filled, extent.offset);
         read.map_err(|error| Error::io("read", &self.state.path, error))?;
-        self.check(&stretch, &filled)?;
-        Ok(Arrived { stretch, filled: Some(filled), returns: self.returns.clone() })
+        self.check(&extent, &filled)?;
+        Ok(Arrived { extent, filled: Some(filled), returns: self.returns.clone() })
     }
 
-    /// Compares the chunks of a stretch with their checksums, and what stands between the data of
+    /// Compares the chunks of an extent with their checksums, and what stands between the data of
     /// several pieces word by word.
     #[expect(
         clippy::indexing_slicing,
-        reason = "a plan makes its stretches of its own sources; `rest` is cut to its own length"
+        reason = "a plan makes its extents of its own sources; `rest` is cut to its own length"
     )]
-    fn check(&self, stretch: &Stretch, bytes: &[u8]) -> Result<(), Error> {
-        let sources = &self.plan.sources[stretch.sources.clone()];
+    fn check(&self, extent: &ReadExtent, bytes: &[u8]) -> Result<(), Error> {
+        let sources = &self.plan.sources[extent.sources.clone()];
         let (mut end, mut words) = (0, Vec::new());
         for (position, source) in sources.iter().enumerate() {
             let offset = source.piece.data_offset;
-            // Of several pieces, all begin in the stretch; a single one may have begun before.
-            let begin = offset.saturating_sub(stretch.offset) as usize;
-            let first = stretch.offset.saturating_sub(offset);
+            // Of several pieces, all begin in the extent; a single one may have begun before.
+            let begin = offset.saturating_sub(extent.offset) as usize;
+            let first = extent.offset.saturating_sub(offset);
             if position > 0 {
                 self.state.push_words_before(source.number, &source.piece, &mut words)?;
             }
@@ -191,5 +191,5 @@ impl Reading<'_> {
     }
 }
 
-/// A stretch that several may hold.
+/// An extent that several may hold.
 pub(super) type Held = Rc<Arrived>;

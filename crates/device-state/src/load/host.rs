@@ -29,7 +29,7 @@ use crate::{
     shards::Block,
 };
 use serdes::ifrt::IndexDomain;
-use serdes_files::{Ahead, Phase, Watch};
+use serdes_files::{Phase, Prefetch, Watch};
 
 /// Bytes that are read at once, unless a chunk is longer: they are summed while they are in the
 /// processor's caches.
@@ -327,7 +327,7 @@ impl Work<'_> {
     }
 
     /// Adds a job for each piece of which parts want something, and several where they want
-    /// different stretches of it.
+    /// different extents of it.
     fn add_scatters<'a, 'm>(&self, parts: &'a [Part<'m>], jobs: &mut Vec<Job<'a, 'm>>) {
         let mut pieces: BTreeMap<u64, (&'m str, PieceEntry, Vec<Want<'a, 'm>>)> = BTreeMap::new();
         for Part { name, sources, bytes } in parts {
@@ -366,7 +366,7 @@ impl Work<'_> {
         if self.state.source.answers_late() {
             // Asked for ahead, front to back.
             let ranges: Vec<_> = jobs.iter().flat_map(|job| self.ranges(job)).collect();
-            let mut ahead = Ahead::new(ranges.into_iter());
+            let mut ahead = Prefetch::new(ranges.into_iter());
             return jobs.into_iter().try_for_each(|job| self.perform(job, &mut ahead));
         }
         let worth = usize::try_from(total / SPAN_BYTES).unwrap_or(usize::MAX);
@@ -374,7 +374,7 @@ impl Work<'_> {
         let jobs = Mutex::new(jobs.into_iter());
         let take = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
         let each = || {
-            let mut ahead = Ahead::new(std::iter::empty());
+            let mut ahead = Prefetch::new(std::iter::empty());
             while let Some(job) = take().filter(|_| !self.stop.load(Ordering::Relaxed)) {
                 let done = self.perform(job, &mut ahead);
                 if done.is_err() {
@@ -393,7 +393,7 @@ impl Work<'_> {
         })
     }
 
-    fn perform(&self, job: Job<'_, '_>, ahead: &mut Ahead<'_>) -> Result<(), Error> {
+    fn perform(&self, job: Job<'_, '_>, ahead: &mut Prefetch<'_>) -> Result<(), Error> {
         match job {
             Job::Span { name, piece, first, bytes } => {
                 self.fill(name, &piece, first, bytes, ahead)?;
@@ -414,7 +414,7 @@ impl Work<'_> {
         piece: &PieceEntry,
         first: u64,
         bytes: &mut [u8],
-        ahead: &mut Ahead<'_>,
+        ahead: &mut Prefetch<'_>,
     ) -> Result<(), Error> {
         let chunk_bytes = self.state.header.chunk_bytes;
         let step = STEP_BYTES.max(u64::from(chunk_bytes));
@@ -442,7 +442,7 @@ impl Work<'_> {
         name: &str,
         piece: &PieceEntry,
         wants: Vec<Want<'_, '_>>,
-        ahead: &mut Ahead<'_>,
+        ahead: &mut Prefetch<'_>,
     ) -> Result<(), Error> {
         let window = self.window();
         let outside = || Error::shards(name, "a part of it lies outside of it".to_owned());

@@ -7,7 +7,7 @@ use std::{
 
 use super::open_state::OpenState;
 use crate::format::{checksum, index::PieceEntry};
-use serdes_files::Ahead;
+use serdes_files::Prefetch;
 
 /// The data of one piece, chunk by chunk, each checked before it is given out.
 pub(super) struct PieceReader {
@@ -17,7 +17,7 @@ pub(super) struct PieceReader {
     next_chunk: u64,
     chunk: Vec<u8>,
     position: usize,
-    ahead: Ahead<'static>,
+    ahead: Prefetch<'static>,
 }
 
 impl PieceReader {
@@ -29,7 +29,7 @@ impl PieceReader {
         readers: usize,
     ) -> Self {
         let all = piece.data_offset..piece.data_offset.saturating_add(piece.data_bytes);
-        let ahead = Ahead::one_of(readers, std::iter::once(all));
+        let ahead = Prefetch::one_of(readers, std::iter::once(all));
         Self { state, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0, ahead }
     }
 

@@ -1,7 +1,7 @@
 //! Plans of loads: the ranges to read from a state, their order, and their target memories.
 //!
 //! A plan is a walk of runs: contiguous bytes of one piece, with their targets. Whole arrays are
-//! the trivial walk, one run a piece. The stretches that are read follow from the runs: windows of
+//! the trivial walk, one run a piece. The extents that are read follow from the runs: windows of
 //! whole chunks, each named once, small neighbours together with the bytes between them.
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::{
     Error,
     format::index::PieceEntry,
     pump::{BUFFER_BYTES, STREAMED_FROM},
-    shards::{Block, Sweep},
+    shards::{Block, CellIterator},
 };
 
 /// Bytes of a window of a piece of which shards want some, if chunks are smaller.
@@ -34,22 +34,22 @@ pub(super) struct Run<'a> {
     pub(super) bytes: u64,
 }
 
-/// A stretch of the file that is read at once.
+/// An extent of the file that is read at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct ReadExtent {
     pub(super) offset: u64,
     pub(super) bytes: usize,
     /// Positions of the pieces whose data lies in it: part of one, or all of several.
     pub(super) sources: Range<usize>,
 }
 
-impl Stretch {
+impl ReadExtent {
     /// Byte range in the file.
     pub(super) const fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.bytes as u64)
     }
 
-    /// True if the stretch contains this byte of this piece.
+    /// True if the extent contains this byte of this piece.
     pub(super) fn has(&self, source: usize, offset: u64) -> bool {
         self.sources.contains(&source) && self.range().contains(&offset)
     }
@@ -114,22 +114,22 @@ impl<'a> Plan<'a> {
                 Runs::Each { lengths: lengths.collect(), next: 0, target: [0] }
             }
             Walk::Cut { name, element, whole, pieces, targets } => {
-                let sweep = Sweep::new(whole, pieces, targets)
+                let cells = CellIterator::new(whole, pieces, targets)
                     .map_err(|reason| Error::Unsupported { name: (*name).to_owned(), reason })?;
-                Runs::Cut { sweep, element: *element }
+                Runs::Cut { cells, element: *element }
             }
         })
     }
 
-    /// Stretches to read, in the order of the walk.
-    pub(super) fn stretches(&self) -> Result<Stretches<'_, 'a>, Error> {
+    /// ReadExtents to read, in the order of the walk.
+    pub(super) fn extents(&self) -> Result<ReadExtents<'_, 'a>, Error> {
         let passed = vec![Passed::default(); self.sources.len()];
         let windows = Windows { plan: self, runs: self.runs()?, passed, source: 0, numbers: 0..0 };
-        Ok(Stretches { windows, next: None })
+        Ok(ReadExtents { windows, next: None })
     }
 
-    /// Bytes of the longest stretch, or more.
-    pub(super) fn longest_stretch(&self) -> usize {
+    /// Bytes of the longest extent, or more.
+    pub(super) fn longest_extent(&self) -> usize {
         let longest = self.sources.iter().map(|source| source.piece.data_bytes).max();
         let longest = longest.unwrap_or(0).min(self.window);
         let joined = self.sources.len() > 1 && self.joins();
@@ -160,7 +160,7 @@ impl<'a> Plan<'a> {
     }
 
     /// `first` with `next` behind it, if both are small neighbours and short enough together.
-    fn join(&self, first: &Stretch, next: &Stretch) -> Option<Stretch> {
+    fn join(&self, first: &ReadExtent, next: &ReadExtent) -> Option<ReadExtent> {
         let small = |source: &Source<'_>| source.piece.data_bytes < STREAMED_FROM;
         let before = self.sources.get(first.sources.end.checked_sub(1)?)?;
         let source = self.sources.get(next.sources.start)?;
@@ -168,14 +168,14 @@ impl<'a> Plan<'a> {
         let bytes = usize::try_from(next.range().end.checked_sub(first.offset)?).ok()?;
         let fits = small(before) && small(source) && neighbours && bytes <= BUFFER_BYTES;
         let sources = first.sources.start..next.sources.end;
-        (self.joins() && fits).then_some(Stretch { offset: first.offset, bytes, sources })
+        (self.joins() && fits).then_some(ReadExtent { offset: first.offset, bytes, sources })
     }
 }
 
 /// The runs of a plan, one after the other.
 pub(super) enum Runs {
     Each { lengths: Vec<u64>, next: usize, target: [u32; 1] },
-    Cut { sweep: Sweep, element: u64 },
+    Cut { cells: CellIterator, element: u64 },
 }
 
 impl Runs {
@@ -189,8 +189,8 @@ impl Runs {
                 *target = [u32::try_from(source).ok()?];
                 Some(Run { source: Some(source), targets: target, bytes })
             }
-            Self::Cut { sweep, element } => {
-                let run = sweep.next()?;
+            Self::Cut { cells, element } => {
+                let run = cells.next()?;
                 Some(Run {
                     source: run.source.map(|source| source as usize),
                     targets: run.targets,
@@ -237,11 +237,11 @@ impl Windows<'_, '_> {
         Some(())
     }
 
-    fn stretch(&self, number: u64) -> Option<Stretch> {
+    fn extent(&self, number: u64) -> Option<ReadExtent> {
         let source = self.plan.sources.get(self.source)?;
         let begin = number.saturating_mul(self.plan.window);
         let bytes = source.piece.data_bytes.saturating_sub(begin).min(self.plan.window);
-        Some(Stretch {
+        Some(ReadExtent {
             offset: source.piece.data_offset.saturating_add(begin),
             bytes: usize::try_from(bytes).ok()?,
             sources: self.source..self.source + 1,
@@ -250,14 +250,14 @@ impl Windows<'_, '_> {
 }
 
 impl Iterator for Windows<'_, '_> {
-    type Item = Stretch;
+    type Item = ReadExtent;
 
-    fn next(&mut self) -> Option<Stretch> {
+    fn next(&mut self) -> Option<ReadExtent> {
         loop {
             for number in &mut self.numbers {
                 let passed = self.passed.get_mut(self.source)?;
                 if passed.window.replace(number) != Some(number) {
-                    return self.stretch(number);
+                    return self.extent(number);
                 }
             }
             self.step()?;
@@ -265,27 +265,27 @@ impl Iterator for Windows<'_, '_> {
     }
 }
 
-/// Iterator over the stretches to read, in order.
-pub(super) struct Stretches<'p, 'a> {
+/// Iterator over the extents to read, in order.
+pub(super) struct ReadExtents<'p, 'a> {
     windows: Windows<'p, 'a>,
-    next: Option<Stretch>,
+    next: Option<ReadExtent>,
 }
 
-impl Iterator for Stretches<'_, '_> {
-    type Item = Stretch;
+impl Iterator for ReadExtents<'_, '_> {
+    type Item = ReadExtent;
 
-    fn next(&mut self) -> Option<Stretch> {
-        let mut stretch = self.next.take().or_else(|| self.windows.next())?;
+    fn next(&mut self) -> Option<ReadExtent> {
+        let mut extent = self.next.take().or_else(|| self.windows.next())?;
         let plan = self.windows.plan;
         for next in self.windows.by_ref() {
-            match plan.join(&stretch, &next) {
-                Some(joined) => stretch = joined,
+            match plan.join(&extent, &next) {
+                Some(joined) => extent = joined,
                 None => {
                     self.next = Some(next);
                     break;
                 }
             }
         }
-        Some(stretch)
+        Some(extent)
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     format::index::PieceEntry,
     pump::{BUFFER_BYTES, ChunkSums},
 };
-use serdes_files::{Ahead, Phase, Watch};
+use serdes_files::{Phase, Prefetch, Watch};
 
 /// A tensor that did not stand up to verification.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Reader {
         let found = Mutex::new((Vec::new(), None));
         let work = || {
             let mut buffer = Vec::new();
-            let mut ahead = Ahead::new(self.pieces_around());
+            let mut ahead = Prefetch::new(self.pieces_around());
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= count {
@@ -135,7 +135,7 @@ impl Reader {
     fn verify_piece(
         &self,
         number: u32,
-        ahead: &mut Ahead<'_>,
+        ahead: &mut Prefetch<'_>,
         buffer: &mut Vec<u8>,
         watch: &Watch,
     ) -> Result<(), Error> {

@@ -20,7 +20,7 @@ pub(crate) fn capacity_at(position: u64) -> usize {
     BUFFER_BYTES - (position % BUFFER_BYTES as u64) as usize
 }
 
-/// A stretch of host memory of a fixed length, of whatever kind a copy may need.
+/// An extent of host memory of a fixed length, of whatever kind a copy may need.
 #[derive(Debug)]
 pub enum Buffer {
     /// Memory of this process.

@@ -140,7 +140,7 @@ fn memory_of_this_process_makes_the_state_that_a_reader_of_it_makes() {
     }
 }
 
-/// Adds up what comes from a stretch of memory itself, and what comes from elsewhere.
+/// Adds up what comes from a range of memory itself, and what comes from elsewhere.
 #[derive(Clone)]
 struct Origins {
     memory: std::ops::Range<usize>,

@@ -439,7 +439,7 @@ fn what_lies_in_other_parts_is_salvaged_and_the_part_that_is_lost_is_named() {
     lose(|error| matches!(error, Error::Io { .. }));
     fs::remove_dir(&one).unwrap();
     // A part that a newer build has written again is too new, not damaged.
-    fs::write(&one, include_bytes!("../../../tests/golden/device_state/future.sds")).unwrap();
+    fs::write(&one, include_bytes!("../../../../tests/golden/device_state/future.sds")).unwrap();
     lose(|error| matches!(error, Error::TooNew { .. }));
     let error = Reader::open(&path).unwrap_err();
     assert!(matches!(error, Error::TooNew { .. }), "{error}");

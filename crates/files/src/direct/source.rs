@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stretch_is_read_as_it_is_also_after_a_refusal() {
+    fn every_extent_is_read_as_it_is_also_after_a_refusal() {
         let bytes = noise(2 * STAGE_BYTES + 3 * BLOCK + 17, 5);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();

@@ -11,7 +11,7 @@ use std::{
 use object_store::Error as StoreError;
 use tokio::runtime::{Builder, Runtime};
 
-use super::words::{is_refusal, words_of};
+use super::messages::{is_refusal, words_of};
 use crate::{Cancelled, Watch};
 
 /// Threads that carry requests, at most.

@@ -7,16 +7,16 @@
 mod changed;
 mod driver;
 mod held;
+mod messages;
 mod ranges;
 mod source;
 mod upload;
-mod words;
 
 pub use self::{
     changed::{changed, is_changed, said},
     driver::{Driver, Outcome, system_error, wait},
+    messages::with_causes,
     ranges::RangeCache,
     source::Object,
     upload::{PART_BYTES, Upload, UploadSink},
-    words::with_causes,
 };

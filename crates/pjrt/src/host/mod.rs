@@ -11,14 +11,16 @@ mod client;
 mod client_devices;
 mod client_object;
 mod custom_calls;
+mod deferred_read;
 mod device;
+mod drop_thread;
 mod element_type;
-mod elsewhere;
 mod event;
 mod host_array;
 mod host_memory;
 mod incoming;
 mod layout;
+mod layout_conversion;
 mod manager;
 mod options;
 mod origin;
@@ -28,17 +30,16 @@ mod put;
 #[cfg(feature = "conformance")]
 mod raw;
 mod read;
-mod read_later;
 mod statistics;
 mod target;
 mod topology;
 mod transfer;
-mod turned;
 
 pub use self::{
     border::{ErrorPayload, Extension},
     buffer::{Buffer, ExternalReference},
     client::Client,
+    deferred_read::DeferredRead,
     device::{Device, DeviceDescription, Memory},
     event::Event,
     host_array::HostArray,
@@ -52,7 +53,6 @@ pub use self::{
         LoadedExecutable, OptimizedProgram, Program, ProgramFormat, ProgramMemory, SentPiece,
     },
     put::HostBufferSemantics,
-    read_later::AwaitedRead,
     statistics::MemoryStatistics,
     target::Target,
     topology::Topology,

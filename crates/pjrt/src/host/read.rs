@@ -6,8 +6,8 @@ use super::{
     buffer::Buffer,
     event::Event,
     host_memory::HostMemory,
+    layout_conversion::LayoutConversion,
     transfer::{Endpoint, Transfer},
-    turned::Turned,
 };
 use crate::PjrtError;
 
@@ -55,7 +55,7 @@ impl Buffer {
     }
 
     /// As [`read_into`](Self::read_into), of an array that lies in an order of its own.
-    fn read_turned(&self, turned: &Turned, data: &mut [u8]) -> Result<(), PjrtError> {
+    fn read_turned(&self, turned: &LayoutConversion, data: &mut [u8]) -> Result<(), PjrtError> {
         let mut own = room_for(data.len())?;
         self.read_in_order(&turned.minor_to_major, &mut own)?;
         match turned.turn_back(&own, data) {

@@ -3,7 +3,7 @@
 use std::{mem::ManuallyDrop, sync::Arc};
 
 use super::{
-    buffer::BufferHandle, elsewhere::Elsewhere, event::Event, host_memory::HostMemory,
+    buffer::BufferHandle, drop_thread::DropOnHostThread, event::Event, host_memory::HostMemory,
     manager::ManagerHandle,
 };
 use crate::PjrtError;
@@ -73,7 +73,7 @@ impl Drop for Transfer {
         if matches!(event.is_ready(), Ok(true)) {
             return;
         }
-        match Elsewhere::new(held) {
+        match DropOnHostThread::new(held) {
             Ok(held) => event.keep(held),
             // Without a thread to drop it on it is kept for good.
             Err(held) => std::mem::forget(held),

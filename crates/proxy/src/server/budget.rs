@@ -62,14 +62,14 @@ impl Budget {
     }
 
     /// Takes `amount`, or all that is free where that is less; whether it was `amount`.
-    pub(crate) fn take_what_is_there(&self, amount: u64) -> (Holding, bool) {
+    pub(crate) fn take_what_is_there(&self, amount: u64) -> (Permit, bool) {
         let wanted = u32::try_from(amount.div_ceil(self.page)).unwrap_or(u32::MAX);
         loop {
             let free = u32::try_from(self.pages.available_permits()).unwrap_or(u32::MAX);
             let pages = wanted.min(free);
             // Somebody else may have been faster.
             if let Ok(share) = Arc::clone(&self.pages).try_acquire_many_owned(pages) {
-                return (Holding { shares: smallvec![share], _peer: None }, pages == wanted);
+                return (Permit { shares: smallvec![share], _peer: None }, pages == wanted);
             }
         }
     }
@@ -173,7 +173,7 @@ pub(crate) struct Account {
 
 /// Permit for an amount of an account, returned on drop.
 #[derive(Debug)]
-pub(crate) struct Holding {
+pub(crate) struct Permit {
     shares: SmallVec<[OwnedSemaphorePermit; 3]>,
     _peer: Option<Arc<Peer>>,
 }
@@ -187,33 +187,29 @@ impl Account {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is never that much.
-    pub(crate) async fn take(&self, amount: u64) -> Result<Holding, Status> {
+    pub(crate) async fn take(&self, amount: u64) -> Result<Permit, Status> {
         let mut shares = SmallVec::with_capacity(self.levels.len());
         for level in &self.levels {
             let pages = level.pages_of(amount)?;
             let share = Arc::clone(&level.pages).acquire_many_owned(pages).await;
             shares.push(share.map_err(|_| level.exhausted(amount))?);
         }
-        Ok(Holding { shares, _peer: self.peer.clone() })
+        Ok(Permit { shares, _peer: self.peer.clone() })
     }
 
     /// Takes `amount` if that much is free.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it is not.
-    pub(crate) fn take_now(&self, amount: u64) -> Result<Holding, Status> {
-        Holding::take_now(&self.levels, self.peer.clone(), amount)
+    pub(crate) fn take_now(&self, amount: u64) -> Result<Permit, Status> {
+        Permit::take_now(&self.levels, self.peer.clone(), amount)
     }
 
     /// Takes `amount`, and waits for it no longer than that.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED with the name of the limit.
-    pub(crate) async fn take_within(
-        &self,
-        amount: u64,
-        limit: Duration,
-    ) -> Result<Holding, Status> {
+    pub(crate) async fn take_within(&self, amount: u64, limit: Duration) -> Result<Permit, Status> {
         match tokio::time::timeout(limit, self.take(amount)).await {
             Ok(taken) => taken,
             Err(_) => Err(self.in_the_way(amount)),
@@ -236,7 +232,7 @@ impl Account {
     }
 }
 
-impl Holding {
+impl Permit {
     /// Takes `amount` of each of these levels if that much is free.
     ///
     /// # Errors
@@ -273,14 +269,14 @@ impl Holding {
 /// The room of a shard, where it counts.
 #[derive(Debug)]
 pub(crate) struct Share {
-    pub(crate) _arrays: Holding,
+    pub(crate) _arrays: Permit,
     /// For one in pinned memory.
-    pub(crate) _pinned: Option<Holding>,
+    pub(crate) _pinned: Option<Permit>,
 }
 
 /// Room that programs take for themselves while they run.
 #[derive(Debug, Default)]
-pub(crate) struct Insides {
+pub(crate) struct ProgramMemory {
     /// Number of programs that have taken room.
     taken: AtomicUsize,
     given_back: Notify,
@@ -289,11 +285,11 @@ pub(crate) struct Insides {
 /// Room that a program has taken for itself, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Inside {
-    held: Option<Holding>,
-    of: Arc<Insides>,
+    held: Option<Permit>,
+    of: Arc<ProgramMemory>,
 }
 
-impl Insides {
+impl ProgramMemory {
     /// Takes room, and waits for it no longer than that, and only as long as a program runs that
     /// gives its own back: arrays are freed by clients, who would not know that they are waited
     /// for.
@@ -303,7 +299,7 @@ impl Insides {
     pub(crate) async fn take(
         self: &Arc<Self>,
         limit: Duration,
-        take: impl Fn() -> Result<Holding, Status>,
+        take: impl Fn() -> Result<Permit, Status>,
     ) -> Result<Inside, Status> {
         let found = tokio::time::timeout(limit, async {
             loop {
@@ -338,7 +334,7 @@ impl Drop for Inside {
 #[derive(Debug)]
 pub(crate) struct Reserve {
     account: Account,
-    held: Option<Holding>,
+    held: Option<Permit>,
     room: usize,
 }
 
@@ -419,7 +415,7 @@ mod tests {
 
     #[tokio::test]
     async fn insides_wait_for_programs_that_run_and_for_nobody_else() {
-        let (account, insides) = (account(8192), Arc::new(Insides::default()));
+        let (account, insides) = (account(8192), Arc::new(ProgramMemory::default()));
         let limit = Duration::from_secs(60);
         let array = account.take_now(4096).unwrap();
         let error = insides.take(limit, || account.take_now(8192)).await.unwrap_err();

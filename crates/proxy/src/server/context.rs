@@ -16,16 +16,16 @@ use tokio::{
 
 use super::{
     arrays::{Devices, MOST_RENEWALS},
-    budget::{Budgets, Insides},
+    budget::{Budgets, ProgramMemory},
+    latency::{LatencyEstimate, Passing},
     launches::Launches,
     limits::Limits,
     metrics::Gauges,
-    pace::{Pace, Passing},
     priority::Thread,
     programs::{CallRules, OptionRules, Trials},
     promise::Promised,
     runs::{Run, Runs, Wanted},
-    turns::{Lane, Turn, Turns},
+    scheduler::{FairScheduler, Lane, Turn},
 };
 use crate::status::status;
 
@@ -41,15 +41,15 @@ pub(crate) struct Context {
     pub(crate) draining: watch::Sender<bool>,
     /// True once the server stops.
     pub(crate) stop: watch::Sender<bool>,
-    turns: Arc<Turns>,
+    turns: Arc<FairScheduler>,
     /// Lanes of their own for what takes long: nothing else waits for a compiler.
-    compilers: Arc<Turns>,
+    compilers: Arc<FairScheduler>,
     /// And for programs that call functions of their clients: a plug-in may wait for a client then.
-    callers: Arc<Turns>,
+    callers: Arc<FairScheduler>,
     /// And for launches that may not come back: nothing else waits for a program.
-    launchers: Arc<Turns>,
+    launchers: Arc<FairScheduler>,
     /// Latency estimate of small transfers between the host and a device.
-    pub(crate) transfers: Pace,
+    pub(crate) transfers: LatencyEstimate,
     /// Calls that are over at once, as a rule.
     passing: Passing,
     /// The order in which programs on several devices are launched.
@@ -57,7 +57,7 @@ pub(crate) struct Context {
     /// Programs that run or wait for their turn.
     runs: Arc<Runs>,
     /// Room that running programs have taken for themselves.
-    pub(crate) insides: Arc<Insides>,
+    pub(crate) insides: Arc<ProgramMemory>,
     pub(crate) compilation: Compilation,
 }
 
@@ -100,11 +100,11 @@ impl Context {
             budgets,
             draining: watch::Sender::new(false),
             stop: watch::Sender::new(false),
-            turns: Turns::new(lanes),
-            compilers: Turns::new(compilers),
-            callers: Turns::new(CALLERS),
-            launchers: Turns::new(LAUNCHERS),
-            transfers: Pace::default(),
+            turns: FairScheduler::new(lanes),
+            compilers: FairScheduler::new(compilers),
+            callers: FairScheduler::new(CALLERS),
+            launchers: FairScheduler::new(LAUNCHERS),
+            transfers: LatencyEstimate::default(),
             passing: Passing::default(),
             launches,
             runs: Arc::default(),
@@ -134,7 +134,7 @@ impl Context {
     pub(crate) async fn at_pace<T: Send + 'static>(
         &self,
         turn: Turn,
-        pace: &Pace,
+        pace: &LatencyEstimate,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         if !pace.is_quick() || Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
@@ -276,7 +276,7 @@ impl Context {
 }
 
 async fn on_lane<T: Send + 'static>(
-    turns: &Arc<Turns>,
+    turns: &Arc<FairScheduler>,
     turn: Turn,
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<T, Status> {

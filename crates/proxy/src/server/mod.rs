@@ -15,12 +15,12 @@ mod context;
 mod deadline;
 mod digest;
 mod handles;
+mod latency;
 mod launches;
 mod limits;
 mod local;
 mod metrics;
 mod net;
-mod pace;
 mod peers;
 mod priority;
 mod programs;
@@ -28,10 +28,10 @@ mod promise;
 mod registry;
 mod requests;
 mod runs;
+mod scheduler;
 mod serve;
 mod sessions;
 mod state;
-mod turns;
 
 #[cfg(test)]
 mod tests;

@@ -8,19 +8,19 @@
 //! A set takes the place of another one by the rename of its index alone: its files have names that
 //! no other file has, and those of the old one go afterwards.
 
-mod elsewhere;
 mod index;
 mod names;
 mod read;
+mod remote;
 mod set;
 mod switch;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub(super) use elsewhere::SetElsewhere;
 pub use index::{begins_like_index, files_of_index, is_index};
 pub(super) use read::ShardedSource;
+pub(super) use remote::RemoteSet;
 pub use set::{ShardFile, ShardSet, count, listed};
 pub(super) use write::ShardedTarget;
 

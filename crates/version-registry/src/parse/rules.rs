@@ -4,12 +4,12 @@ use super::{
     declaration::{Declarations, LayoutFamilyDeclaration, LineDeclaration, ProductDeclaration},
     error::Defect,
     formats,
-    places::Places,
+    positions::Positions,
     table::Walk,
 };
 use crate::{Date, newest_of_age, record::parse_release};
 
-pub(super) fn check(walk: &mut Walk<'_>, declarations: &Declarations, places: &Places) {
+pub(super) fn check(walk: &mut Walk<'_>, declarations: &Declarations, places: &Positions) {
     let mut names: Vec<&str> = Vec::new();
     let mut types: Vec<&str> = Vec::new();
     for (line, (place, entries)) in declarations.lines.iter().zip(&places.lines) {

@@ -7,7 +7,7 @@ use serdes_check::{
     report::{self, Cell},
 };
 
-use crate::status::Status;
+use crate::status::ExitStatus;
 
 /// The answers about an artifact at one time, of the oldest release first; an empty name stands for
 /// an artifact about which no release is asked.
@@ -111,16 +111,16 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Status 1 where a release is lost, or an added artifact loads nowhere; 2 where what was
+    /// ExitStatus 1 where a release is lost, or an added artifact loads nowhere; 2 where what was
     /// readable is not, or what was added.
-    pub(super) fn status(&self) -> Status {
-        let Some(after) = &self.after else { return Status::Yes };
+    pub(super) fn status(&self) -> ExitStatus {
+        let Some(after) = &self.after else { return ExitStatus::Success };
         let is_unknown = after.worst() == Cell::Unknown;
         match self.kind {
-            ChangeKind::Same | ChangeKind::Better | ChangeKind::Removed => Status::Yes,
-            _ if is_unknown => Status::Failed,
-            ChangeKind::Added if after.oldest().is_some() => Status::Yes,
-            _ => Status::No,
+            ChangeKind::Same | ChangeKind::Better | ChangeKind::Removed => ExitStatus::Success,
+            _ if is_unknown => ExitStatus::Error,
+            ChangeKind::Added if after.oldest().is_some() => ExitStatus::Success,
+            _ => ExitStatus::Negative,
         }
     }
 }

@@ -16,14 +16,14 @@ use serdes_check::Verdicts;
 
 use self::{change::Change, judge::judge, tree::Earlier};
 use super::consumers::consumers;
-use crate::{arguments::CheckArguments, failure::Failure, status::Status, terminal::Terminal};
+use crate::{arguments::CheckArguments, failure::Failure, status::ExitStatus, terminal::Terminal};
 
 /// Compares what is at each path with what was there, artifact by artifact.
 pub(super) fn run(
     arguments: &CheckArguments,
     against: &str,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let mut arguments = arguments.clone();
     if arguments.tensorflow.is_empty() && arguments.consumer.is_empty() {
         arguments.tensorflow.push("all".to_owned());
@@ -49,7 +49,7 @@ pub(super) fn run(
         terminal.note(note);
     }
     show::show(against, &changes, &arguments, terminal)?;
-    Ok(changes.iter().map(Change::status).fold(Status::Yes, Status::worst))
+    Ok(changes.iter().map(Change::status).fold(ExitStatus::Success, ExitStatus::worst))
 }
 
 /// Verdicts by the artifact's path below the one that was named.

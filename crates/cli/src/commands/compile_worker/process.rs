@@ -9,12 +9,15 @@ use serdes_pjrt::{Client, CompileOptions, PjrtError, Program, ProgramFormat};
 use super::frames::{self, Answer};
 use crate::{
     arguments::ServeArguments, commands::device::open_client, failure::Failure,
-    plugin_argument::PluginArgument, status::Status, terminal::Terminal,
+    plugin_argument::PluginArgument, status::ExitStatus, terminal::Terminal,
 };
 
 /// Compiles what it is given until there is no more. What the plug-in prints meanwhile does not get
 /// among the answers: standard output is the terminal's alone.
-pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(crate) fn run(
+    arguments: &ServeArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     #[cfg(target_os = "linux")]
     settle();
     let client = match &PluginArgument::parse(&arguments.plugin)? {
@@ -32,7 +35,7 @@ pub(crate) fn run(arguments: &ServeArguments, terminal: &mut Terminal) -> Result
     while let Some((program, options)) = frames::read_request(&mut programs).map_err(failed)? {
         terminal.raw(&frames::answer(&compile(&client, &program, options)))?;
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn compile(client: &Client, program: &[u8], options: Vec<u8>) -> Answer {

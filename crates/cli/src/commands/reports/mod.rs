@@ -22,7 +22,7 @@ use crate::{
     commands::{remedies, report_file},
     failure::Failure,
     object_reports::location,
-    status::Status,
+    status::ExitStatus,
     terminal::{Terminal, json_line},
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Counted {
     /// The same in a word for people, where a model that computes something else has its own.
     pub(crate) words: &'static str,
     /// The status, for which what is known does not count.
-    pub(crate) status: Status,
+    pub(crate) status: ExitStatus,
 }
 
 impl Reports {
@@ -128,7 +128,7 @@ impl Reports {
                 Cell::Differs => Cell::Differs.id(),
                 cell => objects::outcome(cell).id(),
             },
-            status: Status::of(objects::outcome(artifact.outcome())),
+            status: ExitStatus::of(objects::outcome(artifact.outcome())),
         };
         self.report.add(artifact);
         Ok(counted)
@@ -179,10 +179,10 @@ impl Reports {
     /// a baseline was written: all of it is known now.
     pub(crate) fn finish(
         mut self,
-        status: Status,
+        status: ExitStatus,
         comparison: Option<&report::Comparison<'_>>,
         terminal: &mut Terminal,
-    ) -> Result<Status, Failure> {
+    ) -> Result<ExitStatus, Failure> {
         let is_text = self.outputs.standard == Some(Form::Report(Format::Text));
         for sentence in comparison.map(gate::outdated).unwrap_or_default() {
             if !is_text || self.is_streamed() {
@@ -218,7 +218,7 @@ impl Reports {
         match self.gate.write(&self.report)? {
             Some(sentence) => {
                 terminal.note(sentence);
-                Ok(Status::Yes)
+                Ok(ExitStatus::Success)
             }
             None => Ok(status),
         }

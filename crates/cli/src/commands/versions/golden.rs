@@ -13,12 +13,15 @@ use super::lock::meant;
 use crate::{
     arguments::GoldenArguments,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, harmless},
 };
 
 /// Has the tests of a crate write the golden bytes that are missing, or only looks.
-pub(super) fn run(arguments: &GoldenArguments, terminal: &mut Terminal) -> Result<Status, Failure> {
+pub(super) fn run(
+    arguments: &GoldenArguments,
+    terminal: &mut Terminal,
+) -> Result<ExitStatus, Failure> {
     let package = Package::open(&arguments.directory).map_err(Failure::of)?;
     let before = package.without_golden().map_err(Failure::of)?;
     let mut missing = before.clone();
@@ -50,7 +53,7 @@ pub(super) fn run(arguments: &GoldenArguments, terminal: &mut Terminal) -> Resul
         } else {
             "next: read what was written, then `serdes versions lock`"
         });
-        return Ok(Status::Yes);
+        return Ok(ExitStatus::Success);
     }
     let how = if arguments.check {
         "`serdes versions golden` has the tests of the crate write them"

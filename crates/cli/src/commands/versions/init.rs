@@ -8,7 +8,7 @@ use super::options::{FILE, day, release};
 use crate::{
     arguments::InitVersionsArguments,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, json_of_path, shown},
 };
 
@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn run(
     arguments: &InitVersionsArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let path = arguments.directory.join(FILE);
     let introduced = arguments.introduced.as_deref();
     let introduced =
@@ -52,7 +52,7 @@ pub(super) fn run(
     for step in &next {
         terminal.line(format_args!("  {step}"))?;
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// The steps that are the author's own.

@@ -9,7 +9,7 @@ use super::options::{FILE, day};
 use crate::{
     arguments::VersionsArguments,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{FAINT, NAME, Terminal, shown},
 };
 
@@ -34,7 +34,7 @@ struct Row<'r> {
 pub(super) fn run(
     arguments: &VersionsArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let asked = arguments.as_of.as_deref().map(|text| day("--as-of", text)).transpose()?;
     let as_of = match &arguments.directory {
         Some(directory) => {
@@ -53,7 +53,7 @@ pub(super) fn run(
         }
     };
     terminal.line(format_args!("{FAINT}as of {}{FAINT:#}", asked.unwrap_or(as_of)))?;
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Every entry of every line of this build, as it stands on a day.

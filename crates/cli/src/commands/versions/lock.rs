@@ -8,7 +8,7 @@ use serdes_version_registry::lock::{Difference, LockError, Package};
 use crate::{
     commands::nearest::nearest,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{Terminal, harmless, json_of_path},
 };
 
@@ -17,7 +17,7 @@ pub(super) fn run(
     check: bool,
     directory: &Path,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let package = Package::open(directory).map_err(Failure::of)?;
     let differences = if check {
         package.unreleasable().map_err(Failure::of)?
@@ -58,7 +58,7 @@ pub(super) fn run(
         (false, 0) => format!("{} is as it was", path.display()),
         (false, count) => format!("{} is written: {}", path.display(), differences_of(count)),
     });
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// For a format without golden bytes, the one that was meant where its name is nearly that of

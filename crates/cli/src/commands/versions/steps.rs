@@ -18,7 +18,7 @@ use crate::{
     arguments::{AddVersionArguments, ReleaseVersionsArguments},
     commands::nearest::nearest,
     failure::Failure,
-    status::Status,
+    status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, json_of_path},
 };
 
@@ -26,7 +26,7 @@ use crate::{
 pub(super) fn add(
     arguments: &AddVersionArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let path = arguments.directory.join(FILE);
     let file = path.display().to_string();
     let text = read_text(&path).map_err(failure)?;
@@ -77,7 +77,7 @@ pub(super) fn add(
         ));
     }
     terminal.note(next(arguments, number, &golden));
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn entry(arguments: &AddVersionArguments, introduced: Date) -> Result<NewEntry, Failure> {
@@ -161,7 +161,7 @@ fn next(arguments: &AddVersionArguments, number: i32, golden: &[String]) -> Stri
 pub(super) fn release(
     arguments: &ReleaseVersionsArguments,
     terminal: &mut Terminal,
-) -> Result<Status, Failure> {
+) -> Result<ExitStatus, Failure> {
     let path = arguments.directory.join(FILE);
     let file = path.display().to_string();
     let text = read_text(&path).map_err(failure)?;
@@ -209,7 +209,7 @@ pub(super) fn release(
     if !differences.is_empty() {
         terminal.note(format_args!("versions.lock: {} frozen", differences_of(differences.len())));
     }
-    Ok(Status::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn release_object(release: &LineRelease) -> Value {

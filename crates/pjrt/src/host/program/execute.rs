@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Buffer, Device, Event, PjrtError,
-    host::{border::Handed, buffer::ExternalReference, elsewhere::Elsewhere},
+    host::{border::Handed, buffer::ExternalReference, drop_thread::DropOnHostThread},
 };
 
 /// An array that a program is run with.
@@ -75,7 +75,7 @@ pub struct Execution {
     outputs: Vec<Vec<Buffer>>,
     complete: Vec<Event>,
     /// Callbacks of the program, kept until it has run on all devices.
-    _called: Option<Arc<Elsewhere<HeldTransfers>>>,
+    _called: Option<Arc<DropOnHostThread<HeldTransfers>>>,
 }
 
 impl Execution {

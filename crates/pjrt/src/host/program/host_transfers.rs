@@ -9,7 +9,7 @@ use crate::{
     PjrtError, PjrtPlugin,
     host::{
         border::{Chunk, Handler, Registration, received, sent},
-        elsewhere::Elsewhere,
+        drop_thread::DropOnHostThread,
         event::Event,
     },
 };
@@ -170,11 +170,11 @@ impl RegisteredTransfers {
     }
 
     /// Keeps the handlers until all of these events have happened.
-    pub(super) fn hold(self, complete: &[Event]) -> Option<Arc<Elsewhere<HeldTransfers>>> {
+    pub(super) fn hold(self, complete: &[Event]) -> Option<Arc<DropOnHostThread<HeldTransfers>>> {
         if self.held.0.is_empty() {
             return None;
         }
-        match Elsewhere::new(self.held) {
+        match DropOnHostThread::new(self.held) {
             Ok(held) => {
                 let held = Arc::new(held);
                 complete.iter().for_each(|event| event.keep(Arc::clone(&held)));

@@ -1,6 +1,6 @@
 //! Programs: compiled, run, and asked what they are.
 
-mod ahead;
+mod ahead_of_time;
 mod code;
 mod compile;
 mod compile_options;

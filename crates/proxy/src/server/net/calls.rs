@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     Handshake as _, handshake,
-    server::{access::Shown, budget::Holding, peers::Caller, registry::Registry},
+    server::{access::Shown, budget::Permit, peers::Caller, registry::Registry},
     service,
     status::{status, to_grpc},
 };
@@ -81,7 +81,7 @@ fn admit(
     connection: &Connection,
     headers: &HeaderMap,
     path: &str,
-) -> Result<(Caller, Holding), Status> {
+) -> Result<(Caller, Permit), Status> {
     let mut identity = connection.identity;
     let shown = registry.access.check(headers).inspect_err(|status| {
         registry.context.gauges.unauthenticated.fetch_add(1, Ordering::Relaxed);
@@ -93,7 +93,7 @@ fn admit(
     }
     let peer = registry.peers.of(&identity, &registry.context.limits);
     let levels = [&peer.budgets.calls, &registry.context.budgets.calls];
-    let held = Holding::take_now(levels, Some(Arc::clone(&peer)), 1)?;
+    let held = Permit::take_now(levels, Some(Arc::clone(&peer)), 1)?;
     let sessions = connection.sessions.clone();
     Ok((Caller { identity, peer, sessions, token_to_come: shown == Shown::Later }, held))
 }
@@ -136,7 +136,7 @@ async fn get_version(registry: Arc<Registry>, call: Call) -> Answered {
 /// An answer on its way, which counts as a call in progress until it is there or given up.
 struct Held {
     body: Body,
-    _held: Holding,
+    _held: Permit,
     _busy: Busy,
 }
 

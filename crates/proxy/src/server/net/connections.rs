@@ -19,13 +19,13 @@ use super::{
     calls,
     connection::Connection,
     refusal::refuse,
-    transport::{Greeted, Transport},
+    transport::{AfterPreface, Transport},
 };
 use crate::{
     ProxyError,
     server::{
         access::Acceptor,
-        budget::{Account, Holding, Peer},
+        budget::{Account, Peer, Permit},
         digest::hash,
         peers::Identity,
         registry::Registry,
@@ -135,7 +135,7 @@ impl Connections {
         &self,
         stream: TcpStream,
         address: IpAddr,
-    ) -> Option<(Greeted, Arc<Connection>, Holding)> {
+    ) -> Option<(AfterPreface, Arc<Connection>, Permit)> {
         // Small answers must not wait for more of them.
         stream.set_nodelay(true).ok()?;
         let mut identity = Identity::at(address);
@@ -167,7 +167,7 @@ impl Connections {
             Ok(held) => held,
             Err(status) => {
                 tracing::debug!(reason = status.message(), "connection refused");
-                refuse(Greeted { preface: PREFACE, transport }, &status).await;
+                refuse(AfterPreface { preface: PREFACE, transport }, &status).await;
                 return None;
             }
         };
@@ -177,7 +177,7 @@ impl Connections {
         let of_peer = open.entry(peer.number).or_default();
         of_peer.retain(|other| other.strong_count() > 0);
         of_peer.push(Arc::downgrade(&connection));
-        Some((Greeted { preface: PREFACE, transport }, connection, held))
+        Some((AfterPreface { preface: PREFACE, transport }, connection, held))
     }
 
     /// Room for one more connection of a peer. Where there is none, one of its own that does
@@ -185,7 +185,7 @@ impl Connections {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
-    async fn room(&self, peer: &Arc<Peer>) -> Result<Holding, Status> {
+    async fn room(&self, peer: &Arc<Peer>) -> Result<Permit, Status> {
         /// Most times that an idle connection is asked to close for a new one.
         const TRIES: usize = 20;
         let levels = vec![
@@ -215,7 +215,7 @@ impl Connections {
     }
 
     /// Serves a connection until its client goes, it is idle for too long, or the server stops.
-    async fn run(&self, io: Greeted, connection: Arc<Connection>) {
+    async fn run(&self, io: AfterPreface, connection: Arc<Connection>) {
         let limits = &self.registry.context.limits;
         let mut stop = self.registry.context.stop.subscribe();
         let service = service_fn({

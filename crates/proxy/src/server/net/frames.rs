@@ -11,7 +11,7 @@ use tonic::body::Body;
 use crate::{
     bulk::{BodyBytes, DATA_KEY, DataMessage, HEADER},
     server::{
-        budget::{Account, Holding},
+        budget::{Account, Permit},
         deadline::within,
         limits::Limits,
     },
@@ -50,7 +50,7 @@ impl Terms {
 #[derive(Debug)]
 pub(crate) struct Received<M> {
     pub(crate) message: M,
-    pub(crate) room: Option<Holding>,
+    pub(crate) room: Option<Permit>,
 }
 
 /// The messages of a body.
@@ -195,7 +195,7 @@ struct Gathering {
     bytes: usize,
     /// Bytes that room has been taken for.
     paid: usize,
-    room: Option<Holding>,
+    room: Option<Permit>,
 }
 
 impl Gathering {
@@ -295,7 +295,7 @@ fn no_message(error: prost::DecodeError) -> Status {
 struct Assembling {
     length: usize,
     bytes: Vec<u8>,
-    room: Option<Holding>,
+    room: Option<Permit>,
 }
 
 impl Assembling {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     health::{CheckRequest, CheckResponse, Health},
     server::{
-        budget::{Account, Holding, Peer},
+        budget::{Account, Peer, Permit},
         registry::Registry,
     },
     service,
@@ -35,7 +35,7 @@ pub(crate) fn is_health(path: &str) -> bool {
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED.
-pub(crate) fn room(registry: &Registry, peer: &Arc<Peer>) -> Result<Holding, Status> {
+pub(crate) fn room(registry: &Registry, peer: &Arc<Peer>) -> Result<Permit, Status> {
     let levels = vec![peer.budgets.health.clone(), registry.context.budgets.health.clone()];
     Account::new(levels, Some(Arc::clone(peer))).take_now(1)
 }

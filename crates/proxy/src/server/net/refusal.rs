@@ -8,7 +8,7 @@ use serdes::codec::Status;
 use tokio::{sync::Notify, time::timeout};
 use tonic::body::Body;
 
-use super::transport::Greeted;
+use super::transport::AfterPreface;
 use crate::status::to_grpc;
 
 /// Longest wait for the first call, and for the client to take its answer.
@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 const HEADER_LIST_BYTES: u32 = 64 << 10;
 
 /// Answers the first call of a connection with `status`, and ends it.
-pub(super) async fn refuse(io: Greeted, status: &Status) {
+pub(super) async fn refuse(io: AfterPreface, status: &Status) {
     let called = Notify::new();
     let service = service_fn(|_| {
         called.notify_one();

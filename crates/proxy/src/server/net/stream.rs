@@ -31,7 +31,7 @@ use crate::{
     handshake,
     server::{
         access::SESSION_TOKEN,
-        budget::Holding,
+        budget::Permit,
         deadline::within,
         limits::Limits,
         metrics::Gauges,
@@ -212,7 +212,7 @@ impl Taking {
         last
     }
 
-    async fn take_up(&mut self, request: Received<IfrtRequest>, permit: Holding) {
+    async fn take_up(&mut self, request: Received<IfrtRequest>, permit: Permit) {
         let Received { message, room } = request;
         let asked = Asked::now(&message);
         let span = span_of(&self.session, asked);
@@ -277,7 +277,7 @@ async fn next(
     session: &Session,
     requests: &mut Messages<IfrtRequest>,
     begun: bool,
-) -> Result<Option<(Received<IfrtRequest>, Holding)>, Status> {
+) -> Result<Option<(Received<IfrtRequest>, Permit)>, Status> {
     let limits = &session.context.limits;
     let permit = session.accounts.requests.take(1).await?;
     let since = Instant::now();

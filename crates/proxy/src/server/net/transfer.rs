@@ -24,7 +24,7 @@ use super::{
 use crate::{
     server::{
         arrays::{Next, Pieces as _},
-        budget::Holding,
+        budget::Permit,
         deadline::within,
         peers::Caller,
         registry::Registry,
@@ -126,7 +126,7 @@ impl Target {
         &mut self,
         session: &Session,
         part: Vec<Bytes>,
-        room: Option<Holding>,
+        room: Option<Permit>,
     ) -> Result<(), Status> {
         match self {
             Self::Store(buffer) => {

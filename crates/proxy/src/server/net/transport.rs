@@ -18,7 +18,7 @@ pub(crate) enum Transport {
 }
 
 /// A connection whose preface has been read: it comes once more.
-pub(crate) struct Greeted {
+pub(crate) struct AfterPreface {
     pub(crate) preface: &'static [u8],
     pub(crate) transport: Transport,
 }
@@ -36,7 +36,7 @@ impl AsyncRead for Transport {
     }
 }
 
-impl AsyncRead for Greeted {
+impl AsyncRead for AfterPreface {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -52,7 +52,7 @@ impl AsyncRead for Greeted {
     }
 }
 
-impl AsyncWrite for Greeted {
+impl AsyncWrite for AfterPreface {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

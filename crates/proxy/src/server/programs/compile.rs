@@ -35,7 +35,7 @@ use super::{
 use crate::{
     server::{
         arrays::{Devices, Kind, MemorySpace, contents_of},
-        budget::Holding,
+        budget::Permit,
         metrics::Gauges,
     },
     status::{of_pjrt, status},
@@ -118,7 +118,7 @@ pub(crate) struct Compiler<'a> {
 pub(crate) fn compile(
     devices: &Devices,
     source: &Source,
-    held: Holding,
+    held: Permit,
     gauges: &Arc<Gauges>,
     compiler: Compiler<'_>,
 ) -> Result<Program, Status> {

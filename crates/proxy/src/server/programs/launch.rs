@@ -10,7 +10,7 @@ use super::program::{Output, Program};
 use crate::{
     server::{
         arrays::{Array, Buffer, Bytes, Memory, MemorySpace, Place},
-        budget::{Holding, Inside, Share},
+        budget::{Inside, Permit, Share},
         metrics::{Counted, Gauges},
         promise::{Promise, Promised},
         runs::Run,
@@ -118,9 +118,9 @@ fn buffers_of(array: &Array) -> Vec<Option<Buffer>> {
 /// Resources of a running program, held until its last device is done.
 #[derive(Debug)]
 pub(crate) struct Running {
-    _held: Holding,
+    _held: Permit,
     /// Room on the host for what it says to its client.
-    _said: Option<Holding>,
+    _said: Option<Permit>,
     /// Room for what it needs for itself.
     _inside: Inside,
     _counted: Counted,
@@ -131,8 +131,8 @@ pub(crate) struct Running {
 impl Running {
     /// One more, for which there is room.
     pub(crate) fn new(
-        held: Holding,
-        said: Option<Holding>,
+        held: Permit,
+        said: Option<Permit>,
         inside: Inside,
         run: Run,
         gauges: &Arc<Gauges>,

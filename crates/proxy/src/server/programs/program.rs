@@ -21,9 +21,9 @@ use super::{host_callbacks::HostCallbacks, parameter::Parameter};
 use crate::{
     server::{
         arrays::{Kind, MemorySpace},
-        budget::Holding,
+        budget::Permit,
+        latency::LatencyEstimate,
         metrics::Counted,
-        pace::Pace,
     },
     status::{of_pjrt, status},
 };
@@ -53,12 +53,12 @@ pub(crate) struct Program {
     pub(super) deleted: AtomicBool,
     /// Latency estimate of a launch: plug-ins may only enqueue the program then, or run it to its
     /// end.
-    pub(crate) pace: Arc<Pace>,
+    pub(crate) pace: Arc<LatencyEstimate>,
     /// Bytes that it takes as long as it is loaded.
     pub(super) kept: u64,
     /// The room for these bytes.
-    pub(super) room: Option<Holding>,
-    pub(super) _held: Holding,
+    pub(super) room: Option<Permit>,
+    pub(super) _held: Permit,
     pub(super) _counted: Counted,
 }
 
@@ -214,7 +214,7 @@ impl Program {
     }
 
     /// Holds the room for what it takes as long as it is loaded.
-    pub(crate) fn hold(&mut self, room: Holding) {
+    pub(crate) fn hold(&mut self, room: Permit) {
         self.room = Some(room);
     }
 

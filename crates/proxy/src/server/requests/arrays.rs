@@ -12,7 +12,7 @@ use serdes::{
 };
 
 use super::{
-    making::Makings,
+    array_creation::Makings,
     request::{Job, Nothing, Request},
 };
 use crate::{

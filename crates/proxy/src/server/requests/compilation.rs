@@ -25,7 +25,7 @@ use super::{
 use crate::{
     server::{
         arrays::attribute,
-        budget::Holding,
+        budget::Permit,
         context::Context,
         programs::{
             Compiler, Deadline, HostCallback, HostCallbacks, Program, Source, Target, compile,
@@ -77,7 +77,7 @@ pub(super) struct Compiling {
     generation: usize,
     source: Source,
     callbacks: Arc<HostCallbacks>,
-    held: Holding,
+    held: Permit,
     deadline: Deadline,
 }
 

@@ -6,13 +6,13 @@
 //! answers go.
 
 mod answer;
+mod array_creation;
 mod arrays;
 mod callbacks;
 mod compilation;
 mod copies;
 mod execution;
 mod handles;
-mod making;
 mod queries;
 mod reads;
 mod rearrangement;

@@ -9,7 +9,7 @@ use serdes::codec::Status;
 use crate::{
     server::{
         arrays::{Memory, MemoryReader, Next, Pieces, STEP},
-        budget::Holding,
+        budget::Permit,
         metrics::{Counted, Gauges},
     },
     status::status,
@@ -34,13 +34,13 @@ enum Content {
 /// Permits of a buffer, held from its announcement on.
 #[derive(Debug)]
 pub(crate) struct Held {
-    _announced: Holding,
-    arrived: Option<Holding>,
+    _announced: Permit,
+    arrived: Option<Permit>,
     _counted: [Counted; 2],
 }
 
 impl Held {
-    pub(crate) fn new(announced: Holding, size: u64, gauges: &Arc<Gauges>) -> Self {
+    pub(crate) fn new(announced: Permit, size: u64, gauges: &Arc<Gauges>) -> Self {
         let counted = [
             gauges.hold(|gauges| &gauges.host_buffers, 1),
             gauges.hold(|gauges| &gauges.host_buffer_bytes, size),
@@ -49,7 +49,7 @@ impl Held {
     }
 
     /// Counts for more that has arrived.
-    fn add(&mut self, more: Holding) {
+    fn add(&mut self, more: Permit) {
         match &mut self.arrived {
             Some(arrived) => arrived.add(more),
             arrived => *arrived = Some(more),
@@ -185,7 +185,7 @@ impl HostBufferBuilder {
     }
 
     /// Has that much room more.
-    pub(crate) fn cover(&mut self, bytes: u64, room: Holding) {
+    pub(crate) fn cover(&mut self, bytes: u64, room: Permit) {
         self.covered += bytes;
         self.held.add(room);
     }

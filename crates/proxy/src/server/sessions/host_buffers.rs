@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 use super::HostBuffer;
 use crate::{
-    server::budget::{Account, Holding, Reserve},
+    server::budget::{Account, Permit, Reserve},
     status::status,
 };
 
@@ -43,7 +43,7 @@ pub(crate) struct Incoming {
 pub(crate) struct Piece {
     pub(crate) bytes: Vec<Bytes>,
     /// The room that they take until they are there.
-    pub(crate) _room: Option<Holding>,
+    pub(crate) _room: Option<Permit>,
 }
 
 impl Piece {

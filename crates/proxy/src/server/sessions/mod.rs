@@ -2,9 +2,9 @@
 //!
 //! This part must never know what a request is, nor how it comes here.
 
-mod accounts;
 mod host_buffer;
 mod host_buffers;
+mod quotas;
 mod session;
 mod table;
 

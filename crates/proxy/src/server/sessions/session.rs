@@ -12,20 +12,20 @@ use serdes::{
 use serdes_device_state::Contents;
 use tokio::sync::{oneshot, watch};
 
-use super::{Arrival, Entry, Held, HostBuffers, Table, accounts::Accounts};
+use super::{Arrival, Entry, Held, HostBuffers, Table, quotas::Quotas};
 use crate::{
     Agreement,
     server::{
         arrays::{Array, Composition, Memory, MemorySpace, MemoryWriter, Next, Pieces, STEP},
-        budget::{Holding, Inside},
+        budget::{Inside, Permit},
         context::Context,
         deadline::within,
+        latency::LatencyEstimate,
         metrics::Counted,
-        pace::Pace,
         peers::{Caller, Identity},
         promise::Promised,
+        scheduler::Turn,
         state::{Names, State},
-        turns::Turn,
     },
     status::status,
 };
@@ -44,13 +44,13 @@ pub(crate) struct Session {
     pub(crate) host_buffers: Arc<HostBuffers>,
     /// Identity of the client: no other client reaches its host buffers.
     pub(crate) identity: Identity,
-    pub(crate) accounts: Accounts,
+    pub(crate) accounts: Quotas,
     turn: Turn,
     table: Mutex<Table>,
     options: DeserializeOptions,
     over: watch::Sender<bool>,
     _counted: Counted,
-    _held: Holding,
+    _held: Permit,
 }
 
 /// In which direction a host buffer goes.
@@ -69,10 +69,10 @@ impl Session {
         agreement: Agreement,
         initialization: &AttributeMap,
         caller: &Caller,
-        held: Holding,
+        held: Permit,
     ) -> Self {
         let handles = context.limits.handles_per_session;
-        let accounts = Accounts::new(&context, caller);
+        let accounts = Quotas::new(&context, caller);
         let table = Table::new(handles, accounts.handles.clone(), Arc::clone(&context.gauges));
         let options = DeserializeOptions::new()
             .with_validation(Validation::Parity)
@@ -200,7 +200,7 @@ impl Session {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
-    pub(crate) async fn arriving(&self, bytes: u64) -> Result<Holding, Status> {
+    pub(crate) async fn arriving(&self, bytes: u64) -> Result<Permit, Status> {
         self.accounts.arrived.take_within(bytes, self.room_timeout()).await
     }
 
@@ -240,7 +240,7 @@ impl Session {
     /// As [`blocking`](Self::blocking).
     pub(crate) async fn at_pace<T: Send + 'static>(
         &self,
-        pace: &Pace,
+        pace: &LatencyEstimate,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         self.context.at_pace(self.turn, pace, work).await
@@ -286,7 +286,7 @@ impl Session {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
-    pub(crate) async fn execution(&self) -> Result<Holding, Status> {
+    pub(crate) async fn execution(&self) -> Result<Permit, Status> {
         self.accounts.executions.take_within(1, self.room_timeout()).await
     }
 
@@ -295,7 +295,7 @@ impl Session {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
-    pub(crate) async fn said(&self, bytes: u64) -> Result<Holding, Status> {
+    pub(crate) async fn said(&self, bytes: u64) -> Result<Permit, Status> {
         self.accounts.results.take_within(bytes, self.room_timeout()).await
     }
 

@@ -33,7 +33,7 @@ use serdes_files::object::with_causes;
 use tokio::time::timeout;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-use super::via::Via;
+use super::http_proxy::ProxyConnector;
 
 /// Longest time for a request with its answer: also for the upload of a part over a slow line.
 const LONGEST_REQUEST: Duration = Duration::from_secs(5 * 60);
@@ -47,8 +47,8 @@ const LONGEST_ANSWER: usize = 16 << 20;
 /// Sends requests, and keeps connections for the next ones.
 #[derive(Clone)]
 pub(super) struct Client {
-    client: legacy::Client<HttpsConnector<Via>, HttpRequestBody>,
-    via: Via,
+    client: legacy::Client<HttpsConnector<ProxyConnector>, HttpRequestBody>,
+    via: ProxyConnector,
     /// True if requests may be sent without encryption.
     allow_plain: bool,
     limit: Duration,
@@ -87,7 +87,7 @@ impl Client {
         direct.enforce_http(false);
         direct.set_nodelay(true);
         direct.set_connect_timeout(Some(connect));
-        let via = Via { direct, proxies: Arc::new(proxies) };
+        let via = ProxyConnector { direct, proxies: Arc::new(proxies) };
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())

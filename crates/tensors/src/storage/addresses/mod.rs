@@ -4,6 +4,7 @@ mod address;
 mod bucket;
 mod client;
 mod held;
+mod http_proxy;
 mod object;
 mod page;
 mod profiles;
@@ -12,7 +13,6 @@ mod resolve;
 mod stores;
 #[cfg(test)]
 mod tests;
-mod via;
 mod web;
 
 pub(super) use remote::Remote;

@@ -9,12 +9,12 @@ use serdes_tensors::transfers;
 use crate::terminal::{bytes, count, rate};
 
 /// Amount of data that was moved, and its duration.
-pub(crate) struct Moved {
+pub(crate) struct TransferReport {
     moved: transfers::Moved,
     total_time: Duration,
 }
 
-impl Moved {
+impl TransferReport {
     /// By a transfer whose command began then.
     pub(crate) fn of(moved: transfers::Moved, begin: Instant) -> Self {
         Self { moved, total_time: begin.elapsed() }

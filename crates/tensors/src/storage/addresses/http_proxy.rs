@@ -22,12 +22,12 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Connects to hosts, or to the proxy before them.
 #[derive(Clone)]
-pub(super) struct Via {
+pub(super) struct ProxyConnector {
     pub(super) direct: HttpConnector,
     pub(super) proxies: std::sync::Arc<Matcher>,
 }
 
-impl Via {
+impl ProxyConnector {
     /// Value of `Proxy-Authorization` for a request without encryption, which the proxy sees.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         let is_plain = uri.scheme() == Some(&Scheme::HTTP);
@@ -36,7 +36,7 @@ impl Via {
     }
 }
 
-impl Service<Uri> for Via {
+impl Service<Uri> for ProxyConnector {
     type Response = Stream;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;

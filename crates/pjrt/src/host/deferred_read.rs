@@ -22,7 +22,7 @@ type FutureReady = unsafe extern "C" fn(*mut PJRT_Buffer_CopyRawToHostFuture_Cal
 /// Dropped without any it is given up: the plug-in is told.
 #[derive(Debug)]
 #[must_use = "the plug-in waits for memory"]
-pub struct AwaitedRead {
+pub struct DeferredRead {
     buffer: Arc<BufferHandle>,
     bytes: usize,
     event: Option<Event>,
@@ -34,7 +34,7 @@ pub struct AwaitedRead {
 
 // SAFETY: the C API lets any thread call back; what the plug-in knows the read by is only handed
 // back to it, once, by the owner.
-unsafe impl Send for AwaitedRead {}
+unsafe impl Send for DeferredRead {}
 
 /// The code of what somebody gave up.
 const CANCELLED: i32 = 1;
@@ -50,7 +50,7 @@ impl Buffer {
         &self,
         offset: usize,
         bytes: usize,
-    ) -> Result<AwaitedRead, PjrtError> {
+    ) -> Result<DeferredRead, PjrtError> {
         const CALL: &str = "PJRT_Buffer_CopyRawToHostFuture";
         let (from, length) = self.raw_range(offset, bytes)?;
         let (client, raw) = (self.handle().client(), self.handle().raw());
@@ -73,11 +73,11 @@ impl Buffer {
                 expected: "a function",
             });
         }
-        Ok(AwaitedRead { buffer: Arc::clone(self.handle()), bytes, event, data, tell })
+        Ok(DeferredRead { buffer: Arc::clone(self.handle()), bytes, event, data, tell })
     }
 }
 
-impl AwaitedRead {
+impl DeferredRead {
     /// Gives it memory, which is as long as what is read, or longer.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl AwaitedRead {
     }
 }
 
-impl Drop for AwaitedRead {
+impl Drop for DeferredRead {
     fn drop(&mut self) {
         // SAFETY: there is no memory, as the code says.
         unsafe { self.tell(ptr::null_mut(), CANCELLED, "the read was given up") };

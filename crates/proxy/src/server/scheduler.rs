@@ -18,7 +18,7 @@ pub(crate) struct Turn {
 /// Calls into a plug-in at a time. Peers get them in turn, and the sessions of a peer in turn; the
 /// last one that is free goes to a session that has none.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct FairScheduler {
     state: Mutex<State>,
 }
 
@@ -33,7 +33,7 @@ struct State {
 /// A lane, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    turns: Arc<Turns>,
+    turns: Arc<FairScheduler>,
     turn: Turn,
 }
 
@@ -81,7 +81,7 @@ impl<K: Copy + Eq + Hash, Q: Default> Ring<K, Q> {
     }
 }
 
-impl Turns {
+impl FairScheduler {
     /// That many lanes, at least two.
     pub(crate) fn new(lanes: usize) -> Arc<Self> {
         let state = State { free: lanes.max(2), used: HashMap::new(), waiting: Ring::default() };
@@ -197,7 +197,7 @@ mod tests {
 
     /// Asks for a lane for each of these in turn, then gives one lane after the other back; the
     /// order in which they got one.
-    async fn order(turns: &Arc<Turns>, held: Vec<Lane>, asking: &[Turn]) -> Vec<Turn> {
+    async fn order(turns: &Arc<FairScheduler>, held: Vec<Lane>, asking: &[Turn]) -> Vec<Turn> {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         for turn in asking {
             let (turns, sender, turn) = (Arc::clone(turns), sender.clone(), *turn);
@@ -218,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn peers_and_their_sessions_take_turns_whoever_asked_first() {
-        let turns = Turns::new(2);
+        let turns = FairScheduler::new(2);
         let (busy, other, quiet) = (turn(1, 1), turn(1, 2), turn(2, 3));
         let held = vec![turns.take(busy).await, turns.take(other).await];
         let asking = [busy, busy, busy, busy, other, quiet];
@@ -231,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_lane_is_for_a_session_that_has_none() {
-        let turns = Turns::new(3);
+        let turns = FairScheduler::new(3);
         let held = vec![turns.take(turn(1, 1)).await, turns.take(turn(1, 1)).await];
         let greedy = tokio::spawn({
             let turns = Arc::clone(&turns);
@@ -246,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_waits_no_more_is_passed_over() {
-        let turns = Turns::new(2);
+        let turns = FairScheduler::new(2);
         let held = vec![turns.take(turn(1, 1)).await, turns.take(turn(1, 2)).await];
         for _ in 0..1000 {
             let gone = turns.take(turn(1, 3));

@@ -13,18 +13,18 @@ use std::{
 /// call: such a call is made without, and blocks its thread of the runtime if it never ends;
 /// [`Passing`] limits their number.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct LatencyEstimate {
     /// Duration of the last call, in nanoseconds; the maximum before the first.
     last: AtomicU64,
 }
 
-impl Default for Pace {
+impl Default for LatencyEstimate {
     fn default() -> Self {
         Self { last: AtomicU64::new(u64::MAX) }
     }
 }
 
-impl Pace {
+impl LatencyEstimate {
     /// Longer than it takes to have a call made by another thread.
     const QUICK: Duration = Duration::from_micros(500);
     /// Longer than it takes to give the other tasks of a thread away; as long as any task of this
@@ -92,16 +92,16 @@ mod tests {
 
     #[test]
     fn the_last_call_says_what_the_next_is_taken_for() {
-        let pace = Pace::default();
+        let pace = LatencyEstimate::default();
         assert!(!pace.is_quick() && !pace.is_momentary());
         // However busy the machine is, one of many is over at once.
         assert!((0..1000).any(|_| {
             assert_eq!(pace.note(|| 7), 7);
             pace.is_quick() && pace.is_momentary()
         }));
-        pace.note(|| std::thread::sleep(Pace::MOMENT));
+        pace.note(|| std::thread::sleep(LatencyEstimate::MOMENT));
         assert!(!pace.is_momentary());
-        pace.note(|| std::thread::sleep(Pace::QUICK));
+        pace.note(|| std::thread::sleep(LatencyEstimate::QUICK));
         assert!(!pace.is_quick());
     }
 

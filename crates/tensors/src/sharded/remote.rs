@@ -16,7 +16,7 @@ use super::{
 use crate::storage::Storage;
 
 /// The set that is at an address before another one is brought there.
-pub(in super::super) struct SetElsewhere {
+pub(in super::super) struct RemoteSet {
     storage: Storage,
     to: PathBuf,
     names: SetNames,
@@ -28,7 +28,7 @@ pub(in super::super) struct SetElsewhere {
     pub(in super::super) is_taken: bool,
 }
 
-impl SetElsewhere {
+impl RemoteSet {
     /// Looks at what is there.
     pub(in super::super) fn look(storage: &Storage, to: &Path) -> Result<Self, Error> {
         let names = SetNames::of(to);

@@ -2,7 +2,7 @@
 
 /// Byte offsets of what was declared, in the same order.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct Positions {
     /// Each line, with each of its entries.
     pub(super) lines: Vec<(usize, Vec<usize>)>,
     /// Each product, with each of its releases.

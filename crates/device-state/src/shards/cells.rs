@@ -8,7 +8,7 @@ use super::Block;
 /// makes.
 const MOST_CELLS: usize = 1 << 22;
 
-/// A stretch of elements that lie one behind the other in the array, in its source, and in each of
+/// A run of elements that lie one behind the other in the array, in its source, and in each of
 /// its targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run<'a> {
@@ -20,13 +20,13 @@ pub(crate) struct Run<'a> {
     pub(crate) elements: u64,
 }
 
-/// A walk through an array that says of each stretch in which of `sources` and of `targets` it
+/// A walk through an array that says of each run in which of `sources` and of `targets` it
 /// lies.
 ///
 /// Every block is passed in its own row-major order, so that it can be read or written front to
 /// back.
 #[derive(Debug)]
-pub(crate) struct Sweep {
+pub(crate) struct CellIterator {
     /// Beginnings of the intervals of each dimension that is walked, and its end.
     cuts: Vec<Vec<u64>>,
     /// Source and targets of each cell, row-major over the intervals.
@@ -40,7 +40,7 @@ pub(crate) struct Sweep {
     done: bool,
 }
 
-impl Sweep {
+impl CellIterator {
     /// The walk through `whole`; a message if the blocks cut it too often.
     ///
     /// Sources are taken as they are: the first one that has a cell is its source.
@@ -71,7 +71,7 @@ impl Sweep {
                 targets.len()
             ));
         };
-        let mut sweep = Self {
+        let mut cells = Self {
             cells: vec![(None, SmallVec::new()); count],
             at: vec![0; walked],
             interval: vec![0; walked],
@@ -81,17 +81,17 @@ impl Sweep {
         };
         let mut work = 0;
         for (position, block) in (0_u32..).zip(sources) {
-            work += sweep.mark(block, |cell| {
+            work += cells.mark(block, |cell| {
                 cell.0.get_or_insert(position);
             });
         }
         for (position, block) in (0_u32..).zip(targets) {
-            work += sweep.mark(block, |cell| cell.1.push(position));
+            work += cells.mark(block, |cell| cell.1.push(position));
             if work > 4 * MOST_CELLS {
                 return Err("its shards overlap too often".to_owned());
             }
         }
-        Ok(sweep)
+        Ok(cells)
     }
 
     /// Passes over the cells of a block; answers their number.
@@ -142,7 +142,7 @@ impl Sweep {
         })
     }
 
-    /// The next stretch; `None` at the end of the array.
+    /// The next run; `None` at the end of the array.
     pub(crate) fn next(&mut self) -> Option<Run<'_>> {
         if self.done {
             return None;
@@ -194,9 +194,9 @@ mod tests {
         sources: &[Block],
         targets: &[Block],
     ) -> Vec<(Option<u32>, Vec<u32>, u64)> {
-        let mut sweep = Sweep::new(whole, sources, targets).unwrap();
+        let mut cells = CellIterator::new(whole, sources, targets).unwrap();
         let mut runs = Vec::new();
-        while let Some(run) = sweep.next() {
+        while let Some(run) = cells.next() {
             runs.push((run.source, run.targets.to_vec(), run.elements));
         }
         runs
@@ -244,6 +244,6 @@ mod tests {
     fn too_many_cuts_are_refused() {
         let whole = block(&[(0, 5000), (0, 5000)]);
         let diagonal: Vec<_> = (0..5000).map(|n| block(&[(n, 1), (n, 1)])).collect();
-        assert!(Sweep::new(&whole, &diagonal, &[]).is_err());
+        assert!(CellIterator::new(&whole, &diagonal, &[]).is_err());
     }
 }

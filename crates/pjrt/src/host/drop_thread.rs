@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 /// A value that is always dropped on a thread of the host: callbacks run on a plug-in's thread, and
 /// the last handle of a client must not be destroyed there.
 #[derive(Debug)]
-pub(super) struct Elsewhere<T: Send + 'static> {
+pub(super) struct DropOnHostThread<T: Send + 'static> {
     held: Option<T>,
     thread: mpsc::Sender<Box<dyn Send>>,
 }
@@ -13,7 +13,7 @@ pub(super) struct Elsewhere<T: Send + 'static> {
 /// The thread that drops things; begun when it is first needed.
 static THREAD: Mutex<Option<mpsc::Sender<Box<dyn Send>>>> = Mutex::new(None);
 
-impl<T: Send + 'static> Elsewhere<T> {
+impl<T: Send + 'static> DropOnHostThread<T> {
     /// Gives it back if there is no thread to be had.
     pub(super) fn new(held: T) -> Result<Self, T> {
         let mut running = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +31,7 @@ impl<T: Send + 'static> Elsewhere<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Elsewhere<T> {
+impl<T: Send + 'static> Drop for DropOnHostThread<T> {
     fn drop(&mut self) {
         if let Some(held) = self.held.take()
             && let Err(mpsc::SendError(held)) = self.thread.send(Box::new(held))

@@ -1,4 +1,4 @@
-//! Accounts of a session's resources: its own, its peer's, and those of all.
+//! Quotas of a session's resources: its own, its peer's, and those of all.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use serdes::codec::Status;
 
 use crate::server::{
     arrays::Kind,
-    budget::{Account, Budget, Holding, HostBudgets, Peer, Share},
+    budget::{Account, Budget, HostBudgets, Peer, Permit, Share},
     context::Context,
     peers::Caller,
 };
 
-/// Accounts of a session's resources.
+/// Quotas of a session's resources.
 #[derive(Debug)]
-pub(crate) struct Accounts {
+pub(crate) struct Quotas {
     /// Stores that have been announced: of the session alone, so that it can finish all that it has
     /// begun.
     pub(crate) announced: Account,
@@ -35,7 +35,7 @@ pub(crate) struct Accounts {
     pub(crate) peer: Arc<Peer>,
 }
 
-impl Accounts {
+impl Quotas {
     pub(crate) fn new(context: &Context, caller: &Caller) -> Self {
         let (limits, all, peer) = (&context.limits, &context.budgets, &caller.peer.budgets);
         let account = |levels: &[&Budget]| {
@@ -80,7 +80,7 @@ impl Accounts {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
-    pub(crate) fn inside(&self, bytes: u64) -> Result<Holding, Status> {
+    pub(crate) fn inside(&self, bytes: u64) -> Result<Permit, Status> {
         self.arrays.take_now(bytes)
     }
 
@@ -88,7 +88,7 @@ impl Accounts {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
-    pub(crate) fn loaded(&self, bytes: u64) -> Result<Holding, Status> {
+    pub(crate) fn loaded(&self, bytes: u64) -> Result<Permit, Status> {
         self.arrays.take_now(bytes)
     }
 

@@ -10,7 +10,7 @@ use crate::PjrtError;
 
 /// An order of dimensions that is not the host's, and what it is the order of.
 #[derive(Debug)]
-pub(super) struct Turned {
+pub(super) struct LayoutConversion {
     dims: Vec<usize>,
     /// The dimension that changes fastest first.
     pub(super) minor_to_major: Vec<i64>,
@@ -24,7 +24,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As [`dims`](Self::dims) and [`element_type`](Self::element_type).
-    pub(super) fn turned(&self) -> Result<Option<Turned>, PjrtError> {
+    pub(super) fn turned(&self) -> Result<Option<LayoutConversion>, PjrtError> {
         let dims = self.dims()?;
         if dims.len() < 2 {
             return Ok(None);
@@ -32,14 +32,14 @@ impl Buffer {
         let item = self.element_type()?.host_bytes();
         Ok(match self.layout() {
             Ok(MemoryLayout::Tiled { minor_to_major, tiles }) if tiles.is_empty() => {
-                Turned::new(&dims, minor_to_major, item)
+                LayoutConversion::new(&dims, minor_to_major, item)
             }
             _ => None,
         })
     }
 }
 
-impl Turned {
+impl LayoutConversion {
     /// `None` for the host's own order, and for what is no order.
     fn new(dims: &[i64], minor_to_major: Vec<i64>, item: usize) -> Option<Self> {
         let row_major = || (0..dims.len() as i64).rev();
@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn elements_come_back_in_the_order_of_the_host() {
-        let turned = Turned::new(&[2, 3], vec![0, 1], 2).unwrap();
+        let turned = LayoutConversion::new(&[2, 3], vec![0, 1], 2).unwrap();
         let source: Vec<u8> = (0..12).collect();
         let mut target = [0; 12];
         turned.turn_back(&source, &mut target).unwrap();
         assert_eq!(target, [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]);
-        let turned = Turned::new(&[2, 2, 2], vec![1, 2, 0], 1).unwrap();
+        let turned = LayoutConversion::new(&[2, 2, 2], vec![1, 2, 0], 1).unwrap();
         let mut target = [0; 8];
         turned.turn_back(&[0, 1, 2, 3, 4, 5, 6, 7], &mut target).unwrap();
         assert_eq!(target, [0, 2, 1, 3, 4, 6, 5, 7]);
@@ -106,12 +106,12 @@ mod tests {
     #[test]
     fn the_order_of_the_host_and_what_is_no_order_are_left_to_the_plug_in() {
         for order in [vec![1, 0], vec![0, 0], vec![0, 2], vec![0], vec![-1, 0], vec![0, 1, 2]] {
-            assert!(Turned::new(&[2, 3], order.clone(), 4).is_none(), "{order:?}");
+            assert!(LayoutConversion::new(&[2, 3], order.clone(), 4).is_none(), "{order:?}");
         }
-        let nothing = Turned::new(&[0, 3], vec![0, 1], 4).unwrap();
+        let nothing = LayoutConversion::new(&[0, 3], vec![0, 1], 4).unwrap();
         assert_eq!(nothing.turn_back(&[], &mut []), Some(()));
-        assert!(Turned::new(&[-1, 3], vec![0, 1], 4).is_none());
-        let huge = Turned::new(&[i64::MAX, 3], vec![0, 1], 4).unwrap();
+        assert!(LayoutConversion::new(&[-1, 3], vec![0, 1], 4).is_none());
+        let huge = LayoutConversion::new(&[i64::MAX, 3], vec![0, 1], 4).unwrap();
         assert!(huge.turn_back(&[1], &mut [0]).is_none());
     }
 }

@@ -13,7 +13,7 @@ use serdes_device_state::{Durability, PendingPart, WriteOptions};
 use serdes_files::{Files, Tree, Watch, read_at::read_arriving};
 use tempfile::TempDir;
 
-use super::{Error, Metadata, Target, TensorInfo, TensorSink, sharded::SetElsewhere};
+use super::{Error, Metadata, Target, TensorInfo, TensorSink, sharded::RemoteSet};
 use crate::storage::Storage;
 
 /// The longest index of a checkpoint that one takes the place of.
@@ -22,7 +22,7 @@ const LONGEST_INDEX: u64 = 1 << 30;
 const STEP_BYTES: usize = 1 << 20;
 
 /// A place at an address for files that are made elsewhere.
-pub(super) struct BroughtTarget {
+pub(super) struct StagedTarget {
     inner: Box<dyn Target>,
     journey: Journey,
 }
@@ -34,11 +34,11 @@ struct Journey {
     /// The address of the file, or of the files' prefix.
     to: PathBuf,
     /// The set of shards that is there, where it is one that is brought.
-    set: Option<SetElsewhere>,
+    set: Option<RemoteSet>,
     watch: Watch,
 }
 
-impl BroughtTarget {
+impl StagedTarget {
     pub(super) fn create(
         storage: &Storage,
         to: &Path,
@@ -53,7 +53,7 @@ impl BroughtTarget {
         storage: &Storage,
         to: &Path,
         options: &WriteOptions,
-        set: SetElsewhere,
+        set: RemoteSet,
         make: impl FnOnce(PathBuf, &WriteOptions) -> Result<Box<dyn Target>, Error>,
     ) -> Result<Self, Error> {
         Self::begin(storage, to, options, Some(set), make)
@@ -63,7 +63,7 @@ impl BroughtTarget {
         storage: &Storage,
         to: &Path,
         options: &WriteOptions,
-        set: Option<SetElsewhere>,
+        set: Option<RemoteSet>,
         make: impl FnOnce(PathBuf, &WriteOptions) -> Result<Box<dyn Target>, Error>,
     ) -> Result<Self, Error> {
         let failed = |error| Error::io("create", Path::new("a temporary directory"), error);
@@ -81,7 +81,7 @@ impl BroughtTarget {
     }
 }
 
-impl Target for BroughtTarget {
+impl Target for StagedTarget {
     fn keeps_metadata(&self) -> bool {
         self.inner.keeps_metadata()
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Facts that a server gives in a session.
-pub(super) struct Offer {
+pub(super) struct ServerOffer {
     platform: String,
     devices: Vec<(i32, String)>,
     memories: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct Offer {
     stablehlo: Option<StableHloVersion>,
 }
 
-impl Offer {
+impl ServerOffer {
     /// The offer of the server at the other end.
     pub(super) fn of(client: &Client) -> Self {
         let devices = client.devices().iter();

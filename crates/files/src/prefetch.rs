@@ -1,6 +1,6 @@
 //! Reading ahead from sources that answer late, such as object storage.
 //!
-//! The caller says once which stretches it will read, in their order; they are asked for in large
+//! The caller says once which extents it will read, in their order; they are asked for in large
 //! blocks, up to [`MOST_BLOCKS`] at a time, and nothing else is. Sources that answer at once are
 //! read when their bytes are needed, as without this.
 
@@ -26,19 +26,19 @@ const MOST_BLOCKS: usize = 32;
 const AHEAD_BYTES: u64 = MOST_BLOCKS as u64 * BLOCK_BYTES;
 /// Bytes that are asked for at a time even if there are very many readers: about a chunk.
 const LEAST_BYTES: u64 = 1 << 20;
-/// Bytes between two stretches that are read along: a request of its own costs more.
+/// Bytes between two extents that are read along: a request of its own costs more.
 const GAP_BYTES: u64 = 64 << 10;
-/// Bytes from which on a stretch is not short. A short one that is read alone, and at once, is not
+/// Bytes from which on an extent is not short. A short one that is read alone, and at once, is not
 /// begun early: the source may have it, or take along what lies behind it, which is what is read
 /// next where somebody reads tensors one by one.
 const SHORT_BYTES: u64 = LEAST_BYTES;
 
-type Stretches<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;
+type ReadExtents<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;
 
-/// Stretches of a source that will be read in their order.
-pub struct Ahead<'a> {
-    stretches: Stretches<'a>,
-    /// Remaining bytes of a stretch that is longer than a block.
+/// ReadExtents of a source that will be read in their order.
+pub struct Prefetch<'a> {
+    extents: ReadExtents<'a>,
+    /// Remaining bytes of an extent that is longer than a block.
     rest: Option<Range<u64>>,
     blocks: VecDeque<Block>,
     most_bytes: u64,
@@ -54,24 +54,24 @@ enum State {
     Here(Bytes),
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> Prefetch<'a> {
     /// The only reader of the source.
-    pub fn new(stretches: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
-        Self::one_of(1, stretches)
+    pub fn new(extents: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
+        Self::one_of(1, extents)
     }
 
     /// One of `count` readers that share the memory.
-    pub fn one_of(count: usize, stretches: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
-        let stretches: Box<dyn Iterator<Item = Range<u64>> + Send + 'a> = Box::new(stretches);
+    pub fn one_of(count: usize, extents: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
+        let extents: Box<dyn Iterator<Item = Range<u64>> + Send + 'a> = Box::new(extents);
         Self {
-            stretches: stretches.fuse().peekable(),
+            extents: extents.fuse().peekable(),
             rest: None,
             blocks: VecDeque::new(),
             most_bytes: (AHEAD_BYTES / count.max(1) as u64).max(LEAST_BYTES),
         }
     }
 
-    /// Fills `buffer` from `offset` of the source. What is in no stretch is read by itself.
+    /// Fills `buffer` from `offset` of the source. What is in no extent is read by itself.
     ///
     /// # Errors
     /// The error of the source, where it cannot read one of these bytes.
@@ -156,15 +156,15 @@ impl<'a> Ahead<'a> {
         if !is_short || self.rest.is_some() || !self.blocks.is_empty() {
             return false;
         }
-        let Some(first) = self.stretches.next_if_eq(bytes) else { return false };
-        if self.stretches.peek().is_some() {
+        let Some(first) = self.extents.next_if_eq(bytes) else { return false };
+        if self.extents.peek().is_some() {
             self.rest = Some(first);
             return false;
         }
         true
     }
 
-    /// The next stretches, as far as they lie close together and one block holds them.
+    /// The next extents, as far as they lie close together and one block holds them.
     fn next_block(&mut self, room: u64) -> Option<Range<u64>> {
         // Blocks of one size: a little room is no reason for a little block.
         let longest = (self.most_bytes / MOST_BLOCKS as u64).clamp(LEAST_BYTES, BLOCK_BYTES);
@@ -173,7 +173,7 @@ impl<'a> Ahead<'a> {
         }
         let mut block = match self.rest.take() {
             Some(rest) => rest,
-            None => self.stretches.find(|stretch| !stretch.is_empty())?,
+            None => self.extents.find(|extent| !extent.is_empty())?,
         };
         let limit = block.start.saturating_add(longest);
         while block.end < limit {
@@ -183,7 +183,7 @@ impl<'a> Ahead<'a> {
                         && next.start - block.end <= GAP_BYTES
                         && next.end <= limit)
             };
-            match self.stretches.next_if(fits) {
+            match self.extents.next_if(fits) {
                 Some(next) => block.end = block.end.max(next.end),
                 None => break,
             }
@@ -292,31 +292,31 @@ mod tests {
     fn as_many_requests_as_there_may_be_are_under_way() {
         // Large ones, and small ones that lie apart.
         for (bytes, apart) in [(BLOCK_BYTES, BLOCK_BYTES), (100, 1 << 20)] {
-            let stretches: Vec<_> = (0..2 * MOST_BLOCKS as u64)
+            let extents: Vec<_> = (0..2 * MOST_BLOCKS as u64)
                 .map(|number| number * apart..number * apart + bytes)
                 .collect();
             let source = HeldBack::default();
-            let mut ahead = Ahead::new(stretches.clone().into_iter());
+            let mut ahead = Prefetch::new(extents.clone().into_iter());
             let mut buffer = vec![0; bytes as usize];
-            for stretch in stretches {
-                ahead.read(&source, &mut buffer, stretch.start).unwrap();
-                assert_eq!(buffer[0], stretch.start as u8);
+            for extent in extents {
+                ahead.read(&source, &mut buffer, extent.start).unwrap();
+                assert_eq!(buffer[0], extent.start as u8);
             }
             assert_eq!(source.most.into_inner(), MOST_BLOCKS);
         }
     }
 
-    fn expect(ahead: &mut Ahead<'_>, source: &Late, range: Range<u64>) {
+    fn expect(ahead: &mut Prefetch<'_>, source: &Late, range: Range<u64>) {
         let mut buffer = vec![0; (range.end - range.start) as usize];
         ahead.read(source, &mut buffer, range.start).unwrap();
         assert!(buffer == source.bytes[range.start as usize..range.end as usize], "{range:?}");
     }
 
     #[test]
-    fn a_long_stretch_comes_in_blocks_and_no_byte_comes_twice() {
+    fn long_extent_comes_in_blocks_and_no_byte_comes_twice() {
         let bytes = 3 * BLOCK_BYTES + 500;
         let source = Late::new(bytes as usize + 1000);
-        let mut ahead = Ahead::new(std::iter::once(10..bytes));
+        let mut ahead = Prefetch::new(std::iter::once(10..bytes));
         let mut offset = 10;
         while offset < bytes {
             let end = (offset + 700_001).min(bytes);
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn neighbours_come_together_and_what_is_far_between_them_does_not_come() {
         let source = Late::new(400_000);
-        let stretches = [
+        let extents = [
             0..100,
             100..100,
             164..300,
@@ -344,29 +344,29 @@ mod tests {
             61_001 + GAP_BYTES..200_000,
             70..80,
         ];
-        let mut ahead = Ahead::new(stretches.clone().into_iter());
-        for stretch in stretches {
-            expect(&mut ahead, &source, stretch);
+        let mut ahead = Prefetch::new(extents.clone().into_iter());
+        for extent in extents {
+            expect(&mut ahead, &source, extent);
         }
         let far = 61_001 + GAP_BYTES..200_000;
         assert_eq!(source.asked(), [0..60_000, 59_000..61_000, far, 70..80]);
     }
 
     #[test]
-    fn a_short_stretch_is_read_by_itself_only_if_it_is_alone() {
+    fn short_extent_is_read_by_itself_only_if_it_is_alone() {
         let source = Late::new(4 << 20);
-        let mut alone = Ahead::new(std::iter::once(100..200));
+        let mut alone = Prefetch::new(std::iter::once(100..200));
         expect(&mut alone, &source, 100..200);
         assert!(alone.blocks.is_empty());
         // It was not begun: the source was asked for it as for any bytes that are needed now.
         assert_eq!(source.begun.load(Ordering::Relaxed), 0);
         // Several that lie apart are on their way together.
         let far = 2 << 20;
-        let mut two = Ahead::new([100..200, far..far + 100].into_iter());
+        let mut two = Prefetch::new([100..200, far..far + 100].into_iter());
         expect(&mut two, &source, 100..200);
         expect(&mut two, &source, far..far + 100);
         // One that is read in steps comes in one request.
-        let mut steps = Ahead::new(std::iter::once(1000..3000));
+        let mut steps = Prefetch::new(std::iter::once(1000..3000));
         expect(&mut steps, &source, 1000..2000);
         expect(&mut steps, &source, 2000..3000);
         assert_eq!(source.begun.load(Ordering::Relaxed), 3);
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn what_nobody_announced_is_read_by_itself() {
         let source = Late::new(1000);
-        let mut ahead = Ahead::new([100..200, 300..400].into_iter());
+        let mut ahead = Prefetch::new([100..200, 300..400].into_iter());
         expect(&mut ahead, &source, 100..150);
         expect(&mut ahead, &source, 700..800);
         expect(&mut ahead, &source, 150..200);
@@ -403,7 +403,7 @@ mod tests {
                 true
             }
         }
-        let mut ahead = Ahead::new([0..50, 60..70].into_iter());
+        let mut ahead = Prefetch::new([0..50, 60..70].into_iter());
         let error = ahead.read(&Broken, &mut [0; 10], 0).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
