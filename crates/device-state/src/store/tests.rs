@@ -484,7 +484,7 @@ fn names_of_parts_are_read_as_they_are_written() {
 
 #[test]
 fn a_merged_state_is_written_and_read_as_it_was_laid_down() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/device_state/v0");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/device_state/v0");
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("merged.sds");
     save(&path, FIRST).unwrap();
