@@ -33,7 +33,16 @@ impl Loader {
     }
 }
 
-/// The verdicts of one registry of operations on one graph.
+/// The verdict of one loader on a graph.
+#[derive(Clone, Debug, Default)]
+pub struct LoaderVerdict {
+    /// The first fault that it finds; `None` if it loads the graph.
+    pub fault: Option<ImportFault>,
+    /// True if it finds the fault before it checks the versions of the graph.
+    pub is_before_versions: bool,
+}
+
+/// The verdicts of the loaders of one release on one graph.
 ///
 /// The version rule is not in here: it is asked before, but where a loader has found something by
 /// then ([`is_before_versions`](Self::is_before_versions)), and by [`Loader::Load`], which does not
@@ -41,9 +50,10 @@ impl Loader {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Judgement {
-    faults: [Option<ImportFault>; 4],
-    /// By loader, true if it finds its fault before it checks the versions of the graph.
-    before_versions: [bool; 4],
+    import: LoaderVerdict,
+    load_v1: LoaderVerdict,
+    load: LoaderVerdict,
+    cpp: LoaderVerdict,
     /// Attributes that the release does not know and whose value is not the default of the release
     /// that does: the graph loads and computes something else. The first of each operation and
     /// attribute, in the order of the file, at most 1024.
@@ -51,48 +61,45 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Makes a judgement of one fault for some loaders and the attributes that the release ignores: for
-    /// tests of what is said of it.
+    /// Makes a judgement of the verdict that `verdict` gives for each loader.
+    #[doc(hidden)]
+    pub fn new(verdict: impl Fn(Loader) -> LoaderVerdict, dropped: Vec<DroppedAttribute>) -> Self {
+        let [import, load_v1, load, cpp] = Loader::ALL.map(verdict);
+        Self { import, load_v1, load, cpp, dropped }
+    }
+
+    /// Makes a judgement of one fault for some loaders and the attributes that the release ignores:
+    /// for tests of what is said of it.
     #[doc(hidden)]
     #[must_use]
     pub fn of(loaders: &[Loader], fault: &ImportFault, dropped: Vec<DroppedAttribute>) -> Self {
-        let faults = Loader::ALL.map(|loader| loaders.contains(&loader).then(|| fault.clone()));
-        let before_versions = Loader::ALL.map(|loader| loader == Loader::Cpp);
-        Self { faults, before_versions, dropped }
+        let verdict = |loader| LoaderVerdict {
+            fault: loaders.contains(&loader).then(|| fault.clone()),
+            is_before_versions: loader == Loader::Cpp,
+        };
+        Self::new(verdict, dropped)
+    }
+
+    fn verdict(&self, loader: Loader) -> &LoaderVerdict {
+        match loader {
+            Loader::Import => &self.import,
+            Loader::LoadV1 => &self.load_v1,
+            Loader::Load => &self.load,
+            Loader::Cpp => &self.cpp,
+        }
     }
 
     /// The first fault that this loader finds; `None` if it loads the graph.
     #[must_use]
     pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
-        self.faults.get(loader as usize)?.as_ref()
+        self.verdict(loader).fault.as_ref()
     }
 
     /// Returns true if this loader finds its fault before it checks the versions of the graph:
     /// [`Loader::Cpp`] looks at constants and operations first, [`Loader::Load`] at functions.
     #[must_use]
     pub fn is_before_versions(&self, loader: Loader) -> bool {
-        self.before_versions.get(loader as usize).copied().unwrap_or_default()
-    }
-
-    /// Records that this loader finds its fault before it checks versions.
-    pub fn set_before_versions(&mut self, loader: Loader) {
-        if let Some(known) = self.before_versions.get_mut(loader as usize) {
-            *known = true;
-        }
-    }
-
-    /// Records the first fault that these loaders find.
-    pub fn set_faults(&mut self, loaders: &[Loader], fault: &ImportFault) {
-        for loader in loaders {
-            self.set_fault(*loader, Some(fault.clone()));
-        }
-    }
-
-    /// Records the first fault that this loader finds.
-    pub fn set_fault(&mut self, loader: Loader, fault: Option<ImportFault>) {
-        if let Some(known) = self.faults.get_mut(loader as usize) {
-            *known = fault;
-        }
+        self.verdict(loader).is_before_versions
     }
 }
 

@@ -60,6 +60,8 @@ pub mod node_rules;
 #[doc(hidden)]
 pub mod node_search;
 #[doc(hidden)]
+pub mod release;
+#[doc(hidden)]
 pub mod rules;
 #[doc(hidden)]
 pub mod source;
@@ -70,7 +72,7 @@ pub use self::{
     deprecated_uses::DeprecatedUse,
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
     fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},
-    judgement::{DroppedAttribute, ImportFault, ImportFaultKind, Judgement, Loader},
+    judgement::{DroppedAttribute, ImportFault, ImportFaultKind, Judgement, Loader, LoaderVerdict},
     source::{Form, GraphError, Message},
 };
 

@@ -1,6 +1,9 @@
 //! Functions whose names are those of operations.
 
-use crate::{ops::Registry, rules::shown};
+use crate::{
+    release::{PerRelease, ReleaseId, Releases},
+    rules::shown,
+};
 
 /// A function that has the name of an operation.
 #[derive(Clone, Debug)]
@@ -11,32 +14,32 @@ pub struct TakenName {
     pub name: String,
 }
 
-/// The first one, for each registry.
+/// The first one, for each release.
 #[derive(Debug)]
 pub struct TakenNames {
     functions: u32,
-    by_registry: Vec<Option<TakenName>>,
+    by_release: PerRelease<Option<TakenName>>,
 }
 
 impl TakenNames {
-    pub(super) fn of(registries: &[Registry]) -> Self {
-        Self { functions: 0, by_registry: vec![None; registries.len()] }
+    pub(super) fn of(releases: Releases<'_>) -> Self {
+        Self { functions: 0, by_release: releases.all(None) }
     }
 
     /// The next function of the library.
-    pub(super) fn function(&mut self, name: &[u8], registries: &[Registry]) {
+    pub(super) fn function(&mut self, name: &[u8], releases: Releases<'_>) {
         let number = self.functions;
         self.functions = self.functions.saturating_add(1);
         let Ok(text) = std::str::from_utf8(name) else { return };
-        for (first, registry) in self.by_registry.iter_mut().zip(registries) {
-            if first.is_none() && registry.operation(text).is_some() {
+        for (release, first) in self.by_release.iter_mut() {
+            if first.is_none() && releases.registry(release).operation(text).is_some() {
                 *first = Some(TakenName { number, name: shown(name) });
             }
         }
     }
 
-    /// The first function of the library that has the name of an operation of this registry.
-    pub fn first(&self, registry: usize) -> Option<&TakenName> {
-        self.by_registry.get(registry)?.as_ref()
+    /// The first function of the library that has the name of an operation of this release.
+    pub fn first(&self, release: ReleaseId) -> Option<&TakenName> {
+        self.by_release[release].as_ref()
     }
 }

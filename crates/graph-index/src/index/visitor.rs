@@ -75,7 +75,7 @@ pub struct Indexed<'a> {
     pub main: Option<MainNodes>,
 }
 
-/// The kinds of nodes, and the names and attributes that registries are asked about.
+/// The kinds of nodes, and the names and attributes that releases are asked about.
 #[derive(Debug)]
 pub struct FoundKinds<'a> {
     pub kinds: Kinds<'a>,
@@ -119,9 +119,9 @@ pub struct IndexVisitor<'a> {
 impl<'a> IndexVisitor<'a> {
     pub fn new(source: Source<'a>, wanted: Wanted<'a>) -> Self {
         let kinds = (wanted.kinds != WantedKinds::None).then(|| FoundKinds {
-            kinds: Kinds::new(wanted.registries),
+            kinds: Kinds::new(wanted.releases),
             dropped: DroppedUses::default(),
-            taken: TakenNames::of(wanted.registries),
+            taken: TakenNames::of(wanted.releases),
         });
         let has_loaders = wanted.kinds == WantedKinds::OfAll && source.message() != GRAPH_DEF;
         let room = if wanted.edges { wanted.size } else { GraphSize::default() };
@@ -418,7 +418,7 @@ impl<'a> IndexVisitor<'a> {
         }
         if let Some(found) = &mut self.kinds {
             found.dropped.end_function(&self.function);
-            found.taken.function(&self.function, self.wanted.registries);
+            found.taken.function(&self.function, self.wanted.releases);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Knows the questions. It must never know how they are answered.
 
-use crate::{DeprecatedOperations, function_names::FunctionNames, ops::Registry};
+use crate::{DeprecatedOperations, function_names::FunctionNames, release::Releases};
 
 /// The parts to find, besides the nodes of deprecated operations.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +24,12 @@ pub struct Wanted<'a> {
     pub duplicate_functions: bool,
     /// True if uses of deprecated operations are counted, inside of functions as well.
     pub uses: bool,
-    /// The nodes whose kinds are found for `registries`.
+    /// The nodes whose kinds are found for `releases`.
     pub kinds: WantedKinds,
     /// True if attributes of nodes of functions that releases ignore are found, where kinds are
     /// requested; otherwise there are known to be none.
     pub dropped_in_functions: bool,
-    pub registries: &'a [Registry],
+    pub releases: Releases<'a>,
 }
 
 /// The nodes whose kinds are requested.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{dropped_set::DroppedBy, table::Kinds};
-use crate::{DroppedAttribute, attributes::Attributes, rules::shown};
+use crate::{DroppedAttribute, attributes::Attributes, release::ReleaseId, rules::shown};
 
-/// Attributes that are kept for each registry.
+/// Attributes that are kept for each release.
 const MAXIMUM_DROPPED: usize = 1024;
 
 /// The uses of ignored attributes, in the order of the file.
@@ -100,14 +100,14 @@ impl DroppedUses {
         }
     }
 
-    /// The attributes that a registry ignores: each attribute of each operation once.
-    pub fn of_registry(&self, kinds: &Kinds<'_>, registry: usize) -> Vec<DroppedAttribute> {
+    /// The attributes that a release ignores: each attribute of each operation once.
+    pub fn of_release(&self, kinds: &Kinds<'_>, release: ReleaseId) -> Vec<DroppedAttribute> {
         let mut found: Vec<DroppedAttribute> = Vec::new();
         let mut positions: HashMap<(&str, &str), usize> = HashMap::new();
         for dropped in &self.uses {
             let Some(set) = kinds.dropped(dropped.set) else { continue };
             let by = set.attributes.iter().zip(&dropped.values);
-            for (by, value) in by.filter(|(by, _)| by.registries.contains(&registry)) {
+            for (by, value) in by.filter(|(by, _)| by.releases.contains(&release)) {
                 let key = (dropped.operation.as_str(), by.attribute);
                 let known = positions.get(&key).and_then(|position| found.get_mut(*position));
                 if let Some(known) = known {

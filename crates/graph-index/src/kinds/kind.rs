@@ -1,12 +1,32 @@
 //! One kind of node.
 
+use crate::{
+    node_rules::Strictness,
+    release::{PerRelease, ReleaseId},
+};
+
 /// The number of a kind in [`Kinds`](super::Kinds).
 pub type KindNumber = u32;
 
 /// The number of a node type in [`Kinds`](super::Kinds).
 pub(super) type TypeNumber = u32;
 
-/// The result of judging a node by itself for a registry: steps 2 to 6 of the importer.
+/// A loader of one release, by the way in which it checks a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoaderProfile {
+    pub release: ReleaseId,
+    pub strictness: Strictness,
+}
+
+impl LoaderProfile {
+    /// True if each operation must have a shape function: Python asks for none, and a session looks
+    /// at no shapes.
+    pub fn needs_shape_functions(self) -> bool {
+        self.strictness == Strictness::Import
+    }
+}
+
+/// The result of judging a node by itself for a release: steps 2 to 6 of the importer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Judged {
     /// It has no such operation.
@@ -17,14 +37,50 @@ pub enum Judged {
     Types(TypeNumber),
 }
 
+/// The results for each release, by strictness.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ByStrictness {
+    pub(super) import: PerRelease<Judged>,
+    pub(super) python_import: PerRelease<Judged>,
+    pub(super) session: PerRelease<Judged>,
+    pub(super) load: PerRelease<Judged>,
+}
+
+impl ByStrictness {
+    /// The result that all of them are.
+    fn common(&self) -> Option<Judged> {
+        let Self { import, python_import, session, load } = self;
+        let lists = [import, python_import, session, load].into_iter();
+        let mut all = lists.flat_map(PerRelease::values).copied();
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
+    }
+}
+
+/// The results for all loader profiles.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Results {
+    /// Every profile has the same.
+    Same(Judged),
+    Each(Box<ByStrictness>),
+}
+
+impl From<ByStrictness> for Results {
+    fn from(each: ByStrictness) -> Self {
+        match each.common() {
+            Some(judged) => Self::Same(judged),
+            None => Self::Each(Box::new(each)),
+        }
+    }
+}
+
 /// Nodes that have the same operation and attributes that mean the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     /// The number of the operation in [`Kinds`](super::Kinds).
     pub(super) operation: u32,
-    /// By view; one for all of them where it is the same.
-    pub(super) judged: Box<[Judged]>,
-    /// True if only the types of its nodes are checked: no registry deprecates the operation or
+    pub(super) results: Results,
+    /// True if only the types of its nodes are checked: no release deprecates the operation or
     /// lacks its shape function, it is no function, and no attribute has an invalid shape.
     pub is_plain: bool,
     /// True if a shape function refuses it whatever its inputs are.
@@ -32,18 +88,25 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The result for a view.
-    pub fn judged(&self, view: usize) -> Judged {
-        match *self.judged {
-            [judged] => judged,
-            _ => self.judged.get(view).copied().unwrap_or(Judged::Unknown),
-        }
+    /// The result for a loader profile.
+    pub fn judged(&self, LoaderProfile { release, strictness }: LoaderProfile) -> Judged {
+        let each = match &self.results {
+            Results::Same(judged) => return *judged,
+            Results::Each(each) => each,
+        };
+        let by_release = match strictness {
+            Strictness::Import => &each.import,
+            Strictness::PythonImport => &each.python_import,
+            Strictness::Session => &each.session,
+            Strictness::Load => &each.load,
+        };
+        by_release[release]
     }
 
-    /// Its types, where every view has the same.
+    /// Its types, where every loader profile has the same.
     pub fn common_types(&self) -> Option<TypeNumber> {
-        match *self.judged {
-            [Judged::Types(types)] => Some(types),
+        match self.results {
+            Results::Same(Judged::Types(types)) => Some(types),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
-//! Judges nodes of one operation and with the same attributes, for every registry at once.
+//! Judges nodes of one operation and with the same attributes, for every release at once.
 //!
 //! A graph of a million nodes has a few hundred *kinds* of them. [`Kinds`] numbers the kinds while
-//! the graph is walked over, and asks each registry once about each: whether it knows the
+//! the graph is walked over, and asks each release once about each: whether it knows the
 //! operation, whether the attributes fit, which types the inputs and outputs have then. Attributes
 //! are not kept: of a node that has a fault they are read again at its place.
 //!
@@ -17,6 +17,6 @@ mod table;
 
 pub use self::{
     dropped::DroppedUses,
-    kind::{Judged, Kind, KindNumber},
+    kind::{Judged, Kind, KindNumber, LoaderProfile},
     table::Kinds,
 };

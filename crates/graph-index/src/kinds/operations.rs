@@ -1,26 +1,33 @@
-//! The definitions of an operation in every registry.
+//! The definitions of an operation in every release.
 
 use std::collections::HashMap;
 
-use crate::ops::{Operation, OperationDefinition, OperationList, Registry};
+use crate::{
+    ops::{Operation, OperationDefinition, OperationList},
+    release::{PerRelease, ReleaseId, Releases},
+};
 
-/// An operation that a registry has, or a function of the library.
+/// An operation that a release has, or a function of the library.
 #[derive(Debug)]
 pub struct KnownOperation<'a> {
-    /// By registry; empty for a function.
-    by_registry: Box<[Option<Operation<'a>>]>,
-    /// The definition, if the operation is a function of the library, which hides an operation of
-    /// the same name.
-    function: Option<OperationList>,
+    definition: Definition<'a>,
     name: Box<str>,
 }
 
+#[derive(Debug)]
+enum Definition<'a> {
+    /// The operation of each release that has it.
+    Operation(PerRelease<Option<Operation<'a>>>),
+    /// The signature of a function of the library, which hides an operation of the same name.
+    Function(OperationList),
+}
+
 impl<'a> KnownOperation<'a> {
-    /// The operation as a registry has it; the function's signature where it is a function.
-    pub fn operation(&self, registry: usize) -> Option<Operation<'_>> {
-        match &self.function {
-            Some(list) => list.operation(&self.name),
-            None => *self.by_registry.get(registry)?,
+    /// The operation as a release has it; the function's signature where it is a function.
+    pub fn operation(&self, release: ReleaseId) -> Option<Operation<'_>> {
+        match &self.definition {
+            Definition::Operation(by_release) => by_release[release],
+            Definition::Function(list) => list.operation(&self.name),
         }
     }
 
@@ -31,27 +38,33 @@ impl<'a> KnownOperation<'a> {
 
     /// True for a function of the library.
     pub fn is_function(&self) -> bool {
-        self.function.is_some()
+        matches!(self.definition, Definition::Function(_))
     }
 
     /// True if only the types of its nodes are checked.
     pub(super) fn is_plain(&self) -> bool {
-        let mut definitions = self.by_registry.iter().flatten();
-        !self.is_function()
-            && definitions.all(|definition| {
+        match &self.definition {
+            Definition::Operation(by_release) => by_release.values().flatten().all(|definition| {
                 definition.has_shape_function() && definition.deprecated_since().is_none()
-            })
+            }),
+            Definition::Function(_) => false,
+        }
     }
 
-    /// True if every registry that has the operation has a kernel of it for the CPU.
+    /// True if every release that has the operation has a kernel of it for the CPU.
     pub fn has_cpu_kernels(&self) -> bool {
-        self.by_registry.iter().flatten().all(|definition| definition.has_cpu_kernel())
+        match &self.definition {
+            Definition::Operation(by_release) => {
+                by_release.values().flatten().all(|definition| definition.has_cpu_kernel())
+            }
+            Definition::Function(_) => true,
+        }
     }
 
-    /// True if two registries have the same definition.
-    pub(super) fn is_same(&self, registry: usize, other: usize) -> bool {
-        let definition = |registry| Some(self.operation(registry)?.definition_id());
-        definition(registry) == definition(other)
+    /// True if two releases have the same definition.
+    pub(super) fn is_same(&self, release: ReleaseId, other: ReleaseId) -> bool {
+        let definition = |release| Some(self.operation(release)?.definition_id());
+        definition(release) == definition(other)
     }
 }
 
@@ -68,13 +81,13 @@ pub(super) struct Operations<'a> {
 /// Functions that others are compared with.
 const COMPARED: usize = 8;
 
-/// The number of every operation that is in no registry and no function.
+/// The number of every operation that is in no release and no function.
 pub(super) const UNKNOWN: u32 = 0;
 
 impl<'a> Operations<'a> {
-    pub(super) fn new() -> Self {
-        let by_registry = Box::default();
-        let unknown = KnownOperation { by_registry, function: None, name: Box::default() };
+    pub(super) fn new(releases: Releases<'a>) -> Self {
+        let definition = Definition::Operation(releases.all(None));
+        let unknown = KnownOperation { definition, name: Box::default() };
         Self { numbers: HashMap::default(), known: vec![unknown], functions: Vec::new() }
     }
 
@@ -87,22 +100,21 @@ impl<'a> Operations<'a> {
     pub(super) fn add(
         &mut self,
         name: &[u8],
-        registries: &'a [Registry],
+        releases: Releases<'a>,
         signature: Option<OperationDefinition>,
     ) -> u32 {
-        // What is no UTF-8 is in no registry, and neither is the empty name.
+        // A name that is no UTF-8 is in no release, and neither is the empty one.
         let text = std::str::from_utf8(name).unwrap_or_default();
-        let mut by_registry = Registry::operation_in_each(registries, text);
-        if let Some(signature) = signature {
-            let is_hidden = by_registry.any(|operation| operation.is_some());
-            return self.add_function(name, text, signature, is_hidden);
+        let by_release = releases.operations(text);
+        let is_in_one = by_release.values().any(Option::is_some);
+        match signature {
+            Some(signature) => self.add_function(name, text, signature, is_in_one),
+            None if is_in_one => {
+                let definition = Definition::Operation(by_release);
+                self.push(name, KnownOperation { definition, name: text.into() })
+            }
+            None => UNKNOWN,
         }
-        let by_registry: Box<[_]> = by_registry.collect();
-        if by_registry.iter().all(Option::is_none) {
-            return UNKNOWN;
-        }
-        let known = KnownOperation { by_registry, function: None, name: text.into() };
-        self.push(name, known)
     }
 
     fn push(&mut self, name: &[u8], known: KnownOperation<'a>) -> u32 {
@@ -127,9 +139,8 @@ impl<'a> Operations<'a> {
             return *number;
         }
         let named = OperationDefinition { name: text.to_owned(), ..signature.clone() };
-        let function = Some(OperationList::new([named]));
-        let by_registry = Box::default();
-        let number = self.push(name, KnownOperation { by_registry, function, name: text.into() });
+        let definition = Definition::Function(OperationList::new([named]));
+        let number = self.push(name, KnownOperation { definition, name: text.into() });
         if !is_hidden {
             if self.functions.len() >= COMPARED {
                 self.functions.remove(0);

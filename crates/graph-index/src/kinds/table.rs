@@ -8,13 +8,14 @@ use std::{
 use super::{
     dropped_set::{self, DroppedSet},
     interner::Interner,
-    kind::{Judged, Kind, KindNumber, TypeNumber},
+    kind::{ByStrictness, Judged, Kind, KindNumber, LoaderProfile, Results, TypeNumber},
     operations::{self, KnownOperation, Operations},
 };
 use crate::{
     attributes::{AttributeValue, Attributes},
     node_rules::{NodeRules, NodeType, Strictness, shape_fault},
-    ops::{OperationDefinition, Registry},
+    ops::OperationDefinition,
+    release::{PerRelease, Releases},
 };
 
 /// Limit on the nodes whose results are remembered, by a hash of the node.
@@ -25,15 +26,14 @@ type Key = [u64; 2];
 
 /// The kinds of the nodes of one graph.
 ///
-/// There are four views of each registry: that of the C import, numbered as the registries are,
-/// behind all of these that of Python, behind these that of a session, into which graphs are
-/// loaded without a look at the values of attributes, and at the end that of
+/// Each is judged for four loaders of every release ([`LoaderProfile`]): the C import, Python's, a
+/// session, into which graphs are loaded without a look at the values of attributes, and
 /// `tf.saved_model.load`, which names resources anew.
 #[derive(Debug)]
 pub struct Kinds<'a> {
-    registries: &'a [Registry],
-    /// By registry, whether it has the same element types as the one before it.
-    has_types_of_one_before: Vec<bool>,
+    releases: Releases<'a>,
+    /// True for a release that has the same element types as the one before it.
+    has_types_of_one_before: PerRelease<bool>,
     hashers: [foldhash::quality::RandomState; 2],
     operations: Operations<'a>,
     types: Interner<NodeType>,
@@ -50,25 +50,25 @@ pub struct Kinds<'a> {
 }
 
 impl<'a> Kinds<'a> {
-    pub fn new(registries: &'a [Registry]) -> Self {
+    pub fn new(releases: Releases<'a>) -> Self {
         let mut kinds = Interner::default();
-        let judged = Box::new([Judged::Unknown]);
         kinds.number(Kind {
             operation: operations::UNKNOWN,
-            judged,
+            results: Results::Same(Judged::Unknown),
             is_plain: false,
             has_shape_fault: false,
         });
         let mut dropped = Interner::default();
         dropped.number(DroppedSet::default());
-        let pairs = registries.iter().skip(1).zip(registries);
-        let are_same = pairs.map(|(registry, before)| registry.types() == before.types());
-        let has_types_of_one_before = [false].into_iter().chain(are_same).collect();
+        let has_types_of_one_before = releases.map(|release, registry| {
+            let before = release.before().map(|before| releases.registry(before).types());
+            before == Some(registry.types())
+        });
         Self {
-            registries,
+            releases,
             has_types_of_one_before,
             hashers: Default::default(),
-            operations: Operations::new(),
+            operations: Operations::new(releases),
             types: Interner::default(),
             kinds,
             dropped,
@@ -79,44 +79,14 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// The number of the view that Python has of a registry.
-    pub fn python_view(&self, registry: usize) -> usize {
-        self.registries.len() + registry
-    }
-
-    /// The number of the view that a session of a registry has, which looks at no values.
-    pub fn session_view(&self, registry: usize) -> usize {
-        self.registries.len() * 2 + registry
-    }
-
-    /// The number of the view of a registry that has the nodes as `tf.saved_model.load` has them.
-    pub fn loaded_view(&self, registry: usize) -> usize {
-        self.registries.len() * 3 + registry
-    }
-
-    /// The extent to which a view checks a node.
-    pub fn strictness(&self, view: usize) -> Strictness {
-        match view.checked_div(self.registries.len()) {
-            None | Some(0) => Strictness::Import,
-            Some(1) => Strictness::PythonImport,
-            Some(2) => Strictness::Session,
-            Some(_) => Strictness::Load,
-        }
-    }
-
-    /// The number of the registry of a view.
-    pub fn registry_of(&self, view: usize) -> usize {
-        view.checked_rem(self.registries.len()).unwrap_or_default()
-    }
-
     /// True if some node differs for loaders in Python.
     pub fn differs_in_python(&self) -> bool {
         self.differs_in_python
     }
 
-    /// True if nodes of a kind have an output whose type depends on the caller, in a view.
-    pub fn is_untyped(&self, kind: KindNumber, view: usize) -> bool {
-        self.has_untyped && self.types_of(kind, view).is_some_and(is_untyped)
+    /// True if nodes of a kind have an output whose type depends on the caller, for a loader.
+    pub fn is_untyped(&self, kind: KindNumber, profile: LoaderProfile) -> bool {
+        self.has_untyped && self.types_of(kind, profile).is_some_and(is_untyped)
     }
 
     pub fn get(&self, number: KindNumber) -> Option<&Kind> {
@@ -127,9 +97,9 @@ impl<'a> Kinds<'a> {
         self.types.get(number)
     }
 
-    /// The types that the nodes of a kind have in a view, if they are good by themselves.
-    pub fn types_of(&self, kind: KindNumber, view: usize) -> Option<&NodeType> {
-        match self.get(kind)?.judged(view) {
+    /// The types that the nodes of a kind have for a loader, if they are good by themselves.
+    pub fn types_of(&self, kind: KindNumber, profile: LoaderProfile) -> Option<&NodeType> {
+        match self.get(kind)?.judged(profile) {
             Judged::Types(types) => self.types(types),
             Judged::Unknown | Judged::Fault => None,
         }
@@ -166,7 +136,7 @@ impl<'a> Kinds<'a> {
         }
         let number = match self.operations.number(operation) {
             Some(number) => number,
-            None => self.operations.add(operation, self.registries, signature()?),
+            None => self.operations.add(operation, self.releases, signature()?),
         };
         let kind = self.judge(number, attributes);
         let kind = self.kinds.number(kind);
@@ -182,7 +152,7 @@ impl<'a> Kinds<'a> {
             return *known;
         }
         let known = self.operations.number(operation);
-        let number = known.unwrap_or_else(|| self.operations.add(operation, self.registries, None));
+        let number = known.unwrap_or_else(|| self.operations.add(operation, self.releases, None));
         let dropped = self.dropped_of(number, attributes);
         remember(&mut self.body_nodes, key, dropped);
         dropped
@@ -197,56 +167,54 @@ impl<'a> Kinds<'a> {
         })
     }
 
-    /// Asks every view.
+    /// Asks for every loader profile.
     fn judge(&mut self, operation: u32, attributes: &Attributes) -> Kind {
-        let mut judged = self.judge_as(operation, attributes, Strictness::Import);
+        let has_fault =
+            |judged: &PerRelease<Judged>| judged.values().any(|one| *one == Judged::Fault);
+        let import = self.judge_as(operation, attributes, Strictness::Import);
         let is_valueless = |(_, value)| matches!(value, AttributeValue::None);
-        let in_python = if attributes.iter().any(is_valueless) {
+        let python_import = if attributes.iter().any(is_valueless) {
             self.judge_as(operation, attributes, Strictness::PythonImport)
         } else {
-            judged.clone()
+            import.clone()
         };
-        self.differs_in_python |= judged != in_python;
-        let in_session = if judged.contains(&Judged::Fault) {
+        self.differs_in_python |= import != python_import;
+        let session = if has_fault(&import) {
             self.judge_as(operation, attributes, Strictness::Session)
         } else {
-            judged.clone()
+            import.clone()
         };
-        let in_load = if in_python.contains(&Judged::Fault) {
+        let load = if has_fault(&python_import) {
             self.judge_as(operation, attributes, Strictness::Load)
         } else {
-            in_python.clone()
+            python_import.clone()
         };
-        judged.extend(in_python);
-        judged.extend(in_session);
-        judged.extend(in_load);
-        if judged.iter().all(|one| Some(one) == judged.first()) {
-            judged.truncate(1);
-        }
+        let results = Results::from(ByStrictness { import, python_import, session, load });
         let known = self.operations.get(operation);
         let has_shape_fault =
             known.is_some_and(|known| shape_fault(known.name(), attributes).is_some());
         let is_plain = !has_shape_fault && known.is_some_and(KnownOperation::is_plain);
-        Kind { operation, judged: judged.into(), is_plain, has_shape_fault }
+        Kind { operation, results, is_plain, has_shape_fault }
     }
 
-    /// Asks every registry, but those that have the same definition and types as the one before.
+    /// Asks every release, but those that have the same definition and types as the one before.
     fn judge_as(
         &mut self,
         operation: u32,
         attributes: &Attributes,
         strictness: Strictness,
-    ) -> Vec<Judged> {
-        let mut judged: Vec<Judged> = Vec::with_capacity(self.registries.len());
-        for (number, registry) in self.registries.iter().enumerate() {
-            let Some(known) = self.operations.get(operation) else { return judged };
-            let before = number.checked_sub(1).filter(|before| {
-                let has_same_types = self.has_types_of_one_before.get(number) == Some(&true);
-                has_same_types && known.is_same(*before, number)
-            });
-            let same = before.and_then(|before| judged.get(before).copied());
+    ) -> PerRelease<Judged> {
+        let known = self.operations.get(operation);
+        let mut before = None;
+        self.releases.map(|release, registry| {
+            let is_as_before = self.has_types_of_one_before[release]
+                && release
+                    .before()
+                    .zip(known)
+                    .is_some_and(|(one, known)| known.is_same(one, release));
             let rules = NodeRules { registry, strictness };
-            judged.push(match (same, known.operation(number)) {
+            let definition = known.and_then(|known| known.operation(release));
+            let judged = match (before.filter(|_| is_as_before), definition) {
                 (Some(same), _) => same,
                 (None, None) => Judged::Unknown,
                 (None, Some(definition)) => match rules.node_type(definition, attributes) {
@@ -256,14 +224,15 @@ impl<'a> Kinds<'a> {
                     }
                     Err(_) => Judged::Fault,
                 },
-            });
-        }
-        judged
+            };
+            before = Some(judged);
+            judged
+        })
     }
 
     fn dropped_of(&mut self, operation: u32, attributes: &Attributes) -> u32 {
         let Some(known) = self.operations.get(operation) else { return 0 };
-        let found = dropped_set::of(operation, known, self.registries, attributes);
+        let found = dropped_set::of(operation, known, self.releases, attributes);
         self.dropped.number(found)
     }
 }

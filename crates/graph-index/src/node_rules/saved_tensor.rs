@@ -1,6 +1,9 @@
 //! Tensors that TensorFlow's C++ loader of SavedModels refuses before it looks at anything else.
 
-use crate::attributes::{AttributeValue, Attributes, ShapeValue};
+use crate::{
+    ImportFaultKind,
+    attributes::{AttributeValue, Attributes, ShapeValue},
+};
 
 /// A fault that the loader finds in the attribute `value` of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,24 @@ impl SavedTensorFault {
                 Some(Self::Shape(tensor.shape.to_string()))
             }
             Some(_) => None,
+        }
+    }
+
+    /// The fault as a diagnostic: its kind, the found value and the expected one.
+    pub fn diagnostic(&self) -> (ImportFaultKind, String, &'static str) {
+        match self {
+            Self::Missing => {
+                let attributes = vec!["value".to_owned()];
+                (
+                    ImportFaultKind::AttributesMissing { attributes },
+                    String::new(),
+                    "attribute value",
+                )
+            }
+            Self::Shape(shape) => {
+                let expected = "dimensions of at least 0, under 2^63 elements";
+                (ImportFaultKind::Shape, format!("a tensor of shape {shape}"), expected)
+            }
         }
     }
 }

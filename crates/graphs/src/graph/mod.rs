@@ -34,8 +34,8 @@ mod shapes;
 
 use serdes_graph_index::{
     attributes, characters, deprecated_uses, devices, fault, function_attributes, function_names,
-    growing, index, kinds, node_at, node_attributes, node_bytes, node_rules, node_search, rules,
-    source, whole_text,
+    growing, index, kinds, node_at, node_attributes, node_bytes, node_rules, node_search, release,
+    rules, source, whole_text,
 };
 
 pub use self::call_modules::call_modules;
@@ -52,7 +52,7 @@ pub use self::{
 pub use serdes_graph_index::{
     BodyFault, BodyFaultKind, DeprecatedOperation, DeprecatedOperations, DeprecatedUse,
     DeprecationListError, DroppedAttribute, Form, GraphError, ImportFault, ImportFaultKind,
-    Judgement, Loader, Message, StructureFault, StructureFaultKind,
+    Judgement, Loader, LoaderVerdict, Message, StructureFault, StructureFaultKind,
 };
 
 #[cfg(test)]

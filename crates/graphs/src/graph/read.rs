@@ -4,11 +4,16 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    DeprecatedOperations, Form, Graph, GraphError, Graphs, Judgement, Message, MetaGraph,
+    DeprecatedOperations, Form, Graph, GraphError, Graphs, Message, MetaGraph,
     fast::{Depth, GraphVisitor, ScannedGraph},
-    importer::{self, Context, Findings, FunctionMemo, Library, LoadedGraph, Visited},
+    importer::{
+        self, CheckedNodes, Context, Evidence, Findings, FunctionMemo, Library, LoadedGraph,
+        Visited,
+    },
     index::{GraphIndex, GraphSize, IndexVisitor, Indexed, MainNodes, Wanted, WantedKinds},
     name_of,
+    objects::ObjectGraph,
+    release::{PerRelease, Releases},
     source::Source,
 };
 use crate::{files::ReadAt, ops::Registry};
@@ -52,7 +57,7 @@ pub struct ReadOptions<'a> {
     deprecated: &'a DeprecatedOperations,
     count_operations: bool,
     release: i32,
-    registries: &'a [Registry],
+    releases: Releases<'a>,
     shapes: bool,
 }
 
@@ -62,7 +67,7 @@ impl Default for ReadOptions<'_> {
             deprecated: DeprecatedOperations::tensorflow(),
             count_operations: false,
             release: i32::MAX,
-            registries: &[],
+            releases: Releases::NONE,
             shapes: true,
         }
     }
@@ -85,7 +90,7 @@ impl<'a> ReadOptions<'a> {
     /// ([`Graph::judgements`]). The file is walked over as often as without them.
     #[must_use]
     pub fn with_registries(self, registries: &'a [Registry]) -> Self {
-        Self { registries, ..self }
+        Self { releases: Releases::new(registries), ..self }
     }
 
     /// Infers the shapes of tensors if `shapes`, which is the default: finds what only a shape
@@ -106,7 +111,7 @@ impl<'a> ReadOptions<'a> {
     /// Returns true if the shapes of a graph are inferred.
     fn follows_shapes(&self, graph: &Graph) -> bool {
         let nodes = graph.nodes.saturating_add(graph.function_nodes);
-        self.shapes && !self.registries.is_empty() && nodes <= Self::MOST_SHAPED_NODES
+        self.shapes && !self.releases.is_empty() && nodes <= Self::MOST_SHAPED_NODES
     }
 
     /// Returns true if the shapes of every graph in a file of `size` bytes are inferred, whatever
@@ -141,32 +146,21 @@ pub fn read(
     let size = source.size()?;
     let mut visitor =
         GraphVisitor::new(source.message(), size, depth, options.deprecated, options.release)
-            .with_registries(options.registries, !options.surely_follows_shapes(size));
+            .with_releases(options.releases, !options.surely_follows_shapes(size));
     source.walk(&mut visitor)?;
     let (scanned, overflow) = visitor.finish();
     let mut meta_graphs = Vec::with_capacity(scanned.len());
     let is_only = scanned.len() == 1;
     for (number, mut scanned) in scanned.into_iter().enumerate() {
-        let is_asked = !options.registries.is_empty();
+        let is_asked = !options.releases.is_empty();
         let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
+        let place = MetaGraphPlace { number, is_only, overflow };
         if scanned.is_clean() && (!is_asked || (scanned.taken.is_some() && !follows_shapes)) {
-            let graph = &mut scanned.meta_graph.graph;
-            graph.judgements.resize_with(options.registries.len(), Judgement::default);
-            let graph =
-                LoadedGraph::good(&mut scanned.meta_graph, number, is_only, scanned.taken.take());
-            let (registries, release) = (options.registries, options.release);
-            let (names, memo) = (&scanned.functions, &FunctionMemo::default());
-            let library = Library { source, names, memo, registries, release, follows_shapes };
-            importer::judge_loaders(library, options.deprecated, graph)?;
+            judge_clean(source, place, &mut scanned, options)?;
         } else if !overflow {
             // In a file that exceeds the limits no graph is judged, as each would take a walk of
             // its own.
-            look_closer(source, (number, is_only), &mut scanned, options)?;
-        }
-        if is_only && !overflow && message == Message::SavedModel {
-            let ScannedGraph { objects, functions, meta_graph, .. } = &mut scanned;
-            let (registries, release) = (options.registries, options.release);
-            objects.judge(source, functions, registries, release, meta_graph)?;
+            look_closer(source, place, &mut scanned, options)?;
         }
         scanned.meta_graph.objects = scanned.objects;
         meta_graphs.push(scanned.meta_graph);
@@ -174,11 +168,47 @@ pub fn read(
     Ok(Graphs { meta_graphs, overflow })
 }
 
-/// Makes the index of a graph that may not be clean, and judges it; `is_only` says that the file
-/// has no other.
+/// A meta graph of a file.
+#[derive(Clone, Copy)]
+struct MetaGraphPlace {
+    number: usize,
+    /// True if the file has no other.
+    is_only: bool,
+    /// True if the file exceeds the limits.
+    overflow: bool,
+}
+
+/// Judges a graph whose nodes every release takes.
+fn judge_clean(
+    source: Source<'_>,
+    place: MetaGraphPlace,
+    scanned: &mut ScannedGraph,
+    options: &ReadOptions<'_>,
+) -> Result<(), GraphError> {
+    let (releases, release) = (options.releases, options.release);
+    let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
+    let (names, memo) = (&scanned.functions, &FunctionMemo::default());
+    let library = Library { source, names, memo, releases, release, follows_shapes };
+    let graph = LoadedGraph {
+        library,
+        deprecated: options.deprecated,
+        meta_graph: &scanned.meta_graph,
+        number: place.number,
+        is_only: place.is_only,
+        index: None,
+        visited: None,
+        main: importer::main_nodes(library, place.number, scanned.taken.take())?,
+        objects: Some(&scanned.objects).filter(|_| !place.overflow),
+    };
+    let judgements = importer::judge_loaders(&graph, releases.all(Evidence::default()))?;
+    scanned.meta_graph.graph.judgements = judgements.into_vec();
+    Ok(())
+}
+
+/// Makes the index of a graph that may not be clean, and judges it.
 fn look_closer(
     source: Source<'_>,
-    (number, is_only): (usize, bool),
+    place: MetaGraphPlace,
     scanned: &mut ScannedGraph,
     options: &ReadOptions<'_>,
 ) -> Result<(), GraphError> {
@@ -190,21 +220,22 @@ fn look_closer(
         true => Cow::Owned(options.deprecated.clone().with(own)),
         false => Cow::Borrowed(options.deprecated),
     };
-    let is_judged = scanned.is_visited();
+    let refused = scanned.fault_before_visits().cloned();
+    let is_judged = refused.is_none();
     // For the shapes, all nodes are wanted.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
     let taken = scanned.taken.take().filter(|_| is_judged && !follows_shapes);
-    let kinds = match (is_judged && !options.registries.is_empty(), &taken) {
+    let kinds = match (is_judged && !options.releases.is_empty(), &taken) {
         (false, _) => WantedKinds::None,
         (true, Some(_)) => WantedKinds::OfBodies,
         (true, None) => WantedKinds::OfAll,
     };
     let is_faulty = scanned.meta_graph.graph.structure.is_some();
     let size = size_of(source, scanned)?;
-    let ScannedGraph { meta_graph, functions, .. } = scanned;
+    let ScannedGraph { meta_graph, functions, objects, .. } = scanned;
     let functions = &*functions;
     let wanted = Wanted {
-        meta_graph: number,
+        meta_graph: place.number,
         size,
         release: options.release,
         operations: &operations,
@@ -215,7 +246,7 @@ fn look_closer(
         uses,
         kinds,
         dropped_in_functions: scanned.may_drop_in_functions,
-        registries: options.registries,
+        releases: options.releases,
     };
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor)?;
@@ -225,13 +256,16 @@ fn look_closer(
         (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
     }
     let memo = FunctionMemo::default();
-    let (release, registries) = (options.release, options.registries);
+    let (release, releases) = (options.release, options.releases);
     let library =
-        Library { source, names: functions, memo: &memo, registries, release, follows_shapes };
-    let closer = Closer { library, wanted, is_only };
-    match is_judged {
-        true => closer.judge(meta_graph, found, taken),
-        false => closer.judge_unvisited(meta_graph, &found.index),
+        Library { source, names: functions, memo: &memo, releases, release, follows_shapes };
+    let closer = Closer { library, wanted, is_only: place.is_only, objects };
+    match refused {
+        None => closer.judge(meta_graph, found, taken),
+        Some(fault) => {
+            let evidence = importer::structure_evidence(&fault, releases);
+            closer.judge_loaders(meta_graph, &found.index, None, None, evidence)
+        }
     }
 }
 
@@ -240,6 +274,7 @@ struct Closer<'c> {
     library: Library<'c>,
     wanted: Wanted<'c>,
     is_only: bool,
+    objects: &'c ObjectGraph,
 }
 
 impl Closer<'_> {
@@ -251,7 +286,7 @@ impl Closer<'_> {
         found: Indexed<'_>,
         taken: Option<MainNodes>,
     ) -> Result<(), GraphError> {
-        let Library { source, names, memo, registries, release, follows_shapes } = self.library;
+        let Library { source, names, memo, releases, release, follows_shapes } = self.library;
         let Indexed { index, kinds, main, .. } = found;
         let graph = &mut meta_graph.graph;
         let mut findings = importer::judge(self.library, &index)?;
@@ -262,41 +297,48 @@ impl Closer<'_> {
             functions: names,
             memo,
             kinds: &found.kinds,
-            registries,
+            releases,
             release,
             deprecated: self.wanted.operations,
             producer,
             follows_shapes,
         });
-        let mut do_shapes_fit = false;
-        if let (Some(context), Some(found)) = (&context, &kinds) {
-            (graph.judgements, do_shapes_fit) = importer::judgements(context, found, &findings)?;
-        }
+        let checked = match (&context, &kinds) {
+            (Some(context), Some(found)) => importer::check_nodes(context, found, &findings)?,
+            _ => CheckedNodes::accepted(releases),
+        };
+        let CheckedNodes { evidence, do_shapes_fit } = checked;
         let visits = findings.visits.take();
         let visited = context.as_ref().zip(visits.as_ref());
         let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
         apply(source, graph, findings, self.wanted.operations, self.wanted)?;
-        let (main, index) = (taken.or(main), Some(&index));
-        let (number, is_only) = (self.wanted.meta_graph, self.is_only);
-        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
-        importer::judge_loaders(self.library, self.wanted.operations, graph)
+        self.judge_loaders(meta_graph, &index, visited, taken.or(main), evidence)
     }
 
-    /// Judges a graph that the importer refuses before it visits any node.
-    fn judge_unvisited(
+    /// Judges a graph of which the importer has found the evidence.
+    fn judge_loaders(
         &self,
         meta_graph: &mut MetaGraph,
         index: &GraphIndex,
+        visited: Option<Visited<'_>>,
+        main: Option<MainNodes>,
+        evidence: PerRelease<Evidence>,
     ) -> Result<(), GraphError> {
-        let graph = &mut meta_graph.graph;
-        let fault = graph.structure.iter();
-        let releases = self.library.registries.len();
-        let judged = |fault| importer::structure_judgements(fault, releases);
-        graph.judgements = fault.flat_map(judged).collect();
-        let (number, is_only, index) = (self.wanted.meta_graph, self.is_only, Some(index));
-        let (visited, main) = (None, None);
-        let graph = LoadedGraph { meta_graph, number, is_only, index, visited, main };
-        importer::judge_loaders(self.library, self.wanted.operations, graph)
+        let number = self.wanted.meta_graph;
+        let graph = LoadedGraph {
+            library: self.library,
+            deprecated: self.wanted.operations,
+            meta_graph,
+            number,
+            is_only: self.is_only,
+            index: Some(index),
+            visited,
+            main: importer::main_nodes(self.library, number, main)?,
+            objects: Some(self.objects),
+        };
+        let judgements = importer::judge_loaders(&graph, evidence)?;
+        meta_graph.graph.judgements = judgements.into_vec();
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
     importer::{self, FunctionMemo, Library},
     index::{GraphSize, IndexVisitor, Wanted, WantedKinds},
     read::apply,
+    release::Releases,
     source::{Extent, Source},
     *,
 };
@@ -185,15 +186,15 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         uses: false,
         kinds: WantedKinds::None,
         dropped_in_functions: true,
-        registries: &[],
+        releases: Releases::NONE,
     };
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
     let mut visitor = IndexVisitor::new(source, wanted);
     source.walk(&mut visitor).unwrap();
     let index = visitor.finish().unwrap().index;
     let memo = &FunctionMemo::default();
-    let (names, registries, follows_shapes) = (functions, &[][..], false);
-    let library = Library { source, names, memo, registries, release, follows_shapes };
+    let (names, releases, follows_shapes) = (functions, Releases::NONE, false);
+    let library = Library { source, names, memo, releases, release, follows_shapes };
     let findings = importer::judge(library, &index).unwrap();
     apply(source, &mut scanned.meta_graph.graph, findings, operations, wanted).unwrap();
 }

@@ -9,8 +9,8 @@ use crate::{
         attributes::AttributeReader,
         kinds::Kinds,
         node_bytes::{KnownNodes, PlainNode},
+        release::Releases,
     },
-    ops::Registry,
     scan::{Progress, Scanner},
     schema::{NODE_DEF, TENSORFLOW},
 };
@@ -26,9 +26,9 @@ pub(super) struct FastBodies<'a> {
 }
 
 impl<'a> FastBodies<'a> {
-    pub(super) fn new(registries: &'a [Registry]) -> Self {
+    pub(super) fn new(releases: Releases<'a>) -> Self {
         Self {
-            kinds: Kinds::new(registries),
+            kinds: Kinds::new(releases),
             known: KnownNodes::default(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),

@@ -13,9 +13,9 @@ use crate::{
         kinds::Kinds,
         node_bytes::KnownNodes,
         node_rules::{NodeType, PythonColocation},
+        release::Releases,
         source::Extent,
     },
-    ops::Registry,
     scan::{Progress, Scanner},
     schema::{NODE_DEF, TENSORFLOW},
 };
@@ -44,9 +44,9 @@ pub(super) struct FastKinds<'a> {
 }
 
 impl<'a> FastKinds<'a> {
-    pub(super) fn new(registries: &'a [Registry]) -> Self {
+    pub(super) fn new(releases: Releases<'a>) -> Self {
         Self {
-            kinds: Kinds::new(registries),
+            kinds: Kinds::new(releases),
             types: Vec::new(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),

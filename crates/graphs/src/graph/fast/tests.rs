@@ -9,6 +9,7 @@ use crate::{
         Message, ReadOptions,
         fast::{Depth, GraphVisitor},
         read,
+        release::Releases,
         source::Source,
         tests::{Counted, field},
     },
@@ -208,7 +209,7 @@ fn of_functions_that_drop_nothing_nobody_looks_at_a_node_again() {
         let (deprecated, size) = (DeprecatedOperations::tensorflow(), bytes.len() as u64);
         let root = source.message();
         let mut visitor = GraphVisitor::new(root, size, Depth::Whole, deprecated, i32::MAX)
-            .with_registries(&registries, true);
+            .with_releases(Releases::new(&registries), true);
         source.walk(&mut visitor).unwrap();
         visitor.finish().0[0].may_drop_in_functions
     };

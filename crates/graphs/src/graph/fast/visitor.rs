@@ -23,10 +23,10 @@ use crate::{
         node_bytes::{KnownNodes, Reference},
         objects::ObjectGraph,
         references::References,
+        release::Releases,
         rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
         source::Extent,
     },
-    ops::Registry,
     scan::{Piece, Step, Visitor, is_ascii},
     schema::{
         ATTR_VALUE_LIST_VALUE, FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, GRADIENT_DEF, GRAPH_DEF,
@@ -88,17 +88,18 @@ impl ScannedGraph {
     pub(in super::super) fn is_clean(&self) -> bool {
         let no_functions = self.functions.is_empty() && !self.functions.repeated();
         self.deprecated_functions.is_empty()
-            && (no_functions || !self.is_visited())
+            && (no_functions || self.fault_before_visits().is_some())
             && !self.needs_order
     }
 
-    /// Returns true if a loader may get as far as visiting nodes.
-    pub(in super::super) fn is_visited(&self) -> bool {
+    /// The fault with which every loader refuses the graph before it visits any node.
+    pub(in super::super) fn fault_before_visits(&self) -> Option<&StructureFault> {
         // A node without an operation may call the function without a name.
-        let is_taken = |fault: &StructureFault| {
+        let is_call = |fault: &StructureFault| {
             fault.kind == StructureFaultKind::NoOperation && self.functions.find(b"").is_some()
         };
-        self.needs_order || self.meta_graph.graph.structure.as_ref().is_none_or(is_taken)
+        let fault = self.meta_graph.graph.structure.as_ref();
+        fault.filter(|fault| !self.needs_order && !is_call(fault))
     }
 }
 
@@ -127,12 +128,12 @@ pub(in super::super) struct GraphVisitor<'a> {
     table: NodeTable,
     known: KnownNodes<FastKind>,
     devices: DeviceReader,
-    registries: &'a [Registry],
-    /// True if the nodes outside of functions are judged for registries.
+    releases: Releases<'a>,
+    /// True if the nodes outside of functions are judged for releases.
     judges_nodes: bool,
-    /// The kinds of the nodes, if registries ask, as long as all are good.
+    /// The kinds of the nodes, if releases ask, as long as all are good.
     kinds: Option<FastKinds<'a>>,
-    /// The known nodes of functions, if registries are given, until one has an unknown attribute.
+    /// The known nodes of functions, if releases are given, until one has an unknown attribute.
     bodies: Option<FastBodies<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
@@ -174,7 +175,7 @@ impl<'a> GraphVisitor<'a> {
             table: NodeTable::new(size, false),
             known: KnownNodes::default(),
             devices: DeviceReader::default(),
-            registries: &[],
+            releases: Releases::NONE,
             judges_nodes: false,
             kinds: None,
             bodies: None,
@@ -196,24 +197,24 @@ impl<'a> GraphVisitor<'a> {
         visitor
     }
 
-    /// Judges the nodes for these registries as well; only those of functions unless
+    /// Judges the nodes for these releases as well; only those of functions unless
     /// `judges_nodes`.
-    pub(in super::super) fn with_registries(
+    pub(in super::super) fn with_releases(
         self,
-        registries: &'a [Registry],
+        releases: Releases<'a>,
         judges_nodes: bool,
     ) -> Self {
-        let mut visitor = Self { registries, judges_nodes, ..self };
+        let mut visitor = Self { releases, judges_nodes, ..self };
         visitor.begin_kinds();
         visitor
     }
 
     /// Makes ready for the nodes of a graph.
     fn begin_kinds(&mut self) {
-        let is_asked = !self.registries.is_empty();
-        self.bodies = is_asked.then(|| FastBodies::new(self.registries));
+        let is_asked = !self.releases.is_empty();
+        self.bodies = is_asked.then(|| FastBodies::new(self.releases));
         if is_asked && self.judges_nodes {
-            self.kinds = Some(FastKinds::new(self.registries));
+            self.kinds = Some(FastKinds::new(self.releases));
             self.table = NodeTable::new(self.size, true);
             self.known = KnownNodes::default();
         }
@@ -258,7 +259,7 @@ impl<'a> GraphVisitor<'a> {
         let kinds = self.kinds.take().filter(|_| !needs_order);
         let taken = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
         let uses = std::mem::take(&mut self.uses);
-        let may_drop_in_functions = self.bodies.take().is_none() && !self.registries.is_empty();
+        let may_drop_in_functions = self.bodies.take().is_none() && !self.releases.is_empty();
         if let Some(scanned) = self.scanned() {
             scanned.needs_order = needs_order;
             scanned.inputs = inputs;

@@ -3,21 +3,19 @@
 use super::{
     called_bodies::{CalledBodies, FunctionFinding, Library},
     context::Context,
-    faults::Reader,
     instantiate::FindingKind,
     order::Visits,
     signatures::Signatures,
 };
 use crate::graph::{
     BodyFault, GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
-    fault::Part, index::CallingNode, source::Extent,
+    fault::Part, index::CallingNode, kinds::LoaderProfile, source::Extent,
 };
 
 /// The functions that the nodes of a graph call.
 pub(super) struct Bodies<'c> {
     library: Library<'c>,
     called: CalledBodies<'c>,
-    registries: usize,
 }
 
 impl<'c> Bodies<'c> {
@@ -27,7 +25,7 @@ impl<'c> Bodies<'c> {
         let mut calls: Vec<&CallingNode> = context.index.calls().iter().collect();
         calls.sort_by_key(|call| visits.of(call.number));
         let called = CalledBodies::read(library, &mut Signatures::default(), calls.into_iter())?;
-        Ok(Self { library, called, registries: context.registries.len() })
+        Ok(Self { library, called })
     }
 
     /// The fault of the function that a node calls, for the number of tensors that the node takes
@@ -36,11 +34,9 @@ impl<'c> Bodies<'c> {
         &self,
         call: &CallingNode,
         tensors: (u64, u64),
-        reader: Reader,
+        profile: LoaderProfile,
     ) -> Result<Option<ImportFault>, GraphError> {
-        let release = reader.view.checked_rem(self.registries).unwrap_or_default();
-        let wants_shape_functions = reader.needs_shape_functions;
-        let found = self.called.finding(call, tensors, release, wants_shape_functions);
+        let found = self.called.finding(call, tensors, profile);
         found.map(|found| in_words(self.library, call.place, &found)).transpose()
     }
 }

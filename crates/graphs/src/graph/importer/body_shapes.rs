@@ -18,13 +18,14 @@ use crate::{
         function_names::FunctionNames,
         index::{ArgumentShape, FunctionIndex},
         name_of,
+        release::Releases,
         shapes::{
             BodyMismatch, ByNode, Called, CalledFunctions, Constants, FunctionNode, ShapedFunction,
             ShapedKinds, Tensor,
         },
         source::Extent,
     },
-    ops::{Operation, Registry},
+    ops::Operation,
 };
 
 /// Limit on the depth of nested calls; shapes of deeper calls are unknown.
@@ -125,13 +126,13 @@ impl CalledFunctions for CalledShapes<'_> {
 /// The operation of this name as one of the releases defines it that know it; none for functions.
 fn operation<'r>(
     names: &FunctionNames,
-    registries: &'r [Registry],
+    releases: Releases<'r>,
     name: &str,
 ) -> Option<Operation<'r>> {
     if names.find(name.as_bytes()).is_some() {
         return None;
     }
-    let mut defined = registries.iter().rev().filter_map(|registry| registry.operation(name));
+    let mut defined = releases.iter().rev().filter_map(|(_, registry)| registry.operation(name));
     defined.find(|found| !found.is_name_alone())
 }
 
@@ -162,7 +163,7 @@ impl<'c> ShapeReader<'c> {
                 return Ok(None);
             }
         }
-        let Library { source, names, registries, release, .. } = library;
+        let Library { source, names, releases, release, .. } = library;
         let mut constants = ByNode::default();
         for (number, place) in &index.constants {
             if let Some(tensor) = self.constants.read(source, *place, release)? {
@@ -170,7 +171,7 @@ impl<'c> ShapeReader<'c> {
             }
         }
         let order = Body { function: index, owners }.visits(|_| true).in_order().collect();
-        let find = |name: &str| operation(names, registries, name);
+        let find = |name: &str| operation(names, releases, name);
         Ok(Some(ShapedFunction::new(function, (&mut self.kinds, find), constants, order)))
     }
 }

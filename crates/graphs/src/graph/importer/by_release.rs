@@ -1,43 +1,54 @@
 //! Values that most releases have in common.
 //!
-//! Knows releases by their numbers. It must never know what the values are.
+//! Knows releases by their ids. It must never know what the values are.
 
 use std::rc::Rc;
 
+use crate::graph::release::{PerRelease, ReleaseId};
+
 /// A value of each release, one for all of them where it is the same. Releases that do not ask any
 /// more have that of others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum ByRelease<T> {
     Same(Rc<T>),
     #[expect(clippy::box_collection, reason = "one word, as there is one for each function")]
-    Each(Box<Vec<Option<Rc<T>>>>),
+    Each(Box<PerRelease<Option<Rc<T>>>>),
 }
 
 impl<T> ByRelease<T> {
     /// The values of all releases; `None` where no release that is `asking` has one. `are_equal`
     /// says which may be kept once.
     pub(super) fn of(
-        values: Vec<Option<Rc<T>>>,
-        asking: impl Fn(usize) -> bool,
+        values: PerRelease<Option<Rc<T>>>,
+        asking: impl Fn(ReleaseId) -> bool,
         are_equal: impl Fn(&Rc<T>, &Rc<T>) -> bool,
     ) -> Option<Self> {
-        let mut asked = values.iter().enumerate().filter(|(release, _)| asking(*release));
-        let first = asked.next()?.1.clone();
+        let asked = || values.iter().filter(|(release, _)| asking(*release)).map(|(_, one)| one);
+        let first = asked().next()?.clone();
         let is_first = |one: &Option<Rc<T>>| match (one, &first) {
             (Some(one), Some(first)) => are_equal(one, first),
             (one, first) => one.is_none() && first.is_none(),
         };
-        match asked.all(|(_, one)| is_first(one)) {
+        let is_common = asked().all(is_first);
+        match is_common {
             true => first.map(Self::Same),
             false => Some(Self::Each(Box::new(values))),
         }
     }
 
     /// The value of a release.
-    pub(super) fn get(&self, release: usize) -> Option<&Rc<T>> {
+    pub(super) fn get(&self, release: ReleaseId) -> Option<&Rc<T>> {
         match self {
             Self::Same(value) => Some(value),
-            Self::Each(values) => values.get(release)?.as_ref(),
+            Self::Each(values) => values[release].as_ref(),
+        }
+    }
+
+    /// True if every value that a release has `is` so.
+    pub(super) fn all(&self, is: impl Fn(&T) -> bool) -> bool {
+        match self {
+            Self::Same(value) => is(value),
+            Self::Each(values) => values.values().flatten().all(|value| is(value)),
         }
     }
 }
@@ -55,17 +66,23 @@ pub(super) fn are_equal<T: PartialEq>(one: &Rc<T>, other: &Rc<T>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{graph::release::Releases, ops::Registry};
 
     #[test]
     fn by_release_keeps_a_common_value_once() {
+        let registries = [(); 3].map(|()| Registry::tensorflow("2.21").unwrap());
+        let releases = Releases::new(&registries);
         let of = |values: [Option<u8>; 3]| {
-            let values = values.map(|value| value.map(Rc::new)).to_vec();
-            ByRelease::of(values, |release| release > 0, are_equal)
+            let mut values = values.into_iter();
+            let values = releases.map(|_, _| values.next().unwrap().map(Rc::new));
+            ByRelease::of(values, |release| release.before().is_some(), are_equal)
         };
         assert!(of([Some(1), None, None]).is_none());
         assert!(matches!(of([None, Some(1), Some(1)]), Some(ByRelease::Same(_))));
         let found = of([None, Some(1), None]).unwrap();
-        let values = [0, 1, 2].map(|release| found.get(release).map(|one| **one));
+        let values: Vec<_> =
+            releases.ids().map(|release| found.get(release).map(|one| **one)).collect();
         assert_eq!(values, [None, Some(1), None]);
+        assert!(found.all(|one| *one == 1));
     }
 }

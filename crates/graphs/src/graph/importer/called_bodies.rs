@@ -36,6 +36,8 @@ use crate::{
         function_names::FunctionNames,
         growing,
         index::{BodyCall, CallingNode, FunctionIndex},
+        kinds::LoaderProfile,
+        release::{ReleaseId, Releases},
         source::{Extent, Source},
     },
     ops::{Operation, Registry},
@@ -76,6 +78,7 @@ type BuiltBody = Result<Built, Rc<Finding>>;
 /// The functions that nodes of a graph call, at once or through others.
 pub(in super::super) struct CalledBodies<'c> {
     names: &'c FunctionNames,
+    releases: Releases<'c>,
     bodies: Vec<CalledBody>,
     /// The calls in them, one function after the other.
     calls: Vec<InnerCall>,
@@ -120,7 +123,7 @@ pub(in super::super) struct Library<'a> {
     pub(in super::super) names: &'a FunctionNames,
     /// The functions that were read before.
     pub(in super::super) memo: &'a FunctionMemo,
-    pub(in super::super) registries: &'a [Registry],
+    pub(in super::super) releases: Releases<'a>,
     /// The GraphDef version of the release that reads the text form.
     pub(in super::super) release: i32,
     /// True if the shapes of tensors are inferred.
@@ -160,11 +163,11 @@ impl<'l> CalledBodies<'l> {
             let calls = calls.clone();
             bodies = Self::in_order(library, signatures, calls, CallOrder::AsVisited)?;
         }
-        bodies.settle(library.registries.len());
+        bodies.settle();
         if bodies.has_open && bodies.is_uncertain {
             // What is refused in one of the orders is not to be relied on.
             let mut other = Self::in_order(library, signatures, calls, CallOrder::Turned)?;
-            other.settle(library.registries.len());
+            other.settle();
             bodies.other = Some(Box::new(other));
         }
         Ok(bodies)
@@ -179,6 +182,7 @@ impl<'l> CalledBodies<'l> {
         let most = calls.clone().count().min(library.names.places());
         let mut bodies = Self {
             names: library.names,
+            releases: library.releases,
             bodies: Vec::with_capacity(most),
             calls: Vec::new(),
             numbers: vec![0; library.names.places()],
@@ -247,8 +251,8 @@ impl<'l> CalledBodies<'l> {
             binding.complete(signature);
         }
         let around = Rc::new(Around { binding, signature, name });
-        let built = around.judge(library, signatures, &function, &digest).into_iter();
-        let built = built.map(|built| built.map(|built| self.shared(built))).collect();
+        let built = around.judge(library, signatures, &function, &digest);
+        let built = built.map(|_, built| Some(self.shared(built)));
         let built = ByRelease::of(built, |_| true, are_one);
         let mut known = HashSet::new();
         let inside = self.calls_inside(library, (&function, place))?;
@@ -375,7 +379,7 @@ impl<'l> CalledBodies<'l> {
 
     /// Finds out what keeps each function from being built: its own fault, or that of one that it
     /// calls.
-    fn settle(&mut self, releases: usize) {
+    fn settle(&mut self) {
         let this = &*self;
         let calls = (0..this.bodies.len()).flat_map(|caller| {
             let called = this.calls_of(caller).iter();
@@ -391,20 +395,19 @@ impl<'l> CalledBodies<'l> {
         let some_lack = self
             .bodies
             .iter()
-            .any(|body| (0..releases).filter_map(|release| body.built(release)).any(lacks));
-        self.findings = self.findings_of(releases, (&order, &circular), true);
+            .any(|body| self.releases.ids().filter_map(|release| body.built(release)).any(lacks));
+        self.findings = self.findings_of((&order, &circular), true);
         if some_lack {
-            self.lenient = Some(self.findings_of(releases, (&order, &circular), false));
+            self.lenient = Some(self.findings_of((&order, &circular), false));
         }
     }
 
     fn findings_of(
         &self,
-        releases: usize,
         (order, circular): (&[u32], &[u32]),
         wants_shape_functions: bool,
     ) -> Findings {
-        let mut findings = Findings::of(self.bodies.len(), releases);
+        let mut findings = Findings::of(self.bodies.len());
         for function in order {
             self.find_in(*function as usize, &mut findings, wants_shape_functions);
         }
@@ -421,7 +424,7 @@ impl<'l> CalledBodies<'l> {
             if let Some(body) = self.bodies.get(*function as usize) {
                 let recursion = Finding::names(Part::Function, BodyFaultKind::Recursion);
                 let recursion = self.with(body, recursion.into());
-                findings.complete(*function as usize, || Rc::clone(&recursion));
+                findings.complete(self.releases, *function as usize, || Rc::clone(&recursion));
             }
         }
         findings
@@ -459,11 +462,16 @@ impl<'l> CalledBodies<'l> {
             let own = own.map(|finding| self.with(body, finding));
             own.or_else(|| self.calls_of(function).iter().find_map(called))
         };
-        findings.add(function, find)
+        findings.add(self.releases, function, find)
     }
 
     /// The fault of a call with this number of inputs and outputs, whatever the function contains.
-    fn call_finding(&self, function: u64, (inputs, outputs): (u64, u64), release: usize) -> Found {
+    fn call_finding(
+        &self,
+        function: u64,
+        (inputs, outputs): (u64, u64),
+        release: ReleaseId,
+    ) -> Found {
         let body = self.bodies.get(self.position(function)?)?;
         let built = body.built(release)?.as_ref().as_ref().ok()?;
         let kind = if inputs < built.inputs {
@@ -476,24 +484,24 @@ impl<'l> CalledBodies<'l> {
         Some(self.with(body, Finding::names(Part::Function, kind).into()))
     }
 
-    /// The finding that keeps the importer of a release from building the function that a node of
-    /// the graph calls with this number of tensors.
+    /// The finding that keeps a loader from building the function that a node of the graph calls
+    /// with this number of tensors.
     pub(in super::super) fn finding(
         &self,
         node: &CallingNode,
         tensors: (u64, u64),
-        release: usize,
-        wants_shape_functions: bool,
+        profile: LoaderProfile,
     ) -> Found {
         if !node.call.inside {
             return None;
         }
-        let lenient = self.lenient.as_ref().filter(|_| !wants_shape_functions);
+        let release = profile.release;
+        let lenient = self.lenient.as_ref().filter(|_| !profile.needs_shape_functions());
         let findings = lenient.unwrap_or(&self.findings);
         let own = || findings.get(self.position(node.call.function)?, release);
         // Its attributes may be others than those that the body was built for.
         let found = own().or_else(|| self.call_finding(node.call.function, tensors, release));
-        let other = || self.other.as_ref()?.finding(node, tensors, release, wants_shape_functions);
+        let other = || self.other.as_ref()?.finding(node, tensors, profile);
         found.or_else(other)
     }
 }
@@ -552,12 +560,12 @@ impl Built {
 }
 
 impl CalledBody {
-    fn built(&self, release: usize) -> Option<&Rc<BuiltBody>> {
+    fn built(&self, release: ReleaseId) -> Option<&Rc<BuiltBody>> {
         self.built.as_ref()?.get(release)
     }
 
     /// The finding in the function itself, without those in functions that it calls.
-    fn own(&self, release: usize, wants_shape_functions: bool) -> Option<Rc<Finding>> {
+    fn own(&self, release: ReleaseId, wants_shape_functions: bool) -> Option<Rc<Finding>> {
         match self.built(release)?.as_ref() {
             Err(finding) => Some(Rc::clone(finding)),
             Ok(built) => {

@@ -1,20 +1,18 @@
-//! The inputs of the importer's steps, shared by all registries.
+//! The inputs of the importer's steps, shared by all releases.
 
 use std::cmp::Ordering;
 
 use super::{called_bodies::Library, function_memo::FunctionMemo};
-use crate::{
-    graph::{
-        DeprecatedOperations,
-        function_names::FunctionNames,
-        index::GraphIndex,
-        kinds::Kinds,
-        source::{Extent, Source},
-    },
-    ops::Registry,
+use crate::graph::{
+    DeprecatedOperations,
+    function_names::FunctionNames,
+    index::GraphIndex,
+    kinds::Kinds,
+    release::Releases,
+    source::{Extent, Source},
 };
 
-/// A graph that was walked over, and the registries to judge it for.
+/// A graph that was walked over, and the releases to judge it for.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Context<'c> {
     pub(in super::super) source: Source<'c>,
@@ -24,7 +22,7 @@ pub(in super::super) struct Context<'c> {
     /// The functions that were read before.
     pub(in super::super) memo: &'c FunctionMemo,
     pub(in super::super) kinds: &'c Kinds<'c>,
-    pub(in super::super) registries: &'c [Registry],
+    pub(in super::super) releases: Releases<'c>,
     /// The GraphDef version of the release that parses the graph.
     pub(in super::super) release: i32,
     pub(in super::super) deprecated: &'c DeprecatedOperations,
@@ -50,10 +48,9 @@ impl<'c> Context<'c> {
         None
     }
 
-    /// The functions of the graph, and the registries to judge them for.
+    /// The functions of the graph, and the releases to judge them for.
     pub(super) fn library(&self) -> Library<'c> {
-        let Self { source, functions: names, memo, registries, release, follows_shapes, .. } =
-            *self;
-        Library { source, names, memo, registries, release, follows_shapes }
+        let Self { source, functions: names, memo, releases, release, follows_shapes, .. } = *self;
+        Library { source, names, memo, releases, release, follows_shapes }
     }
 }

@@ -11,11 +11,11 @@ use std::{collections::HashSet, rc::Rc};
 
 use super::{
     body::{self, Body, Owner, Owners},
+    by_release::{ByRelease, are_one},
     count,
     instantiate::{BodyFinding, Finding, numbered},
-    kind_facts::{KindFacts, KnownKinds},
+    kind_facts::{FactsPerRelease, KindFacts, KnownKinds},
     loaded_functions::{Named, named_by},
-    loaders::words_of_tensor,
 };
 use crate::{
     graph::{
@@ -25,6 +25,7 @@ use crate::{
         function_names::FunctionNames,
         index::{Argument, BodyCall, Call, Element, FunctionIndex, RESOURCE, Suffix, Target},
         node_rules::{ElementType, GradientName, NodeType, SavedTensorFault, TypeList},
+        release::{PerRelease, ReleaseId, Releases},
         rules::LoopRole,
     },
     ops::Registry,
@@ -62,8 +63,8 @@ pub(super) struct Judged {
     /// The types that its calls take and give once it is loaded; `None` if every release needs the
     /// slow path.
     pub(super) types: Option<Rc<NodeType>>,
-    /// By release, one for all of them where it is the same.
-    clear: Box<[Option<Rc<Clear>>]>,
+    /// `None` if every release needs the slow path.
+    clear: Option<ByRelease<Clear>>,
 }
 
 /// A function in which a release certainly finds nothing wrong, for any caller and any loader.
@@ -83,20 +84,20 @@ pub(super) struct ClearCall {
 }
 
 impl Digest {
-    /// Summarizes a function. With `registries`, the function must have been read with the kinds of
+    /// Summarizes a function. With `releases`, the function must have been read with the kinds of
     /// its nodes.
     pub(super) fn of(
         function: &FunctionIndex,
         functions: &FunctionNames,
-        registries: &[Registry],
+        releases: Releases<'_>,
         kinds: &mut KnownKinds,
     ) -> Self {
-        let plain = PlainBody::of(function, !registries.is_empty());
+        let plain = PlainBody::of(function, !releases.is_empty());
         let fault = if plain.is_some() { None } else { body::first_fault(function) };
         let mut known = HashSet::new();
         let calls = function.calls.iter().map(|inner| inner.call);
-        let judged = (!registries.is_empty())
-            .then(|| Box::new(Judged::of(function, plain.as_ref(), functions, registries, kinds)));
+        let judged = (!releases.is_empty())
+            .then(|| Box::new(Judged::of(function, plain.as_ref(), functions, releases, kinds)));
         Self {
             fault,
             untyped: body::untyped(function),
@@ -115,15 +116,15 @@ pub(super) struct LeafKey {
     untyped: Option<Part>,
     gives_resource: bool,
     types: Rc<NodeType>,
-    /// By release, one for all of them where it is the same.
-    clear: Box<[bool]>,
+    /// True for a release that finds nothing; `None` if all find nothing.
+    clear: Option<PerRelease<bool>>,
 }
 
 impl Digest {
     /// The key by which the summary is shared; `None` if it holds more than a key does.
     pub(super) fn leaf_key(&self) -> Option<LeafKey> {
         let judged = self.judged.as_deref()?;
-        let types = judged.types.as_ref()?;
+        let (types, clear) = (judged.types.as_ref()?, judged.clear.as_ref()?);
         let counts = (u64::from(self.arguments), u64::from(self.results));
         let is_leaf = self.fault.is_none()
             && self.calls.is_empty()
@@ -131,12 +132,17 @@ impl Digest {
             && judged.named.is_none()
             && judged.unsaved.is_none()
             && judged.unequal.is_none()
-            && judged.clear.iter().flatten().all(|clear| clear.calls.is_empty());
+            && clear.all(|clear| clear.calls.is_empty());
         is_leaf.then(|| LeafKey {
             untyped: self.untyped,
             gives_resource: self.gives_resource,
             types: Rc::clone(types),
-            clear: judged.clear.iter().map(Option::is_some).collect(),
+            clear: match clear {
+                ByRelease::Same(_) => None,
+                ByRelease::Each(clear) => {
+                    Some(PerRelease::clone(clear).map(|_, one| one.is_some()))
+                }
+            },
         })
     }
 
@@ -148,7 +154,7 @@ impl Digest {
     }
 
     /// True if a release finds nothing in the function, for any caller.
-    pub(super) fn is_clear(&self, release: usize) -> bool {
+    pub(super) fn is_clear(&self, release: ReleaseId) -> bool {
         self.judged.as_deref().is_some_and(|judged| judged.clear(release).is_some())
     }
 }
@@ -158,44 +164,37 @@ impl Judged {
         function: &FunctionIndex,
         plain: Option<&PlainBody>,
         functions: &FunctionNames,
-        registries: &[Registry],
+        releases: Releases<'_>,
         kinds: &mut KnownKinds,
     ) -> Self {
         let edges = plain.and_then(|plain| plain.edges.as_ref());
         let edges = edges.filter(|_| is_closed(function));
-        let clear: Box<[_]> = match edges {
-            Some(edges) => {
-                let kinds = kinds.of_function(function, functions, registries);
-                clear(function, edges, &kinds, registries)
-            }
-            None => Box::default(),
-        };
-        let is_clear = clear.iter().any(Option::is_some);
+        let clear = edges.and_then(|edges| {
+            let kinds = kinds.of_function(function, functions, releases);
+            clear(function, edges, &kinds, releases)
+        });
         Self {
             named: named_by(function, functions),
             unsaved: unsaved(function),
             unequal: Some(Unequal::of(function, plain.is_some()))
                 .filter(|unequal| !unequal.is_none())
                 .map(Box::new),
-            types: is_clear.then(|| kinds.shared(loaded_types(function))),
+            types: clear.is_some().then(|| kinds.shared(loaded_types(function))),
             clear,
         }
     }
 
     /// That every release finds nothing in the function, and the same calls.
     pub(super) fn clear_in_all(&self) -> Option<&Clear> {
-        match &*self.clear {
-            [clear] => clear.as_deref(),
-            _ => None,
+        match self.clear.as_ref()? {
+            ByRelease::Same(clear) => Some(clear),
+            ByRelease::Each(_) => None,
         }
     }
 
     /// That a release finds nothing in the function.
-    pub(super) fn clear(&self, release: usize) -> Option<&Rc<Clear>> {
-        match &*self.clear {
-            [clear] => clear.as_ref(),
-            clear => clear.get(release)?.as_ref(),
-        }
+    pub(super) fn clear(&self, release: ReleaseId) -> Option<&Rc<Clear>> {
+        self.clear.as_ref()?.get(release)
     }
 }
 
@@ -227,17 +226,17 @@ fn is_closed(function: &FunctionIndex) -> bool {
 /// The facts of a release about each kind of a function's nodes.
 type ReleaseKinds = Vec<Rc<KindFacts>>;
 
-/// By release, whether nothing is wrong with a function; one for all of them where it is the same.
+/// The releases in which nothing is wrong with a function; `None` if there are none.
 fn clear(
     function: &FunctionIndex,
     edges: &Edges,
-    kinds: &[Rc<[Option<Rc<KindFacts>>]>],
-    registries: &[Registry],
-) -> Box<[Option<Rc<Clear>>]> {
+    kinds: &[FactsPerRelease],
+    releases: Releases<'_>,
+) -> Option<ByRelease<Clear>> {
     // The same kinds and types as in the release before come to the same.
     let mut before: Option<(ReleaseKinds, u64, Option<Rc<Clear>>)> = None;
-    let judge = |(release, registry): (usize, &Registry)| {
-        let of_release = |kind: &Rc<[Option<Rc<KindFacts>>]>| kind.get(release)?.clone();
+    let judge = |release, registry: &Registry| {
+        let of_release = |kind: &FactsPerRelease| kind[release].clone();
         let facts: ReleaseKinds = kinds.iter().map(of_release).collect::<Option<_>>()?;
         let types = registry.types();
         let are_same = |others: &[Rc<KindFacts>]| {
@@ -259,15 +258,7 @@ fn clear(
         before = Some((facts, types, found.clone()));
         found
     };
-    let by_release: Vec<_> = registries.iter().enumerate().map(judge).collect();
-    let is_as_before = |pair: (&Option<Rc<Clear>>, &Option<Rc<Clear>>)| match pair {
-        (Some(one), Some(other)) => Rc::ptr_eq(one, other),
-        (one, other) => one.is_none() && other.is_none(),
-    };
-    match by_release.iter().zip(by_release.iter().skip(1)).all(is_as_before) {
-        true => by_release.into_iter().take(1).collect(),
-        false => by_release.into(),
-    }
+    ByRelease::of(releases.map(judge), |_| true, are_one)
 }
 
 /// The calls in a function whose kinds are these.
@@ -362,7 +353,7 @@ fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
     let is_any = kinds.iter().any(Option::is_some);
     let mut nodes = numbered(&function.nodes).filter(|_| is_any);
     let tensor = nodes.find_map(|(number, node)| {
-        let (kind, found, expected) = words_of_tensor(kinds.get(node.kind as usize)?.as_ref()?);
+        let (kind, found, expected) = kinds.get(node.kind as usize)?.as_ref()?.diagnostic();
         let finding = Finding::of(Part::Node(number), kind).of_operation(function, number);
         Some(finding.with(found, expected))
     });

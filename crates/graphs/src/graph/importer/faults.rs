@@ -19,35 +19,32 @@ use super::{
 use crate::graph::{
     GraphError, ImportFault, ImportFaultKind,
     index::{CallingNode, Input, OutputShapes},
-    kinds::{Judged, Kind},
+    kinds::{Judged, Kind, LoaderProfile},
     node_at,
     node_rules::{NodeRules, NodeType, Strictness},
+    release::{PerRelease, ReleaseId},
     rules::{Output, shown},
     shapes::{FunctionNode, ShapeFault},
 };
 
-/// Whose faults are asked for.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Reader {
-    /// The number of the view in [`Kinds`](crate::graph::kinds::Kinds).
-    pub(in super::super) view: usize,
-    /// True if each operation must have a shape function.
-    pub(in super::super) needs_shape_functions: bool,
-}
-
-/// The first fault that each reader finds, if any.
+/// The first fault that a loader of each release finds, if any; the loader checks nodes as
+/// `strictness` says.
 pub(super) fn faults(
     context: &Context<'_>,
     visits: &Visits,
-    readers: &[Reader],
+    strictness: Strictness,
     functions: Functions<'_>,
     shapes: Option<&ShapeFault>,
-) -> Result<Vec<Option<ImportFault>>, GraphError> {
-    let open = readers.iter().map(|reader| Pending { reader: *reader, found: None }).collect();
+) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+    let pending = |release, _: &_| {
+        let profile = LoaderProfile { release, strictness };
+        Pending { profile, found: None }
+    };
+    let pending = context.releases.map(pending);
     let mut special = special(context);
     special.extend(shapes.map(|fault| fault.node));
     let mut walk =
-        Walk { context, visits, shapes, special, readers: open, back_edges: Vec::new(), functions };
+        Walk { context, visits, shapes, special, pending, back_edges: Vec::new(), functions };
     // Where all nodes are known to be good but for what they call, only those that call are there.
     let calling = context.index.calls().iter().map(|call| call.number);
     let calling = calling.filter(|_| context.index.nodes().is_empty());
@@ -64,7 +61,7 @@ pub(super) fn faults(
     }
     walk.finish();
     let mut words = Words::new(context);
-    walk.readers.into_iter().map(|reader| words.fault(reader)).collect()
+    walk.pending.try_map(|_, pending| words.fault(pending))
 }
 
 /// The functions that nodes call.
@@ -72,7 +69,7 @@ pub(super) fn faults(
 pub(super) enum Functions<'f> {
     /// As they are written.
     Written(&'f Bodies<'f>),
-    /// As `tf.saved_model.load` has them, by registry.
+    /// As `tf.saved_model.load` of each release has them.
     Reloaded(&'f ReloadedFunctions<'f>),
 }
 
@@ -86,10 +83,10 @@ fn special(context: &Context<'_>) -> HashSet<u32> {
     index.lost().chain(deprecated).chain(calls).chain(unbound).collect()
 }
 
-/// A reader and what it has found.
+/// A loader and what it has found.
 #[derive(Debug)]
 pub(super) struct Pending {
-    pub(super) reader: Reader,
+    pub(super) profile: LoaderProfile,
     pub(super) found: Option<Found>,
 }
 
@@ -107,7 +104,7 @@ struct Walk<'w> {
     /// The first node that a shape function refuses.
     shapes: Option<&'w ShapeFault>,
     special: HashSet<u32>,
-    readers: Vec<Pending>,
+    pending: PerRelease<Pending>,
     back_edges: Vec<BackEdge>,
     functions: Functions<'w>,
 }
@@ -119,13 +116,13 @@ fn numbered(inputs: &[Input]) -> impl Iterator<Item = (u32, Input)> + '_ {
 
 impl Walk<'_> {
     fn is_over(&self) -> bool {
-        self.readers.iter().all(|reader| reader.found.is_some())
+        self.pending.values().all(|pending| pending.found.is_some())
     }
 
-    /// Each reader that has found nothing yet finds this.
+    /// Each loader that has found nothing yet finds this.
     fn all_find(&mut self, found: &Found) {
-        for pending in self.readers.iter_mut().filter(|pending| pending.found.is_none()) {
-            pending.found = Some(found.clone());
+        for (_, pending) in self.pending.iter_mut() {
+            pending.found.get_or_insert_with(|| found.clone());
         }
     }
 
@@ -144,22 +141,21 @@ impl Walk<'_> {
         self.context.kinds.types(self.kind(node)?.common_types()?)
     }
 
-    /// The types that a node has in a view, if it is good by itself.
-    fn types(&self, node: u32, view: usize) -> Option<&NodeType> {
-        if let Some(function) = self.reloaded(node, view) {
+    /// The types that a node has for a loader, if it is good by itself.
+    fn types(&self, node: u32, profile: LoaderProfile) -> Option<&NodeType> {
+        if let Some(function) = self.reloaded(node, profile.release) {
             return Some(&function.types);
         }
         let node = self.context.index.nodes().get(node as usize)?;
-        self.context.kinds.types_of(node.kind(), view)
+        self.context.kinds.types_of(node.kind(), profile)
     }
 
     /// The function that is the operation of a node, where functions are others than as they are
     /// written.
-    fn reloaded(&self, node: u32, view: usize) -> Option<&Reloaded> {
+    fn reloaded(&self, node: u32, release: ReleaseId) -> Option<&Reloaded> {
         let Functions::Reloaded(functions) = self.functions else { return None };
         let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
-        let library = functions.of_release(self.context.kinds.registry_of(view));
-        library.get(call.call.function).map(Rc::as_ref)
+        functions.of_release(release).get(call.call.function).map(Rc::as_ref)
     }
 
     /// True if the recorded facts of a node differ from the file, because it calls a function that
@@ -173,7 +169,7 @@ impl Walk<'_> {
         self.visits.of(node) < self.visits.of(other)
     }
 
-    /// True if the node is certainly valid for every reader. False requires the slow path.
+    /// True if the node is certainly valid for every loader. False requires the slow path.
     fn is_good(&self, node: u32) -> bool {
         let is_plain = self.kind(node).is_some_and(|kind| kind.is_plain);
         if !is_plain || self.special.contains(&node) {
@@ -204,7 +200,7 @@ impl Walk<'_> {
             && self.context.index.output_shapes_of(node).is_none_or(is_shaped)
     }
 
-    /// Looks at a node for each reader that has found nothing yet.
+    /// Looks at a node for each loader that has found nothing yet.
     fn look_closer(&mut self, node: u32) -> Result<(), GraphError> {
         let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
             let from = self.context.index.source(*input);
@@ -212,36 +208,32 @@ impl Walk<'_> {
         });
         let back: Vec<_> = back.map(|(input, _)| BackEdge { node, input }).collect();
         self.back_edges.extend(back);
-        for position in 0..self.readers.len() {
-            let Some(Pending { reader, found: None }) = self.readers.get(position) else {
-                continue;
-            };
-            let cause = self.fault_of(node, *reader)?;
-            if let Some(pending) = self.readers.get_mut(position) {
-                pending.found = cause.map(|cause| Found { node, cause });
-            }
+        for release in self.context.releases.ids() {
+            let Pending { profile, found: None } = self.pending[release] else { continue };
+            let cause = self.fault_of(node, profile)?;
+            self.pending[release].found = cause.map(|cause| Found { node, cause });
         }
         Ok(())
     }
 
-    /// The fault of a node for one reader, in the importer's order.
-    fn fault_of(&self, node: u32, reader: Reader) -> Result<Option<Cause>, GraphError> {
-        if self.context.kinds.strictness(reader.view) == Strictness::Session {
-            return Ok(self.session_fault(node, reader));
+    /// The fault of a node for one loader, in the importer's order.
+    fn fault_of(&self, node: u32, profile: LoaderProfile) -> Result<Option<Cause>, GraphError> {
+        if profile.strictness == Strictness::Session {
+            return Ok(self.session_fault(node, profile));
         }
         let is_special = self.special.contains(&node);
         if is_special && self.context.index.is_lost(node) {
             return Ok(Some(Cause::Colocation));
         }
-        let own = match self.reloaded(node, reader.view) {
-            Some(function) => self.by_signature(node, function, reader)?,
-            None => self.by_itself(node, reader),
+        let own = match self.reloaded(node, profile.release) {
+            Some(function) => self.by_signature(node, function, profile)?,
+            None => self.by_itself(node, profile),
         };
         let cause = self
-            .output_index(node, reader)
+            .output_index(node, profile)
             .or(own)
-            .or_else(|| self.edge_type(node, reader))
-            .or_else(|| self.shape_function(node, reader));
+            .or_else(|| self.edge_type(node, profile))
+            .or_else(|| self.shape_function(node, profile));
         let call = self.context.index.call_of(node);
         // What a call itself says of its outputs is compared with what its function gives.
         let is_inside = call.is_some_and(|calling| calling.call.inside);
@@ -250,8 +242,8 @@ impl Walk<'_> {
             return Ok(cause);
         }
         if let Some(call) = call
-            && let tensors = self.tensors(call, reader)
-            && let Some(fault) = self.called(call, tensors, reader)?
+            && let tensors = self.tensors(call, profile)
+            && let Some(fault) = self.called(call, tensors, profile)?
         {
             return Ok(Some(Cause::Call(Box::new(fault))));
         }
@@ -261,12 +253,12 @@ impl Walk<'_> {
         if is_special && self.context.index.unbound_calls().binary_search(&node).is_ok() {
             return Ok(Some(Cause::UnboundCall));
         }
-        Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, reader)))
+        Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, profile)))
     }
 
     /// Number of tensors that a node takes and gives that calls a function.
-    fn tensors(&self, call: &CallingNode, reader: Reader) -> (u64, u64) {
-        match self.types(call.number, reader.view) {
+    fn tensors(&self, call: &CallingNode, profile: LoaderProfile) -> (u64, u64) {
+        match self.types(call.number, profile) {
             Some(types) => (types.inputs.len(), types.outputs.len()),
             None => (call.inputs.into(), call.call.outputs.map_or(u64::MAX, u64::from)),
         }
@@ -277,14 +269,13 @@ impl Walk<'_> {
         &self,
         call: &CallingNode,
         tensors: (u64, u64),
-        reader: Reader,
+        profile: LoaderProfile,
     ) -> Result<Option<ImportFault>, GraphError> {
         match self.functions {
-            Functions::Written(bodies) => bodies.fault(call, tensors, reader),
+            Functions::Written(bodies) => bodies.fault(call, tensors, profile),
             Functions::Reloaded(functions) => {
-                let release = self.context.kinds.registry_of(reader.view);
-                let Some(registry) = self.context.registries.get(release) else { return Ok(None) };
-                functions.of_release(release).fault(registry, call, tensors)
+                let registry = self.context.releases.registry(profile.release);
+                functions.of_release(profile.release).fault(registry, call, tensors)
             }
         }
     }
@@ -294,12 +285,12 @@ impl Walk<'_> {
         &self,
         node: u32,
         function: &Reloaded,
-        reader: Reader,
+        profile: LoaderProfile,
     ) -> Result<Option<Cause>, GraphError> {
-        let Context { source, release, registries, kinds, .. } = *self.context;
-        let registry = registries.get(kinds.registry_of(reader.view));
+        let Context { source, release, releases, .. } = *self.context;
+        let registry = releases.registry(profile.release);
         if function.is_open()
-            && let (Some(registry), Some(operation)) = (registry, function.operation())
+            && let Some(operation) = function.operation()
         {
             let place = self.context.index.place_of(source, node)?;
             let read = node_at::read(source, place.unwrap_or_default(), None, release)?;
@@ -318,11 +309,11 @@ impl Walk<'_> {
 
     /// The fault that keeps a session from creating a node and its edges. A session rejects only
     /// extra inputs, and checks neither deprecation nor shapes nor functions.
-    fn session_fault(&self, node: u32, reader: Reader) -> Option<Cause> {
-        if let Some(fault) = self.output_index(node, reader) {
+    fn session_fault(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+        if let Some(fault) = self.output_index(node, profile) {
             return Some(fault);
         }
-        let types = match self.kind(node)?.judged(reader.view) {
+        let types = match self.kind(node)?.judged(profile) {
             Judged::Unknown => return Some(Cause::Unknown),
             Judged::Fault => return Some(Cause::Attributes),
             Judged::Types(types) => self.context.kinds.types(types)?,
@@ -338,7 +329,7 @@ impl Walk<'_> {
             if u64::from(position) >= expected {
                 return Some(self.too_many_inputs(node, expected));
             }
-            self.type_fault(node, position, input, reader)
+            self.type_fault(node, position, input, profile)
         })
     }
 
@@ -349,11 +340,11 @@ impl Walk<'_> {
     }
 
     /// An input that names an output which its node does not have.
-    fn output_index(&self, node: u32, reader: Reader) -> Option<Cause> {
+    fn output_index(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
         let is_nowhere = |input: Input| {
             let number = self.output(input).number()?;
             let from = self.context.index.source(input)?;
-            let types = self.types(from, reader.view)?;
+            let types = self.types(from, profile)?;
             Some(self.is_before(from, node) && u64::from(number) >= types.outputs.len())
         };
         let mut inputs = numbered(self.context.index.inputs(node));
@@ -362,9 +353,9 @@ impl Walk<'_> {
     }
 
     /// The operation, the attributes, the number of inputs, the deprecation.
-    fn by_itself(&self, node: u32, reader: Reader) -> Option<Cause> {
+    fn by_itself(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
         let kind = self.kind(node)?;
-        match kind.judged(reader.view) {
+        match kind.judged(profile) {
             Judged::Unknown => return Some(Cause::Unknown),
             Judged::Fault => return Some(Cause::Attributes),
             Judged::Types(types) => {
@@ -376,10 +367,10 @@ impl Walk<'_> {
                 }
             }
         }
-        self.deprecation(node, kind, reader)
+        self.deprecation(node, kind, profile)
     }
 
-    fn deprecation(&self, node: u32, kind: &Kind, reader: Reader) -> Option<Cause> {
+    fn deprecation(&self, node: u32, kind: &Kind, profile: LoaderProfile) -> Option<Cause> {
         let Context { kinds, producer, .. } = *self.context;
         let listed = self.context.index.deprecated_operation_of(node);
         let entry = listed.and_then(|entry| self.context.deprecated.entries().get(entry as usize));
@@ -387,13 +378,13 @@ impl Walk<'_> {
             let is_refused = producer >= entry.version;
             return is_refused.then(|| Cause::Deprecated(entry.clone()));
         }
-        let definition = kinds.operation(kind)?.operation(kinds.registry_of(reader.view))?;
+        let definition = kinds.operation(kind)?.operation(profile.release)?;
         let version = definition.deprecated_since().filter(|version| producer >= *version)?;
         Some(Cause::deprecated_by_definition(definition.name(), version))
     }
 
     /// An input of another type than the operation takes there.
-    fn edge_type(&self, node: u32, reader: Reader) -> Option<Cause> {
+    fn edge_type(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
         let inputs = numbered(self.context.index.inputs(node));
         let mut data = inputs.filter(|(_, input)| self.output(*input).is_data());
         data.find_map(|(position, input)| {
@@ -401,28 +392,33 @@ impl Walk<'_> {
             if !self.is_before(from, node) {
                 return None;
             }
-            self.type_fault(node, position, input, reader)
+            self.type_fault(node, position, input, profile)
         })
     }
 
     /// The fault of the type of one input.
-    fn type_fault(&self, node: u32, position: u32, input: Input, reader: Reader) -> Option<Cause> {
+    fn type_fault(
+        &self,
+        node: u32,
+        position: u32,
+        input: Input,
+        profile: LoaderProfile,
+    ) -> Option<Cause> {
         let Some(number) = self.output(input).number() else {
             return Some(Cause::OutputIndex { input: position });
         };
         let from = self.context.index.source(input)?;
-        let expected = self.types(node, reader.view)?.inputs.get(position.into())?;
-        let given = self.types(from, reader.view)?.outputs.get(number.into())?;
+        let expected = self.types(node, profile)?.inputs.get(position.into())?;
+        let given = self.types(from, profile)?.outputs.get(number.into())?;
         let fits = expected.takes(given);
         (!fits).then_some(Cause::InputType { input: position, given, expected })
     }
 
-    fn shape_function(&self, node: u32, reader: Reader) -> Option<Cause> {
-        let kinds = self.context.kinds;
+    fn shape_function(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
         let kind = self.kind(node)?;
-        let known = kinds.operation(kind)?;
-        let definition = known.operation(kinds.registry_of(reader.view))?;
-        let is_missing = reader.needs_shape_functions
+        let known = self.context.kinds.operation(kind)?;
+        let definition = known.operation(profile.release)?;
+        let is_missing = profile.needs_shape_functions()
             && !known.is_function()
             && !definition.has_shape_function();
         let shape = kind.has_shape_fault.then_some(Cause::Shape);
@@ -451,9 +447,9 @@ impl Walk<'_> {
     }
 
     /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
-    fn output_shapes(&self, node: u32, reader: Reader) -> Option<Cause> {
+    fn output_shapes(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
         let said = self.context.index.output_shapes_of(node)?;
-        let outputs = &self.types(node, reader.view)?.outputs;
+        let outputs = &self.types(node, profile)?.outputs;
         if said.count < outputs.len() && !outputs.may_be(said.count) {
             let (found, expected) = (said.count, outputs.len());
             return Some(Cause::FewShapes { found, expected });
@@ -469,34 +465,30 @@ impl Walk<'_> {
             return;
         }
         let cycle = self.visits.unvisited().map(|node| Found { node, cause: Cause::Cycle });
-        for position in 0..self.readers.len() {
-            let Some(Pending { reader, found: None }) = self.readers.get(position) else {
-                continue;
-            };
-            let found = cycle.clone().or_else(|| self.back_edge_fault(*reader));
-            if let Some(pending) = self.readers.get_mut(position) {
-                pending.found = found;
-            }
+        for release in self.context.releases.ids() {
+            let Pending { profile, found: None } = self.pending[release] else { continue };
+            let found = cycle.clone().or_else(|| self.back_edge_fault(profile));
+            self.pending[release].found = found;
         }
     }
 
-    fn back_edge_fault(&self, reader: Reader) -> Option<Found> {
+    fn back_edge_fault(&self, profile: LoaderProfile) -> Option<Found> {
         self.back_edges.iter().find_map(|BackEdge { node, input: position }| {
             let input = *self.context.index.inputs(*node).get(*position as usize)?;
             let from = self.context.index.source(input)?;
-            let outputs = self.types(from, reader.view).map(|types| types.outputs.len());
+            let outputs = self.types(from, profile).map(|types| types.outputs.len());
             let number = self.output(input).number();
             let is_nowhere = match (number, outputs) {
                 (Some(number), Some(outputs)) => u64::from(number) >= outputs,
                 _ => number.is_none(),
             };
-            let expected = self.types(*node, reader.view).map(|types| types.inputs.len());
+            let expected = self.types(*node, profile).map(|types| types.inputs.len());
             let cause = if is_nowhere {
                 Some(Cause::OutputIndex { input: *position })
             } else if let Some(expected) = expected.filter(|most| u64::from(*position) >= *most) {
                 Some(self.too_many_inputs(*node, expected))
             } else {
-                self.type_fault(*node, *position, input, reader)
+                self.type_fault(*node, *position, input, profile)
             };
             Some(Found { node: *node, cause: cause? })
         })

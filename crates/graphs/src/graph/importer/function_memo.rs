@@ -18,6 +18,7 @@ use crate::graph::{
     function_names::FunctionNames,
     index::{FunctionDepth, FunctionIndex, FunctionReader},
     name_of,
+    release::ReleaseId,
     source::Extent,
 };
 
@@ -30,7 +31,7 @@ const EMPTY: usize = 24;
 /// Digests that are shared among functions: real libraries have some hundred.
 const SHARED: usize = 1 << 10;
 
-/// The functions of one library that were read, and their summaries for the registries.
+/// The functions of one library that were read, and their summaries for the releases.
 #[derive(Debug, Default)]
 pub(in super::super) struct FunctionMemo(RefCell<Memory>);
 
@@ -64,16 +65,16 @@ impl FunctionMemo {
         place: Extent,
     ) -> Result<Rc<Digest>, GraphError> {
         let memory = &mut *self.0.borrow_mut();
-        let Library { names, registries, .. } = library;
+        let Library { names, releases, .. } = library;
         if let Some(known) = memory.digests.get(names, place) {
             return Ok(Rc::clone(known));
         }
         let function = memory.read(library, place)?;
-        let digest = Digest::of(&function, names, registries, &mut memory.kinds);
+        let digest = Digest::of(&function, names, releases, &mut memory.kinds);
         let digest = memory.share(digest);
         memory.digests.insert(names, place, Rc::clone(&digest));
         // A clear function is not read again, except for its shapes.
-        let is_clear = (0..registries.len()).all(|release| digest.is_clear(release));
+        let is_clear = releases.ids().all(|release| digest.is_clear(release));
         if library.follows_shapes || !is_clear {
             memory.keep(place, &function);
         }
@@ -86,7 +87,7 @@ impl FunctionMemo {
     }
 
     /// True if a release is known to find nothing in the function at an extent of the file.
-    pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: usize) -> bool {
+    pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: ReleaseId) -> bool {
         let memory = self.0.borrow();
         memory.digests.get(library.names, place).is_some_and(|known| known.is_clear(release))
     }
@@ -196,8 +197,8 @@ impl Memory {
         library: Library<'_>,
         place: Extent,
     ) -> Result<Rc<FunctionIndex>, GraphError> {
-        let Library { source, names, registries, release, .. } = library;
-        let depth = if registries.is_empty() { FunctionDepth::Names } else { FunctionDepth::Kinds };
+        let Library { source, names, releases, release, .. } = library;
+        let depth = if releases.is_empty() { FunctionDepth::Names } else { FunctionDepth::Kinds };
         if self.reader.as_ref().is_some_and(FunctionReader::is_full) {
             // The numbers of kinds are those of one reader.
             (self.reader, self.kinds) = (None, KnownKinds::default());

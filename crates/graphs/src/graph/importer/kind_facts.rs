@@ -15,6 +15,7 @@ use crate::{
         function_names::FunctionNames,
         index::{BodyKind, FunctionIndex, OutputNames},
         node_rules::{NodeRules, NodeType, Strictness},
+        release::{PerRelease, Releases},
         rules::is_partitioned_call,
     },
     ops::{Operation, Registry},
@@ -104,14 +105,15 @@ fn is_plain(kind: &BodyKind, functions: &FunctionNames) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct KnownKinds {
     /// By the number of the kind, once it was asked for, and by release.
-    kinds: Vec<Option<ByRelease>>,
+    kinds: Vec<Option<FactsPerRelease>>,
     /// The types of the last function, which many have.
     types: Option<Rc<NodeType>>,
     /// The facts of a kind that needs the slow path in every release: none.
-    nothing: Option<ByRelease>,
+    nothing: Option<FactsPerRelease>,
 }
 
-type ByRelease = Rc<[Option<Rc<KindFacts>>]>;
+/// The facts of each release about one kind, shared by functions.
+pub(super) type FactsPerRelease = Rc<PerRelease<Option<Rc<KindFacts>>>>;
 
 impl KnownKinds {
     /// The types of a function, shared with the function before if it has the same.
@@ -127,18 +129,18 @@ impl KnownKinds {
         &mut self,
         function: &FunctionIndex,
         functions: &FunctionNames,
-        registries: &[Registry],
-    ) -> Vec<ByRelease> {
+        releases: Releases<'_>,
+    ) -> Vec<FactsPerRelease> {
         let kinds = function.kind_numbers.iter().zip(&function.kinds);
         let found = kinds.map(|(number, kind)| {
             let number = *number as usize;
             if self.kinds.len() <= number {
                 self.kinds.resize(number + 1, None);
             }
-            let nothing = || registries.iter().map(|_| None).collect();
+            let nothing = || Rc::new(releases.all(None));
             let nothing = Rc::clone(self.nothing.get_or_insert_with(nothing));
             let judge = || match is_plain(kind, functions) {
-                true => by_release(kind, registries, &function.outputs),
+                true => Rc::new(in_each_release(kind, releases, &function.outputs)),
                 false => nothing,
             };
             match self.kinds.get_mut(number) {
@@ -151,10 +153,14 @@ impl KnownKinds {
 }
 
 /// Asks every release, but those that have the same definition and types as the one before.
-fn by_release(kind: &BodyKind, registries: &[Registry], names: &OutputNames) -> ByRelease {
+fn in_each_release(
+    kind: &BodyKind,
+    releases: Releases<'_>,
+    names: &OutputNames,
+) -> PerRelease<Option<Rc<KindFacts>>> {
     let mut before: Option<(_, Option<Rc<KindFacts>>)> = None;
-    let ask = |(definition, registry): (Option<Operation<'_>>, &Registry)| {
-        let definition = definition?;
+    releases.operations(&kind.operation).map(|release, definition| {
+        let (definition, registry) = (definition?, releases.registry(release));
         let key = (definition.definition_id(), registry.types());
         let is_deprecated = |registry: &Registry| {
             definition.deprecated_since().map(|since| registry.graph_def_version() >= since)
@@ -170,6 +176,5 @@ fn by_release(kind: &BodyKind, registries: &[Registry], names: &OutputNames) -> 
         }
         before = Some((key, found.clone()));
         found
-    };
-    Registry::operation_in_each(registries, &kind.operation).zip(registries).map(ask).collect()
+    })
 }

@@ -29,6 +29,7 @@ use crate::{
         function_names::{FunctionNames, LibraryFunction},
         index::{FunctionIndex, call_attributes},
         node_rules::NodeType,
+        release::{PerRelease, ReleaseId},
         shapes::BodyMismatch,
         source::Extent,
     },
@@ -125,25 +126,25 @@ fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
 
 /// The results of loading the functions of a library.
 pub(super) struct LoadedFunctions<'a> {
-    /// By registry, the first fault that `tf.saved_model.load` finds.
-    pub(super) faults: Vec<Option<ImportFault>>,
-    /// By registry, the functions as it leaves them; all of them where there is no fault.
+    /// The first fault that `tf.saved_model.load` finds.
+    pub(super) faults: PerRelease<Option<ImportFault>>,
+    /// The functions as it leaves them; all of them where there is no fault.
     pub(super) functions: ReloadedFunctions<'a>,
     /// The first fault that the C++ loader finds before it looks at the graph.
     pub(super) unsaved: Option<ImportFault>,
-    /// By registry, the first function in which a name comes twice, or that has a tensor which
-    /// cannot be read: TensorFlow does not find it equal to itself, which it asks when Python takes
-    /// the function in once more.
-    pub(super) unequal: Vec<Option<ImportFault>>,
+    /// The first function in which a name comes twice, or that has a tensor which cannot be read:
+    /// TensorFlow does not find it equal to itself, which it asks when Python takes the function in
+    /// once more.
+    pub(super) unequal: PerRelease<Option<ImportFault>>,
     /// The same for functions as they are written, which loaders of TensorFlow 1 take in.
-    pub(super) unequal_as_written: Vec<Option<ImportFault>>,
+    pub(super) unequal_as_written: PerRelease<Option<ImportFault>>,
 }
 
 impl<'a> LoadedFunctions<'a> {
     /// The results for a library whose functions were not loaded.
     pub(super) fn none(library: Library<'a>) -> Self {
         let functions = ReloadedFunctions::of(library);
-        let none = vec![None; library.registries.len()];
+        let none = library.releases.all(None);
         Self {
             faults: none.clone(),
             functions,
@@ -248,7 +249,7 @@ pub(super) fn load<'a>(
         Ok(order) => order,
         Err(finding) => {
             let fault = in_words(library, Extent::default(), &finding)?;
-            found.faults.fill(Some(fault));
+            found.faults = library.releases.all(Some(fault));
             return Ok(found);
         }
     };
@@ -257,10 +258,10 @@ pub(super) fn load<'a>(
     Loading { library, deprecated, found, shapes, steps: 0 }.all(&order, &functions)
 }
 
-/// By registry, the first function that TensorFlow does not find equal to itself; see
+/// The first function that TensorFlow does not find equal to itself; see
 /// [`LoadedFunctions::unequal`].
-pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, GraphError> {
-    let mut found = vec![None; library.registries.len()];
+pub(super) fn unequal(library: Library<'_>) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+    let mut found = library.releases.all(None);
     for (_, LibraryFunction { place, .. }) in library.names.iter() {
         let digest = library.memo.digest(library, place)?;
         note_unequal(library, (place, &digest), FunctionForm::Written, &mut found)?;
@@ -268,20 +269,20 @@ pub(super) fn unequal(library: Library<'_>) -> Result<Vec<Option<ImportFault>>, 
     Ok(found)
 }
 
-/// Notes a function that is not found equal to itself for the registries that have none so far.
+/// Notes a function that is not found equal to itself for the releases that have none so far.
 fn note_unequal(
     library: Library<'_>,
     (place, digest): (Extent, &Digest),
     form: FunctionForm,
-    found: &mut [Option<ImportFault>],
+    found: &mut PerRelease<Option<ImportFault>>,
 ) -> Result<(), GraphError> {
     let judged = digest.judged.as_deref();
     let Some(unequal) = judged.and_then(|judged| judged.unequal.as_deref()) else {
         return Ok(());
     };
-    for (known, registry) in found.iter_mut().zip(library.registries) {
+    for (release, known) in found.iter_mut() {
         if known.is_none()
-            && let Some(finding) = unequal.in_release(registry, form)
+            && let Some(finding) = unequal.in_release(library.releases.registry(release), form)
         {
             let finding = FunctionFinding { function: place, finding: finding.into() };
             *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));
@@ -340,7 +341,7 @@ impl<'a> Loading<'a> {
                 _ => _ = again.insert(position, time),
             }
             let is_first = !self.found.functions.is_loaded(position);
-            if is_first && self.found.faults.iter().any(Option::is_none) {
+            if is_first && self.found.faults.values().any(Option::is_none) {
                 self.load(position, &function)?;
             }
         }
@@ -367,7 +368,7 @@ impl<'a> Loading<'a> {
         let mut given = HashMap::new();
         let is_open = |function| {
             let of_release = |release| self.found.functions.of_release(release).get(function);
-            let mut releases = (0..self.library.registries.len()).filter_map(of_release);
+            let mut releases = self.library.releases.ids().filter_map(of_release);
             releases.any(|loaded| loaded.is_open())
         };
         if !digest.calls.iter().any(|call| !call.direct && call.inside && is_open(call.function)) {
@@ -391,8 +392,8 @@ impl<'a> Loading<'a> {
             .with("a function as an attribute that is loaded later", "one that is loaded before");
         let found = FunctionFinding { function: unloaded.place, finding: finding.into() };
         let fault = in_words(self.library, Extent::default(), &found)?;
-        for known in self.found.faults.iter_mut().filter(|known| known.is_none()) {
-            *known = Some(fault.clone());
+        for (_, known) in self.found.faults.iter_mut() {
+            known.get_or_insert_with(|| fault.clone());
         }
         Ok(())
     }
@@ -407,7 +408,7 @@ impl<'a> Loading<'a> {
         }
         let reloaded = self.in_each_release(unloaded, shapes.as_ref())?;
         let faults = &self.found.faults;
-        let asking = |release: usize| faults.get(release).is_some_and(Option::is_none);
+        let asking = |release| faults[release].is_none();
         self.found.functions.add(position, reloaded, asking);
         Ok(())
     }
@@ -417,17 +418,16 @@ impl<'a> Loading<'a> {
         &mut self,
         unloaded: &Unloaded,
         shapes: Option<&BodyMismatch>,
-    ) -> Result<Vec<Option<Rc<Reloaded>>>, GraphError> {
+    ) -> Result<PerRelease<Option<Rc<Reloaded>>>, GraphError> {
         let Unloaded { place, digest, .. } = unloaded;
         let mut clear: Vec<(&Rc<Clear>, Rc<Reloaded>)> = Vec::new();
         let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
         let mut whole = None;
         let library = self.library;
         let given = self.given(unloaded)?;
-        let mut all = vec![None; library.registries.len()];
-        let found = self.found.faults.iter_mut().zip(&mut all);
-        for (release, ((fault, own), registry)) in found.zip(library.registries).enumerate() {
-            if fault.is_some() {
+        let mut all = library.releases.all(None);
+        for (release, registry) in library.releases.iter() {
+            if self.found.faults[release].is_some() {
                 continue;
             }
             let (names, loaded) = (library.names, self.found.functions.of_release(release));
@@ -440,7 +440,7 @@ impl<'a> Loading<'a> {
                     Some((_, known)) => Rc::clone(known),
                     None => Rc::new(Reloaded::clear(*place, types, found, &definitions)),
                 };
-                *own = Some(Rc::clone(&reloaded));
+                all[release] = Some(Rc::clone(&reloaded));
                 clear.push((found, reloaded));
                 continue;
             }
@@ -453,7 +453,7 @@ impl<'a> Loading<'a> {
             let key = key(function, &definitions, registry);
             // A fault is told in the words of its own release.
             if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
-                *own = Some(Rc::clone(known));
+                all[release] = Some(Rc::clone(known));
                 continue;
             }
             let reloaded = match function.oversized {
@@ -469,10 +469,13 @@ impl<'a> Loading<'a> {
             match reloaded {
                 Ok(reloaded) => {
                     let reloaded = Rc::new(reloaded);
-                    *own = Some(Rc::clone(&reloaded));
+                    all[release] = Some(Rc::clone(&reloaded));
                     judged.push((key, reloaded));
                 }
-                Err(found) => *fault = Some(in_words(library, Extent::default(), &found)?),
+                Err(found) => {
+                    let fault = in_words(library, Extent::default(), &found)?;
+                    self.found.faults[release] = Some(fault);
+                }
             }
         }
         Ok(all)
@@ -481,7 +484,7 @@ impl<'a> Loading<'a> {
 
 /// The types of a function's arguments and results, and its calls, if a release certainly finds
 /// nothing wrong in it.
-fn taken_by(digest: &Digest, release: usize) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
+fn taken_by(digest: &Digest, release: ReleaseId) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
     let judged = digest.judged.as_deref()?;
     Some((judged.types.as_ref()?, judged.clear(release)?))
 }

@@ -18,6 +18,7 @@ mod calls;
 mod context;
 mod control_flow;
 mod digest;
+mod evidence;
 mod faults;
 mod function_graph;
 mod function_memo;
@@ -26,6 +27,7 @@ mod instantiate;
 mod judge;
 mod kind_facts;
 mod loaded_functions;
+mod loaded_graph;
 mod loaders;
 mod named_nodes;
 mod names;
@@ -41,10 +43,12 @@ mod words;
 pub(super) use self::{
     called_bodies::Library,
     context::Context,
+    evidence::Evidence,
     function_memo::FunctionMemo,
     judge::{Findings, judge},
-    loaders::{LoadedGraph, Visited, judge_loaders},
-    registries::{judgements, structure_judgements},
+    loaded_graph::{LoadedGraph, Visited, main_nodes},
+    loaders::judge_loaders,
+    registries::{CheckedNodes, check_nodes, structure_evidence},
 };
 use self::{judge::count, order::NodeFault};
 

@@ -15,19 +15,23 @@ use std::{
     rc::Rc,
 };
 
-use super::{called_bodies::Library, loaders::Visited};
+use super::{
+    called_bodies::Library,
+    loaded_graph::{LoadedGraph, Visited},
+};
 use crate::{
     graph::{
-        GraphError, ImportFault, ImportFaultKind, MetaGraph, node_at,
+        GraphError, ImportFault, ImportFaultKind, node_at,
         node_rules::{NodeRules, Strictness},
         references::{
             Asked, CollectionKind, INIT_COLLECTIONS, INIT_SIGNATURE, Named, Names, NoObject,
             Referring, Signature, TensorReference, names_in, node_in_cpp, nodes_named,
         },
+        release::{PerRelease, ReleaseId},
         rules::shown,
         source::Extent,
     },
-    ops::{Operation, Registry},
+    ops::Operation,
     schema::SAVED_MODEL,
 };
 
@@ -37,7 +41,7 @@ const UNBOUND: &str = "unbound_inputs";
 /// Limit on the nodes visited in all while looking for placeholders that are not fed.
 const MOST_STEPS: usize = 1 << 24;
 
-/// The faults that a release finds, by loader.
+/// The faults that the loaders of a release find.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamedFaults {
     pub(super) load_v1: Option<ImportFault>,
@@ -46,15 +50,10 @@ pub(super) struct NamedFaults {
     pub(super) cpp: Option<ImportFault>,
 }
 
-/// The faults that the loaders of each registry find in a meta graph with this number, which may be
-/// loaded by its objects.
-pub(super) fn judge(
-    library: Library<'_>,
-    meta_graph: &MetaGraph,
-    (number, has_objects): (usize, bool),
-    visited: Option<Visited<'_>>,
-) -> Result<Vec<NamedFaults>, GraphError> {
-    let Library { source, registries, release, .. } = library;
+/// The faults that the loaders of each release find in a meta graph.
+pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<NamedFaults>, GraphError> {
+    let LoadedGraph { library, meta_graph, number, visited, .. } = *graph;
+    let (Library { source, release, .. }, has_objects) = (library, graph.has_objects());
     let referring = meta_graph.references.read(source, release)?;
     let is_model = source.message() == SAVED_MODEL;
     let mut lookups = Lookups::of(&referring, is_model);
@@ -69,23 +68,22 @@ pub(super) fn judge(
     for (name, place) in nodes_named(source, number, release, &names)? {
         let outputs = match with_outputs.contains(name) {
             true => outputs.of(place)?,
-            false => Vec::new(),
+            false => library.releases.all(None),
         };
         nodes.insert(name, NamedNode { place, outputs });
     }
     let mut graph = NamedGraph { nodes, visited, steps: 0 };
     let mut unfed = None;
-    let faults = (0..registries.len()).map(|registry| {
+    Ok(library.releases.map(|release, _| {
         let first =
-            |lookups: &[Lookup]| lookups.iter().find_map(|lookup| graph.fault(lookup, registry));
+            |lookups: &[Lookup]| lookups.iter().find_map(|lookup| graph.fault(lookup, release));
         let (load_v1, cpp) = (first(&lookups.load_v1), first(&lookups.cpp));
         let load = first(&lookups.load).or_else(|| {
             let wants_it = is_model && !has_objects;
             wants_it.then(|| unfed.get_or_insert_with(|| graph.unfed(&referring)).clone())?
         });
         NamedFaults { load_v1, load, cpp }
-    });
-    Ok(faults.collect())
+    }))
 }
 
 /// The number of outputs of nodes.
@@ -96,22 +94,22 @@ struct OutputCounts<'l> {
 }
 
 impl OutputCounts<'_> {
-    /// Number of outputs of a node in each registry; `None` if its operation does not determine it.
-    fn of(&mut self, place: Extent) -> Result<Vec<Option<u64>>, GraphError> {
-        let Library { source, names, registries, release, .. } = self.library;
+    /// Number of outputs of a node in each release; `None` if its operation does not determine it.
+    fn of(&mut self, place: Extent) -> Result<PerRelease<Option<u64>>, GraphError> {
+        let Library { source, names, releases, release, .. } = self.library;
         let node = node_at::read(source, place, None, release)?;
         if let Some(function) = names.find(&node.operation).and_then(|name| names.get(name)) {
             let count = self.of_function(function.place)?;
-            return Ok(vec![count; registries.len()]);
+            return Ok(releases.all(count));
         }
         let operation = std::str::from_utf8(&node.operation).unwrap_or_default();
-        let outputs = |(definition, registry): (Option<Operation<'_>>, &Registry)| {
+        let outputs = |release, definition: Option<Operation<'_>>| {
             let definition = definition.filter(|one| !one.is_name_alone())?;
+            let registry = releases.registry(release);
             let rules = NodeRules { registry, strictness: Strictness::Load };
             Some(rules.node_type(definition, &node.attributes).ok()?.outputs.len())
         };
-        let definitions = Registry::operation_in_each(registries, operation);
-        Ok(definitions.zip(registries).map(outputs).collect())
+        Ok(releases.operations(operation).map(outputs))
     }
 
     /// Number of results of a function, if each is one tensor.
@@ -350,8 +348,8 @@ fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
 #[derive(Debug)]
 struct NamedNode {
     place: Extent,
-    /// By registry, where somebody asks.
-    outputs: Vec<Option<u64>>,
+    /// The number of its outputs, where a lookup is of one of them.
+    outputs: PerRelease<Option<u64>>,
 }
 
 /// The nodes that something names.
@@ -364,23 +362,22 @@ struct NamedGraph<'g> {
 
 impl NamedGraph<'_> {
     /// Why a name cannot be looked up.
-    fn fault(&self, lookup: &Lookup, registry: usize) -> Option<ImportFault> {
+    fn fault(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportFault> {
         let (text, expected) = match &lookup.what {
             Wanted::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
             Wanted::Name { text, asked } => (text, asked.words()),
             Wanted::InCpp(text) => (text, Asked::Any.words()),
         };
-        if lookup.named().is_some_and(|named| self.has(named, registry)) {
+        if lookup.named().is_some_and(|named| self.has(named, release)) {
             return None;
         }
         let found = format!("{} names {:?}", lookup.by, shown(text.as_bytes()));
         Some(fault_of(found, expected))
     }
 
-    fn has(&self, named: Named<'_>, registry: usize) -> bool {
+    fn has(&self, named: Named<'_>, release: ReleaseId) -> bool {
         let Some(node) = self.nodes.get(named.node.as_bytes()) else { return false };
-        let outputs = node.outputs.get(registry).copied().flatten();
-        outputs.is_none_or(|outputs| named.is_of(outputs))
+        node.outputs[release].is_none_or(|outputs| named.is_of(outputs))
     }
 
     /// The first placeholder that a signature or another pruned function needs and does not feed.

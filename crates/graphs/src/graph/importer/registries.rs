@@ -1,30 +1,49 @@
-//! Judges a graph for each registry.
+//! Checks the nodes of a graph for each release, as each loader checks them.
 
 use super::{
     bodies::Bodies,
     body_shapes::CalledShapes,
     context::Context,
-    faults::{Functions, Reader, faults},
+    evidence::Evidence,
+    faults::{Functions, faults},
     judge::Findings,
-    loaders::Visited,
+    loaded_graph::Visited,
     order::Visits,
     reloaded::ReloadedFunctions,
 };
 use crate::graph::{
-    GraphError, ImportFault, ImportFaultKind, Judgement, Loader, StructureFault,
-    StructureFaultKind,
+    GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
     index::{DuplicateFunction, FoundKinds, GraphIndex, TakenNames},
+    node_rules::Strictness,
+    release::{PerRelease, ReleaseId, Releases},
     shapes::{self, CalledFunctions, ShapeFault, ShapedGraph},
 };
 
-/// The judgements of a graph in which the importer finds a fault before it asks what operations
-/// are.
-pub(in super::super) fn structure_judgements(
+/// The result of checking the nodes of a graph.
+pub(in super::super) struct CheckedNodes {
+    pub(in super::super) evidence: PerRelease<Evidence>,
+    /// True if shape functions were evaluated, and refuse nothing.
+    pub(in super::super) do_shapes_fit: bool,
+}
+
+impl CheckedNodes {
+    /// A graph in whose nodes no loader finds anything, and whose shapes were not asked for.
+    pub(in super::super) fn accepted(releases: Releases<'_>) -> Self {
+        Self { evidence: releases.all(Evidence::default()), do_shapes_fit: false }
+    }
+
+    /// A graph with a fault that every loader of every release finds.
+    fn refused(fault: &ImportFault, releases: Releases<'_>) -> Self {
+        Self { evidence: releases.all(Evidence::of_nodes(fault)), do_shapes_fit: false }
+    }
+}
+
+/// The evidence of a graph in which the importer finds a fault before it asks what operations are.
+pub(in super::super) fn structure_evidence(
     fault: &StructureFault,
-    registries: usize,
-) -> Vec<Judgement> {
-    let fault = of_structure(fault);
-    (0..registries).map(|_| for_all_loaders(&fault)).collect()
+    releases: Releases<'_>,
+) -> PerRelease<Evidence> {
+    releases.all(Evidence::of_nodes(&of_structure(fault)))
 }
 
 fn of_structure(fault: &StructureFault) -> ImportFault {
@@ -38,100 +57,88 @@ fn of_structure(fault: &StructureFault) -> ImportFault {
     }
 }
 
-fn for_all_loaders(fault: &ImportFault) -> Judgement {
-    let mut judgement = Judgement::default();
-    judgement.set_faults(&Loader::ALL, fault);
-    judgement
-}
-
-/// The judgements of a graph, in the order of the registries, and whether shape functions were
-/// asked about its nodes and refuse nothing.
-pub(in super::super) fn judgements(
+/// Checks the nodes of a graph whose steps without operations have come to these findings.
+pub(in super::super) fn check_nodes(
     context: &Context<'_>,
     found: &FoundKinds<'_>,
     findings: &Findings,
-) -> Result<(Vec<Judgement>, bool), GraphError> {
-    let (mut judgements, do_shapes_fit) = of_named(context, found, findings)?;
+) -> Result<CheckedNodes, GraphError> {
+    let mut checked = check_named(context, found, findings)?;
     if let Some(fault) = &findings.nameless_call {
         let fault = of_structure(fault);
-        for judgement in &mut judgements {
-            judgement.set_faults(&[Loader::Import, Loader::LoadV1, Loader::Cpp], &fault);
+        for (_, evidence) in checked.evidence.iter_mut() {
+            evidence.nameless_call = Some(fault.clone());
         }
     }
-    Ok((judgements, do_shapes_fit))
+    Ok(checked)
 }
 
 /// The same, where nodes without an operation may call a function without a name.
-fn of_named(
+fn check_named(
     context: &Context<'_>,
     found: &FoundKinds<'_>,
     findings: &Findings,
-) -> Result<(Vec<Judgement>, bool), GraphError> {
-    let mut do_shapes_fit = false;
-    let count = context.registries.len();
+) -> Result<CheckedNodes, GraphError> {
     let structure = findings.fault.as_ref().filter(|fault| !fault.kind.is_found_on_the_way());
     let is_of_library = |kind| {
         matches!(kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
     };
-    let mut judgements = match structure {
-        Some(fault) if !is_of_library(fault.kind) => {
-            return Ok((structure_judgements(fault, count), false));
+    let mut checked = match structure {
+        Some(fault) => {
+            let checked = CheckedNodes::refused(&of_structure(fault), context.releases);
+            if !is_of_library(fault.kind) {
+                return Ok(checked);
+            }
+            checked
         }
-        Some(fault) => structure_judgements(fault, count),
         None if context.index.is_without_nodes() => {
-            let fault = oversized();
-            return Ok(((0..count).map(|_| for_all_loaders(&fault)).collect(), false));
+            return Ok(CheckedNodes::refused(&oversized(), context.releases));
         }
-        None => visited(context, findings, &mut do_shapes_fit)?,
+        None => check_visited(context, findings)?,
     };
-    for (registry, judgement) in judgements.iter_mut().enumerate() {
-        if let Some(fault) = taken_name(context.index, &found.taken, registry) {
-            // What loads functions under other names does not mind.
-            judgement.set_faults(&[Loader::Import, Loader::LoadV1, Loader::Cpp], &fault);
-        }
-        judgement.dropped = found.dropped.of_registry(&found.kinds, registry);
+    for (release, evidence) in checked.evidence.iter_mut() {
+        evidence.function_name = function_name(context.index, &found.taken, release);
+        evidence.dropped = found.dropped.of_release(&found.kinds, release);
     }
-    Ok((judgements, do_shapes_fit))
+    Ok(checked)
 }
 
-/// The judgements of a graph whose nodes are visited; says whether their shapes fit.
-fn visited(
-    context: &Context<'_>,
-    findings: &Findings,
-    do_shapes_fit: &mut bool,
-) -> Result<Vec<Judgement>, GraphError> {
-    let count = context.registries.len();
-    let Some(visits) = &findings.visits else { return Ok(vec![Judgement::default(); count]) };
+/// The same of a graph whose nodes are visited.
+fn check_visited(context: &Context<'_>, findings: &Findings) -> Result<CheckedNodes, GraphError> {
+    let Some(visits) = &findings.visits else {
+        return Ok(CheckedNodes::accepted(context.releases));
+    };
     let bodies = Bodies::read(context, visits)?;
     let functions = Functions::Written(&bodies);
-    let reader = |view| Reader { view, needs_shape_functions: true };
-    let readers: Vec<Reader> = (0..count).map(reader).collect();
     let mut called = CalledShapes::of(context.library(), context.producer);
     let shapes = shape_fault(context, visits, Some(&mut called))?;
-    *do_shapes_fit = context.follows_shapes && shapes.is_none();
-    let import = faults(context, visits, &readers, functions, shapes.as_ref())?;
-    let needs_shape_functions = |fault: &Option<ImportFault>| {
-        fault.as_ref().is_some_and(|fault| fault.kind == ImportFaultKind::NoShapeFunction)
+    let faults = |strictness| faults(context, visits, strictness, functions, shapes.as_ref());
+    let import = faults(Strictness::Import)?;
+    let is_of = |kind: ImportFaultKind| {
+        move |fault: &Option<ImportFault>| fault.as_ref().is_some_and(|fault| fault.kind == kind)
     };
+    let needs_shape_function = is_of(ImportFaultKind::NoShapeFunction);
+    let is_shape = is_of(ImportFaultKind::Shape);
     // Python asks for no shape functions, and gives an attribute without a value its default.
-    let python = if context.kinds.differs_in_python() || import.iter().any(needs_shape_functions) {
-        let view = |registry| context.kinds.python_view(registry);
-        let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
-        let readers: Vec<Reader> = (0..count).map(reader).collect();
-        faults(context, visits, &readers, functions, shapes.as_ref())?
-    } else {
-        import.clone()
+    let differs = context.kinds.differs_in_python() || import.values().any(needs_shape_function);
+    let python_import = if differs { faults(Strictness::PythonImport)? } else { import.clone() };
+    // A session finds nothing where the import finds nothing.
+    let session = match import.values().all(Option::is_none) {
+        true => import.clone(),
+        // Attribute values that a session has not checked make shapes that no other loader sees.
+        false => faults(Strictness::Session)?.map(|release, own| match &import[release] {
+            import if is_shape(&own) && !is_shape(import) => import.clone(),
+            _ => own,
+        }),
     };
-    let session = in_session(context, visits, functions, &import, shapes.as_ref())?;
-    let judgement = |((import, python), session)| {
-        let mut judgement = Judgement::default();
-        judgement.set_fault(Loader::Cpp, session);
-        judgement.set_fault(Loader::Import, import);
-        judgement.set_fault(Loader::LoadV1, Option::clone(&python));
-        judgement.set_fault(Loader::Load, python);
-        judgement
-    };
-    Ok(import.into_iter().zip(python).zip(session).map(judgement).collect())
+    let evidence = import.zip(python_import).zip(session);
+    let evidence = evidence.map(|_, ((import, python_import), session)| Evidence {
+        import,
+        python_import,
+        session,
+        ..Evidence::default()
+    });
+    Ok(CheckedNodes { evidence, do_shapes_fit: context.follows_shapes && shapes.is_none() })
 }
 
 /// The first node that a shape function refuses, where shapes are asked for.
@@ -140,11 +147,11 @@ fn shape_fault(
     visits: &Visits,
     called: Option<&mut dyn CalledFunctions>,
 ) -> Result<Option<ShapeFault>, GraphError> {
-    let Context { source, index, kinds, registries, release, producer, .. } = *context;
+    let Context { source, index, kinds, releases, release, producer, .. } = *context;
     if !context.follows_shapes {
         return Ok(None);
     }
-    let graph = ShapedGraph { source, index, kinds, registries, release, producer };
+    let graph = ShapedGraph { source, index, kinds, releases, release, producer };
     shapes::first_fault(graph, visits.in_order(), called)
 }
 
@@ -153,45 +160,21 @@ fn shape_fault(
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
     functions: &ReloadedFunctions<'_>,
-) -> Result<Vec<Option<ImportFault>>, GraphError> {
-    let view = |registry| context.kinds.loaded_view(registry);
-    let reader = |registry| Reader { view: view(registry), needs_shape_functions: false };
-    let readers: Vec<Reader> = (0..context.registries.len()).map(reader).collect();
+) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
     let functions = Functions::Reloaded(functions);
     // Of functions that have other names by now, less is known and no more refused.
     let shapes = if do_shapes_fit { None } else { shape_fault(context, visits, None)? };
-    faults(context, visits, &readers, functions, shapes.as_ref())
-}
-
-/// The fault that a session finds when it creates nodes and edges of the graph, before values are
-/// checked.
-fn in_session(
-    context: &Context<'_>,
-    visits: &Visits,
-    functions: Functions<'_>,
-    import: &[Option<ImportFault>],
-    shapes: Option<&ShapeFault>,
-) -> Result<Vec<Option<ImportFault>>, GraphError> {
-    if import.iter().all(Option::is_none) {
-        return Ok(import.to_vec());
-    }
-    let view = |registry| context.kinds.session_view(registry);
-    let reader = |registry| Reader { view: view(registry), needs_shape_functions: true };
-    let readers: Vec<Reader> = (0..import.len()).map(reader).collect();
-    let session = faults(context, visits, &readers, functions, shapes)?;
-    // Attribute values that the session has not checked make shapes that no other loader sees.
-    let is_shape = |fault: &ImportFault| fault.kind == ImportFaultKind::Shape;
-    let first = |(own, import): (Option<ImportFault>, &Option<ImportFault>)| {
-        let is_seen = import.as_ref().is_some_and(is_shape);
-        if own.as_ref().is_some_and(is_shape) && !is_seen { import.clone() } else { own }
-    };
-    Ok(session.into_iter().zip(import).map(first).collect())
+    faults(context, visits, Strictness::Load, functions, shapes.as_ref())
 }
 
 /// The first function whose name is that of an operation, unless another one of the library is
 /// faulty before it.
-fn taken_name(index: &GraphIndex, taken: &TakenNames, registry: usize) -> Option<ImportFault> {
-    let taken = taken.first(registry)?;
+fn function_name(
+    index: &GraphIndex,
+    taken: &TakenNames,
+    release: ReleaseId,
+) -> Option<ImportFault> {
+    let taken = taken.first(release)?;
     let is_later = |other: &DuplicateFunction| other.number < taken.number;
     if index.duplicate_function().is_some_and(is_later) {
         return None;

@@ -30,6 +30,7 @@ use crate::{
         importer::bodies::in_words,
         index::{BodyCall, CallingNode, FunctionIndex, call_attributes},
         node_rules::NodeType,
+        release::{PerRelease, ReleaseId},
         source::Extent,
     },
     ops::{
@@ -233,11 +234,11 @@ impl<'a> ReloadedFunctions<'a> {
     }
 
     /// The functions as a release has them.
-    pub(super) fn of_release(&self, release: usize) -> ReloadedLibrary<'_, 'a> {
+    pub(super) fn of_release(&self, release: ReleaseId) -> ReloadedLibrary<'_, 'a> {
         ReloadedLibrary { functions: self, release }
     }
 
-    /// True if a function was loaded for the registries.
+    /// True if a function was loaded for the releases.
     pub(super) fn is_loaded(&self, position: usize) -> bool {
         let is_kept = self.functions.get(position).is_some_and(|cell| cell.get().is_some());
         is_kept || self.leaves.get(position) == Some(&true)
@@ -255,10 +256,10 @@ impl<'a> ReloadedFunctions<'a> {
     pub(super) fn add(
         &mut self,
         position: usize,
-        reloaded: Vec<Option<Rc<Reloaded>>>,
-        asking: impl Fn(usize) -> bool,
+        reloaded: PerRelease<Option<Rc<Reloaded>>>,
+        asking: impl Fn(ReleaseId) -> bool,
     ) {
-        self.find(position, |release| reloaded.get(release)?.clone(), &asking, |_| false);
+        self.find(position, &reloaded, &asking, |_| false);
         let reloaded = ByRelease::of(reloaded, asking, are_one);
         if let (Some(cell), Some(reloaded)) = (self.functions.get_mut(position), reloaded) {
             *cell = OnceCell::from(reloaded);
@@ -270,15 +271,13 @@ impl<'a> ReloadedFunctions<'a> {
     fn find(
         &mut self,
         position: usize,
-        reloaded: impl Fn(usize) -> Option<Rc<Reloaded>>,
-        asking: impl Fn(usize) -> bool,
+        reloaded: &PerRelease<Option<Rc<Reloaded>>>,
+        asking: impl Fn(ReleaseId) -> bool,
         is_gone: impl Fn(u64) -> bool,
     ) {
-        let finding = |release| {
-            let function = reloaded(release)?;
-            self.of_release(release).finding(&function, &is_gone)
-        };
-        let findings = (0..self.library.registries.len()).map(finding).collect();
+        let findings = self.library.releases.map(|release, _| {
+            self.of_release(release).finding(reloaded[release].as_ref()?, &is_gone)
+        });
         match ByRelease::of(findings, asking, are_equal) {
             Some(found) => _ = self.findings.insert(position, found),
             None => _ = self.findings.remove(&position),
@@ -296,14 +295,13 @@ impl<'a> ReloadedFunctions<'a> {
         let names = self.library.names;
         for (time, position) in order {
             let Some(cell) = self.functions.get(position) else { continue };
-            let releases = self.library.registries.len();
-            let known = |release| cell.get()?.get(release).cloned();
-            let reloaded: Vec<Option<Rc<Reloaded>>> = (0..releases).map(known).collect();
+            let known = |release, _: &Registry| cell.get()?.get(release).cloned();
+            let reloaded = self.library.releases.map(known);
             let is_gone = |callee| {
                 let last = names.position(callee).and_then(|position| last.get(&position));
                 last.is_some_and(|last| *last > time)
             };
-            self.find(position, |release| reloaded.get(release)?.clone(), |_| true, is_gone);
+            self.find(position, &reloaded, |_| true, is_gone);
         }
     }
 }
@@ -312,7 +310,7 @@ impl<'a> ReloadedFunctions<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct ReloadedLibrary<'r, 'a> {
     functions: &'r ReloadedFunctions<'a>,
-    release: usize,
+    release: ReleaseId,
 }
 
 impl<'r> ReloadedLibrary<'r, '_> {

@@ -5,6 +5,7 @@ use crate::{
     graph::{
         DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
         StructureFaultKind,
+        kinds::LoaderProfile,
         node_at::{self, NodeAt},
         node_rules::{ElementType, NodeRules, shape_fault},
         rules::shown,
@@ -79,7 +80,7 @@ pub(super) struct Found {
     pub(super) cause: Cause,
 }
 
-/// Puts into words what readers have found. They mostly find the same node, which is read once: it
+/// Puts into words what loaders have found. They mostly find the same node, which is read once: it
 /// may be as large as the file.
 pub(super) struct Words<'c> {
     context: &'c Context<'c>,
@@ -92,9 +93,9 @@ impl<'c> Words<'c> {
         Self { context, last: None }
     }
 
-    /// The fault that a reader has found.
+    /// The fault that a loader has found.
     pub(super) fn fault(&mut self, pending: Pending) -> Result<Option<ImportFault>, GraphError> {
-        let Pending { reader, found: Some(Found { node, cause }) } = pending else {
+        let Pending { profile, found: Some(Found { node, cause }) } = pending else {
             return Ok(None);
         };
         if let Cause::Call(fault) = cause {
@@ -109,7 +110,7 @@ impl<'c> Words<'c> {
                 node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
             }
         };
-        let fault = in_words(context, reader.view, &node, cause);
+        let fault = in_words(context, profile, &node, cause);
         self.last = Some((key, node));
         Ok(Some(fault))
     }
@@ -126,7 +127,12 @@ fn element(element: ElementType) -> String {
     format!("{}{reference}", type_name(element.data_type))
 }
 
-fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> ImportFault {
+fn in_words(
+    context: &Context<'_>,
+    profile: LoaderProfile,
+    node: &NodeAt,
+    cause: Cause,
+) -> ImportFault {
     let (name, operation) = (shown(&node.name), shown(&node.operation));
     let input = shown(&node.input);
     let structure = |kind| ImportFaultKind::Structure(StructureFault::new(kind, name.clone()));
@@ -145,7 +151,7 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
             let Mismatch { found, expected, .. } = *mismatch;
             (ImportFaultKind::Shape, found, expected)
         }
-        Cause::Attributes => return attributes(context, view, node, name, operation),
+        Cause::Attributes => return attributes(context, profile, node, name, operation),
         Cause::InputCount { found, expected } => {
             let words = |count| counted(count, "input");
             (ImportFaultKind::InputCount, words(found), words(expected))
@@ -183,19 +189,15 @@ fn in_words(context: &Context<'_>, view: usize, node: &NodeAt, cause: Cause) -> 
 /// Asks the rules of attributes again, for their words.
 fn attributes(
     context: &Context<'_>,
-    view: usize,
+    LoaderProfile { release, strictness }: LoaderProfile,
     node: &NodeAt,
     name: String,
     operation: String,
 ) -> ImportFault {
-    let kinds = context.kinds;
-    let strictness = kinds.strictness(view);
-    let registry = kinds.registry_of(view);
-    let rules = context.registries.get(registry);
-    let fault = kinds.operation_named(&node.operation).and_then(|known| {
-        let rules = NodeRules { registry: rules?, strictness };
-        rules.node_type(known.operation(registry)?, &node.attributes).err()
-    });
+    let rules = NodeRules { registry: context.releases.registry(release), strictness };
+    let known = context.kinds.operation_named(&node.operation);
+    let fault =
+        known.and_then(|known| rules.node_type(known.operation(release)?, &node.attributes).err());
     match fault {
         Some(fault) => fault.into_import_fault(name, None, operation),
         // The same question has the same answer.

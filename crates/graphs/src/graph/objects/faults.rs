@@ -2,7 +2,13 @@
 //!
 //! Knows the order in which `tf.saved_model.load` looks. It must never know how a fault was found.
 
-use crate::{graph::ImportFaultKind, ops::Registry};
+use crate::{
+    graph::{
+        ImportFaultKind,
+        release::{PerRelease, ReleaseId, Releases},
+    },
+    ops::Registry,
+};
 
 /// The step of a loader that finds a fault, in the loader's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +46,8 @@ pub(super) struct ObjectFault {
     pub(super) kind: ImportFaultKind,
     pub(super) found: String,
     pub(super) expected: &'static str,
-    /// The registries that find it, as bits.
-    releases: u64,
+    /// True for a release that finds it.
+    releases: PerRelease<bool>,
 }
 
 /// Faults that are kept, each of which some release finds; a broken file has one.
@@ -50,13 +56,13 @@ const MOST_FAULTS: usize = 64;
 /// The faults so far.
 #[derive(Debug)]
 pub(super) struct ObjectFaults<'r> {
-    registries: &'r [Registry],
+    releases: Releases<'r>,
     found: Vec<ObjectFault>,
 }
 
 impl<'r> ObjectFaults<'r> {
-    pub(super) fn new(registries: &'r [Registry]) -> Self {
-        Self { registries, found: Vec::new() }
+    pub(super) fn new(releases: Releases<'r>) -> Self {
+        Self { releases, found: Vec::new() }
     }
 
     /// Tells of a fault of the object graph that the releases find of which `finds` says so.
@@ -77,10 +83,10 @@ impl<'r> ObjectFaults<'r> {
         finds: impl Fn(&Registry) -> bool,
         fault: impl FnOnce() -> (Whose, String, &'static str),
     ) {
-        let bits = (0..u64::BITS).zip(self.registries);
-        let releases = bits.filter(|(_, registry)| finds(registry)).map(|(bit, _)| 1 << bit).sum();
-        let known = self.found.iter().fold(0, |known, fault| known | fault.releases);
-        if releases == 0 || (self.found.len() >= MOST_FAULTS && releases & !known == 0) {
+        let releases = self.releases.map(|_, registry| finds(registry));
+        let is_full = self.found.len() >= MOST_FAULTS;
+        let is_kept = |release| !is_full || !self.found.iter().any(|one| one.releases[release]);
+        if !releases.iter().any(|(release, finds)| *finds && is_kept(release)) {
             return;
         }
         let (whose, found, expected) = fault();
@@ -95,15 +101,10 @@ impl<'r> ObjectFaults<'r> {
         });
     }
 
-    /// By registry, what it finds first.
-    pub(super) fn first(&self) -> Vec<Option<&ObjectFault>> {
-        let first = |(bit, _)| {
-            let mask = 1_u64.checked_shl(bit).unwrap_or_default();
-            self.found
-                .iter()
-                .filter(|fault| fault.releases & mask != 0)
-                .min_by_key(|fault| fault.step)
-        };
-        (0_u32..).zip(self.registries).map(first).collect()
+    /// The fault that each release finds first.
+    pub(super) fn first(&self) -> PerRelease<Option<&ObjectFault>> {
+        let of_release =
+            |release: ReleaseId| self.found.iter().filter(move |fault| fault.releases[release]);
+        self.releases.map(|release, _| of_release(release).min_by_key(|fault| fault.step))
     }
 }

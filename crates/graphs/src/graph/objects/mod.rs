@@ -25,11 +25,12 @@ use self::{
     reader::ObjectReader,
 };
 use super::{
-    GraphError, ImportFault, Loader, MetaGraph,
+    GraphError, ImportFault,
     function_names::FunctionNames,
+    release::{PerRelease, Releases},
     source::{Extent, Source},
 };
-use crate::{ops::Registry, schema::SAVED_OBJECT_GRAPH};
+use crate::schema::SAVED_OBJECT_GRAPH;
 
 /// Parts that the object graph of a file may have; a real one has one.
 const MOST_PARTS: usize = 16;
@@ -68,42 +69,33 @@ impl ObjectGraph {
         is_looked_at.then_some(self.parts.as_slice())
     }
 
-    /// Says of each release that has found nothing yet what `tf.saved_model.load` finds here.
-    pub(super) fn judge(
+    /// The fault that `tf.saved_model.load` of each release finds in the objects. The graph may
+    /// have nodes without a name unless `are_nodes_named`.
+    pub(super) fn faults(
         &self,
         source: Source<'_>,
         functions: &FunctionNames,
-        registries: &[Registry],
+        releases: Releases<'_>,
         release: i32,
-        meta_graph: &mut MetaGraph,
-    ) -> Result<(), GraphError> {
-        let judgements = &meta_graph.graph.judgements;
-        let is_open = judgements.iter().any(|judgement| judgement.fault(Loader::Load).is_none());
-        if self.parts.is_empty() || self.is_oversized || !is_open {
-            return Ok(());
+        are_nodes_named: bool,
+    ) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+        let nothing = releases.all(None);
+        if self.parts.is_empty() || self.is_oversized {
+            return Ok(nothing);
         }
-        // Where something is wrong with the nodes, one of them may be without a name.
-        let are_nodes_named = meta_graph.graph.structure.is_none();
-        let faults = ObjectFaults::new(registries);
+        let faults = ObjectFaults::new(releases);
         let mut reader = ObjectReader::new(functions, faults, release, are_nodes_named);
         for part in &self.parts {
             source.walk_part(*part, SAVED_OBJECT_GRAPH, &mut reader)?;
         }
         let (facts, mut faults) = reader.finish();
         if facts.is_unclear {
-            return Ok(());
+            return Ok(nothing);
         }
         together::judge(&facts, &mut faults);
-        let judgements = &mut meta_graph.graph.judgements;
-        for (judgement, first) in judgements.iter_mut().zip(faults.first()) {
-            if let Some(fault) = first
-                && judgement.fault(Loader::Load).is_none()
-            {
-                let fault = self.in_words(source, fault, &facts, release)?;
-                judgement.set_fault(Loader::Load, Some(fault));
-            }
-        }
-        Ok(())
+        faults.first().try_map(|_, first| {
+            first.map(|fault| self.in_words(source, fault, &facts, release)).transpose()
+        })
     }
 
     fn in_words(

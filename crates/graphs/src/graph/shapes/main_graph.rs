@@ -20,10 +20,11 @@ use crate::{
         index::{GraphIndex, Input, NodeGroup},
         kinds::Kinds,
         node_attributes::NodeAttributes,
+        release::Releases,
         rules::Output,
         source::{Extent, Source},
     },
-    ops::{Operation, Registry},
+    ops::Operation,
 };
 
 /// The first fault that a shape function reports.
@@ -40,7 +41,7 @@ pub(in super::super) struct ShapedGraph<'g> {
     pub(in super::super) source: Source<'g>,
     pub(in super::super) index: &'g GraphIndex,
     pub(in super::super) kinds: &'g Kinds<'g>,
-    pub(in super::super) registries: &'g [Registry],
+    pub(in super::super) releases: Releases<'g>,
     /// The GraphDef version of the release that parses the graph.
     pub(in super::super) release: i32,
     /// The GraphDef version that the graph says it was written with.
@@ -94,10 +95,10 @@ struct Walk<'g, 'c> {
 impl<'g> Walk<'g, '_> {
     /// The operation of a node, as one of the releases defines it that know it; none for functions.
     fn operation(&self, node: u32) -> Option<Operation<'g>> {
-        let ShapedGraph { index, kinds, registries, .. } = self.graph;
+        let ShapedGraph { index, kinds, releases, .. } = self.graph;
         let kind = kinds.get(index.nodes().get(node as usize)?.kind())?;
         let known = kinds.operation(kind).filter(|known| !known.is_function())?;
-        let mut defined = (0..registries.len()).rev().map(|release| known.operation(release));
+        let mut defined = releases.ids().rev().map(|release| known.operation(release));
         defined.find_map(|operation| operation.filter(|operation| !operation.is_name_alone()))
     }
 

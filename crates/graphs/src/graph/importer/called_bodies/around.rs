@@ -19,6 +19,7 @@ use crate::{
         GraphError,
         attributes::AttributeValue,
         index::{BodyCall, BodyKind, FunctionIndex, call_attributes},
+        release::PerRelease,
         source::Extent,
     },
     ops::{DefinitionId, OperationList},
@@ -75,15 +76,14 @@ impl Around {
         signatures: &Signatures,
         function: &FunctionIndex,
         digest: &Digest,
-    ) -> Vec<Option<Rc<BuiltBody>>> {
+    ) -> PerRelease<Rc<BuiltBody>> {
         let Some(scope) = self.scope() else {
-            let built = Rc::new(Ok(Built::default()));
-            return vec![Some(built); library.registries.len()];
+            return library.releases.all(Rc::new(Ok(Built::default())));
         };
         let is_generic = is_generic(function);
         type Key = Vec<Option<(DefinitionId, bool)>>;
         let mut judged: Vec<(Key, Rc<_>)> = Vec::new();
-        let judge = |(release, registry)| {
+        library.releases.map(|release, registry| {
             let names = library.names;
             let definitions = ReleaseDefinitions { names, signatures, registry };
             let key = function.kinds.iter().map(|kind| {
@@ -104,8 +104,7 @@ impl Around {
             let built = Rc::new(built.map_err(Rc::from));
             judged.push((key, Rc::clone(&built)));
             built
-        };
-        library.registries.iter().enumerate().map(judge).map(Some).collect()
+        })
     }
 
     /// Number of tensors that a call in the function takes and gives.

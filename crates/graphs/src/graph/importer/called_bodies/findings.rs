@@ -6,36 +6,40 @@ use super::{
     super::by_release::{ByRelease, are_equal},
     Found, FunctionFinding,
 };
+use crate::graph::release::{ReleaseId, Releases};
 
 /// By the number of a function, what keeps each release from building it.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     by_function: Vec<Option<ByRelease<FunctionFinding>>>,
-    releases: usize,
 }
 
 impl Findings {
-    /// Creates an empty table for this number of functions and releases.
-    pub(super) fn of(functions: usize, releases: usize) -> Self {
-        Self { by_function: vec![None; functions], releases }
+    /// Creates an empty table for this number of functions.
+    pub(super) fn of(functions: usize) -> Self {
+        Self { by_function: vec![None; functions] }
     }
 
     /// The finding of a function in a release, if any.
-    pub(super) fn get(&self, function: usize, release: usize) -> Found {
+    pub(super) fn get(&self, function: usize, release: ReleaseId) -> Found {
         self.by_function.get(function)?.as_ref()?.get(release).cloned()
     }
 
     /// Looks for a finding in each release that has none for a function; whether there is one.
-    pub(super) fn add(&mut self, function: usize, find: impl Fn(&Self, usize) -> Found) -> bool {
+    pub(super) fn add(
+        &mut self,
+        releases: Releases<'_>,
+        function: usize,
+        find: impl Fn(&Self, ReleaseId) -> Found,
+    ) -> bool {
         let mut has_more = false;
-        let all = (0..self.releases).map(|release| {
+        let all = releases.map(|release, _| {
             self.get(function, release).or_else(|| {
                 let found = find(self, release);
                 has_more |= found.is_some();
                 found
             })
         });
-        let all: Vec<Found> = all.collect();
         if has_more && let Some(known) = self.by_function.get_mut(function) {
             *known = ByRelease::of(all, |_| true, are_equal);
         }
@@ -43,7 +47,12 @@ impl Findings {
     }
 
     /// Gives each release a finding that has none for a function.
-    pub(super) fn complete(&mut self, function: usize, finding: impl Fn() -> Rc<FunctionFinding>) {
-        self.add(function, |_, _| Some(finding()));
+    pub(super) fn complete(
+        &mut self,
+        releases: Releases<'_>,
+        function: usize,
+        finding: impl Fn() -> Rc<FunctionFinding>,
+    ) {
+        self.add(releases, function, |_, _| Some(finding()));
     }
 }

@@ -59,19 +59,18 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
     let mut names = FunctionNames::default();
     names.function(b"f", place);
     let (names, memo) = (&names, &FunctionMemo::default());
-    let (registries, release, follows_shapes) = (&registries[..], i32::MAX, false);
-    let library = Library { source, names, memo, registries, release, follows_shapes };
+    let (releases, release, follows_shapes) = (Releases::new(&registries), i32::MAX, false);
+    let library = Library { source, names, memo, releases, release, follows_shapes };
     let digest = memo.digest(library, place).unwrap();
     let index = memo.index(library, place).unwrap();
     assert!(digest.fault.is_none() || body::first_fault(&index).is_some());
     let hash = names.find(b"f").unwrap();
     let mut signatures = Signatures::default();
     let signature = signatures.read(library, hash).unwrap().unwrap();
-    [0, 1, 2].map(|release| {
+    let is_clear = releases.map(|release, registry| {
         let judged = digest.judged.as_ref().unwrap();
         let Some(clear) = judged.clear(release) else { return false };
         assert_eq!(body::first_fault(&index), None);
-        let registry = &registries[release];
         let definitions = ReleaseDefinitions { names, signatures: &signatures, registry };
         let (binding, signature) = (&Binding::default(), signature.operation("f").unwrap());
         let built = instantiate(&index, Scope { binding, signature }, &definitions).unwrap();
@@ -90,7 +89,8 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         assert!(reloaded.unset.is_none() && !reloaded.is_open());
         assert_eq!(reloaded.operation().unwrap().inputs().count(), 1);
         true
-    })
+    });
+    is_clear.into_vec().try_into().unwrap()
 }
 
 #[test]

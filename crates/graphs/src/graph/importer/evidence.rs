@@ -1,0 +1,80 @@
+//! The faults that are found in a graph for one release, whichever loader comes to them first.
+//!
+//! Knows the faults. It must never know in which order a loader checks.
+
+use super::named_nodes::NamedFaults;
+use crate::graph::{DroppedAttribute, ImportFault};
+
+/// The faults that one release finds in a graph. Each loader takes the first one in its own order
+/// (`loaders/`); of a check that no loader of the graph makes there is none.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Evidence {
+    /// A node without an operation that calls the function without a name.
+    pub(super) nameless_call: Option<ImportFault>,
+    /// A function of the library with the name of an operation.
+    pub(super) function_name: Option<ImportFault>,
+    /// The first fault of the nodes, or of how they fit together, in the C import.
+    pub(super) import: Option<ImportFault>,
+    /// The same in Python's import.
+    pub(super) python_import: Option<ImportFault>,
+    /// The same in a session that creates the nodes before the values of attributes are checked.
+    pub(super) session: Option<ImportFault>,
+    /// The same in `tf.saved_model.load`, which has functions under other names by then.
+    pub(super) reloaded_nodes: Option<ImportFault>,
+
+    /// An output of a type for which Python has no name.
+    pub(super) output_type: Option<ImportFault>,
+    /// The same among the nodes as `tf.saved_model.load` has them.
+    pub(super) reloaded_output_type: Option<ImportFault>,
+    /// An attribute `_class` or a device that Python cannot read.
+    pub(super) python_attribute: Option<ImportFault>,
+    /// A function of the library of which Python cannot make one of its own.
+    pub(super) python_function: Option<ImportFault>,
+    /// A function of the library that is not found equal to itself.
+    pub(super) unequal_function: Option<ImportFault>,
+    /// A saver that lacks a name.
+    pub(super) saver: Option<ImportFault>,
+    /// Names of nodes in other fields of the meta graph.
+    pub(super) references: NamedFaults,
+
+    /// A function of the library that `tf.saved_model.load` cannot load.
+    pub(super) reloaded_function: Option<ImportFault>,
+    /// A loaded function that is not found equal to itself.
+    pub(super) unequal_reloaded_function: Option<ImportFault>,
+    /// A node with an attribute that is a function which the library does not have.
+    pub(super) missing_function: Option<ImportFault>,
+    /// An attribute that the release does not know, and whose value is a placeholder.
+    pub(super) placeholder: Option<ImportFault>,
+    /// The objects of Python.
+    pub(super) objects: Option<ImportFault>,
+
+    /// A constant outside of functions whose number of elements is unknown.
+    pub(super) unsaved_constant: Option<ImportFault>,
+    /// The same in a function.
+    pub(super) unsaved_function: Option<ImportFault>,
+    /// A node of an operation that is neither in the release nor in the library.
+    pub(super) unknown_operation: Option<ImportFault>,
+    /// A PartitionedCall of no function of the library.
+    pub(super) missing_callee: Option<ImportFault>,
+    /// A node without a kernel, or with a device that no session can read.
+    pub(super) node_placement: Option<ImportFault>,
+    /// The same in a function whose nodes a session places.
+    pub(super) function_placement: Option<ImportFault>,
+
+    /// Attributes that the release ignores, although their values matter.
+    pub(super) dropped: Vec<DroppedAttribute>,
+}
+
+impl Evidence {
+    /// A fault of the nodes that every loader finds.
+    pub(super) fn of_nodes(fault: &ImportFault) -> Self {
+        let found = || Some(fault.clone());
+        Self { import: found(), python_import: found(), session: found(), ..Self::default() }
+    }
+
+    /// True if Python's import takes the nodes.
+    pub(super) fn is_imported_by_python(&self) -> bool {
+        let Self { nameless_call, function_name, python_import, .. } = self;
+        [nameless_call, function_name, python_import].into_iter().all(Option::is_none)
+    }
+}

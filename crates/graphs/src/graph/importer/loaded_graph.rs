@@ -1,0 +1,69 @@
+//! A graph as the loaders get it: the file, the importer's state, and the meta graph around it.
+
+use super::{called_bodies::Library, context::Context, order::Visits};
+use crate::{
+    graph::{
+        DeprecatedOperations, GraphError, MetaGraph,
+        index::{GraphIndex, MainNodes},
+        objects::ObjectGraph,
+        source::Extent,
+    },
+    schema::GRAPH_DEF,
+};
+
+/// A graph that the importer has checked, for the checks of loaders.
+pub(in super::super) struct LoadedGraph<'g> {
+    pub(in super::super) library: Library<'g>,
+    pub(in super::super) deprecated: &'g DeprecatedOperations,
+    pub(in super::super) meta_graph: &'g MetaGraph,
+    /// The number of the meta graph.
+    pub(in super::super) number: usize,
+    /// True if the file has no other meta graph.
+    pub(in super::super) is_only: bool,
+    /// The nodes outside of functions, if they needed the slow path.
+    pub(in super::super) index: Option<&'g GraphIndex>,
+    /// The importer's state, if it came as far as visiting nodes.
+    pub(in super::super) visited: Option<Visited<'g>>,
+    /// The top-level node facts that loaders check.
+    pub(in super::super) main: MainNodes,
+    /// The object graph, unless the file exceeds the limits.
+    pub(in super::super) objects: Option<&'g ObjectGraph>,
+}
+
+impl LoadedGraph<'_> {
+    /// True if `tf.saved_model.load` loads the objects of the model: TensorFlow looks for them only
+    /// in a file with one meta graph.
+    pub(super) fn has_objects(&self) -> bool {
+        self.meta_graph.has_object_graph && self.is_only
+    }
+}
+
+/// Nodes that the importer visits.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Visited<'g> {
+    pub(in super::super) context: &'g Context<'g>,
+    pub(in super::super) visits: &'g Visits,
+    /// True if shape functions were evaluated, and refuse nothing.
+    pub(in super::super) do_shapes_fit: bool,
+}
+
+impl Visited<'_> {
+    /// When the node at a place is visited.
+    pub(super) fn visit_of(self, place: Extent) -> Option<u32> {
+        self.context.node_at(place).map(|node| self.visits.of(node))
+    }
+}
+
+/// The top-level node facts of the meta graph with this number, read unless they are `known`; none
+/// where no loader asks for them.
+pub(in super::super) fn main_nodes(
+    Library { source, releases, release, .. }: Library<'_>,
+    number: usize,
+    known: Option<MainNodes>,
+) -> Result<MainNodes, GraphError> {
+    match known {
+        Some(known) => Ok(known),
+        None if releases.is_empty() || source.message() == GRAPH_DEF => Ok(MainNodes::default()),
+        None => MainNodes::read(source, number, release),
+    }
+}

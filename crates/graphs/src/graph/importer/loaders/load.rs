@@ -1,0 +1,48 @@
+//! The checks of `tf.saved_model.load`.
+//!
+//! It loads every function of the library first. Of a model with an object graph it then makes the
+//! objects, and leaves the nodes outside of functions alone.
+
+use super::checks::Checks;
+
+/// The checks for a model with an object graph, in the order of `load.py`.
+pub(super) const CHECKS_OF_OBJECTS: Checks = Checks {
+    before_versions: &[
+        // All functions are loaded, callees first.
+        |found| found.reloaded_function.as_ref(),
+    ],
+    after_versions: &[
+        // The objects are made, and given their children.
+        |found| found.objects.as_ref(),
+    ],
+};
+
+/// The checks for a model without one, in the order of `load_v1_in_v2.py`.
+pub(super) const CHECKS_OF_NODES: Checks = Checks {
+    before_versions: &[
+        // All functions are loaded, callees first.
+        |found| found.reloaded_function.as_ref(),
+        // Each is added to the graph once more: it must be equal to itself.
+        |found| found.unequal_reloaded_function.as_ref(),
+    ],
+    after_versions: &[
+        // Functions get their new names in the attributes of nodes.
+        |found| found.missing_function.as_ref(),
+        // The nodes are imported.
+        |found| found.reloaded_nodes.as_ref(),
+        // Python makes an object of each node, with a tensor for each output.
+        |found| found.reloaded_output_type.as_ref(),
+        // It reads the attribute `_class` and the device of each node,
+        |found| found.python_attribute.as_ref(),
+        // and makes the saver.
+        |found| found.saver.as_ref(),
+        // It makes a function of the graph, whose attributes must have values.
+        |found| found.placeholder.as_ref(),
+        // It looks up what `load_v1` does, and the tensors of signatures.
+        |found| found.references.load.as_ref(),
+    ],
+};
+
+/// The check of a graph that is no model: only its nodes are compared.
+pub(super) const CHECKS_OF_GRAPH: Checks =
+    Checks { before_versions: &[], after_versions: &[|found| found.python_import.as_ref()] };

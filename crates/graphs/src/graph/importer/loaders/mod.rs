@@ -1,0 +1,117 @@
+//! Finds what loaders report besides the faults of the importer, and gives each loader the first
+//! fault in its own order.
+//!
+//! A [`Question`] writes the faults that it finds into the [`Evidence`] of each release; which ones
+//! are asked depends on the kind of the file. The order in which a loader comes to faults is the
+//! list of [`Checks`] in its file: `import.rs`, `load_v1.rs`, `load.rs`, `cpp.rs`.
+//!
+//! Knows the loaders. It must never know how nodes are judged.
+
+mod checks;
+mod cpp;
+mod import;
+mod load;
+mod load_v1;
+mod node_fault;
+mod python;
+mod reloaded;
+mod session;
+
+use self::checks::Checks;
+use super::{evidence::Evidence, loaded_graph::LoadedGraph, named_nodes};
+use crate::{
+    graph::{GraphError, Judgement, Loader, release::PerRelease},
+    schema::{GRAPH_DEF, MessageId, SAVED_MODEL},
+};
+
+/// A question about a graph, whose faults go into the evidence of each release.
+type Question = fn(&LoadedGraph<'_>, &mut PerRelease<Evidence>) -> Result<(), GraphError>;
+
+/// The questions that loaders of such a file ask. Summaries of functions come first: of one that is
+/// valid in every release, no other question reads the body.
+fn questions(message: MessageId) -> &'static [Question] {
+    match message {
+        GRAPH_DEF => &[python::nodes, python::unequal_functions, python::functions],
+        SAVED_MODEL => &[
+            python::nodes,
+            reloaded::functions_and_nodes,
+            references,
+            python::functions,
+            python::saver,
+            session::nodes_and_placement,
+            objects,
+        ],
+        _ => &[
+            python::nodes,
+            references,
+            python::functions,
+            python::saver,
+            session::nodes_and_placement,
+        ],
+    }
+}
+
+/// The checks of a loader for such a file, in its order.
+fn checks(loader: Loader, message: MessageId, has_objects: bool) -> Checks {
+    match (loader, message) {
+        (Loader::Import, _) => import::CHECKS,
+        (Loader::LoadV1, _) => load_v1::CHECKS,
+        (Loader::Load, SAVED_MODEL) if has_objects => load::CHECKS_OF_OBJECTS,
+        (Loader::Load, SAVED_MODEL) => load::CHECKS_OF_NODES,
+        (Loader::Load, _) => load::CHECKS_OF_GRAPH,
+        (Loader::Cpp, GRAPH_DEF) => cpp::CHECKS_OF_GRAPH,
+        (Loader::Cpp, _) => cpp::CHECKS,
+    }
+}
+
+/// The verdicts of the loaders of each release on a graph, of which the importer has found the
+/// `evidence`.
+pub(in super::super) fn judge_loaders(
+    graph: &LoadedGraph<'_>,
+    mut evidence: PerRelease<Evidence>,
+) -> Result<PerRelease<Judgement>, GraphError> {
+    let (message, has_objects) = (graph.library.source.message(), graph.has_objects());
+    if !graph.library.releases.is_empty() {
+        for ask in questions(message) {
+            ask(graph, &mut evidence)?;
+        }
+    }
+    Ok(evidence.map(|_, mut evidence| {
+        let dropped = std::mem::take(&mut evidence.dropped);
+        let verdict = |loader| checks(loader, message, has_objects).verdict(&evidence);
+        Judgement::new(verdict, dropped)
+    }))
+}
+
+/// Asks for the nodes that other fields of the meta graph name.
+fn references(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let mut found = named_nodes::judge(graph)?;
+    for (release, evidence) in evidence.iter_mut() {
+        evidence.references = std::mem::take(&mut found[release]);
+    }
+    Ok(())
+}
+
+/// Asks for the objects of Python, where `tf.saved_model.load` comes as far as these.
+fn objects(graph: &LoadedGraph<'_>, evidence: &mut PerRelease<Evidence>) -> Result<(), GraphError> {
+    let is_reached = evidence.values().any(|evidence| evidence.reloaded_function.is_none());
+    let Some(objects) = graph.objects.filter(|_| graph.has_objects() && is_reached) else {
+        return Ok(());
+    };
+    // Where something is wrong with the nodes, one of them may be without a name.
+    let are_nodes_named = graph.meta_graph.graph.structure.is_none();
+    let library = graph.library;
+    let (source, names) = (library.source, library.names);
+    let mut found =
+        objects.faults(source, names, library.releases, library.release, are_nodes_named)?;
+    for (release, evidence) in evidence.iter_mut() {
+        evidence.objects = found[release].take();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! The diagnostics of nodes outside of functions, read from the file for their names.
+
+use crate::graph::{
+    GraphError, ImportFault, ImportFaultKind, importer::called_bodies::Library, index::NamingNode,
+    node_at, rules::shown, source::Extent,
+};
+
+/// A fault of the node at a place.
+pub(super) fn at(
+    library: Library<'_>,
+    place: Extent,
+    kind: ImportFaultKind,
+    found: String,
+    expected: &str,
+) -> Result<ImportFault, GraphError> {
+    let node = node_at::read(library.source, place, None, library.release)?;
+    Ok(ImportFault {
+        kind,
+        node: shown(&node.name),
+        function: None,
+        operation: shown(&node.operation),
+        found: shown(found.as_bytes()),
+        expected: expected.to_owned(),
+    })
+}
+
+/// The fault of a node that names a function which the library does not have.
+pub(super) fn missing_function(
+    library: Library<'_>,
+    node: &NamingNode,
+    kind: ImportFaultKind,
+) -> Result<ImportFault, GraphError> {
+    let found = format!("a function {:?} as an attribute", node.name);
+    at(library, node.place, kind, found, "a function of the library")
+}
+
+/// The fault of a node with a device that cannot be read.
+pub(super) fn bad_device(library: Library<'_>, place: Extent) -> Result<ImportFault, GraphError> {
+    let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
+    at(library, place, ImportFaultKind::Device, "a device that is none".to_owned(), expected)
+}

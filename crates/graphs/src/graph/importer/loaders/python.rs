@@ -1,0 +1,181 @@
+//! Python's checks of a graph that was imported: of its nodes, functions and saver.
+
+use super::node_fault;
+use crate::{
+    graph::{
+        GraphError, ImportFault, ImportFaultKind,
+        fault::Part,
+        importer::{
+            bodies::in_words,
+            called_bodies::{FunctionFinding, Library},
+            context::Context,
+            evidence::Evidence,
+            function_graph::{CLASSES, UNTYPED},
+            instantiate::{BodyFinding, Finding},
+            loaded_functions,
+            loaded_graph::{LoadedGraph, Visited},
+            saver,
+        },
+        index::{Argument, GraphIndex},
+        kinds::LoaderProfile,
+        node_rules::Strictness,
+        release::PerRelease,
+        source::Extent,
+    },
+    ops::{Registry, type_name},
+};
+
+/// Asks for outputs, attributes `_class` and devices that Python cannot read.
+pub(super) fn nodes(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let attribute = match graph.index {
+        Some(index) => unreadable_attribute(graph.library, index)?,
+        None => None,
+    };
+    let mut output_types = match graph.visited {
+        Some(visited) => untyped_outputs(visited, Strictness::PythonImport)?,
+        None => graph.library.releases.all(None),
+    };
+    for (release, evidence) in evidence.iter_mut() {
+        evidence.python_attribute.clone_from(&attribute);
+        evidence.output_type = output_types[release].take();
+    }
+    Ok(())
+}
+
+/// The first node with an output whose type only a caller could tell: Python makes a tensor of each
+/// output, and has no name for such a type.
+pub(super) fn untyped_outputs(
+    Visited { context, .. }: Visited<'_>,
+    strictness: Strictness,
+) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+    let Context { index, kinds, source, .. } = *context;
+    context.releases.try_map(|release, _| {
+        let mut nodes = (0_u32..).zip(index.nodes());
+        let found = nodes.find(|(number, node)| {
+            // The outputs of a call have the types of its function's results.
+            let calls = || index.call_of(*number).is_some_and(|call| call.call.direct);
+            kinds.is_untyped(node.kind(), LoaderProfile { release, strictness }) && !calls()
+        });
+        let Some((number, _)) = found else { return Ok(None) };
+        let place = index.place_of(source, number)?.unwrap_or_default();
+        let (found, expected) = UNTYPED;
+        let (library, found) = (context.library(), found.to_owned());
+        node_fault::at(library, place, ImportFaultKind::Python, found, expected).map(Some)
+    })
+}
+
+/// The first attribute `_class` or device that Python cannot read, whichever node comes first.
+fn unreadable_attribute(
+    library: Library<'_>,
+    index: &GraphIndex,
+) -> Result<Option<ImportFault>, GraphError> {
+    let class = index
+        .bad_class()
+        .filter(|class| index.bad_device().is_none_or(|device| class.start <= device.start));
+    if let Some(place) = class {
+        let found = "an attribute _class that Python cannot read".to_owned();
+        return node_fault::at(library, place, ImportFaultKind::Python, found, CLASSES).map(Some);
+    }
+    let Some(place) = index.bad_device() else { return Ok(None) };
+    node_fault::bad_device(library, place).map(Some)
+}
+
+/// Asks for the saver of the meta graph.
+pub(super) fn saver(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let fault = saver::fault(graph.meta_graph);
+    for (_, evidence) in evidence.iter_mut() {
+        evidence.saver.clone_from(&fault);
+    }
+    Ok(())
+}
+
+/// Asks for functions that are not found equal to themselves as they are written.
+pub(super) fn unequal_functions(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    if !evidence.values().any(Evidence::is_imported_by_python) {
+        return Ok(());
+    }
+    let mut unequal = loaded_functions::unequal(graph.library)?;
+    for (release, evidence) in evidence.iter_mut() {
+        evidence.unequal_function = unequal[release].take();
+    }
+    Ok(())
+}
+
+/// Asks for functions of the library of which Python cannot make its own, where it comes as far as
+/// these.
+pub(super) fn functions(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let library = graph.library;
+    if !evidence.values().any(Evidence::is_imported_by_python) {
+        return Ok(());
+    }
+    if let Some(fault) = gradients(library) {
+        for (_, evidence) in evidence.iter_mut() {
+            evidence.python_function = Some(fault.clone());
+        }
+        return Ok(());
+    }
+    for (_, function) in library.names.iter() {
+        let is_valid = |release| library.memo.is_clear(library, function.place, release);
+        if library.releases.ids().all(is_valid) {
+            continue;
+        }
+        let index = library.memo.index(library, function.place)?;
+        for (release, evidence) in evidence.iter_mut() {
+            if evidence.python_function.is_none()
+                && let Some(finding) = untyped(&index.arguments, library.releases.registry(release))
+            {
+                let finding = FunctionFinding { function: function.place, finding: finding.into() };
+                evidence.python_function = Some(in_words(library, Extent::default(), &finding)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The fault of gradients in the library that leave Python no function to begin with.
+fn gradients(library: Library<'_>) -> Option<ImportFault> {
+    let found = if library.names.has_lost_gradient() {
+        "a gradient that names a function which is not there"
+    } else if library.names.has_gradients_alone() {
+        "functions that all have gradients in the library, in a circle"
+    } else {
+        return None;
+    };
+    Some(ImportFault {
+        kind: ImportFaultKind::FunctionBody,
+        node: String::new(),
+        function: None,
+        operation: String::new(),
+        found: found.to_owned(),
+        expected: "gradients that are functions of the library".to_owned(),
+    })
+}
+
+/// An argument whose type Python does not know, which reads the type that is written, whatever
+/// attribute the argument names besides.
+fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BodyFinding> {
+    let is_known = |number: i32| {
+        registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
+    };
+    let numbers = arguments.iter().map(|argument| argument.data_type);
+    let (position, number) = (0_u32..).zip(numbers).find(|(_, number)| !is_known(*number))?;
+    let found = match number {
+        0 => "an argument without a type of its own".to_owned(),
+        number => format!("an argument of type {}", type_name(number)),
+    };
+    let expected = format!("an element type of TensorFlow {}", registry.release());
+    let finding = Finding::of(Part::Argument(position), ImportFaultKind::Python);
+    Some(finding.with(found, expected))
+}

@@ -1,0 +1,99 @@
+//! The checks of `tf.saved_model.load` of the library, and of the nodes that call its functions.
+
+use super::{node_fault, python::untyped_outputs};
+use crate::{
+    graph::{
+        GraphError, ImportFault, ImportFaultKind, StructureFaultKind,
+        importer::{
+            called_bodies::Library,
+            evidence::Evidence,
+            loaded_functions::{self, LoadedFunctions},
+            loaded_graph::LoadedGraph,
+            registries,
+        },
+        index::MainNodes,
+        node_rules::Strictness,
+        release::PerRelease,
+    },
+    ops::Registry,
+};
+
+/// Asks for functions that cannot be loaded, and then for the nodes outside of functions, unless
+/// objects are loaded in their place.
+pub(super) fn functions_and_nodes(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let library = graph.library;
+    let mut loaded = match library.names.is_empty() {
+        true => LoadedFunctions::none(library),
+        false => loaded_functions::load(library, graph.deprecated)?,
+    };
+    for (release, evidence) in evidence.iter_mut() {
+        evidence.reloaded_function = loaded.faults[release].take();
+        evidence.unequal_reloaded_function = loaded.unequal[release].take();
+        evidence.unequal_function = loaded.unequal_as_written[release].take();
+        evidence.unsaved_function.clone_from(&loaded.unsaved);
+    }
+    match graph.has_objects() {
+        true => Ok(()),
+        false => nodes(graph, &loaded, evidence),
+    }
+}
+
+/// Asks for the nodes outside of functions, which `tf.saved_model.load` imports once the functions
+/// are loaded.
+fn nodes(
+    graph: &LoadedGraph<'_>,
+    loaded: &LoadedFunctions<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let library = graph.library;
+    let missing = match graph.main.lost_function(library.names) {
+        Some(node) => Some(node_fault::missing_function(library, node, ImportFaultKind::Python)?),
+        None => None,
+    };
+    for (release, evidence) in evidence.iter_mut() {
+        let registry = library.releases.registry(release);
+        evidence.placeholder = placeholder(library, &graph.main, registry)?;
+        evidence.missing_function.clone_from(&missing);
+    }
+    let Some(visited) = graph.visited else {
+        // The importer's fault is the only one, and faults of the library are found anew.
+        for (_, evidence) in evidence.iter_mut() {
+            let written = evidence.python_import.as_ref();
+            evidence.reloaded_nodes = written.filter(|fault| !is_of_library(fault)).cloned();
+        }
+        return Ok(());
+    };
+    let mut output_types = untyped_outputs(visited, Strictness::Load)?;
+    let mut found = registries::loaded(visited, &loaded.functions)?;
+    for (release, evidence) in evidence.iter_mut() {
+        evidence.reloaded_nodes = found[release].take();
+        evidence.reloaded_output_type = output_types[release].take();
+    }
+    Ok(())
+}
+
+/// The first attribute that is a placeholder and that the operation does not know: no function can
+/// be made of such a node.
+fn placeholder(
+    library: Library<'_>,
+    main: &MainNodes,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let unknown = main.placeholders.iter().find(|found| {
+        let operation = registry.operation(&found.operation);
+        operation.is_none_or(|operation| operation.attribute(&found.attribute).is_none())
+    });
+    let Some(found) = unknown else { return Ok(None) };
+    let words = format!("a placeholder as attribute {}", found.attribute);
+    let kind = ImportFaultKind::AttributeUnknown { attribute: found.attribute.clone() };
+    node_fault::at(library, found.place, kind, words, "a value").map(Some)
+}
+
+/// True for a fault of the library as it is written, which has other names once it is loaded.
+fn is_of_library(fault: &ImportFault) -> bool {
+    let ImportFaultKind::Structure(fault) = &fault.kind else { return false };
+    matches!(fault.kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
+}

@@ -1,0 +1,137 @@
+//! The checks of a session that the C++ loader makes: of constants, operations, and the place where
+//! each node is to run.
+
+use super::node_fault;
+use crate::{
+    graph::{
+        GraphError, ImportFault, ImportFaultKind,
+        importer::{
+            called_bodies::Library, evidence::Evidence, loaded_graph::LoadedGraph,
+            placed_bodies::PlacedBodies,
+        },
+        index::{FirstNode, LostCall, LostTarget, NamingNode},
+        node_rules::SavedTensorFault,
+        release::PerRelease,
+        source::Extent,
+    },
+    ops::Registry,
+};
+
+/// Asks for constants and operations outside of functions, and for nodes that can be placed
+/// nowhere.
+pub(super) fn nodes_and_placement(
+    graph: &LoadedGraph<'_>,
+    evidence: &mut PerRelease<Evidence>,
+) -> Result<(), GraphError> {
+    let LoadedGraph { library, main, .. } = graph;
+    let library = *library;
+    let constant = match &main.saved_tensor {
+        Some((place, fault)) => Some(unsaved_constant(library, *place, fault)?),
+        None => None,
+    };
+    let callee = match main.lost_call(library.names) {
+        Some(call) => Some(missing_callee(library, &call)?),
+        None => None,
+    };
+    let bodies = PlacedBodies::read(library, main.called_functions())?;
+    for (release, evidence) in evidence.iter_mut() {
+        let registry = library.releases.registry(release);
+        evidence.unsaved_constant.clone_from(&constant);
+        evidence.missing_callee.clone_from(&callee);
+        evidence.unknown_operation = unknown_operation(graph, registry)?;
+        // A node that has no kernel is looked at more closely: its fault is that of the import.
+        let is_of_node = |fault: &ImportFault| {
+            let operation = registry.operation(&fault.operation);
+            fault.function.is_none()
+                && operation.is_some_and(|operation| !operation.has_cpu_kernel())
+        };
+        let is_imported = !evidence.import.as_ref().is_some_and(is_of_node);
+        let unplaced = unplaced(graph, registry)?;
+        evidence.node_placement =
+            unplaced.filter(|fault| is_imported || fault.kind != ImportFaultKind::NoKernel);
+        evidence.function_placement = bodies.fault(library, registry)?;
+    }
+    Ok(())
+}
+
+/// The fault of a constant of which the loader does not know how many elements it has.
+fn unsaved_constant(
+    library: Library<'_>,
+    place: Extent,
+    fault: &SavedTensorFault,
+) -> Result<ImportFault, GraphError> {
+    let (kind, found, expected) = fault.diagnostic();
+    node_fault::at(library, place, kind, found, expected)
+}
+
+/// The fault of a PartitionedCall of no function of the library.
+fn missing_callee(library: Library<'_>, call: &LostCall) -> Result<ImportFault, GraphError> {
+    let name = "f".to_owned();
+    let (kind, found) = match &call.target {
+        LostTarget::Missing => {
+            (ImportFaultKind::AttributesMissing { attributes: vec![name] }, String::new())
+        }
+        LostTarget::Other(value) => {
+            (ImportFaultKind::AttributeKind { attribute: name }, format!("f = {value}"))
+        }
+        LostTarget::Function(function) => {
+            let found = format!("a function {function:?} as an attribute");
+            (ImportFaultKind::FunctionBody, found)
+        }
+    };
+    node_fault::at(library, call.place, kind, found, "a function of the library")
+}
+
+/// The position of a node in the order in which a session places nodes: that in which they were
+/// made.
+fn order(graph: &LoadedGraph<'_>, place: Extent) -> (u32, u64) {
+    let visit = graph.visited.and_then(|visited| visited.visit_of(place));
+    (visit.unwrap_or_default(), place.start)
+}
+
+/// The first node that can be placed nowhere: it has no kernel, or a device that cannot be read.
+fn unplaced(
+    graph: &LoadedGraph<'_>,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let lacking = without_kernel(graph, registry);
+    let is_first = |device: &&NamingNode| {
+        lacking.is_none_or(|lacking| order(graph, device.place) < order(graph, lacking.place))
+    };
+    let device = graph.main.device.as_ref().filter(is_first);
+    match (device, lacking) {
+        (Some(device), _) => node_fault::bad_device(graph.library, device.place).map(Some),
+        (None, Some(first)) => {
+            let expected = "an operation with a kernel for a CPU";
+            let (kind, found) = (ImportFaultKind::NoKernel, first.operation.clone());
+            node_fault::at(graph.library, first.place, kind, found, expected).map(Some)
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// The first node of an operation that is neither in the release nor in the library.
+fn unknown_operation(
+    graph: &LoadedGraph<'_>,
+    registry: &Registry,
+) -> Result<Option<ImportFault>, GraphError> {
+    let LoadedGraph { library, main, .. } = graph;
+    let unknown = main.operations.iter().find(|first| {
+        let is_function = library.names.find(first.operation.as_bytes()).is_some();
+        !is_function && registry.operation(&first.operation).is_none()
+    });
+    let Some(first) = unknown else { return Ok(None) };
+    let found = first.operation.clone();
+    node_fault::at(*library, first.place, ImportFaultKind::UnknownOperation, found, "").map(Some)
+}
+
+/// The first node of an operation for which no CPU has a kernel.
+fn without_kernel<'m>(graph: &'m LoadedGraph<'_>, registry: &Registry) -> Option<&'m FirstNode> {
+    let LoadedGraph { library, main, .. } = graph;
+    let lacking = main.operations.iter().filter(|first| {
+        let is_function = library.names.find(first.operation.as_bytes()).is_some();
+        let operation = registry.operation(&first.operation).filter(|_| !is_function);
+        operation.is_some_and(|operation| !operation.has_cpu_kernel())
+    });
+    lacking.min_by_key(|first| order(graph, first.place))
+}
