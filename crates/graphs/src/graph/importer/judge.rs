@@ -13,11 +13,6 @@ use crate::graph::{
     source::{Extent, Source},
 };
 
-/// Converts a length to the 32 bits in which a file counts.
-pub(super) fn count(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
-}
-
 /// The importer's findings in a graph that do not depend on the operations.
 #[derive(Debug, Default)]
 pub(in super::super) struct Findings {

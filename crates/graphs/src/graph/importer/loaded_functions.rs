@@ -15,9 +15,11 @@ use super::{
     bodies::in_words,
     body_shapes::{self, ShapeReader},
     called_bodies::{FunctionFinding, Library},
+    count,
     digest::{Clear, Digest, FunctionForm, Judged},
     function_graph::{kinds_in_graph, reload},
     instantiate::{BodyFinding, Finding, numbered},
+    lists::Lists,
     reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
 };
 use crate::{
@@ -160,10 +162,8 @@ struct Digested<'a> {
     library: Library<'a>,
     /// `None` where a name is too long to be told from others.
     digests: Vec<Option<Rc<Digest>>>,
-    /// The positions of the functions that each names, one after the other.
-    named: Vec<u32>,
-    /// By position, the end in `named`.
-    ends: Vec<u32>,
+    /// By position, the positions of the functions that each names, ascending.
+    named: Lists<u32>,
 }
 
 impl<'a> Digested<'a> {
@@ -174,8 +174,7 @@ impl<'a> Digested<'a> {
         let mut functions = Self {
             library,
             digests: Vec::with_capacity(places),
-            named: Vec::new(),
-            ends: Vec::with_capacity(places),
+            named: Lists::with_capacity(places),
         };
         for position in 0..places {
             let digest = match names.at(position) {
@@ -188,19 +187,13 @@ impl<'a> Digested<'a> {
     }
 
     fn add(&mut self, digest: Option<Rc<Digest>>) {
-        let from = self.named.len();
         let judged = digest.as_deref().and_then(|digest| digest.judged.as_deref());
-        if let Some(named) = judged.and_then(|judged| judged.named.as_deref()) {
-            let positions = named
-                .functions
-                .iter()
-                .filter_map(|hash| u32::try_from(self.library.names.position(*hash)?).ok());
-            self.named.extend(positions);
-            if let Some(own) = self.named.get_mut(from..) {
-                own.sort_unstable();
-            }
-        }
-        self.ends.push(u32::try_from(self.named.len()).unwrap_or(u32::MAX));
+        let named = judged.and_then(|judged| judged.named.as_deref());
+        let hashes = named.into_iter().flat_map(|named| named.functions.iter());
+        let positions = hashes.filter_map(|hash| self.library.names.position(*hash).map(count));
+        let mut positions: Vec<u32> = positions.collect();
+        positions.sort_unstable();
+        self.named.push(positions);
         self.digests.push(digest);
     }
 
@@ -216,9 +209,7 @@ impl<'a> Digested<'a> {
 
     /// The positions of the functions that one names, ascending.
     fn named_by(&self, position: usize) -> &[u32] {
-        let end = |position: usize| self.ends.get(position).map_or(0, |end| *end as usize);
-        let from = position.checked_sub(1).map_or(0, end);
-        self.named.get(from..end(position)).unwrap_or_default()
+        &self.named[count(position)]
     }
 
     /// The first fault of a function.
@@ -537,7 +528,10 @@ fn order(functions: &Digested<'_>) -> Result<Vec<u32>, FunctionFinding> {
         return Err(finding);
     }
     let places = functions.digests.len();
-    let callers = NamedBy::of(functions);
+    let pairs = (0..places).flat_map(|caller| {
+        functions.named_by(caller).iter().map(move |named| (*named, count(caller)))
+    });
+    let callers = Lists::of(pairs, places);
     let waiting = (0..places).map(|position| functions.named_by(position).len() as i32);
     let mut waiting: Vec<i32> = waiting.collect();
     let mut ready = ready_at_first(functions);
@@ -555,7 +549,7 @@ fn order(functions: &Digested<'_>) -> Result<Vec<u32>, FunctionFinding> {
             *loaded = true;
         }
         order.push(next);
-        for caller in callers.of_function(next as usize) {
+        for caller in &callers[next] {
             if let Some(waiting) = waiting.get_mut(*caller as usize) {
                 *waiting -= 1;
                 if *waiting == 0 {
@@ -598,49 +592,6 @@ fn ready_at_first(functions: &Digested<'_>) -> Vec<u32> {
         found.sort_unstable();
     }
     found.into_iter().map(|(_, position)| position).collect()
-}
-
-/// By function, those that name it.
-struct NamedBy {
-    callers: Vec<u32>,
-    /// By position, the beginning in `callers`.
-    begins: Vec<u32>,
-}
-
-impl NamedBy {
-    fn of(functions: &Digested<'_>) -> Self {
-        let places = functions.digests.len();
-        let mut begins = vec![0_u32; places];
-        for named in &functions.named {
-            if let Some(count) = begins.get_mut(*named as usize) {
-                *count = count.saturating_add(1);
-            }
-        }
-        let mut end = 0_u32;
-        for own in &mut begins {
-            end = end.saturating_add(*own);
-            *own = end;
-        }
-        // So far these are ends; from the last caller on, each goes before those that are there.
-        let mut callers = vec![0_u32; functions.named.len()];
-        for position in (0..places).rev() {
-            for named in functions.named_by(position) {
-                let Some(at) = begins.get_mut(*named as usize) else { continue };
-                *at = at.saturating_sub(1);
-                if let Some(caller) = callers.get_mut(*at as usize) {
-                    *caller = u32::try_from(position).unwrap_or(u32::MAX);
-                }
-            }
-        }
-        Self { callers, begins }
-    }
-
-    /// The positions of the functions that name one, ascending.
-    fn of_function(&self, position: usize) -> &[u32] {
-        let begin = self.begins.get(position).map_or(0, |begin| *begin as usize);
-        let end = self.begins.get(position + 1).map_or(self.callers.len(), |end| *end as usize);
-        self.callers.get(begin..end).unwrap_or_default()
-    }
 }
 
 fn needs_itself(function: &Unloaded) -> FunctionFinding {

@@ -26,6 +26,7 @@ mod functions;
 mod instantiate;
 mod judge;
 mod kind_facts;
+mod lists;
 mod loaded_functions;
 mod loaded_graph;
 mod loaders;
@@ -50,7 +51,7 @@ pub(super) use self::{
     loaders::judge_loaders,
     registries::{CheckedNodes, check_nodes, structure_evidence},
 };
-use self::{judge::count, order::NodeFault};
+use self::{lists::count, order::NodeFault};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the
 //! way.
 
-use super::{calls::CallFault, count, ready::Ready};
+use super::{calls::CallFault, count, lists::Lists, ready::Ready};
 use crate::graph::{
     StructureFaultKind,
     index::{DeprecatedNode, GraphIndex},
@@ -193,7 +193,8 @@ pub(super) fn visit(
     mut pending: Vec<u32>,
     loop_role: impl Fn(u32) -> LoopRole,
 ) -> Visits {
-    let consumers = Consumers::of(edges, pending.len());
+    // By node, the nodes that have it as an input, as often as they have it.
+    let consumers = Lists::of(edges.map(|edge| (edge.from, edge.to)), pending.len());
     let mut ready = Ready::below(pending.len());
     let mut visited = Visited::none(pending.len());
     for (number, _) in (0_u32..).zip(&pending).filter(|(_, pending)| **pending == 0) {
@@ -208,7 +209,7 @@ pub(super) fn visit(
         }
         visits += 1;
         let goes_back = loop_role(number) == LoopRole::NextIteration;
-        for to in consumers.of_node(number) {
+        for to in &consumers[number] {
             // No node waits for the edge that closes a loop; not even where it is a control edge,
             // for which the head of the loop then waits for ever.
             if goes_back && loop_role(*to) == LoopRole::Merge {
@@ -249,46 +250,5 @@ impl Visited {
 
     fn contains(&self, node: u32) -> bool {
         self.0.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
-    }
-}
-
-/// By node, the nodes that have it as an input, as often as they have it.
-struct Consumers {
-    /// The end of each node's consumers in the list of all; those of the next node begin there.
-    ends: Vec<u32>,
-    all: Vec<u32>,
-}
-
-impl Consumers {
-    fn of(edges: impl Iterator<Item = Edge> + Clone, nodes: usize) -> Self {
-        let mut ends = vec![0_u32; nodes];
-        for edge in edges.clone() {
-            if let Some(count) = ends.get_mut(edge.from as usize) {
-                *count += 1;
-            }
-        }
-        let mut total = 0;
-        for end in &mut ends {
-            // Where those of the node begin, until they are filled in.
-            let count = std::mem::replace(end, total);
-            total = total.saturating_add(count);
-        }
-        let mut all = vec![0; total as usize];
-        for edge in edges {
-            if let Some(end) = ends.get_mut(edge.from as usize)
-                && let Some(consumer) = all.get_mut(*end as usize)
-            {
-                *consumer = edge.to;
-                *end += 1;
-            }
-        }
-        Self { ends, all }
-    }
-
-    fn of_node(&self, node: u32) -> &[u32] {
-        let node = node as usize;
-        let from = node.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        let end = self.ends.get(node).copied().unwrap_or_default();
-        self.all.get(from.unwrap_or_default() as usize..end as usize).unwrap_or_default()
     }
 }
