@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +17,14 @@ os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
+pytest.importorskip("optax.contrib")
 flax = pytest.importorskip("flax")
 eqx = pytest.importorskip("equinox")
 
 import jax.numpy as jnp  # noqa: E402
 from flax import linen, nnx, struct  # noqa: E402
+from flax.training.dynamic_scale import DynamicScale  # noqa: E402
+from flax.training.train_state import TrainState  # noqa: E402
 from serdes_ml import jax as sdj  # noqa: E402
 from serdes_ml._trees import flatten  # noqa: E402
 
@@ -74,6 +78,40 @@ def perceptron() -> Any:
     return eqx.filter(eqx.nn.MLP(2, 1, 4, 2, key=jax.random.key(0)), eqx.is_inexact_array)
 
 
+def boxed() -> Any:
+    """Parameters of linen that say over which axes they lie."""
+    init = linen.with_partitioning(linen.initializers.ones, ("x", None))
+    logical = linen.with_logical_partitioning(linen.initializers.ones, ("embed", "mlp"))
+    dense = linen.Dense(3, kernel_init=init)
+    other = linen.Dense(3, kernel_init=logical)
+    ones = jnp.ones((1, 2))
+    return [one.init(jax.random.key(0), ones) for one in (dense, other)]
+
+
+def train_state() -> Any:
+    """A state of flax with an optimizer, and what scales its gradients and stops it."""
+    state = TrainState.create(apply_fn=None, params=params(), tx=optax.adam(1e-3))
+    scale = DynamicScale(fin_steps=jnp.int32(0), scale=jnp.float32(2.0))
+    return state.replace(step=jnp.int32(0)), scale
+
+
+def metrics() -> Any:
+    """Metrics of nnx that have seen some values."""
+    found = nnx.MultiMetric(loss=nnx.metrics.Average("loss"), spread=nnx.metrics.Welford("x"))
+    found.update(loss=jnp.ones(2), x=jnp.arange(3.0))
+    return nnx.state(found)
+
+
+def layers() -> Any:
+    """Layers of equinox with states of their own, and one that two others share."""
+    model, state = eqx.nn.make_with_state(eqx.nn.SpectralNorm)(
+        eqx.nn.Linear(2, 2, key=jax.random.key(0)), "weight", key=jax.random.key(1)
+    )
+    linear = eqx.nn.Linear(2, 2, key=jax.random.key(2))
+    shared = eqx.nn.Shared([linear, linear], lambda m: m[0].weight, lambda m: m[1].weight)
+    return eqx.filter((model, state, shared), eqx.is_array)
+
+
 def partitioned() -> Any:
     """An optimizer for each group of parameters."""
     groups = {"x": optax.adam(1e-3), "y": optax.sgd(0.1, momentum=0.9)}
@@ -87,6 +125,32 @@ KINDS: dict[str, Callable[[], Any]] = {
     "optax partition": partitioned,
     "optax if finite": lambda: optax.apply_if_finite(optax.identity(), 3).init(params()),
     "optax factored": lambda: optax.adafactor(1e-3).init({"w": jnp.ones((256, 256))}),
+    "optax lbfgs": lambda: optax.lbfgs().init(params()),
+    "optax several steps": lambda: optax.MultiSteps(optax.adam(1e-3), 2).init(params()),
+    "optax lookahead": lambda: optax.lookahead(optax.sgd(0.1), 5, 0.5).init(
+        optax.LookaheadParams.init_synced(params())
+    ),
+    "optax contrib": lambda: [
+        one.init(params())
+        for one in (
+            optax.contrib.schedule_free_adamw(1e-3),
+            optax.contrib.muon(1e-3),
+            optax.contrib.prodigy(),
+            optax.contrib.sam(optax.sgd(0.1), optax.sgd(0.1)),
+            optax.contrib.reduce_on_plateau(),
+        )
+    ],
+    "flax boxed": boxed,
+    "flax train state": train_state,
+    "nnx flat state": lambda: nnx.state(Net()).flat_state(),
+    "nnx variable": lambda: {"w": nnx.Param(jnp.ones(2)), "c": nnx.Cache(jnp.zeros(1))},
+    "nnx module": Net,
+    "nnx split": lambda: nnx.split(Net(), nnx.Param, ...)[1:],
+    "nnx metrics": metrics,
+    "nnx random": lambda: nnx.state(nnx.Rngs(0, params=1)),
+    "equinox layers": layers,
+    "equinox partial": lambda: eqx.filter(eqx.Partial(jnp.add, jnp.ones(2)), eqx.is_array),
+    "jax partial": lambda: jax.tree_util.Partial(jnp.add, jnp.ones(2), y=jnp.zeros(1)),
     "flax dataclass": lambda: Struct(jnp.ones(2), "static", Struct(jnp.zeros(1), "x")),
     "flax batch norm": lambda: linen.BatchNorm(use_running_average=False).init(
         jax.random.key(0), jnp.ones((2, 3))
@@ -109,6 +173,42 @@ KINDS: dict[str, Callable[[], Any]] = {
     },
     "empty": lambda: {"dict": {}, "tuple": (), "list": [], "none": None, "w": jnp.ones(1)},
 }
+
+
+def made(kind: type) -> Any:
+    """An object of a class with an array in each field; None of a class that has none to fill."""
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(*(jnp.full(2, number) for number in range(len(kind._fields))))
+    if not dataclasses.is_dataclass(kind):
+        return None
+    found = object.__new__(kind)
+    for number, field in enumerate(dataclasses.fields(kind)):
+        is_leaf = field.metadata.get("pytree_node", not field.metadata.get("static"))
+        value = jnp.full(2, number) if is_leaf else "static"
+        try:
+            object.__setattr__(found, field.name, value)
+        except AttributeError:
+            return None
+    return found
+
+
+def nodes(package: str) -> dict[str, Any]:
+    """An object of each class of a package that JAX knows as a node, by the class's name."""
+    found: dict[str, Any] = {}
+    modules = [one for name, one in sys.modules.items() if name.split(".")[0] == package]
+    classes = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
+    for kind in classes:
+        if kind.__module__.split(".")[0] != package:
+            continue
+        try:
+            one = made(kind)
+            leaves = jax.tree.leaves(one)
+        except Exception:
+            # What a class wants of its fields is its own; those are among the kinds above.
+            continue
+        if leaves and leaves[0] is not one and all(isinstance(leaf, jax.Array) for leaf in leaves):
+            found[f"{kind.__module__}.{kind.__qualname__}"] = one
+    return found
 
 
 def values(tree: Any) -> dict[str, Any]:
@@ -160,3 +260,14 @@ def test_scalars_come_back_as_they_were(path: pathlib.Path) -> None:
         assert loaded == tree
         assert [type(leaf) for leaf in loaded[:4]] == [int, float, bool, str]
         assert [leaf.dtype for leaf in loaded[4:]] == [leaf.dtype for leaf in tree[4:]]
+
+
+@pytest.mark.parametrize(("package", "least"), [("optax", 60), ("equinox", 50), ("flax", 5)])
+def test_each_class_of_a_package_comes_back(path: pathlib.Path, package: str, least: int) -> None:
+    tree = nodes(package)
+    assert len(tree) >= least, sorted(tree)
+    sdj.save(path, tree)
+    loaded = sdj.load(path, like=tree)
+    assert jax.tree.structure(loaded) == jax.tree.structure(tree)
+    same(loaded, values(tree))
+    same(sdj.load(path), values(tree))
