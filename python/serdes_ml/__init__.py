@@ -35,25 +35,43 @@ from ._verdicts import (
 )
 
 if TYPE_CHECKING:
+    from ._connect import (
+        ConnectError,
+        SessionRefused,
+        TokenRefused,
+        Unreachable,
+        VersionMismatch,
+    )
     from ._convert import Conversion, convert
     from ._doctor import Diagnosis, DoesNotFit, doctor
     from ._files import Slice, load, load_file, safe_open, save, save_file
+    from ._fits import Fit, FitRow, fits
+    from ._mismatches import Mismatch, TreeMismatch
 
 __all__ = [
+    "ConnectError",
     "Consumer",
     "Conversion",
     "Corrupt",
     "Diagnosis",
     "DoesNotFit",
+    "Fit",
+    "FitRow",
+    "Mismatch",
     "NotFound",
     "Reason",
     "SerdesError",
+    "SessionRefused",
     "Slice",
+    "TokenRefused",
     "TooNew",
     "TooOld",
+    "TreeMismatch",
+    "Unreachable",
     "Unsupported",
     "Verdict",
     "Verdicts",
+    "VersionMismatch",
     "Versions",
     "Warning",
     "WrongType",
@@ -64,6 +82,7 @@ __all__ = [
     "diff",
     "doctor",
     "explain",
+    "fits",
     "inspect",
     "load",
     "load_file",
@@ -73,31 +92,31 @@ __all__ = [
     "versions",
 ]
 
-_OF_FILES = ("Slice", "load", "load_file", "safe_open", "save", "save_file")
-_OF_CONVERT = ("Conversion", "convert")
-_OF_DOCTOR = ("Diagnosis", "DoesNotFit", "doctor")
+_LATER = {
+    "_connect": (
+        "ConnectError",
+        "SessionRefused",
+        "TokenRefused",
+        "Unreachable",
+        "VersionMismatch",
+    ),
+    "_convert": ("Conversion", "convert"),
+    "_doctor": ("Diagnosis", "DoesNotFit", "doctor"),
+    "_files": ("Slice", "load", "load_file", "safe_open", "save", "save_file"),
+    "_fits": ("Fit", "FitRow", "fits"),
+    "_mismatches": ("Mismatch", "TreeMismatch"),
+}
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_FILES:
-        from . import _files
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        found = getattr(_files, name)
-        globals()[name] = found
-        return found
-    if name in _OF_CONVERT:
-        from . import _convert
-
-        found = getattr(_convert, name)
-        globals()[name] = found
-        return found
-    if name in _OF_DOCTOR:
-        from . import _doctor
-
-        found = getattr(_doctor, name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

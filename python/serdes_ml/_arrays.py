@@ -12,7 +12,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ._errors import Unsupported
+from ._arguments import text
+from ._errors import Unsupported, wrong_type
 
 Array = NDArray[Any]
 """A numpy array of any type."""
@@ -132,10 +133,10 @@ def _found(name: str, value: object) -> Array:
     try:
         view = memoryview(cast("Any", value))
     except TypeError:
-        raise TypeError(
-            f"{name!r} is a {type(value).__name__}; expected an array of numpy, jax or torch,"
-            " or anything with __dlpack__ or the buffer protocol"
-        ) from None
+        expected = (
+            "an array of numpy, jax or torch, or anything with __dlpack__ or the buffer protocol"
+        )
+        raise wrong_type(repr(name), value, expected) from None
     return np.asarray(view)
 
 
@@ -244,6 +245,21 @@ def to_torch(name: str, array: Array) -> Any:
         ) from None
 
 
+def torch_device(device: Any) -> Any:
+    """A device of torch, as ``Tensor.to`` takes it.
+
+    Raises:
+        WrongType: if it is none.
+    """
+    torch = imported("torch")
+    try:
+        if isinstance(device, bool):
+            raise TypeError
+        return torch.device(device)
+    except TypeError:
+        raise wrong_type("device", device, "a torch.device, its name or its number") from None
+
+
 def to_jax(name: str, array: Array, device: Any = None) -> Any:
     """A numpy array as a jax.Array on a device, or on the default one."""
     jax = imported("jax")
@@ -275,18 +291,21 @@ def framework_of(framework: str, device: Any = None) -> Callable[[str, Array], A
     For torch a device is what ``Tensor.to`` takes, for jax a ``jax.Device`` or the name of a
     platform, and numpy has ``"cpu"``.
     """
-    found = _FRAMEWORKS.get(framework)
+    found = _FRAMEWORKS.get(text("framework", framework, "'numpy', 'jax' or 'torch'"))
     if found is None:
         raise ValueError(f"framework {framework!r}: expected numpy, jax or torch")
     if device is None:
         return found
     if found is to_torch:
-        return lambda name, array: to_torch(name, array).to(device)
+        target = torch_device(device)
+        return lambda name, array: to_torch(name, array).to(target)
     if found is to_jax:
         jax = imported("jax")
         target = jax.devices(device)[0] if isinstance(device, str) else device
+        if not isinstance(target, (jax.Device, jax.sharding.Sharding)):
+            raise wrong_type("device", device, "a jax.Device, the name of a platform, or None")
         return lambda name, array: to_jax(name, array, target)
-    if device != "cpu":
+    if text("device", device, "'cpu', or None") != "cpu":
         raise ValueError(f"device {device!r}: arrays of numpy lie in memory of the cpu")
     return found
 

@@ -9,10 +9,15 @@ from collections.abc import Callable
 from concurrent.futures import Future as _Future
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as _TimeoutError
+from concurrent.futures import wait as wait_for
+
+from ._arguments import number
 
 
 class Future:
     """The end of a save on another thread."""
+
+    __module__ = "serdes_ml.jax"
 
     def __init__(self, what: str, future: _Future[None]) -> None:
         self._what, self._future, self._asked = what, future, False
@@ -46,6 +51,8 @@ class Future:
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait for the end, and answer what went wrong."""
+        if timeout is not None:
+            timeout = number("timeout", timeout, "a number of seconds, or None")
         try:
             error = self._future.exception(timeout)
         except _TimeoutError:
@@ -53,6 +60,14 @@ class Future:
             raise TimeoutError(f"{self._what} takes longer than {timeout} s") from None
         self._asked = True
         return error
+
+    def wait(self) -> None:
+        """Wait for the end, and leave what went wrong to be told at the end of the process."""
+        wait_for([self._future])
+
+    def ended_well(self) -> bool:
+        """True if it has ended, and nothing went wrong."""
+        return self._future.done() and self._future.exception() is None
 
     def done(self) -> bool:
         """Whether it has ended."""
@@ -82,13 +97,9 @@ def in_background(what: str, work: Callable[[], None]) -> Future:
             atexit.register(_tell_all)
         future = Future(what, _worker.submit(work))
         # What has ended well, or was asked for, need not be kept.
-        _futures[:] = [one for one in _futures if not (one._asked or _ended_well(one))]
+        _futures[:] = [one for one in _futures if not (one._asked or one.ended_well())]
         _futures.append(future)
         return future
-
-
-def _ended_well(future: Future) -> bool:
-    return future.done() and future._future.exception() is None
 
 
 def _tell_all() -> None:

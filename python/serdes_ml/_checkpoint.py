@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from . import _native
+from ._arguments import flag
 from ._arrays import (
     STRING,
     Array,
@@ -96,7 +97,7 @@ def _done(value: Any) -> Any:
 
 
 def _folder_of(folder: Path) -> str:
-    text = os.fspath(folder)
+    text = place(folder)
     return text.rstrip("/") or "/"
 
 
@@ -118,6 +119,8 @@ class StorageWriter(_Writer):  # type: ignore[misc]
     tensor([1., 1.])
     """
 
+    __module__ = "serdes_ml.torch"
+
     def __init__(
         self,
         folder: Path | None = None,
@@ -128,9 +131,9 @@ class StorageWriter(_Writer):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self._folder = None if folder is None else _folder_of(folder)
-        self._words, self._sync = dict(metadata or {}), sync
+        metadata_of(metadata)
+        self._words, self._sync = dict(metadata or {}), flag("sync", sync)
         self._serdes_version = version_of(serdes_version)
-        metadata_of(self._words)
         self._rank: int | None = None
         self._written: bytes | None = None
 
@@ -328,10 +331,12 @@ class StorageReader(_Reader):  # type: ignore[misc]
     whatever the number of processes was that saved. ``verify=False`` compares no checksums.
     """
 
+    __module__ = "serdes_ml.torch"
+
     def __init__(self, folder: Path | None = None, *, verify: bool = True) -> None:
         super().__init__()
         self._folder = None if folder is None else _folder_of(folder)
-        self._verify = verify
+        self._verify = flag("verify", verify)
         self._rank: int | None = None
         self._state: State | None = None
 

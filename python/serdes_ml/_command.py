@@ -9,7 +9,7 @@ from . import _native
 
 # How the command starts itself again: not as a script, whose folder would come before all others
 # in the search for modules, and not with the working directory in it.
-_AGAIN = (
+AGAIN = (
     "import sys; sys.path = [p for p in sys.path if p]; from serdes_ml._command import main; main()"
 )
 
@@ -20,4 +20,4 @@ def main() -> None:
     # that was ignored when the process began stays so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.exit(_native.command([sys.executable, "-c", _AGAIN], sys.argv[1:]))
+    sys.exit(_native.command([sys.executable, "-c", AGAIN], sys.argv[1:]))

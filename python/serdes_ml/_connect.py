@@ -37,10 +37,14 @@ class ConnectError(SerdesError):
     """There is no session with the server; the message says what can be done about it."""
 
 
+    __module__ = "serdes_ml"
+
 class Unreachable(ConnectError, ConnectionError):
     """Nothing at the address speaks the protocol: also a ``ConnectionError``."""
 
     def __init__(
+    __module__ = "serdes_ml"
+
         self,
         message: str = "",
         rule: str | None = None,
@@ -59,13 +63,19 @@ class SessionRefused(ConnectError):
     """The server opens no session for this client: for its token, or because none is free."""
 
 
+    __module__ = "serdes_ml"
+
 class TokenRefused(SessionRefused):
     """The server admits only clients with a token, and has said that this one has none."""
 
 
+    __module__ = "serdes_ml"
+
 class VersionMismatch(ConnectError):
     """The client in jaxlib and the server have no version of the protocol in common."""
 
+
+    __module__ = "serdes_ml"
 
 class _Jax(NamedTuple):
     """The parts of JAX that know of back ends."""
@@ -100,6 +110,8 @@ class Connection:
     """
 
     address: str
+    __module__ = "serdes_ml.jax"
+
     """The server's ``HOST:PORT``."""
 
     name: str | None

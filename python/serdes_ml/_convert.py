@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
@@ -12,10 +11,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from . import _native
+from ._arguments import flags, texts, whole
 from ._arrays import Array, dtype_name, imported
 from ._errors import Corrupt, Unsupported
 from ._files import version_of
-from ._paths import Path, place
+from ._paths import Path, paths_of, place
 from ._progress import Progress, listener
 from ._state import LEAF, LEAVES, TREE
 from ._types import Version
@@ -36,6 +36,9 @@ class Conversion(NamedTuple):
     left_out: dict[str, str]
     """What belongs to something that was written and was not kept with it, and why: attributes of
     tensors, keys that are no texts, values that have no place in the target."""
+
+
+Conversion.__module__ = "serdes_ml"
 
 
 def convert(
@@ -77,15 +80,18 @@ def convert(
         Corrupt: if a file is damaged.
         KeyError: if a pattern of ``only`` matches no tensor.
     """
-    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    paths = paths_of("source", source)
     sources: list[Any] = []
     for path in paths:
         name = place(path)
         folder = _orbax_folder(name)
         sources.append(name if folder is None else _Orbax(folder).source())
-    patterns = [only] if isinstance(only, str) else list(only or ())
-    if shard_bytes is not None and shard_bytes < 1:
-        raise ValueError(f"shard_bytes: expected 1 or more, found {shard_bytes}")
+    patterns = texts("only", only) or []
+    flags(sync=sync, skip_unsupported=skip_unsupported)
+    if shard_bytes is not None:
+        shard_bytes = whole("shard_bytes", shard_bytes, "a number of bytes, 1 or more, or None")
+        if shard_bytes < 1:
+            raise ValueError(f"shard_bytes: expected 1 or more, found {shard_bytes}")
     tensors, size, skipped, left_out = _native.convert(
         sources,
         place(target),

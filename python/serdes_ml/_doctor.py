@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable
@@ -11,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from . import _native
+from ._arguments import flags
 from ._errors import SerdesError
-from ._paths import Path
+from ._paths import Path, paths_of, place
 from ._verdicts import Verdict, check_all
 
 
@@ -79,6 +79,8 @@ class Unknown:
 class DoesNotFit(SerdesError):
     """The packages of an environment do not fit one another; ``problems`` has each."""
 
+    __module__ = "serdes_ml"
+
     problems: tuple[Problem, ...]
 
     def __init__(self, message: str = "", problems: tuple[Problem, ...] = ()) -> None:
@@ -100,6 +102,8 @@ class DoesNotFit(SerdesError):
 @dataclass(frozen=True)
 class Diagnosis:
     """The answer about one environment; true if its packages fit one another."""
+
+    __module__ = "serdes_ml"
 
     environment: str
     kind: str
@@ -218,9 +222,9 @@ def doctor(
     given = [one for one in (path, lock, python) if one is not None]
     if len(given) > 1:
         raise TypeError("expected one of path, lock and python")
-    several = [artifacts] if isinstance(artifacts, (str, os.PathLike)) else list(artifacts)
-    files = [os.fspath(one) for one in several]
-    at = os.fspath(given[0]) if given else sys.prefix
+    flags(strict=strict, verify_files=verify_files)
+    files = [place(one) for one in paths_of("artifacts", artifacts)]
+    at = place(given[0]) if given else sys.prefix
     text = _native.doctor(at, python is not None, files, strict, verify_files)
     answers = json.loads(text)
     if not given:

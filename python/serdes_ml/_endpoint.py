@@ -87,9 +87,8 @@ def endpoint_of(
         host = host[1:-1]
     elif ":" in host or "/" in host:
         raise ValueError(f"address is {address!r}; expected HOST:PORT, or [IPV6]:PORT")
-    ca, cert, key = (
-        None if file is None else os.fspath(file) for file in (tls_ca, tls_cert, tls_key)
-    )
+    given = (("tls_ca", tls_ca), ("tls_cert", tls_cert), ("tls_key", tls_key))
+    ca, cert, key = (_file(what, file) for what, file in given)
     if (cert is None) != (key is None):
         raise ValueError("tls_cert and tls_key go together: a certificate, and its private key")
     if cert is not None and ca is None and scheme != "https":
@@ -97,6 +96,16 @@ def endpoint_of(
     if scheme == "http" and ca is not None:
         raise ValueError(f"tls_ca is given, and {address!r} says that nothing is encrypted")
     return Endpoint(host, int(port), scheme == "https" or ca is not None, ca, cert, key)
+
+
+def _file(what: str, given: str | os.PathLike[str] | None) -> str | None:
+    if given is None:
+        return None
+    one: object = given
+    found = os.fspath(given) if isinstance(one, (str, os.PathLike)) else one
+    if not isinstance(found, str):
+        raise wrong_type(what, given, "the path of a file in PEM, or None")
+    return found
 
 
 def greet(endpoint: Endpoint, deadline: float, failure: Failure) -> None:

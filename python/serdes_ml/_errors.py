@@ -19,6 +19,8 @@ class SerdesError(Exception):
     ('too_new', '7', '<= 1')
     """
 
+    __module__ = "serdes_ml"
+
     rule: str | None
     found: str | None
     expected: str | None
@@ -59,25 +61,35 @@ class WrongType(SerdesError, TypeError):
     ("'two'", 'an integer', True)
     """
 
+    __module__ = "serdes_ml"
+
 
 def wrong_type(what: str, given: object, expected: str) -> WrongType:
     """The error of an argument that has another type than is expected."""
-    found = repr(given)
+    # Values of other types may be large, or lie on a device.
+    is_plain = isinstance(given, (str, bytes, int, float, complex, type(None)))
+    found = repr(given) if is_plain else f"a value of type {type(given).__name__}"
     if len(found) > 100:
-        found = f"{type(given).__name__} {found[:100]}…"
+        found = f"{found[:100]}…"
     return WrongType(f"{what} is {found}; expected {expected}", None, found, expected)
 
 
 class TooNew(SerdesError):
     """A newer build wrote it, and this one must not read it: nothing is damaged."""
 
+    __module__ = "serdes_ml"
+
 
 class TooOld(SerdesError):
     """It is older than what this build reads."""
 
+    __module__ = "serdes_ml"
+
 
 class Corrupt(SerdesError):
     """Its bytes are no longer, or never were, those of such a file."""
+
+    __module__ = "serdes_ml"
 
 
 class NotFound(SerdesError, FileNotFoundError):
@@ -87,6 +99,8 @@ class NotFound(SerdesError, FileNotFoundError):
     >>> isinstance(sd.NotFound("no file"), FileNotFoundError)
     True
     """
+
+    __module__ = "serdes_ml"
 
     def __init__(
         self,
@@ -110,3 +124,5 @@ class NotFound(SerdesError, FileNotFoundError):
 
 class Unsupported(SerdesError):
     """It is whole, and this build, or the version that was asked for, cannot hold or read it."""
+
+    __module__ = "serdes_ml"

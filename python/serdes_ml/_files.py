@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 
 from . import _native
+from ._arguments import flag, flags, whole
 from ._arrays import (
     STRING,
     Array,
@@ -20,10 +21,12 @@ from ._arrays import (
     hosted,
     strings_of,
 )
+from ._errors import wrong_type
 from ._paths import Path, place
 from ._progress import Progress, listener
 from ._state import RESERVED, State
 from ._types import Framework, NumPy, Version
+from ._words import count, size
 
 if TYPE_CHECKING:
     from ._types import Tensor
@@ -45,13 +48,12 @@ def metadata_of(
         return None
     pairs: list[tuple[str, str]] = []
     if not isinstance(cast("object", metadata or {}), Mapping):
-        raise TypeError(f"metadata: expected texts by texts, found {type(metadata).__name__}")
+        raise wrong_type("metadata", metadata, "texts by texts, or None")
     for key, value in (metadata or {}).items():
-        if not isinstance(cast("object", key), str) or not isinstance(cast("object", value), str):
-            raise TypeError(
-                "metadata: expected texts by texts, found"
-                f" {type(key).__name__}: {type(value).__name__}"
-            )
+        if not isinstance(cast("object", key), str):
+            raise wrong_type("a key of the metadata", key, "a text")
+        if not isinstance(cast("object", value), str):
+            raise wrong_type(f"the metadata {key!r}", value, "a text")
         if key.startswith(RESERVED):
             raise ValueError(f"metadata {key!r}: keys that begin with {RESERVED} are the package's")
         check_text("metadata", key)
@@ -64,14 +66,8 @@ def version_of(serdes_version: Version) -> Version:
     """A version as the extension takes it."""
     if isinstance(serdes_version, str):
         return serdes_version
-    try:
-        if isinstance(serdes_version, bool):
-            raise TypeError
-        number = operator.index(serdes_version)
-    except TypeError:
-        raise TypeError(
-            f"serdes_version: expected a text or a number, found {serdes_version!r}"
-        ) from None
+    expected = "'current', 'week-4-old', 'minimum', or the number of a version"
+    number = whole("serdes_version", serdes_version, expected)
     if not -(2**31) <= number < 2**31:
         raise ValueError(f"serdes_version {number}: there is no such version")
     return number
@@ -81,10 +77,10 @@ def given(tensors: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...], A
     """Tensors as the extension takes them."""
     found: list[tuple[str, str, tuple[int, ...], Any]] = []
     if not isinstance(cast("object", tensors), Mapping):
-        raise TypeError(f"tensors: expected arrays by their names, found {type(tensors).__name__}")
+        raise wrong_type("tensors", tensors, "arrays by their names")
     for name, value in tensors.items():
         if not isinstance(cast("object", name), str):
-            raise TypeError(f"names of tensors are texts, found {type(name).__name__}")
+            raise wrong_type("the name of a tensor", name, "a text")
         check_text("the name of a tensor", name)
         array = hosted(name, value)
         if callable(array):
@@ -107,6 +103,7 @@ def write(
 ) -> bytes | None:
     """Write a state to a path, or into bytes."""
     version = version_of(serdes_version)
+    flags(sync=sync)
     return _native.save(path, given(tensors), metadata, version, sync, None, listener(progress))
 
 
@@ -219,6 +216,7 @@ def load_file(
         KeyError: if a pattern matches no tensor.
     """
     make = framework_of(framework, device)
+    flags(verify=verify)
     state = State.open(filename)
     names, plain = state.select_with(only, leaves)
     return {**_made(make, state.read(names, verify, progress)), **plain}
@@ -261,6 +259,7 @@ def load(
     {'w': array([0, 1, 2])}
     """
     make = framework_of(framework)
+    flags(verify=verify)
     state = State.of_bytes(data)
     names, plain = state.select_with(only, leaves)
     return {**_made(make, state.read(names, verify, progress)), **plain}
@@ -291,6 +290,8 @@ class Slice:
     ...     part.get_shape(), part[1, ::2], part[..., -1]
     ([3, 4], array([4, 6]), array([ 3,  7, 11]))
     """
+
+    __module__ = "serdes_ml"
 
     def __init__(
         self, state: State, name: str, make: Callable[[str, Array], Any], verify: bool
@@ -370,14 +371,6 @@ def _number_or_slice(index: object) -> int | slice:
     raise IndexError(f"expected numbers, slices and ..., found {index!r}")
 
 
-def _size(count: int) -> str:
-    """Bytes in the largest unit of which there is one."""
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} B"
-
-
 class safe_open:
     """A state whose tensors are read one by one, or in part.
 
@@ -392,6 +385,8 @@ class safe_open:
            [8, 9]])
     """
 
+    __module__ = "serdes_ml"
+
     def __init__(
         self,
         filename: Path,
@@ -400,19 +395,18 @@ class safe_open:
         *,
         verify: bool = True,
     ) -> None:
-        self._make, self._verify = framework_of(framework, device), verify
+        self._make, self._verify = framework_of(framework, device), flag("verify", verify)
         self._state: State | None = State.open(filename)
         self._name = _native.shown(place(filename))
 
     def __repr__(self) -> str:
         if self._state is None:
             return f"<closed state {self._name!r}>"
-        size = _size(self._state.reader.data_bytes())
-        count = len(self)
-        tensors = f"{count} tensor" + ("" if count == 1 else "s")
+        data = size(self._state.reader.data_bytes())
+        tensors = count(len(self), "tensor")
         plain = len(self._state.plain())
         values = f" and {plain} other value{'' if plain == 1 else 's'}" if plain else ""
-        return f"<state {self._name!r}: {tensors}{values}, {size}>"
+        return f"<state {self._name!r}: {tensors}{values}, {data}>"
 
     def _repr_html_(self) -> str:
         from ._html import heading, table

@@ -30,12 +30,17 @@ class Mismatch(NamedTuple):
     """Names in the state that are like the one that is missing."""
 
 
+Mismatch.__module__ = "serdes_ml"
+
+
 class TreeMismatch(SerdesError):
     """The state does not fit the tree that it is to become; ``mismatches`` has each leaf.
 
     It is a ``KeyError`` as well where leaves are not there, a ``ValueError`` where some are
     something else, and both where there are such and such.
     """
+
+    __module__ = "serdes_ml"
 
     def __init__(self, path: str = "", mismatches: Sequence[Mismatch] = ()) -> None:
         self.path, self.mismatches = path, tuple(map(Mismatch._make, mismatches))
@@ -45,19 +50,35 @@ class TreeMismatch(SerdesError):
         return self._message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, [tuple(one) for one in self.mismatches])
+        return mismatch_of, (self.path, [tuple(one) for one in self.mismatches])
 
 
-class LeavesMissing(TreeMismatch, KeyError):
+class _LeavesMissing(TreeMismatch, KeyError):
     """A `TreeMismatch` of leaves that are not there."""
 
 
-class LeavesDiffer(TreeMismatch, ValueError):
+class _LeavesDiffer(TreeMismatch, ValueError):
     """A `TreeMismatch` of leaves that are something else."""
 
 
-class LeavesMissingAndDiffer(LeavesMissing, LeavesDiffer):
+class _LeavesMissingAndDiffer(_LeavesMissing, _LeavesDiffer):
     """A `TreeMismatch` of both."""
+
+
+# What a traceback and `repr` call them.
+for _kind in (_LeavesMissing, _LeavesDiffer, _LeavesMissingAndDiffer):
+    _kind.__module__ = TreeMismatch.__module__
+    _kind.__name__ = _kind.__qualname__ = TreeMismatch.__name__
+
+
+def mismatch_of(path: str, mismatches: Sequence[Mismatch]) -> TreeMismatch:
+    """The error of leaves that do not fit, which is of the kind that its leaves say."""
+    kinds = {Mismatch(*one).is_missing for one in mismatches}
+    if kinds == {True}:
+        return _LeavesMissing(path, mismatches)
+    if kinds == {False}:
+        return _LeavesDiffer(path, mismatches)
+    return _LeavesMissingAndDiffer(path, mismatches)
 
 
 def _message(path: str, mismatches: Sequence[Mismatch]) -> str:
@@ -85,30 +106,32 @@ class Mismatches:
         """There is no leaf of a name."""
         self._found.append(Mismatch(name, "", True))
 
-    def check(self, asked: Iterable[str]) -> None:
-        """Raise if there are any; ``asked`` are the names of all leaves that are asked for.
-
-        Raises:
-            TreeMismatch: one of its three kinds.
+    def all(self, asked: Iterable[str]) -> list[Mismatch]:
+        """All of them; ``asked`` are the names of all leaves that are asked for, and names that are
+        near a missing one are among the others.
         """
-        if not self._found:
-            return
         taken = set(asked)
         free = [name for name in self._names if name not in taken]
         searched = 0
-        for number, one in enumerate(self._found):
-            if not one.is_missing:
-                continue
-            searched += 1
-            near = near_names(one.name, free) if searched <= _SEARCHED else ()
-            message = f"the state has no leaf {one.name!r}{it_has(near)}"
-            self._found[number] = Mismatch(one.name, message, True, near)
-        kinds = {one.is_missing for one in self._found}
-        if kinds == {True}:
-            raise LeavesMissing(self._path, self._found)
-        if kinds == {False}:
-            raise LeavesDiffer(self._path, self._found)
-        raise LeavesMissingAndDiffer(self._path, self._found)
+        found: list[Mismatch] = []
+        for one in self._found:
+            if one.is_missing:
+                searched += 1
+                near = near_names(one.name, free) if searched <= _SEARCHED else ()
+                message = f"the state has no leaf {one.name!r}{it_has(near)}"
+                one = Mismatch(one.name, message, True, near)
+            found.append(one)
+        return found
+
+    def check(self, asked: Iterable[str]) -> None:
+        """Raise if there are any; ``asked`` as for `all`.
+
+        Raises:
+            TreeMismatch: a ``KeyError``, a ``ValueError``, or both.
+        """
+        if not self._found:
+            return
+        raise mismatch_of(self._path, self.all(asked))
 
 
 def it_has(near: Sequence[str]) -> str:

@@ -40,6 +40,13 @@ class Reader:
         progress: _Progress,
     ) -> int: ...
     def strings(self, name: str, verify: bool) -> list[bytes]: ...
+    def fit(
+        self,
+        names: Sequence[str],
+        needed: Sequence[tuple[int, int]] | None,
+        on_host: int,
+        free: Sequence[int | None],
+    ) -> str: ...
 
 @final
 class Session:

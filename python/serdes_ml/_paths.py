@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import cast
 
 from . import _native
+from ._errors import wrong_type
 
 Path = str | PathLike[str]
 """A place of a file: a path, or an address (``s3://``, ``gs://``, ``az://``, ``file://``).
@@ -17,12 +19,26 @@ environment, as in the command.
 
 def place(path: Path) -> str:
     """The path or address of a file, as the extension takes it."""
-    if isinstance(cast("object", path), bytes):
-        raise TypeError("a path is a text or an os.PathLike, found bytes")
-    found = fspath(path)
+    given: object = path
+    found = fspath(path) if isinstance(given, (str, PathLike)) else given
+    if not isinstance(found, str):
+        raise wrong_type("the path", path, "a text or an os.PathLike of one")
     if "\0" in found:
         raise ValueError(f"no path has a null character: {found!r}")
     return found
+
+
+def paths_of(what: str, given: object) -> list[Path]:
+    """Several paths, of which one may stand alone.
+
+    Raises:
+        WrongType: for anything else.
+    """
+    if isinstance(given, (str, PathLike)):
+        return [cast("Path", given)]
+    if not isinstance(given, Iterable) or isinstance(given, (bytes, bytearray)):
+        raise wrong_type(what, given, "a path, or several")
+    return list(cast("Iterable[Path]", given))
 
 
 def system_path(path: Path) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from ._errors import wrong_type
+
 Progress = Callable[[int, int], object] | bool | None
 """True shows a bar on a terminal; a callable gets the bytes that are done, and all bytes."""
 
@@ -27,7 +29,7 @@ def listener(progress: Progress) -> Callable[[int, int], object] | None:
     if progress is None or progress is False:
         return None
     if not callable(progress):
-        raise TypeError(f"progress: expected True or a callable, found {type(progress).__name__}")
+        raise wrong_type("progress", progress, "True, a callable, or None")
     return progress
 
 

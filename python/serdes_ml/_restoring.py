@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ._arrays import STRING, dtype_of, imported
+from ._errors import wrong_type
 from ._meshes import Meshes
 from ._mismatches import Mismatches
 from ._progress import Progress
@@ -26,6 +27,19 @@ def is_plain(leaf: object) -> bool:
 def load_all(state: State, mesh: Any, verify: bool, progress: Progress) -> dict[str, Any]:
     """All leaves by their names: over a mesh as they were over one, or on the default device."""
     plain, keys = state.object(LEAVES), Keys(state)
+    loading, mismatches = plan_all(state, mesh, verify)
+    mismatches.check(state.names)
+    names = dict(enumerate(state.names))
+    found: dict[str, Any] = {}
+    for position, leaf in loading.finish(progress).items():
+        name = names[position]
+        found[name] = keys.wrapped(name, leaf, None) if name in keys else leaf
+    found.update(plain)
+    return dict(sorted(found.items()))
+
+
+def plan_all(state: State, mesh: Any, verify: bool) -> tuple[Loading, Mismatches]:
+    """The load of all leaves, each at the place of its name, and those that do not fit the mesh."""
     meshes = None if mesh is None else Meshes(state, mesh)
     mismatches = Mismatches(state.name, state.names)
     loading = Loading(state, verify)
@@ -41,14 +55,7 @@ def load_all(state: State, mesh: Any, verify: bool, progress: Progress) -> dict[
             mismatches.differs(name, str(error))
         else:
             loading.add(position, wanted_of(name, shape, stored, sharding), stored)
-    mismatches.check(state.names)
-    names = dict(enumerate(state.names))
-    found: dict[str, Any] = {}
-    for position, leaf in loading.finish(progress).items():
-        name = names[position]
-        found[name] = keys.wrapped(name, leaf, None) if name in keys else leaf
-    found.update(plain)
-    return dict(sorted(found.items()))
+    return loading, mismatches
 
 
 def load_like(
@@ -63,6 +70,37 @@ def load_like(
 
     Raises:
         TreeMismatch: if the state does not fit.
+        TypeError: if nothing can be like a leaf of the tree.
+    """
+    plan = plan_like(state, named, mesh, cast_types, verify)
+    plan.mismatches.check(name for name, _ in named)
+    found = plan.plain
+    found.update(plan.fitting.loading.finish(progress))
+    for position, sharding in plan.fitting.shardings_of_keys.items():
+        name = named[position][0]
+        found[position] = plan.fitting.keys.wrapped(name, found[position], sharding)
+    return [found[position] for position in range(len(named))]
+
+
+class LikePlan(NamedTuple):
+    """The load of the leaves of a tree."""
+
+    fitting: _Fitting
+    mismatches: Mismatches
+    # Leaves that are no arrays, by their places.
+    plain: dict[int, Any]
+
+
+def plan_like(
+    state: State,
+    named: Sequence[tuple[str, Any]],
+    mesh: Any,
+    cast_types: bool,
+    verify: bool,
+) -> LikePlan:
+    """Compare the leaves of a tree with those of a state.
+
+    Raises:
         TypeError: if nothing can be like a leaf of the tree.
     """
     plain = state.object(LEAVES)
@@ -82,21 +120,14 @@ def load_like(
                 fitting.add(position, name, leaf)
         except ValueError as error:
             mismatches.differs(name, str(error))
-    mismatches.check(name for name, _ in named)
-    found.update(fitting.loading.finish(progress))
-    for position, sharding in fitting.shardings_of_keys.items():
-        name = named[position][0]
-        found[position] = fitting.keys.wrapped(name, found[position], sharding)
-    return [found[position] for position in range(len(named))]
+    return LikePlan(fitting, mismatches, found)
 
 
 def _check_kind(name: str, leaf: Any) -> None:
     if is_plain(leaf) or (hasattr(leaf, "dtype") and hasattr(leaf, "shape")):
         return
-    raise TypeError(
-        f"{name!r} of like is a {type(leaf).__name__}; expected an array, a"
-        " jax.ShapeDtypeStruct, or a plain value"
-    )
+    expected = "an array, a jax.ShapeDtypeStruct, or a plain value"
+    raise wrong_type(f"{name!r} of like", leaf, expected)
 
 
 class _Fitting:

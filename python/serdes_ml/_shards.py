@@ -99,6 +99,24 @@ class Loading:
         """Have a leaf loaded as an array of numpy."""
         self._on_host.append((position, name, wants))
 
+    def names(self) -> list[str]:
+        """Names of the leaves for devices."""
+        return [wanted.name for _, wanted, _ in self._for_devices]
+
+    def needs(self) -> tuple[dict[Any, int], int]:
+        """Bytes on each device of this process, and those that stay on the host but for strings."""
+        devices: dict[Any, int] = {}
+        on_host = self._state.size(name for _, name, _ in self._on_host)
+        for _, wanted, _ in self._for_devices:
+            for device, part in wanted.devices:
+                size = math.prod(wanted.parts[part][1]) * wanted.dtype.itemsize
+                devices.setdefault(device, 0)
+                if wanted.place(device) is device:
+                    devices[device] += size
+                else:
+                    on_host += size
+        return devices, on_host
+
     def finish(self, progress: Progress) -> dict[int, Any]:
         """Read them all; the leaves by their positions."""
         names = [name for _, name, _ in self._on_host]

@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 
 from . import _native
+from ._arguments import flags, text, texts
 from ._arrays import STRING, Array, array_of_strings, dtype_of
-from ._errors import Corrupt
+from ._errors import Corrupt, wrong_type
 from ._mismatches import it_has, near_names
 from ._paths import Path, place
 from ._progress import Progress, listener
@@ -61,7 +62,10 @@ class State:
     @staticmethod
     def of_bytes(data: Any) -> State:
         """The state in bytes, or whatever has the buffer protocol."""
-        view = memoryview(data)
+        try:
+            view = memoryview(data)
+        except TypeError:
+            raise wrong_type("data", data, "bytes, or what has the buffer protocol") from None
         array = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
         return State(_native.Reader.of_bytes(array), "the bytes")
 
@@ -113,7 +117,7 @@ class State:
         Raises:
             KeyError: if there is no tensor of that name.
         """
-        if name not in self.names_set:
+        if text("the name of a tensor", name) not in self.names_set:
             has = it_has(near_names(name, self.names))
             raise KeyError(f"{self.name}: the state has no tensor {name!r}{has}")
         dtype, shape, _ = self.reader.describe(self.stored(name))
@@ -129,7 +133,9 @@ class State:
         """The names of tensors that one of the patterns matches, or of all; and the leaves that are
         no tensors, if those are wanted: with None they are left out with a warning.
         """
-        names, plain = self._select(only, self.plain())
+        if leaves is not None:
+            flags(leaves=leaves)
+        names, plain = self._select(texts("only", only), self.plain())
         if leaves is None and plain:
             few = ", ".join(map(repr, list(plain)[:10]))
             more = f" and {len(plain) - 10} more" if len(plain) > 10 else ""
@@ -141,11 +147,10 @@ class State:
         return names, plain if leaves else {}
 
     def _select(
-        self, only: str | Sequence[str] | None, plain: dict[str, Any]
+        self, patterns: list[str] | None, plain: dict[str, Any]
     ) -> tuple[list[str], dict[str, Any]]:
-        if only is None:
+        if patterns is None:
             return self.names, plain
-        patterns = [only] if isinstance(only, str) else list(only)
         chosen: set[str] = set()
         missing: list[str] = []
         for pattern in patterns:

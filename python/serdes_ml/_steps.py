@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import operator
 import pathlib
 import re
 import warnings
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 from . import _native
+from ._arguments import flag, number, text, whole
 from ._async import Future
 from ._errors import NotFound, SerdesError, wrong_type
 from ._paths import Path, inside, place, system_path
@@ -24,20 +24,14 @@ METRICS = RESERVED + "metrics"
 """Numbers that were saved with the state of a step: a JSON object."""
 
 _Self = TypeVar("_Self", bound="Steps")
-_NAME = re.compile(r"step-(\d{8,})\.sds(\.parts)?")
-
-
-def _whole(what: str, given: int, expected: str) -> int:
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise wrong_type(what, given, expected) from None
+_NAME = re.compile(r"(\.?)step-(\d{8,})\.sds(\.parts|\.[0-9a-f]{16}\.partial)?")
+_PATTERNS = ["step-*.sds", "step-*.sds.parts", ".step-*.sds.*.partial"]
 
 
 def _count(what: str, given: int | None) -> int | None:
     if given is None:
         return None
-    found = _whole(what, given, "an integer, 1 or more, or None")
+    found = whole(what, given, "an integer, 1 or more, or None")
     if found < 1:
         raise ValueError(f"{what}: expected 1 or more, or None, found {given}")
     return found
@@ -59,7 +53,7 @@ class Steps:
         self._keep = _count("keep", keep)
         self._every = _count("keep_every", keep_every)
         self._best, self._metric = _count("keep_best", keep_best), metric
-        if mode not in ("min", "max"):
+        if text("mode", mode, "'min' or 'max'") not in ("min", "max"):
             raise ValueError(f"mode {mode!r}: expected 'min' or 'max'")
         if keep is None and (keep_every is not None or keep_best is not None):
             raise ValueError("keep_every and keep_best are beside the newest; give keep, too")
@@ -97,16 +91,19 @@ class Steps:
         trace: TracebackType | None,
     ) -> None:
         pending, self._pending = self._pending, []
-        if error is None:
-            for future in pending:
+        for future in pending:
+            if error is None:
                 future.result()
+            elif isinstance(error, Exception):
+                # The error of the block is the one that is raised.
+                future.wait()
 
     def path(self, step: int) -> Path:
         """The place of the state of a step: a path, or an address under that of the run."""
-        number = _whole("step", step, "an integer, 0 or more")
-        if number < 0:
-            raise ValueError(f"a step is 0 or more, found {number}")
-        at = inside(self._folder, f"step-{number:08}.sds")
+        found = whole("step", step, "an integer, 0 or more")
+        if found < 0:
+            raise ValueError(f"a step is 0 or more, found {found}")
+        at = inside(self._folder, f"step-{found:08}.sds")
         return pathlib.Path(at) if self._is_local else at
 
     def existing(self, step: int | None) -> Path:
@@ -120,10 +117,9 @@ class Steps:
         return sorted({step for step, is_state in self._names() if is_state})
 
     def _names(self) -> list[tuple[int, bool]]:
-        """Steps of which there is something: the state, or no more than parts of it."""
-        names = _native.names(self._folder, ["step-*.sds", "step-*.sds.parts"])
-        found = (_NAME.fullmatch(name) for name in names)
-        return [(int(match[1]), match[2] is None) for match in found if match]
+        """Steps of which there is something: the state, or no more than parts and partial files."""
+        found = map(_NAME.fullmatch, _native.names(self._folder, _PATTERNS))
+        return [(int(match[2]), not (match[1] or match[3])) for match in found if match]
 
     def latest(self, *, valid: bool = False) -> int | None:
         """The last step that has a state; None if there is none.
@@ -131,7 +127,7 @@ class Steps:
         With ``valid`` the last whose state is whole: all of it is read, newest first, until one
         is. A ``UserWarning`` says of each that is passed over what is wrong with it.
         """
-        if not valid:
+        if not flag("valid", valid):
             return max(self.all(), default=None)
         for step in reversed(self.all()):
             verdict = check(self.path(step), kind="device_state", verify_data=True)
@@ -171,7 +167,7 @@ class Steps:
 
     def pending(self, future: Future) -> Future:
         """Wait for a save at the end of the ``with`` block."""
-        self._pending = [one for one in self._pending if not one._asked]
+        self._pending = [one for one in self._pending if not (one._asked or one.ended_well())]
         self._pending.append(future)
         return future
 
@@ -185,13 +181,13 @@ class Steps:
             _native.remove_state(self.path(step))
 
     def prune(self, saved: int) -> None:
-        """Remove the states that are not kept, and parts that are left of older ones.
+        """Remove the states that are not kept, and what dead savers have left of older ones.
 
         What was ``saved`` right now stays: who goes back to an older step begins anew there.
         """
+        self._metrics.pop(saved, None)
         if self._keep is None or not self._prunes():
             return
-        self._metrics.pop(saved, None)
         names = self._names()
         states = sorted({step for step, is_state in names if is_state})
         kept = states[-self._keep :]
@@ -211,11 +207,17 @@ class Steps:
         Raises:
             ValueError: if the one that decides what is kept is missing.
         """
+        if not isinstance(cast("object", metrics), (Mapping, type(None))):
+            raise wrong_type("metrics", metrics, "numbers by their names, or None")
         if self._best is not None and self._metric not in (metrics or {}):
             raise ValueError(f"keep_best: save with metrics={{{self._metric!r}: …}}")
         if not metrics:
             return {}
-        return {METRICS: json.dumps({name: float(one) for name, one in metrics.items()})}
+        found = {
+            text("a name of metrics", name): number(f"the metric {name!r}", one)
+            for name, one in metrics.items()
+        }
+        return {METRICS: json.dumps(found)}
 
     def _prunes(self) -> bool:
         """Whether this process removes what is not kept."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime
 import html
 import json
-import operator
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from . import _native
-from ._paths import Path, place
+from ._arguments import flags, number, text, texts, whole
+from ._errors import wrong_type
+from ._paths import Path, paths_of, place
 
 Loader: TypeAlias = Literal["load_v1", "load", "cpp"]
 """Loaders of a SavedModel."""
@@ -31,6 +31,8 @@ class Exported(Protocol):
 class Reason:
     """Why an artifact is not acceptable: a rule, what was found, and what would have been taken."""
 
+    __module__ = "serdes_ml"
+
     rule: str
     message: str
     found: str | None = None
@@ -47,6 +49,8 @@ class Reason:
 class Warning:
     """Something that one should know, although the artifact is judged without it."""
 
+    __module__ = "serdes_ml"
+
     rule: str
     message: str
     where: str | None = None
@@ -60,6 +64,8 @@ class Warning:
 class Versions:
     """The versions that an artifact records."""
 
+    __module__ = "serdes_ml"
+
     producer: int
     min_consumer: int
     bad_consumers: tuple[int, ...] = ()
@@ -68,6 +74,8 @@ class Versions:
 @dataclass(frozen=True)
 class Consumer:
     """The consumer that was asked about, in the line that decides about the artifact."""
+
+    __module__ = "serdes_ml"
 
     line: str
     version: int
@@ -83,6 +91,8 @@ class Verdict:
     >>> bool(verdict), verdict.verdict, verdict.reasons[0].rule
     (False, 'unreadable', 'not_found')
     """
+
+    __module__ = "serdes_ml"
 
     path: str
     kind: str | None
@@ -182,6 +192,8 @@ class Verdicts(list[Verdict]):
     True
     """
 
+    __module__ = "serdes_ml"
+
     loader: Loader = "load_v1"
 
     def to_html(self) -> str:
@@ -224,35 +236,20 @@ def _few(rules: list[str]) -> str:
     return ", ".join(different[:3]) + (f" and {more} more" if more > 0 else "")
 
 
-def _texts(what: str, given: str | Iterable[str] | None) -> list[str]:
-    if given is None:
-        return []
-    if not isinstance(cast("object", given), (str, Iterable)):
-        raise TypeError(f"{what}: expected a text or several, found {given!r}")
-    found = [given] if isinstance(given, str) else list(given)
-    for one in found:
-        if not isinstance(cast("object", one), str):
-            raise TypeError(f"{what}: expected texts, found {one!r}")
-    return found
-
-
 def _lines(
     consumer: Mapping[str, int | tuple[int, int]] | None,
 ) -> list[tuple[str, int, int]]:
     """Line, version, and the oldest producer that is taken."""
     if not isinstance(cast("object", consumer), (Mapping, type(None))):
-        raise TypeError(f"consumer: expected versions by their lines, found {consumer!r}")
+        raise wrong_type("consumer", consumer, "versions by their lines, or None")
     lines: list[tuple[str, int, int]] = []
     for line, numbers in (consumer or {}).items():
-        pair = numbers if isinstance(numbers, tuple) else (numbers, 0)
-        try:
-            version, producer = map(operator.index, pair)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"consumer {line!r}: expected a version, or a version and the oldest producer,"
-                f" found {numbers!r}"
-            ) from None
-        lines.append((line, version, producer))
+        pair: tuple[object, ...] = numbers if isinstance(numbers, tuple) else (numbers, 0)
+        expected, what = "a version, or a version and the oldest producer", f"consumer {line!r}"
+        if len(pair) != 2:
+            raise wrong_type(what, numbers, expected)
+        version, producer = (whole(what, one, expected) for one in pair)
+        lines.append((text("a line of consumer", line), version, producer))
     return lines
 
 
@@ -267,17 +264,22 @@ def _asked(
     custom_ops: str | Iterable[str] | None,
     consumer: Mapping[str, int | tuple[int, int]] | None,
 ) -> dict[str, Any]:
+    flags(verify_data=verify_data, strict=strict)
     return {
-        "tensorflow": _texts("tensorflow", tensorflow),
-        "jax": _texts("jax", jax),
+        "tensorflow": texts("tensorflow", tensorflow) or [],
+        "jax": texts("jax", jax) or [],
         "consumer": _lines(consumer),
-        "custom_ops": _texts("custom_ops", custom_ops),
-        "tags": None if tags is None else _texts("tags", tags),
-        "kind": kind,
-        "loader": loader,
+        "custom_ops": texts("custom_ops", custom_ops) or [],
+        "tags": texts("tags", tags),
+        "kind": _kind(kind),
+        "loader": text("loader", loader, "'load_v1', 'load' or 'cpp'"),
         "verify_data": verify_data,
         "strict": strict,
     }
+
+
+def _kind(kind: str | None) -> str | None:
+    return None if kind is None else text("kind", kind, "the name of a kind, or None")
 
 
 def _serialized(given: object) -> bytes | None:
@@ -359,10 +361,11 @@ def check_all(
     ['unreadable', 'unreadable']
     """
     asked = _asked(tensorflow, jax, tags, kind, loader, verify_data, strict, custom_ops, consumer)
-    several = [paths] if isinstance(paths, (str, PathLike)) else paths
-    given = [place(path) for path in several]
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads: expected 1 or more, found {threads}")
+    given = [place(path) for path in paths_of("paths", paths)]
+    if threads is not None:
+        threads = whole("threads", threads, "an integer, 1 or more, or None")
+        if threads < 1:
+            raise ValueError(f"threads: expected 1 or more, found {threads}")
     found = json.loads(_native.check_all(given, asked, threads))
     verdicts = Verdicts(map(Verdict._of, found))
     verdicts.loader = loader
@@ -384,7 +387,7 @@ def inspect(path: Path, *, kind: str | None = None) -> dict[str, Any]:
     Raises:
         SerdesError: by the rule that keeps it from being read: `NotFound`, `Corrupt`, `TooNew`.
     """
-    return cast("dict[str, Any]", json.loads(_native.inspect(place(path), kind)))
+    return cast("dict[str, Any]", json.loads(_native.inspect(place(path), _kind(kind))))
 
 
 def versions(as_of: str | datetime.date | None = None) -> list[dict[str, Any]]:
@@ -395,6 +398,8 @@ def versions(as_of: str | datetime.date | None = None) -> list[dict[str, Any]]:
     True
     """
     day = as_of.isoformat()[:10] if isinstance(as_of, datetime.date) else as_of
+    if day is not None:
+        text("as_of", day, "a day as 2026-10-01, a date, or None")
     return cast("list[dict[str, Any]]", json.loads(_native.versions(day)))
 
 
@@ -408,7 +413,7 @@ def explain(rule: str) -> str:
     Raises:
         ValueError: if there is no such rule.
     """
-    return _native.explain(rule)
+    return _native.explain(text("rule", rule, "the name of a rule"))
 
 
 def diff(
@@ -430,6 +435,8 @@ def diff(
         NotFound, Corrupt, TooNew, Unsupported: if one of the files cannot be read.
         ValueError: if a tolerance is below 0.
     """
-    tolerance = None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
+    tolerance = None
+    if rtol is not None or atol is not None:
+        tolerance = number("rtol", rtol or 0.0), number("atol", atol or 0.0)
     found = _native.difference(place(a), place(b), tolerance)
     return cast("list[dict[str, Any]]", json.loads(found))

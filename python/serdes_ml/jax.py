@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _native
+from ._arguments import flags, number
 from ._arrays import (
     STRING,
     Array,
@@ -42,7 +43,10 @@ from ._connect import (
     VersionMismatch,
     connect,
 )
+from ._errors import wrong_type
 from ._files import metadata_of, version_of
+from ._fits import Fit
+from ._fits_jax import as_loaded, as_saved
 from ._meshes import MESHES, meshes_of
 from ._mismatches import Mismatch, TreeMismatch
 from ._paths import Path, place
@@ -69,6 +73,7 @@ __all__ = [
     "Unreachable",
     "VersionMismatch",
     "connect",
+    "fits",
     "load",
     "save",
     "save_async",
@@ -122,8 +127,8 @@ class _Hosting:
             return
         for tensor in tensors:
             shards = tensor[-1] if len(tensor) == 7 else []
-            for number, (*where, array) in enumerate(shards):
-                shards[number] = (*where, array() if callable(array) else array)
+            for at, (*where, array) in enumerate(shards):
+                shards[at] = (*where, array() if callable(array) else array)
 
 
 def _tensor(
@@ -217,7 +222,8 @@ def _prepare(
     copy: bool,
     said: Mapping[str, str] | None = None,
 ) -> _Save:
-    processes = Processes.of_jax(timeout)
+    flags(sync=sync)
+    processes = Processes.of_jax(number("timeout", timeout, "a number of seconds"))
     with processes.preparing():
         leaves = _leaves_of(tree, copy, processes)
         words = ((LEAVES, leaves.plain), (KEYS, leaves.keys))
@@ -338,6 +344,8 @@ def load(
             another shape, or of another type where ``cast`` is not true. All are named. It is a
             ``KeyError`` in the first case, and a ``ValueError`` in the second.
     """
+    flags(flat=flat, cast=cast, verify=verify)
+    _check_mesh(mesh)
     state = State.open(path)
     if like is None:
         leaves = load_all(state, mesh, verify, progress)
@@ -347,6 +355,62 @@ def load(
     named, structure = flatten(like)
     found = load_like(state, named, mesh, cast, verify, progress)
     return jax.tree_util.tree_unflatten(structure, found)
+
+
+def _check_mesh(mesh: object) -> None:
+    if not isinstance(mesh, (jax.sharding.Mesh, type(None))):
+        raise wrong_type("mesh", mesh, "a jax.sharding.Mesh, or None")
+
+
+def _devices(given: object) -> list[Any]:
+    expected = "several of jax.devices(), or None"
+    if not isinstance(given, Iterable):
+        raise wrong_type("devices", given, expected)
+    found = list(given)
+    for one in found:
+        if not isinstance(one, jax.Device):
+            raise wrong_type("devices, one of which", one, expected)
+    return found
+
+
+def fits(
+    path: Path,
+    like: Any = None,
+    *,
+    mesh: Any = None,
+    devices: Sequence[Any] | None = None,
+    cast: bool = False,
+) -> Fit:
+    """Compare the state ``path`` with the devices that JAX has, and move nothing.
+
+    It answers for what ``load(path, like, mesh=mesh, cast=cast)`` would put on each device of this
+    process: types, number of devices, and memory, by what each device says is free. Leaves that
+    cannot lie there are rows of their own. With ``devices`` in place of ``like`` and ``mesh`` the
+    state lies over them as it was saved: the first has what the first one had.
+    `serdes_ml.fits` compares with the devices of a plug-in.
+
+    >>> import tempfile, pathlib, jax, jax.numpy as jnp
+    >>> from serdes_ml import jax as sdj
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "state.sds"
+    >>> sdj.save(path, {"w": jnp.ones((4, 2)), "step": 7})
+    >>> fit = sdj.fits(path, devices=jax.devices()[:1])
+    >>> fit.ok, [(row.what, row.needed) for row in fit.rows]
+    (True, [('types', ('F32',)), ('mesh', 1), ('memory', 32)])
+    >>> fit = sdj.fits(path, like={"w": jax.ShapeDtypeStruct((2, 4), jnp.float32)})
+    >>> fit.ok, fit.rows[-1].message
+    (False, "'w' is float32[4, 2] in the state, and not float32[2, 4]")
+
+    Raises:
+        NotFound: if there is no such file.
+        TooNew, TooOld, Corrupt: if this build must not, or nobody can, read it.
+    """
+    flags(cast=cast)
+    _check_mesh(mesh)
+    if devices is None:
+        return as_loaded(State.open(path), like, mesh, cast)
+    if like is not None or mesh is not None:
+        raise ValueError("devices have the state as it was saved, and like and mesh do not; choose")
+    return as_saved(State.open(path), _devices(devices))
 
 
 class Steps(_Steps):

@@ -18,7 +18,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import jax as _jax
+from ._arguments import number
 from ._arrays import imported
+from ._files import version_of
 from ._processes import DEFAULT_TIMEOUT
 from ._types import Version
 
@@ -49,8 +51,8 @@ class SerdesHandler(_Handler):  # type: ignore[misc]
     def __init__(
         self, *, serdes_version: Version = "current", timeout: float = DEFAULT_TIMEOUT
     ) -> None:
-        self._serdes_version: Version = serdes_version
-        self._timeout = timeout
+        self._serdes_version: Version = version_of(serdes_version)
+        self._timeout = number("timeout", timeout, "a number of seconds")
 
     def save(
         self,
@@ -116,3 +118,4 @@ class _Restore(_Arguments):  # type: ignore[misc]
 
 
 SerdesHandler.Save, SerdesHandler.Restore = _Save, _Restore
+_Save.__qualname__, _Restore.__qualname__ = "SerdesHandler.Save", "SerdesHandler.Restore"

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ._arrays import imported, to_torch
+from ._arguments import flags
+from ._arrays import imported, to_torch, torch_device
+from ._errors import wrong_type
 from ._files import metadata_of, write
 from ._paths import Path, place
 from ._progress import Progress
@@ -59,11 +61,12 @@ def _apart(tensors: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     stored: dict[str, Any] = {}
     aliases: dict[str, str] = {}
     first: dict[tuple[Any, ...], str] = {}
+    if not isinstance(cast("object", tensors), Mapping):
+        raise wrong_type("tensors", tensors, "a state dict: tensors by their names")
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
-            raise TypeError(
-                f"{name!r} is a {type(tensor).__name__}, and not a tensor; put it into the metadata"
-            )
+            expected = "a tensor; what is none goes into the metadata"
+            raise wrong_type(repr(name), tensor, expected)
         shares = tensor.layout == torch.strided and tensor.numel() > 0
         place = _place(tensor) if shares else None
         if place is not None and place in first:
@@ -131,6 +134,8 @@ def load_file(
     Raises:
         TypeError: if the state holds strings, or a type that torch does not have.
     """
+    target = torch_device(device)
+    flags(verify=verify)
     state = State.open(filename)
     names, plain = state.select_with(only, leaves)
     arrays = state.read(names, verify, progress)
@@ -139,7 +144,7 @@ def load_file(
     for name, array in arrays.items():
         tensor = made.get(id(array))
         if tensor is None:
-            tensor = to_torch(name, array).to(device)
+            tensor = to_torch(name, array).to(target)
             made[id(array)] = tensor
         found[name] = tensor
     return {**found, **plain}

@@ -402,7 +402,7 @@ def test_shards_of_accelerators_are_copied_one_after_the_other(
 
 def test_what_is_no_array_in_like_is_a_type_error_that_names_it(path: pathlib.Path) -> None:
     sdj.save(path, {"w": jnp.ones(2)})
-    with pytest.raises(TypeError, match="'w' of like is a object"):
+    with pytest.raises(TypeError, match="'w' of like is a value of type object"):
         sdj.load(path, {"w": object()})
 
 

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use serdes::version::{Date, registry};
 use serdes_check::{Inspection, Reason, Rule, Verdict};
-use serdes_tensors::Difference;
+use serdes_tensors::{
+    Difference,
+    transfers::{Fit, Memory},
+};
 
 use crate::commands::{remedies, versions::entries};
 
@@ -40,6 +43,44 @@ pub fn difference(difference: &Difference) -> Value {
         "elements": difference.elements,
         "differing": difference.differing,
         "detail": difference.detail,
+    })
+}
+
+/// Comparison of a state with devices.
+pub fn fit(fit: &Fit) -> Value {
+    let device = |one: &Memory| {
+        json!({
+            "device": one.device,
+            "saved_from": one.saved_from,
+            "needed": one.needed,
+            "offered": one.offered,
+            "fits": one.fits(),
+        })
+    };
+    let devices: Vec<_> = fit.memory.iter().map(device).collect();
+    json!({
+        "fits": fit.is_yes(),
+        "tensors": fit.needs.tensors,
+        "bytes": fit.needs.bytes,
+        "host_bytes": fit.needs.host_bytes,
+        "types": {
+            "fits": fit.has_types(),
+            "needed": fit.needs.types,
+            "offered": fit.offer.types,
+            "missing": fit.missing_types(),
+        },
+        "mesh": {
+            "fits": fit.has_mesh(),
+            "needed": fit.needs.devices.len(),
+            "offered": fit.offer.devices,
+        },
+        "memory": { "fits": fit.has_memory(), "devices": devices },
+        "one_device": {
+            "fits": fit.one.fits(),
+            "device": fit.one.device,
+            "needed": fit.one.needed,
+            "offered": fit.one.offered,
+        },
     })
 }
 

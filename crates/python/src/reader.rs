@@ -12,6 +12,7 @@ use serdes_device_state::{
     Error, HostTarget, Tensor, Verification,
     files::{Tree, Watch},
 };
+use serdes_tensors::transfers::{Fit, Needs, Offer};
 
 use crate::{
     failures,
@@ -164,6 +165,28 @@ impl Reader {
         };
         let strings = strings.map_err(|error| self.failure(py, &error))?;
         PyList::new(py, strings.iter().map(|string| PyBytes::new(py, string)))
+    }
+
+    /// Compares the needs of tensors with the bytes that devices have free, as JSON. `needed` is a
+    /// device's id and its bytes, in the order of the devices; without it the tensors lie as they
+    /// were saved. `on_host` are bytes that stay there besides.
+    #[pyo3(signature = (names, needed, on_host, free))]
+    fn fit(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        needed: Option<Vec<(i32, u64)>>,
+        on_host: u64,
+        free: Vec<Option<u64>>,
+    ) -> PyResult<String> {
+        let tensors = names.iter().map(|name| self.tensor(py, name));
+        let mut needs = Needs::of(&tensors.collect::<PyResult<Vec<_>>>()?);
+        if let Some(needed) = needed {
+            needs.devices = needed.into_iter().collect();
+        }
+        needs.host_bytes = needs.host_bytes.saturating_add(on_host);
+        let offer = Offer { devices: free.len(), free, types: None };
+        Ok(serdes_cli::objects::fit(&Fit::of(needs, offer, 0)).to_string())
     }
 }
 

@@ -12,6 +12,7 @@ use serdes::{
 };
 use serdes_device_state::{
     DeferredBytes, Durability, Error, Part, SaveId, Shard, Versions, WriteOptions, Writer,
+    files::{Tree as _, remove_leftovers_of},
 };
 use serdes_tensors::storage::Storage;
 
@@ -269,10 +270,17 @@ pub(crate) fn discard(py: Python<'_>, path: PathBuf, id: [u8; 16]) -> PyResult<(
     interruptible(py, None, 0, |watch| storage(watch).discard(&path, SaveId::new(id)))
 }
 
-/// Removes the state at a path, and then its parts.
+/// Removes the state at a path, then its parts, and what dead savers have left of it.
 #[pyfunction]
 pub(crate) fn remove_state(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    let removed = interruptible(py, None, 0, |watch| storage(watch).remove_state(&path))?;
+    let removed = interruptible(py, None, 0, |watch| {
+        let storage = storage(watch);
+        let removed = storage.remove_state(&path);
+        if storage.is_of_system(&path) {
+            remove_leftovers_of(&path);
+        }
+        removed
+    })?;
     removed.map_err(|error| failures::of_state(py, &error, Some(&path)))
 }
 

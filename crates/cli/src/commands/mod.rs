@@ -56,7 +56,6 @@ mod report_file;
 mod reports;
 mod restore;
 mod restore_fit;
-mod restore_needs;
 mod save;
 mod selection;
 mod serve;

@@ -4,7 +4,9 @@
 //! there are, nor how a state is laid out, nor the command that asks for a transfer.
 
 mod convert;
+mod fit;
 mod names;
+mod needs;
 mod plan;
 mod report;
 mod restore;
@@ -13,7 +15,9 @@ mod save;
 mod tests;
 
 pub use convert::{ConvertOptions, ConvertReport, convert};
+pub use fit::{Fit, Memory, Offer};
 pub use names::select;
+pub use needs::Needs;
 pub use report::Moved;
 pub use restore::{RestoreReport, restore};
 pub use save::{SaveReport, save, save_into, save_stream};

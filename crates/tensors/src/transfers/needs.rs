@@ -9,24 +9,25 @@ use serdes_device_state::Tensor;
 const ANSWER_BYTES: u64 = 64 << 20;
 
 /// Needs of tensors that go onto devices as they were saved.
-#[derive(Debug, Default)]
-pub(super) struct Needs {
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
     /// Number of tensors.
-    pub(super) tensors: u64,
+    pub tensors: u64,
     /// Bytes of all arrays, each once.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// Bytes of strings, which stay on the host.
-    pub(super) host_bytes: u64,
+    pub host_bytes: u64,
     /// Element types of the arrays, by names.
-    pub(super) types: BTreeSet<&'static str>,
+    pub types: BTreeSet<&'static str>,
     /// Bytes on each device from which the state was saved, by its id; an array that several
     /// devices have alike counts on each.
-    pub(super) devices: BTreeMap<i32, u64>,
+    pub devices: BTreeMap<i32, u64>,
 }
 
 impl Needs {
-    /// The needs of these tensors.
-    pub(super) fn of(tensors: &[Tensor]) -> Self {
+    /// The needs of these tensors, as they were saved.
+    #[must_use]
+    pub fn of(tensors: &[Tensor]) -> Self {
         let mut needs = Self::default();
         let mut known = HashMap::new();
         for tensor in tensors {
