@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from ._arguments import flags, number
 from ._endpoint import Endpoint, endpoint_of, greet
 from ._errors import SerdesError, wrong_type
 from ._tunnel import tunnel_to
@@ -36,15 +37,15 @@ _open: list[Connection] = []
 class ConnectError(SerdesError):
     """There is no session with the server; the message says what can be done about it."""
 
-
     __module__ = "serdes_ml"
+
 
 class Unreachable(ConnectError, ConnectionError):
     """Nothing at the address speaks the protocol: also a ``ConnectionError``."""
 
-    def __init__(
     __module__ = "serdes_ml"
 
+    def __init__(
         self,
         message: str = "",
         rule: str | None = None,
@@ -62,20 +63,20 @@ class Unreachable(ConnectError, ConnectionError):
 class SessionRefused(ConnectError):
     """The server opens no session for this client: for its token, or because none is free."""
 
-
     __module__ = "serdes_ml"
+
 
 class TokenRefused(SessionRefused):
     """The server admits only clients with a token, and has said that this one has none."""
 
-
     __module__ = "serdes_ml"
+
 
 class VersionMismatch(ConnectError):
     """The client in jaxlib and the server have no version of the protocol in common."""
 
-
     __module__ = "serdes_ml"
+
 
 class _Jax(NamedTuple):
     """The parts of JAX that know of back ends."""
@@ -109,9 +110,9 @@ class Connection:
     `connect` makes it. As a context manager it closes itself.
     """
 
-    address: str
     __module__ = "serdes_ml.jax"
 
+    address: str
     """The server's ``HOST:PORT``."""
 
     name: str | None
@@ -123,11 +124,12 @@ class Connection:
         client: Any,
         endpoint: Endpoint,
         name: str | None,
-        token: str | None,
+        tokens: tuple[str | None, str | None],
         keep_all: bool,
     ) -> None:
         self.address, self.name = str(endpoint), name
-        self._endpoint, self._token = endpoint, token
+        self._endpoint, self._tokens = endpoint, tokens
+        self._keeper: Any = None
         self._jax: _Jax = parts
         self._client = client
         self._closed = False
@@ -172,6 +174,8 @@ class Connection:
                 return
             self._closed = True
             _open.remove(self)
+        if self._keeper is not None:
+            self._keeper.close()
         bridge = self._jax.bridge
         if self._others is None:
             bridge._backend_factories.pop(BACKEND, None)
@@ -187,19 +191,20 @@ class Connection:
         stay when this process ends, and `arrays` gives them back, also to a process that connects
         later by the same name. A server with ``--state FILE`` has them after a restart, too: it
         writes the file when it stops and at SIGHUP; what was saved after the last of these is lost
-        with a server that is killed. The elements pass through this process.
+        with a server that is killed. The elements pass through this process, in a session of the
+        package's own: the first call opens it, and `close` ends it.
 
         Raises:
-            ValueError: if the connection has no ``name``, or two leaves have one.
+            ValueError: if the connection has no ``name`` or is closed, or two leaves have one.
             ConnectError: if the server cannot be reached, refuses, or keeps nothing, since it was
                 started without ``--state``.
         """
         from ._keeping import KeptNothing
 
-        keeper = self._keeper(timeout)
+        keeper, seconds = self._kept_by(), _seconds(timeout)
         try:
             with _named_errors():
-                keeper.save(tree)
+                keeper.save(tree, seconds)
         except KeptNothing as error:
             raise ConnectError(str(error), None, "no state", "a server with --state FILE") from None
 
@@ -211,20 +216,25 @@ class Connection:
         The elements pass through this process: jaxlib can make no array of what is on a server.
 
         Raises:
-            ValueError: if the connection has no ``name``.
+            ValueError: if the connection has no ``name``, or is closed.
             TreeMismatch: if a leaf of ``like`` is not there.
             ConnectError: if the server cannot be reached, or refuses.
         """
-        keeper = self._keeper(timeout)
+        keeper, seconds = self._kept_by(), _seconds(timeout)
         with _named_errors():
-            return keeper.load({device.id: device for device in self.devices()}, like)
+            return keeper.load({device.id: device for device in self.devices()}, like, seconds)
 
-    def _keeper(self, timeout: float) -> Any:
+    def _kept_by(self) -> Any:
         if self.name is None:
             raise ValueError("arrays are kept under the connection's name; connect(…, name=NAME)")
         from ._keeping import Keeper
 
-        return Keeper(self._endpoint, self.name, self._token, timeout)
+        with _lock:
+            if self._closed:
+                raise ValueError(f"the connection to {self.address} is closed; connect again")
+            if self._keeper is None:
+                self._keeper = Keeper(self._endpoint, self.name, *self._tokens)
+            return self._keeper
 
     def __enter__(self) -> Connection:
         return self
@@ -274,6 +284,7 @@ def connect(
     address: str,
     *,
     token: str | None = None,
+    previous_token: str | None = None,
     name: str | None = None,
     keep_all: bool = False,
     tls_ca: str | os.PathLike[str] | None = None,
@@ -286,7 +297,9 @@ def connect(
 
     Call it before anything asks JAX for devices. ``token`` is a line of the server's
     ``--token-file``; the server takes it from jaxlib only with ``--allow-session-token``. ``name``
-    is under what a server keeps the trees of `Connection.save`. With ``keep_all`` it also keeps, as
+    is under what a server keeps the trees of `Connection.save`. What is kept belongs to its token:
+    with ``previous_token``, which is among the server's still, `Connection.arrays` gives what that
+    one kept, and the next `Connection.save` takes its place. With ``keep_all`` it also keeps, as
     ``NAME/NUMBER``, each array that JAX has at the end of the session: for other readers, since a
     client of JAX does not get those back.
 
@@ -315,16 +328,19 @@ def connect(
         ValueError: if an argument cannot be right, before anything is sent.
         WrongType: if one has a type that is not taken.
     """
-    _check_types(token, name, timeout)
+    _check_types(token, previous_token, name, timeout)
+    flags(keep_all=keep_all, allow_plain=allow_plain)
     endpoint = endpoint_of(address, tls_ca, tls_cert, tls_key)
     data = _initialization(token, name, keep_all)
+    if previous_token is not None:
+        if token is None or name is None:
+            raise ValueError("previous_token is for what is kept; give token and name, too")
+        previous_token = _token_of("previous_token", previous_token)
     if token is not None and not (endpoint.tls or endpoint.is_loopback or allow_plain):
         raise ValueError(
             f"the token would go to {endpoint} without encryption; name the authority of the"
             " server's certificate (tls_ca=…), or say allow_plain=True"
         )
-    if not timeout > 0:
-        raise ValueError(f"timeout is {timeout!r}; expected seconds, more than 0")
     parts = _jax()
     with _lock:
         _check_unused(parts)
@@ -335,30 +351,41 @@ def connect(
                 client = _client(parts, endpoint, target, data, deadline)
         else:
             client = _client(parts, endpoint, endpoint.target, data, deadline)
-        connection = Connection(parts, client, endpoint, name, token and token.strip(), keep_all)
+        tokens = (token and token.strip(), previous_token)
+        connection = Connection(parts, client, endpoint, name, tokens, keep_all)
         _open.append(connection)
     return connection
 
 
-def _check_types(token: object, name: object, timeout: object) -> None:
-    for what, given in (("token", token), ("name", name)):
+def _check_types(token: object, previous: object, name: object, timeout: object) -> None:
+    for what, given in (("token", token), ("previous_token", previous), ("name", name)):
         if not isinstance(given, (str, type(None))):
             raise wrong_type(what, given, "a text, or None")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-        raise wrong_type("timeout", timeout, "a number of seconds, more than 0")
+    _seconds(timeout)
+
+
+def _seconds(timeout: object) -> float:
+    found = number("timeout", timeout, "a number of seconds, more than 0")
+    if not found > 0:
+        raise ValueError(f"timeout is {timeout!r}; expected seconds, more than 0")
+    return found
+
+
+def _token_of(what: str, given: str) -> str:
+    token = given.strip()
+    if len(token) < 16 or not token.isascii() or any(c.isspace() for c in token):
+        # The token itself is in no message.
+        raise ValueError(
+            f"{what} is no line of a server's token file: it has 16 characters or more, of"
+            " ASCII, without spaces"
+        )
+    return token
 
 
 def _initialization(token: str | None, name: str | None, keep_all: bool) -> dict[str, bytes]:
     data = {}
     if token is not None:
-        token = token.strip()
-        if len(token) < 16 or not token.isascii() or any(c.isspace() for c in token):
-            # The token itself is in no message.
-            raise ValueError(
-                "token is no line of a server's token file: it has 16 characters or more, of"
-                " ASCII, without spaces"
-            )
-        data["serdes.token"] = token.encode()
+        data["serdes.token"] = _token_of("token", token).encode()
     if name is not None:
         if not name:
             raise ValueError("name is empty; expected a name for what is saved, or None")

@@ -1,18 +1,22 @@
 """Trees in the state of a server, by the names of their leaves.
 
 jaxlib's client can neither name an array nor reach one that is on the server already. So arrays
-pass through this process, in a session of the package's own client beside JAX's: the server keeps
-them as ``NAME.arrays/LEAF@SAVE``, and one array, ``NAME.arrays/.index``, is the JSON that says
-which save is the last, what its leaves were, and how they lay. It comes after the leaves, so that
-a state that the server writes meanwhile has all of one save.
+pass through this process, in one session of the package's own client beside JAX's, which is open
+from the first tree on for as long as the connection: the server keeps them as
+``NAME.arrays/LEAF@SAVE``, and one array, ``NAME.arrays/.index``, is the JSON that says which save
+is the last, what its leaves were, and how they lay. The server puts all of a save in the place of
+the one before at once.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import ssl
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import numpy as np
@@ -38,13 +42,23 @@ class KeptNothing(Exception):
 
 
 class Keeper:
-    """The arrays that a server keeps under a name."""
+    """The arrays that a server keeps under a name; from several threads one after the other."""
 
-    def __init__(self, endpoint: Endpoint, name: str, token: str | None, seconds: float) -> None:
+    def __init__(
+        self, endpoint: Endpoint, name: str, token: str | None, previous_token: str | None
+    ) -> None:
         self._endpoint, self._name = endpoint, f"{name}.arrays"
-        self._token, self._seconds = token, seconds
+        self._token, self._previous_token = token, previous_token
+        self._index = f"{self._name}/{_INDEX}"
+        self._lock = threading.Lock()
+        self._session: _native.Session | None = None
 
-    def save(self, tree: Any) -> None:
+    def close(self) -> None:
+        """End the session."""
+        with self._lock:
+            self._session = None
+
+    def save(self, tree: Any, seconds: float) -> None:
         """Have the server keep a tree in place of the one before."""
         named, _ = flatten(tree)
         save = f"{time.time_ns():x}"
@@ -69,54 +83,78 @@ class Keeper:
             "arrays": lie,
         }
         text = np.frombuffer(json.dumps(index).encode(), np.uint8)
-        own = [f"{self._name}/{name}@{save}" for name in lie]
-        session = self._open([*own, f"{self._name}/{_INDEX}"])
-        for array in given:
-            session.put(array)
-        session.put(("U8", text.shape, [given[0][2][0] if given else 0], None, None, text))
-        before = [
-            name
-            for name, _, _ in session.arrays()
-            if name.startswith(f"{self._name}/") and not name.endswith(f"/{_INDEX}")
-        ]
-        session.delete(before)
-        session.leave()
-        # A server without a state takes arrays, and has them no longer when their session ends. The
-        # names are this session's until then.
-        del session
-        if all(name != f"{self._name}/{_INDEX}" for name, _, _ in self._open([]).arrays()):
-            raise KeptNothing(
-                f"the server at {self._endpoint} keeps no arrays; start it with `--state FILE`"
-            )
+        given.append(("U8", text.shape, [given[0][2][0] if given else 0], None, None, text))
+        names = [*(f"{self._name}/{name}@{save}" for name in lie), self._index]
+        with self._open(seconds) as (session, _):
+            for array in given:
+                session.put(array)
+            try:
+                session.keep(self._name, names, self._previous_token)
+            except NotImplementedError:
+                raise KeptNothing(
+                    f"the server at {self._endpoint} keeps no arrays; start it with `--state FILE`"
+                ) from None
+            # Those of the token before are gone with this.
+            self._previous_token = None
 
-    def load(self, devices: Mapping[int, Any], like: Any) -> Any:
+    def load(self, devices: Mapping[int, Any], like: Any, seconds: float) -> Any:
         """The tree that the server keeps, with its shardings; an empty dict if it keeps none."""
-        session = self._open([])
-        kept = {name: (dtype, shape) for name, dtype, shape in session.arrays()}
+        with self._open(seconds) as (session, kept):
+            if self._index in kept or self._previous_token is None:
+                found = self._read(session, kept)
+            else:
+                session = self._new(self._previous_token, seconds)
+                found = self._read(session, _described(session))
+        return {} if found is None else self._tree(found, devices, like)
+
+    def _read(self, session: _native.Session, kept: _Kept) -> _Found | None:
+        """The index and the arrays of the last save; None if there is none."""
 
         def read(name: str) -> Array:
+            if name not in kept:
+                raise _corrupt(f"the server keeps no array {name!r}, which its index names")
             dtype, shape = kept[name]
             array: Array = np.empty(shape, dtype_of(name, dtype))
             session.read_into(name, array)
             return array
 
-        at = f"{self._name}/{_INDEX}"
-        if at not in kept:
-            return {}
-        index = _parsed(read(at).tobytes())
-        save, lie, keys = index["save"], index["arrays"], index["keys"]
+        if self._index not in kept:
+            return None
+        index = _parsed(read(self._index).tobytes())
+        save = index["save"]
+        return index, {name: read(f"{self._name}/{name}@{save}") for name in index["arrays"]}
+
+    def _tree(self, found: _Found, devices: Mapping[int, Any], like: Any) -> Any:
+        index, arrays = found
+        keys = index["keys"]
         leaves: dict[str, Any] = dict(index["leaves"])
-        for name, one in lie.items():
-            stored = f"{self._name}/{name}@{save}"
-            if stored not in kept:
-                raise _corrupt(f"the server keeps no array {stored!r}, which its index names")
-            array = _put(read(stored), one, devices)
+        for name, lies in index["arrays"].items():
+            array = _put(arrays[name], lies, devices)
             leaves[name] = (
                 jax.random.wrap_key_data(array, impl=keys[name]) if name in keys else array
             )
         return tree_of(index["tree"], leaves) if like is None else _like(like, leaves, self._name)
 
-    def _open(self, names: list[str]) -> _native.Session:
+    @contextmanager
+    def _open(self, seconds: float) -> Iterator[tuple[_native.Session, _Kept]]:
+        """The session, and what the state has now. One that is over is opened anew."""
+        with self._lock:
+            session, kept = self._session, None
+            if session is not None:
+                with suppress(ConnectionError, RuntimeError):
+                    kept = _described(session)
+            if session is None or kept is None:
+                self._session = None
+                session = self._new(self._token, seconds)
+                kept = _described(session)
+                self._session = session
+            try:
+                yield session, kept
+            finally:
+                # What stays is no more than the index: the server ends a session that has nothing.
+                session.release(self._index)
+
+    def _new(self, token: str | None, seconds: float) -> _native.Session:
         end = self._endpoint
         authority = certificate = None
         if end.tls:
@@ -126,9 +164,19 @@ class Keeper:
                 certificate = (_contents(end.cert), _contents(end.key))
         scheme = "https" if end.tls else "http"
         address = f"{scheme}://{end.target}"
-        return _native.Session.open(
-            address, self._name, names, self._token, authority, certificate, self._seconds
-        )
+        # What a save leaves behind that breaks off is below the name, and goes with the next.
+        own = f"{self._name}/.{secrets.token_hex(8)}"
+        return _native.Session.open(address, own, token, authority, certificate, seconds)
+
+
+# The arrays of a state by their names: types and shapes.
+_Kept = dict[str, tuple[str, list[int]]]
+# An index, and the arrays of its leaves.
+_Found = tuple[dict[str, Any], dict[str, Array]]
+
+
+def _described(session: _native.Session) -> _Kept:
+    return {name: (dtype, shape) for name, dtype, shape in session.arrays()}
 
 
 def _contents(path: str) -> bytes:

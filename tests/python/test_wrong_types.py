@@ -80,6 +80,7 @@ def of_jax(folder: pathlib.Path) -> dict[str, Case]:
         "Steps.latest": Case(steps.latest, {}),
         "Steps.metrics": Case(steps.metrics, {}),
         "Steps.delete": Case(steps.delete, {}),
+        "connect": Case(sdj.connect, {"address": "localhost:1"}),
     }
 
 

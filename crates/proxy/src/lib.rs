@@ -68,6 +68,7 @@ mod client;
 mod error;
 mod handshake;
 mod health;
+mod keeping;
 mod requests;
 mod server;
 mod service;

@@ -25,6 +25,10 @@ pub(super) const HOST_BUFFER_READ_FROM_DISK: &str = path!("HostBufferReadFromDis
 /// a store, of which the session alone counts.
 pub(super) const SMALL_TRANSFERS: &str = "/serdes.proxy.SmallTransfers/Transfer";
 
+/// The call that has arrays of a session kept in the state, which other servers do not have. Its
+/// metadata is that of a store, of which the session alone counts.
+pub(super) const KEEP: &str = "/serdes.proxy.State/Keep";
+
 /// The key of a session's metadata: a `GrpcIfrtSessionMetadata`.
 pub(super) const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 /// The key of a store's metadata: a `GrpcHostBufferStoreMetadata`.

@@ -2,17 +2,21 @@
 
 use std::{
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use pyo3::{
     exceptions::{
-        PyConnectionError, PyKeyError, PyKeyboardInterrupt, PyRuntimeError, PyValueError,
+        PyConnectionError, PyKeyError, PyKeyboardInterrupt, PyNotImplementedError, PyRuntimeError,
+        PyValueError,
     },
     prelude::*,
 };
-use serdes::ifrt::{ArraySpec, DeviceList, HloSharding, Sharding};
+use serdes::{
+    codec::StatusCode,
+    ifrt::{ArraySpec, DeviceList, HloSharding, Sharding},
+};
 use serdes_device_state::files::Watch;
 use serdes_proxy::{Client, ClientOptions, ProxyError, RemoteArray};
 use tokio::runtime::{Builder, Runtime};
@@ -35,7 +39,7 @@ type GivenArray<'py> =
 #[pyclass(frozen, module = "serdes_ml._native")]
 pub(crate) struct Session {
     client: Client,
-    kept: Vec<(String, RemoteArray)>,
+    kept: Mutex<Vec<(String, RemoteArray)>>,
     put: Mutex<Vec<RemoteArray>>,
     /// Dropped last: the arrays and the client need it.
     runtime: Runtime,
@@ -43,15 +47,13 @@ pub(crate) struct Session {
 
 #[pymethods]
 impl Session {
-    /// Opens a session of a name, whose arrays get names in the order in which they are put.
+    /// Opens a session of a name.
     #[staticmethod]
-    #[pyo3(signature = (address, session, names, token, authority, certificate, seconds))]
-    #[expect(clippy::too_many_arguments, reason = "they are those of a function of Python")]
+    #[pyo3(signature = (address, session, token, authority, certificate, seconds))]
     fn open(
         py: Python<'_>,
         address: &str,
         session: &str,
-        names: Vec<String>,
         token: Option<String>,
         authority: Option<Vec<u8>>,
         certificate: Option<(Vec<u8>, Vec<u8>)>,
@@ -59,9 +61,7 @@ impl Session {
     ) -> PyResult<Self> {
         let limit = Duration::try_from_secs_f64(seconds)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let mut options = ClientOptions::new()
-            .with_timeout(limit)
-            .with_state_names(session, names.iter().map(String::as_str));
+        let mut options = ClientOptions::new().with_timeout(limit).with_state_names(session, []);
         if let Some(token) = token {
             options = options.with_token(token);
         }
@@ -77,19 +77,21 @@ impl Session {
             .build()
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let client = wait(py, &runtime, Client::connect_with(address, options))?;
-        let kept = client.state_arrays().map_err(|error| failure(&error))?;
-        Ok(Self { client, kept, put: Mutex::default(), runtime })
+        Ok(Self { client, kept: Mutex::default(), put: Mutex::default(), runtime })
     }
 
-    /// Names of the arrays in the state, with their types and shapes.
-    fn arrays(&self) -> Vec<(&str, &'static str, Vec<i64>)> {
-        let described = self.kept.iter().map(|(name, array)| {
-            (name.as_str(), array.dtype().name(), array.shape().dims().to_vec())
+    /// Names of the arrays that the state has now, with their types and shapes.
+    fn arrays(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str, Vec<i64>)>> {
+        let kept = wait(py, &self.runtime, self.client.current_state_arrays())?;
+        let described = kept.iter().map(|(name, array)| {
+            (name.clone(), array.dtype().name(), array.shape().dims().to_vec())
         });
-        described.collect()
+        let described = described.collect();
+        *lock(&self.kept) = kept;
+        Ok(described)
     }
 
-    /// Puts an array on the server, under the next name.
+    /// Puts an array on the server.
     fn put(&self, py: Python<'_>, given: GivenArray<'_>) -> PyResult<()> {
         let (dtype, dims, devices, words, kind, array) = given;
         let sharding = sharding_of(&devices, words.as_deref(), kind)?;
@@ -109,21 +111,45 @@ impl Session {
             self.client.wait(&made).await?;
             Ok(made)
         })?;
-        self.put.lock().unwrap_or_else(PoisonError::into_inner).push(made);
+        lock(&self.put).push(made);
         Ok(())
     }
 
-    /// Leaves the arrays that were put to the server.
-    fn leave(&self) {
-        let put = std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner));
-        put.into_iter().for_each(RemoteArray::leave);
+    /// Has the state keep the arrays that were put, by these names, in place of all below `name`.
+    /// The last one stays in the session, which does not end while it has an array.
+    #[pyo3(signature = (name, names, previous_token))]
+    fn keep(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        names: Vec<String>,
+        previous_token: Option<&str>,
+    ) -> PyResult<()> {
+        let put = std::mem::take(&mut *lock(&self.put));
+        let arrays = names.iter().map(String::as_str).zip(&put);
+        let kept = interruptibly(py, &self.runtime, self.client.keep(name, arrays, previous_token));
+        kept?.map_err(|error| unkept(&error))?;
+        let last = names.into_iter().zip(put).last();
+        *lock(&self.kept) = last.into_iter().collect();
+        Ok(())
+    }
+
+    /// Lets go of arrays that were put and not kept, and of those of the state but for one.
+    fn release(&self, but: &str) {
+        lock(&self.put).clear();
+        lock(&self.kept).retain(|(name, _)| name == but);
     }
 
     /// Reads all of an array of the state.
     fn read_into(&self, py: Python<'_>, name: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
-        let kept = self.find(name)?;
         let mut memory = Writable::of([array])?;
-        let found = wait(py, &self.runtime, self.client.get(kept))?;
+        let found = {
+            let kept = lock(&self.kept);
+            let found = kept.iter().find(|(known, _)| known == name);
+            let missing = || PyKeyError::new_err(format!("the server keeps no array {name:?}"));
+            let (_, array) = found.ok_or_else(missing)?;
+            wait(py, &self.runtime, self.client.get(array))?
+        };
         let target = memory.bytes().into_iter().next();
         match target.filter(|target| target.len() == found.len()) {
             Some(target) => target.copy_from_slice(&found),
@@ -134,23 +160,10 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Takes arrays out of the state.
-    fn delete(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
-        for name in &names {
-            let kept = self.find(name)?;
-            wait(py, &self.runtime, self.client.delete(kept))?;
-        }
-        Ok(())
-    }
 }
 
-impl Session {
-    fn find(&self, name: &str) -> PyResult<&RemoteArray> {
-        let found = self.kept.iter().find(|(known, _)| known == name);
-        let missing = || PyKeyError::new_err(format!("the server keeps no array {name:?}"));
-        found.map(|(_, array)| array).ok_or_else(missing)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for an answer of the server, unless Ctrl-C stops it.
@@ -159,6 +172,15 @@ fn wait<T: Send>(
     runtime: &Runtime,
     work: impl Future<Output = Result<T, ProxyError>> + Send,
 ) -> PyResult<T> {
+    interruptibly(py, runtime, work)?.map_err(|error| failure(&error))
+}
+
+/// As [`wait`], with the error as it is.
+fn interruptibly<T: Send>(
+    py: Python<'_>,
+    runtime: &Runtime,
+    work: impl Future<Output = Result<T, ProxyError>> + Send,
+) -> PyResult<Result<T, ProxyError>> {
     let done = interruptible(py, None, 0, |watch| {
         runtime.block_on(async {
             tokio::select! {
@@ -167,12 +189,27 @@ fn wait<T: Send>(
             }
         })
     })?;
-    done.ok_or_else(|| PyKeyboardInterrupt::new_err(()))?.map_err(|error| failure(&error))
+    done.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
 async fn stopped(watch: &Watch) {
     while !watch.is_cancelled() {
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The error of arrays that are not kept: a `NotImplementedError` if the server keeps none at all.
+fn unkept(error: &ProxyError) -> PyErr {
+    match error {
+        ProxyError::Status(status)
+            if matches!(
+                status.code(),
+                StatusCode::Unimplemented | StatusCode::FailedPrecondition
+            ) =>
+        {
+            PyNotImplementedError::new_err(error.to_string())
+        }
+        error => failure(error),
     }
 }
 

@@ -52,7 +52,7 @@ use crate::{Agreement, ProxyError, requests};
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    connection: Arc<Connection>,
+    pub(super) connection: Arc<Connection>,
     platform: Arc<str>,
     devices: Arc<[RemoteDevice]>,
     memories: Arc<[RemoteMemory]>,

@@ -3,12 +3,25 @@
 use prost::Message as _;
 use serdes::{
     codec::FromProto as _,
-    ifrt::{AnyDevice, ArraySpec, AttributeValue, with_devices},
-    proto::xla::ifrt::ArraySpecProto,
+    ifrt::{AnyDevice, ArraySpec, AttributeMap, AttributeValue, with_devices},
+    proto::xla::ifrt::{
+        ArraySpecProto,
+        proxy::{
+            GrpcHostBufferStoreMetadata, InitRequest, ifrt_request::Request,
+            ifrt_response::Response,
+        },
+    },
 };
+use tonic::{codegen::http::uri::PathAndQuery, metadata::MetadataValue};
+use tonic_prost::ProstCodec;
 
-use super::{Client, ClientOptions, RemoteArray};
-use crate::ProxyError;
+use super::{Client, ClientOptions, RemoteArray, devices, transport::ready};
+use crate::{
+    ProxyError,
+    keeping::{KeepRequest, KeepResponse, KeptArray},
+    service,
+    status::from_grpc,
+};
 
 /// The keys of the server's attributes; the name of an array follows.
 const HANDLE: &str = "serdes.state.handle.";
@@ -46,13 +59,69 @@ impl Client {
     /// # Errors
     /// [`ProxyError::Decode`] if the server describes one in a way that this build does not know.
     pub fn state_arrays(&self) -> Result<Vec<(String, RemoteArray)>, ProxyError> {
+        self.arrays_of(self.attributes())
+    }
+
+    /// As [`state_arrays`](Self::state_arrays), as they are now.
+    ///
+    /// # Errors
+    /// As [`state_arrays`](Self::state_arrays); [`ProxyError::Status`] if the session is over.
+    pub async fn current_state_arrays(&self) -> Result<Vec<(String, RemoteArray)>, ProxyError> {
+        let init = self.connection.request(Request::InitRequest(InitRequest {})).await?;
+        let Response::InitResponse(init) = init else {
+            return Err(ProxyError::unexpected("an init response"));
+        };
+        self.arrays_of(&devices::attributes(init.client_attributes.as_ref())?)
+    }
+
+    /// Has the server keep arrays of this session in its state, in place of all that it has there
+    /// below `name`: each has a whole name that begins with `name/`. Other clients that may see
+    /// them do so at once, and the arrays outlive the session. Dropping one does not take it out of
+    /// the state. On a server that knows its clients by tokens, what was kept by `previous_token`,
+    /// which has to be one of the server's still, is replaced as well.
+    ///
+    /// Other servers than this library's do not have the call.
+    ///
+    /// # Errors
+    /// [`ProxyError::Status`]: UNIMPLEMENTED of another server, FAILED_PRECONDITION of one without
+    /// a file for its state, ALREADY_EXISTS for the name of another client, UNAUTHENTICATED for a
+    /// previous token that is none. The state is as it was then.
+    pub async fn keep<'a>(
+        &self,
+        name: &str,
+        arrays: impl IntoIterator<Item = (&'a str, &'a RemoteArray)>,
+        previous_token: Option<&str>,
+    ) -> Result<(), ProxyError> {
+        let arrays = arrays
+            .into_iter()
+            .map(|(name, array)| KeptArray { handle: array.handle(), name: name.to_owned() });
+        let request = KeepRequest {
+            name: name.to_owned(),
+            arrays: arrays.collect(),
+            previous_token: previous_token.unwrap_or_default().to_owned(),
+        };
+        let session_id = self.connection.session();
+        let metadata = GrpcHostBufferStoreMetadata { session_id, ..Default::default() };
+        let mut call = self.connection.transport.call(request);
+        let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
+        call.metadata_mut().insert_bin(service::STORE_METADATA, value);
+        let mut grpc = ready(&self.connection.transport).await?;
+        let codec: ProstCodec<KeepRequest, KeepResponse> = ProstCodec::default();
+        let kept = grpc.unary(call, PathAndQuery::from_static(service::KEEP), codec).await;
+        kept.map(drop).map_err(|status| from_grpc(&status).into())
+    }
+
+    fn arrays_of(
+        &self,
+        attributes: &AttributeMap,
+    ) -> Result<Vec<(String, RemoteArray)>, ProxyError> {
         let mut arrays = Vec::new();
-        for (key, value) in self.attributes().iter() {
+        for (key, value) in attributes.iter() {
             let (Some(name), AttributeValue::Int64(handle)) = (key.strip_prefix(HANDLE), value)
             else {
                 continue;
             };
-            let spec = self.attributes().get(&format!("{SPEC}{name}"))?;
+            let spec = attributes.get(&format!("{SPEC}{name}"))?;
             let AttributeValue::String(spec) = spec else {
                 return Err(ProxyError::Protocol(format!(
                     "the spec of the array {name:?} is no text"

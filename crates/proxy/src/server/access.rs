@@ -152,6 +152,11 @@ impl Access {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
     }
 
+    /// The hash of a token that is one of the server's.
+    pub(crate) fn digest_of(&self, token: &[u8]) -> Option<Digest> {
+        self.tokens()?.find(token)
+    }
+
     /// True if a client that gave this token would still be admitted.
     pub(crate) fn holds(&self, token: Option<&Digest>) -> bool {
         match (self.tokens(), token) {

@@ -1,4 +1,4 @@
-//! The six calls of the service: who may, how many at a time, and what they are answered.
+//! The calls of the services: who may, how many at a time, and what they are answered.
 
 use std::{
     pin::Pin,
@@ -25,6 +25,7 @@ use super::{
     connection::{Busy, Connection},
     frames::only,
     health,
+    keep::keep,
     small_transfers::small_transfers,
     stream::ifrt_session,
     transfer::{delete, look_up, read_from_disk, store},
@@ -109,6 +110,7 @@ async fn dispatch(registry: Arc<Registry>, path: &str, call: Call) -> Answered {
         service::HOST_BUFFER_DELETE => Box::pin(delete(registry, call)).await,
         service::HOST_BUFFER_READ_FROM_DISK => Box::pin(read_from_disk(registry, call)).await,
         service::SMALL_TRANSFERS => small_transfers(&registry, call),
+        service::KEEP => Box::pin(keep(registry, call)).await,
         path => Err(status!(
             Unimplemented,
             "there is no call `{}`; this is xla.ifrt.proxy.GrpcIfrtService",

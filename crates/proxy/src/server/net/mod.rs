@@ -10,6 +10,7 @@ mod connections;
 mod directory;
 mod frames;
 mod health;
+mod keep;
 mod page;
 mod refusal;
 mod small_transfers;

@@ -104,8 +104,10 @@ impl Request for DestructArrayRequest {
     fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let mut table = session.table();
         let mut outcome = Ok(());
+        let mut shown = session.names.shown();
         for handle in &self.array_handle {
             outcome = outcome.and(table.destruct(*handle));
+            shown.remove(handle);
         }
         outcome.map(|()| Job::Done(Response::DestructArrayResponse(DestructArrayResponse {})))
     }

@@ -16,6 +16,9 @@
 //! that authenticates clients; else to any session that is given the same name again, once no open
 //! session has it. The metadata of the state have the owners.
 //!
+//! A client may also keep arrays while its session is open (`replace`): they take the place of all
+//! that the state has below a name, at once.
+//!
 //! A client that opens a session finds what is there in the attributes of the server:
 //! `serdes.state.handle.<array>` is the handle of an array (its 64 bits as a signed number),
 //! `serdes.state.spec.<array>` its `ArraySpecProto`. It finds what belongs to a client that the
@@ -30,6 +33,7 @@ mod lock;
 mod lock_file;
 mod names;
 mod plan;
+mod replace;
 mod restore;
 mod stop;
 mod store;
@@ -41,7 +45,8 @@ mod tests;
 pub use self::holder::StateHolder;
 pub(crate) use self::{
     kept::{LiveArrays, StateOptions},
-    names::{NamedArrays, Names},
+    names::{NamedArrays, Names, Owner},
+    replace::Replacing,
     restore::Room,
     store::{Occasion, State},
 };

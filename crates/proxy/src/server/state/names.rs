@@ -123,6 +123,14 @@ impl Names {
         }
     }
 
+    /// The owner of arrays that the session keeps below a name.
+    pub(crate) fn owner_of(&self, below: &str) -> Owner {
+        match &self.owner {
+            Owner::Known(identity) => Owner::Known(identity.clone()),
+            Owner::Nobody | Owner::Named(_) => Owner::Named(below.to_owned()),
+        }
+    }
+
     /// True if the client wishes names.
     pub(crate) fn are_wished(&self) -> bool {
         self.prefix.is_some() || !self.given.is_empty()
@@ -148,6 +156,13 @@ impl Names {
             }
         }
         (format!("{}/{handle}", unnamed(self.number)), false)
+    }
+
+    /// True if one of these claims is another session's, of another client.
+    fn has_rival(&self, claims: Option<&Vec<Claim>>) -> bool {
+        claims.into_iter().flatten().any(|(number, owner)| {
+            *number != self.number && !(owner.is_known() && *owner == self.owner)
+        })
     }
 
     /// The arrays of its handles under the names that they are saved with.
@@ -273,11 +288,7 @@ impl Claims {
     /// INVALID_ARGUMENT for wishes that do not go together.
     pub(crate) fn take(&mut self, names: &Names) -> Result<Option<String>, Status> {
         names.check()?;
-        let is_rival = |claims: Option<&Vec<Claim>>| {
-            claims.into_iter().flatten().any(|(number, owner)| {
-                *number != names.number && !(owner.is_known() && *owner == names.owner)
-            })
-        };
+        let is_rival = |claims| names.has_rival(claims);
         if let Some(prefix) = &names.prefix
             && (is_rival(self.prefixes.get(prefix)) || is_rival(self.scopes.get(prefix)))
         {
@@ -302,6 +313,12 @@ impl Claims {
             }
         }
         Ok(None)
+    }
+
+    /// True if another session of another client has the name `below`, for itself or for arrays.
+    pub(crate) fn has_rival(&self, names: &Names, below: &str) -> bool {
+        let claims = [self.prefixes.get(below), self.scopes.get(below)];
+        claims.into_iter().any(|claims| names.has_rival(claims))
     }
 
     /// Takes back all that a session has.

@@ -90,11 +90,11 @@ impl State {
         })
     }
 
-    fn contents(&self) -> MutexGuard<'_, Contents> {
+    pub(super) fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn claims(&self) -> MutexGuard<'_, Claims> {
+    pub(super) fn claims(&self) -> MutexGuard<'_, Claims> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

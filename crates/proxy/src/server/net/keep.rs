@@ -1,0 +1,80 @@
+//! The call by which our own client has arrays of its session kept in the state.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use serdes::{codec::Status, proto::xla::ifrt::proxy::GrpcHostBufferStoreMetadata};
+
+use super::{
+    call::{Answered, Call, metadata, one},
+    frames::{Messages, Terms},
+};
+use crate::{
+    keeping::{KeepRequest, KeepResponse},
+    server::{
+        deadline::within,
+        peers::Identity,
+        registry::Registry,
+        sessions::Session,
+        state::{Owner, Replacing},
+    },
+    service,
+    status::status,
+};
+
+pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
+    let Call { caller, metadata: given, body } = call;
+    let key = service::STORE_METADATA;
+    let metadata: GrpcHostBufferStoreMetadata = metadata(
+        &given,
+        key,
+        || status!(InvalidArgument, "keeping arrays needs the metadata `{key}`"),
+        |error| status!(InvalidArgument, "the metadata `{key}` cannot be read: {error}"),
+    )?;
+    let session = registry.session(metadata.session_id, &caller)?;
+    let limits = &session.context.limits;
+    let mut messages = Messages::new(body, Terms::of(&session.accounts.messages, limits));
+    let request = messages.next(|_| ("request-bytes", limits.request_bytes));
+    let request = within(limits.handshake_timeout, "the message of a call", request).await?;
+    let Some(received) = request else {
+        return Err(status!(InvalidArgument, "the call has no message; expected one"));
+    };
+    let request: KeepRequest = received.message;
+    let previous = previous_owner(&registry, &session, &request.previous_token)?;
+    replace(&session, request, previous)?;
+    Ok(one(KeepResponse {}))
+}
+
+/// The owner of what the client had kept by another token of this server.
+///
+/// # Errors
+/// UNAUTHENTICATED for a token that is none of this server's.
+fn previous_owner(
+    registry: &Registry,
+    session: &Session,
+    token: &str,
+) -> Result<Option<Owner>, Status> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let digest = registry.access.digest_of(token.as_bytes()).ok_or_else(|| {
+        registry.context.gauges.unauthenticated.fetch_add(1, Ordering::Relaxed);
+        status!(
+            Unauthenticated,
+            "the previous token is none of this server's any more; what was kept by it is its own"
+        )
+    })?;
+    let identity = Identity { token: Some(digest), ..session.identity };
+    Ok(identity.owner().map(Owner::Known))
+}
+
+/// # Errors
+/// Those of handles, and of [`State::replace`](crate::server::state::State::replace).
+fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> Result<(), Status> {
+    // The arrays are the session's until the state has them.
+    let table = session.table();
+    let arrays = request.arrays.into_iter();
+    let arrays = arrays.map(|one| Ok((one.handle, one.name, table.array(one.handle)?)));
+    let arrays = arrays.collect::<Result<_, Status>>()?;
+    let replacing = Replacing { below: request.name, arrays, previous };
+    session.state.replace(&session.names, replacing)
+}
