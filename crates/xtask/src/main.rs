@@ -24,7 +24,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 11] = [
+const TASKS: [Task; 12] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten) and the text of all",
@@ -95,6 +95,12 @@ const TASKS: [Task; 11] = [
         does: "make docs/rules.md from the table of rules",
         command: &["cargo", "test", "--quiet", "-p", "serdes-check", "--test", "it", "rules::"],
         switch: Some("SERDES_REGENERATE_RULES"),
+    },
+    Task {
+        name: "scope",
+        does: "write the present counts of lines into docs/scope.md",
+        command: &["cargo", "test", "--quiet", "-p", "serdes", "--test", "it", "scope::counts"],
+        switch: Some("SERDES_REGENERATE_SCOPE"),
     },
     Task {
         name: "help",

@@ -1,0 +1,171 @@
+//! Test of the page of scope: `docs/scope.md` names every crate, and its counts of lines are near
+//! those of the sources. No crate has more lines than a reader can keep in view.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Most lines of a crate, without its tests and generated code.
+const LARGEST_CRATE: usize = 25_000;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The names of the folders of `crates/`.
+fn crates() -> BTreeSet<String> {
+    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap());
+    let names = folders.filter(|entry| entry.path().join("Cargo.toml").is_file());
+    names.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+/// True for `tests`, `test` and names that end so behind an underscore.
+fn is_of_tests(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or_default();
+    ["test", "tests"].contains(&last)
+}
+
+/// Lines of Rust in a file or below a folder, without tests and generated code, and without the
+/// paths of `except`.
+fn lines(place: &Path, except: &[PathBuf]) -> usize {
+    let stem = place.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_left_out = is_of_tests(stem) || ["generated", "target"].contains(&stem);
+    if is_left_out || except.iter().any(|path| path == place) {
+        return 0;
+    }
+    if place.is_dir() {
+        let entries = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
+        return entries.map(|path| lines(&path, except)).sum();
+    }
+    if place.extension().is_none_or(|extension| extension != "rs") {
+        return 0;
+    }
+    let text = fs::read_to_string(place).unwrap();
+    text.lines().take_while(|line| !matches!(*line, "mod tests {" | "mod test {")).count()
+}
+
+/// A row of the page.
+struct Row<'a> {
+    /// The paths between backticks; those that begin with `:!` are left out of the count.
+    paths: Vec<&'a str>,
+    /// The text of its count: `2,214`.
+    count: &'a str,
+}
+
+impl Row<'_> {
+    fn lines(&self) -> usize {
+        let (except, counted): (Vec<&str>, Vec<&str>) =
+            self.paths.iter().partition(|path| path.starts_with(":!"));
+        let except: Vec<PathBuf> =
+            except.iter().map(|path| root().join(path.trim_start_matches(":!"))).collect();
+        counted.iter().map(|path| lines(&root().join(path), &except)).sum()
+    }
+}
+
+/// The rows of the page: `` | `path`, `path` | 2,214 | why | ``.
+fn rows(page: &str) -> Vec<Row<'_>> {
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let paths = cells.next().unwrap_or_default().split('`').skip(1).step_by(2).collect();
+        Row { paths, count: cells.next().unwrap_or_default() }
+    })
+    .collect()
+}
+
+/// The number with a comma between thousands.
+fn written(number: usize) -> String {
+    match number / 1000 {
+        0 => number.to_string(),
+        thousands => format!("{thousands},{:03}", number % 1000),
+    }
+}
+
+/// The page with the present count of each row.
+fn counted_anew(page: &str) -> String {
+    let mut rows = rows(page).into_iter();
+    let line = |line: &str| match line.starts_with("| `").then(|| rows.next()).flatten() {
+        Some(row) => {
+            let (old, new) = (format!(" | {} | ", row.count), written(row.lines()));
+            line.replacen(&old, &format!(" | {new} | "), 1) + "\n"
+        }
+        None => format!("{line}\n"),
+    };
+    page.lines().map(line).collect()
+}
+
+#[test]
+fn counts_of_the_page_are_near_those_of_the_sources() {
+    let path = root().join("docs/scope.md");
+    let page = fs::read_to_string(&path).unwrap();
+    if std::env::var_os("SERDES_REGENERATE_SCOPE").is_some() {
+        fs::write(path, counted_anew(&page)).unwrap();
+        return;
+    }
+    let rows = rows(&page);
+    assert!(rows.len() > 25, "{} rows were found: this test reads the page wrongly", rows.len());
+    for row in rows {
+        let found: usize = row.count.replace(',', "").parse().unwrap();
+        let present = row.lines();
+        assert!(
+            found.abs_diff(present) <= present / 10 + 200,
+            "the page counts {found} lines of {:?}, the sources have {present}; \
+             `cargo xtask scope` writes the present counts",
+            row.paths
+        );
+    }
+}
+
+#[test]
+fn page_of_scope_has_a_row_of_every_crate() {
+    let page = fs::read_to_string(root().join("docs/scope.md")).unwrap();
+    let rows = rows(&page);
+    let named = |name: &String| {
+        let path = format!("crates/{name}");
+        rows.iter().any(|row| row.paths.contains(&path.as_str()))
+    };
+    let missing: Vec<String> = crates().into_iter().filter(|name| !named(name)).collect();
+    assert!(missing.is_empty(), "docs/scope.md has no row of these crates: {missing:?}");
+    let paths = rows.iter().flat_map(|row| &row.paths);
+    let gone: Vec<&&str> =
+        paths.filter(|path| !root().join(path.trim_start_matches(":!")).exists()).collect();
+    assert!(gone.is_empty(), "docs/scope.md has rows of what is not there: {gone:?}");
+}
+
+#[test]
+fn no_crate_is_larger_than_its_limit() {
+    let mut sizes: Vec<(String, usize)> = crates()
+        .into_iter()
+        .map(|name| (format!("crates/{name}"), lines(&root().join("crates").join(name), &[])))
+        .collect();
+    sizes.push(("src".to_owned(), lines(&root().join("src"), &[])));
+    for (name, size) in sizes {
+        assert!(
+            size <= LARGEST_CRATE,
+            "{name} has {size} lines outside of its tests, {LARGEST_CRATE} are the most; \
+             a part of it can be a crate of its own"
+        );
+    }
+}
+
+#[test]
+fn lines_of_tests_and_generated_code_are_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("src/lib.rs", "a\nb\n#[cfg(test)]\nmod tests {\nc\n}\n");
+    write("src/latest.rs", "d\n");
+    write("src/parts/one.rs", "e\n");
+    write("src/lib_tests.rs", "f\n");
+    write("src/generated/g.rs", "g\n");
+    write("tests/it/main.rs", "h\n");
+    write("src/notes.txt", "i\n");
+    assert_eq!(lines(folder.path(), &[]), 5);
+    assert_eq!(lines(folder.path(), &[folder.path().join("src/parts")]), 4);
+    assert_eq!(["12", "2,014", "12,345"].map(str::to_owned), [12, 2014, 12_345].map(written));
+}
