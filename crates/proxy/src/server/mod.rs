@@ -1,7 +1,8 @@
 //! The server: sessions of clients over the devices of a plug-in.
 //!
 //! From the ground up: `limits`, `budget`, `turns`, `launches` and `runs` say who may have how much,
-//! and when; `arrays` has the devices and what lies on them; `context` is all of these together, and
+//! and when; `access` checks tokens and certificates, and `peers` has the identities that they
+//! prove; `arrays` has the devices and what lies on them; `context` is all of these together, and
 //! knows no session; `programs` compiles programs and runs them. `state` keeps arrays by their
 //! names. `sessions` have the handles of clients, `requests` say what each request does to them,
 //! `registry` knows which sessions are open, `net` brings requests and host buffers. Nothing uses
