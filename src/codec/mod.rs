@@ -18,8 +18,8 @@
 //!   `codec::At` gives the `serde` form for builds of another day; `codec::testing` (feature
 //!   `testing`) proves that a version reaches everything inside of a value.
 //!
-//! The room knows versions, messages and bytes. It must never know a data type of IFRT, a device or
-//! a file.
+//! The module knows versions, messages and bytes. It must never know a data type of IFRT, a device
+//! or a file.
 
 #[cfg(feature = "serde")]
 pub(crate) mod at;

@@ -9,7 +9,7 @@
 //! [`Validation::Strict`](crate::codec::Validation::Strict). Such a value answers later questions
 //! with an error.
 //!
-//! The room knows the codec. It must never know a file format, a plug-in or a connection.
+//! The module knows the codec. It must never know a file format, a plug-in or a connection.
 
 mod abstract_array_spec;
 mod array_spec;

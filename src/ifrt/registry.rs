@@ -1,4 +1,4 @@
-//! The types of this room that are written under names of their own.
+//! The types of this module that are written under names of their own.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ const PROGRAMS: &[BuiltIn] = &[
     BuiltIn::of::<IfrtIrExecutableVersion, _>(),
 ];
 
-/// All registered types of this room.
+/// All registered types of this module.
 const BUILT_IN: [&[BuiltIn]; 4] = [Sharding::KINDS, ShardingSpec::KINDS, Layout::KINDS, PROGRAMS];
 
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]

@@ -1,6 +1,6 @@
 //! Lines of dated versions, the accessors that select one, negotiation, and the VersionDef rule.
 //!
-//! This room knows numbers, dates and ranges. It must never know a message, a file or a device.
+//! This module knows numbers, dates and ranges. It must never know a message, a file or a device.
 //!
 //! The lines are generated from `versions.toml` at the root of the crate; a crate of yours declares
 //! lines of its own with [`lines!`](crate::lines). What each selector is for:

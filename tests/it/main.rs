@@ -5,18 +5,18 @@
 //! load plug-ins.
 
 mod captured_vectors;
-mod circles;
+mod dependency_cycles;
 mod device_state_durability;
 mod device_state_golden;
 mod ifrt_golden;
 mod ifrt_properties;
 mod ifrt_vectors;
 mod messages;
+mod module_dependencies;
 mod pages_and_tree;
 mod proto_descriptors;
 mod proto_generated;
 mod publishing_order;
-mod rooms;
 mod scale;
 mod scope;
 mod versions_lock;

@@ -5,7 +5,7 @@
 //! What is accepted is what prost accepts: varints of up to 10 bytes, of which a 32-bit number
 //! takes the low bits.
 //!
-//! The room knows numbers and bytes. It must never know a message or a version.
+//! The module knows numbers and bytes. It must never know a message or a version.
 
 #![allow(unsafe_code, reason = "vector instructions for the packed lists of large device lists")]
 

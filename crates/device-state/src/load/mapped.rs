@@ -1,7 +1,7 @@
 //! Tensors where they lie in the file, without a copy.
 //!
-//! The only file of this room with unsafe code: a mapping is as sound as the promise of its caller
-//! that the file stays as it is.
+//! The only file of this module with unsafe code: a mapping is as sound as the promise of its
+//! caller that the file stays as it is.
 #![allow(
     unsafe_code,
     reason = "the system maps files without a promise that they stay as they are"

@@ -2,8 +2,8 @@
 //! them (`model.safetensors.index.json`).
 //!
 //! The index is JSON: under `weight_map` the name of each tensor with that of its file, which lies
-//! beside the index; under `metadata` the size of all tensors. This room must never look for a file
-//! anywhere else.
+//! beside the index; under `metadata` the size of all tensors. This module must never look for a
+//! file anywhere else.
 //!
 //! A set takes the place of another one by the rename of its index alone: its files have names that
 //! no other file has, and those of the old one go afterwards.

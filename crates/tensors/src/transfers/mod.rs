@@ -1,6 +1,6 @@
 //! Transfers: files of tensors onto a device and into a state, and back; or into another file.
 //!
-//! This room is where files of tensors and devices meet. It must never know what kinds of files
+//! This module is where files of tensors and devices meet. It must never know what kinds of files
 //! there are, nor how a state is laid out, nor the command that asks for a transfer.
 
 mod convert;

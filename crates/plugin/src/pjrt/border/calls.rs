@@ -43,7 +43,7 @@ macro_rules! calls {
         )*
 
         /// The functions above, for the table of a plug-in.
-        #[allow(clippy::extra_unused_type_parameters, reason = "some rooms are the same for every plug-in")]
+        #[allow(clippy::extra_unused_type_parameters, reason = "some tables are the same for every plug-in")]
         pub(super) fn entries<P: $crate::pjrt::Plugin>() -> Vec<super::calls::Entry> {
             vec![$(super::calls::entry($name $(::<$plugin>)?)),*]
         }

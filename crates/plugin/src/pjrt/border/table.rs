@@ -135,7 +135,7 @@ const fn declared<P: Plugin>() -> usize {
 /// The functions that a plug-in of this SDK has.
 fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
     let errors = [silent_entry(error_functions::destroy), silent_entry(error_functions::message)];
-    let rooms = [
+    let tables = [
         error_functions::entries::<P>(),
         entries::<P>(),
         events::entries::<P>(),
@@ -146,7 +146,7 @@ fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
         transfers::entries::<P>(),
         programs::entries::<P>(),
     ];
-    errors.into_iter().chain(rooms.into_iter().flatten())
+    errors.into_iter().chain(tables.into_iter().flatten())
 }
 
 calls! {

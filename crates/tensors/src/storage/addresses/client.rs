@@ -1,7 +1,7 @@
 //! Requests over HTTP, for the clients of object storage and for files of the web.
 //!
 //! It is made of what the server of the proxy is made of already: a client of its own with another
-//! stack below it would take longer to build than all the rest of this room.
+//! stack below it would take longer to build than all the rest of this module.
 
 use std::{
     io,

@@ -13,7 +13,7 @@ use std::{
 /// The path of a module: names from the root of its crate on.
 type Module = Vec<String>;
 
-/// Crates without a circle.
+/// Crates without a cycle.
 const CRATES: [&str; 26] = [
     "abi",
     "check",
@@ -44,10 +44,10 @@ const CRATES: [&str; 26] = [
 ];
 
 /// Modules of the library without a cycle inside of them.
-const ROOMS: [&str; 3] = ["codec", "proto", "version"];
+const MODULES: [&str; 3] = ["codec", "proto", "version"];
 
 /// Crates with one cycle, of these files, which is there for a reason.
-const CRATES_WITH_ONE: [(&str, &[&str]); 2] = [
+const CRATES_WITH_ONE_CYCLE: [(&str, &[&str]); 2] = [
     // The values of attributes are kept in an arena, and a list among them is a part of it.
     ("graph-index", &["attributes/arena", "attributes/value"]),
     // The memory of a device comes from an allocator, which gets its own from the device, as
@@ -56,7 +56,7 @@ const CRATES_WITH_ONE: [(&str, &[&str]); 2] = [
 ];
 
 /// Modules with one cycle, of these files, which is there for a reason.
-const ONE_CIRCLE: [(&str, &[&str]); 1] = [
+const MODULES_WITH_ONE_CYCLE: [(&str, &[&str]); 1] = [
     // What is of another kind than was asked for is told from what is of no kind at all: the kinds
     // ask the list of all, which has them.
     ("ifrt", &["ifrt/kinds", "ifrt/registry"]),
@@ -257,7 +257,7 @@ fn home(path: &Module, all: &BTreeMap<Module, Source>, steps: usize) -> Option<M
 }
 
 /// Sources of a crate that are in a cycle, with the files of the cycle that they know.
-fn circles(sources: &Path, room: &[String]) -> BTreeMap<String, BTreeSet<String>> {
+fn cycles(sources: &Path, within: &[String]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     modules(sources, &[], &mut all);
     assert!(!all.is_empty(), "there are no sources in {}", sources.display());
@@ -269,7 +269,7 @@ fn circles(sources: &Path, room: &[String]) -> BTreeMap<String, BTreeSet<String>
         all.get_mut(module).unwrap().handed_on = handed_on;
     }
     let mut knows: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
-    for module in names.iter().filter(|module| module.starts_with(room)) {
+    for module in names.iter().filter(|module| module.starts_with(within)) {
         let inside =
             names.iter().filter(|name| name.split_last().is_some_and(|(_, m)| m == module));
         let inside: Vec<&str> = inside.filter_map(|name| Some(name.last()?.as_str())).collect();
@@ -277,7 +277,7 @@ fn circles(sources: &Path, room: &[String]) -> BTreeMap<String, BTreeSet<String>
         let used = brought.into_iter().filter(|it| !it.is_handed_on || has_word(&rest, &it.name));
         let named = used.map(|it| it.path).chain(spots(&rest, &inside));
         let homes = named.filter_map(|path| home(&absolute(&path, module, &all)?, &all, 9));
-        let others = homes.filter(|other| other != module && other.starts_with(room));
+        let others = homes.filter(|other| other != module && other.starts_with(within));
         knows.insert(module.clone(), others.collect());
     }
     // Removes files that know no file that is left, and files that no file that is left knows.
@@ -313,47 +313,47 @@ fn root() -> &'static Path {
 }
 
 #[test]
-fn no_files_of_these_crates_know_each_other_in_a_circle() {
+fn crates_have_no_dependency_cycle_between_files() {
     for name in CRATES {
-        let found = circles(&root().join("crates").join(name).join("src"), &[]);
+        let found = cycles(&root().join("crates").join(name).join("src"), &[]);
         assert!(found.is_empty(), "crates/{name}: {found:#?}");
     }
-    for (name, files) in CRATES_WITH_ONE {
-        let found = circles(&root().join("crates").join(name).join("src"), &[]);
+    for (name, files) in CRATES_WITH_ONE_CYCLE {
+        let found = cycles(&root().join("crates").join(name).join("src"), &[]);
         assert!(found.keys().eq(files), "crates/{name}: {found:#?}");
     }
 }
 
 #[test]
-fn no_files_of_these_rooms_know_each_other_in_a_circle() {
-    for room in ROOMS {
-        let found = circles(&root().join("src"), &[room.to_owned()]);
-        assert!(found.is_empty(), "src/{room}: {found:#?}");
+fn modules_have_no_dependency_cycle_between_files() {
+    for module in MODULES {
+        let found = cycles(&root().join("src"), &[module.to_owned()]);
+        assert!(found.is_empty(), "src/{module}: {found:#?}");
     }
-    for (room, files) in ONE_CIRCLE {
-        let found = circles(&root().join("src"), &[room.to_owned()]);
-        assert!(found.keys().eq(files), "src/{room}: {found:#?}");
+    for (module, files) in MODULES_WITH_ONE_CYCLE {
+        let found = cycles(&root().join("src"), &[module.to_owned()]);
+        assert!(found.keys().eq(files), "src/{module}: {found:#?}");
     }
 }
 
 #[test]
-fn a_circle_is_found_through_what_a_module_hands_on() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("circles");
+fn cycle_through_a_reexport_is_found() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dependency-cycles");
     fs::create_dir_all(&folder).unwrap();
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\n");
     write("a.rs", "use crate::b::B;\n\npub struct A(B);\n");
     write("c.rs", "// crate::a\npub struct C;\n");
     write("b.rs", "use super::c::C;\n\npub struct B(C);\n");
-    assert_eq!(circles(&folder, &[]), BTreeMap::new());
+    assert_eq!(cycles(&folder, &[]), BTreeMap::new());
     write("b.rs", "pub struct B(Option<Box<crate::A>>);\n");
-    let found: Vec<String> = circles(&folder, &[]).into_keys().collect();
+    let found: Vec<String> = cycles(&folder, &[]).into_keys().collect();
     assert_eq!(found, ["a", "b"]);
     // A re-export is no knowledge, unless the file names the item besides.
     write("b.rs", "pub(in crate::a) struct B(crate::Own);\n");
     write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\npub struct Own;\n");
-    assert_eq!(circles(&folder, &[]), BTreeMap::new());
+    assert_eq!(cycles(&folder, &[]), BTreeMap::new());
     write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\npub struct Own(Box<A>);\n");
-    let found: Vec<String> = circles(&folder, &[]).into_keys().collect();
+    let found: Vec<String> = cycles(&folder, &[]).into_keys().collect();
     assert_eq!(found, ["", "a", "b"]);
 }

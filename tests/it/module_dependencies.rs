@@ -7,14 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-type Rooms = BTreeMap<String, BTreeSet<String>>;
+/// Modules or crates by their names, each with those that it uses.
+type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The rows of the first table of the page: `` | `room` | for | `used`, `used` | ``.
-fn table() -> Rooms {
+/// The rows of the first table of the page: `` | `module` | for | `used`, `used` | ``.
+fn table() -> Uses {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let rows = page.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
     rows.take_while(|line| line.starts_with('|'))
@@ -22,8 +23,8 @@ fn table() -> Rooms {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let names =
                 |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-            let room: Vec<String> = names(cells[1]);
-            (room.concat(), names(cells[3]).into_iter().collect())
+            let module: Vec<String> = names(cells[1]);
+            (module.concat(), names(cells[3]).into_iter().collect())
         })
         .collect()
 }
@@ -103,54 +104,54 @@ fn named_modules(code: &str) -> BTreeSet<String> {
 }
 
 /// Dependencies in the code: for each folder or file of `src/`, the others that it names.
-fn code() -> Rooms {
+fn code() -> Uses {
     let source = root().join("src");
     let mut files = Vec::new();
     rust_files(&source, &mut files);
-    let mut rooms = Rooms::new();
+    let mut modules = Uses::new();
     for path in files {
         let inside = path.strip_prefix(&source).unwrap();
-        let room = inside.components().next().unwrap().as_os_str().to_str().unwrap();
-        let room = room.trim_end_matches(".rs").to_owned();
+        let module = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+        let module = module.trim_end_matches(".rs").to_owned();
         let is_test = inside.ancestors().any(|part| {
             part.file_stem()
                 .and_then(|stem| stem.to_str())
                 .is_some_and(|stem| stem.ends_with("tests"))
         });
-        if room != "lib" && !is_test {
+        if module != "lib" && !is_test {
             let named = named_modules(&without_tests(&fs::read_to_string(&path).unwrap()));
-            rooms.entry(room).or_default().extend(named);
+            modules.entry(module).or_default().extend(named);
         }
     }
-    let names: BTreeSet<String> = rooms.keys().cloned().collect();
-    for (room, used) in &mut rooms {
-        used.retain(|name| name != room && names.contains(name));
+    let names: BTreeSet<String> = modules.keys().cloned().collect();
+    for (module, used) in &mut modules {
+        used.retain(|name| name != module && names.contains(name));
     }
-    rooms
+    modules
 }
 
 #[test]
-fn rooms_use_each_other_as_the_page_says() {
+fn modules_use_each_other_as_the_page_says() {
     assert_eq!(code(), table(), "left: the code; right: the table in docs/architecture.md");
 }
 
 #[test]
-fn no_room_uses_itself_through_another() {
-    let mut rooms = table();
+fn modules_have_no_dependency_cycle() {
+    let mut modules = table();
     // Removes modules without a dependency that is left; the rest is a cycle.
     while let Some(free) =
-        rooms.iter().find(|(_, used)| used.is_empty()).map(|(room, _)| room.clone())
+        modules.iter().find(|(_, used)| used.is_empty()).map(|(module, _)| module.clone())
     {
-        rooms.remove(&free);
-        for used in rooms.values_mut() {
+        modules.remove(&free);
+        for used in modules.values_mut() {
             used.remove(&free);
         }
     }
-    assert_eq!(rooms, Rooms::new(), "these rooms use each other in a circle");
+    assert_eq!(modules, Uses::new(), "these modules use each other in a cycle");
 }
 
 /// The rows of the page about crates that say what each uses.
-fn crates_of_page() -> Rooms {
+fn crates_of_page() -> Uses {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| `crates/"));
     rows.filter_map(|row| {
@@ -181,7 +182,7 @@ fn dependencies(name: &str) -> BTreeSet<String> {
 fn crates_depend_on_each_other_as_the_page_says() {
     let page = crates_of_page();
     assert!(page.len() > 8, "{page:#?}");
-    let cargo: Rooms = page.keys().map(|name| (name.clone(), dependencies(name))).collect();
+    let cargo: Uses = page.keys().map(|name| (name.clone(), dependencies(name))).collect();
     assert_eq!(cargo, page, "left: the manifests; right: the tables in docs/architecture.md");
 }
 
@@ -197,19 +198,23 @@ fn page_of_architecture_has_a_row_of_every_crate() {
 }
 
 #[test]
-fn every_room_opens_with_what_it_must_never_know() {
-    for room in table().keys() {
-        let folder = root().join("src").join(room);
-        let door = Some(folder.join("mod.rs")).filter(|door| door.exists());
-        let door = door.unwrap_or_else(|| folder.with_extension("rs"));
-        let text = fs::read_to_string(&door).unwrap();
-        let sign: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
-        assert!(sign.to_lowercase().contains("never"), "{} has no sign", door.display());
+fn every_module_opens_with_its_contract() {
+    for module in table().keys() {
+        let folder = root().join("src").join(module);
+        let file = Some(folder.join("mod.rs")).filter(|file| file.exists());
+        let file = file.unwrap_or_else(|| folder.with_extension("rs"));
+        let text = fs::read_to_string(&file).unwrap();
+        let contract: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        assert!(
+            contract.to_lowercase().contains("never"),
+            "{}: its first comment does not say what the module must never know",
+            file.display()
+        );
     }
 }
 
 #[test]
-fn what_the_reader_of_code_makes_of_it() {
+fn named_modules_leave_out_comments_and_tests() {
     let code = without_tests(
         "use crate::{a::{x, y}, b}; // crate::c\n#[cfg(test)]\nmod tests { use crate::d; }\n#[cfg(test)]\nmod more;\nfn f() { crate::e::g() }",
     );
