@@ -1,7 +1,7 @@
 //! Versioned conversion between values and messages: [`ToProto`], [`FromProto`], [`Serialized`],
 //! the [`SerDesRegistry`].
 //!
-//! Rules of the house, which all types follow (seed 001):
+//! Rules that all types follow (seed 001):
 //!
 //! - The version to write is an argument of every call, without a default, and is handed on
 //!   **unchanged** to nested calls. What a message records is the number of its own format: the
