@@ -32,7 +32,7 @@ const TESTS: [&str; 8] = [
     "rules::",
     "requirements::tests::",
     "loaded::behaviour::a_device_says",
-    "loaded::conformance::a_plugin_without_bad_habits_conforms",
+    "loaded::conformance::plugin_without_fault_switches_conforms",
     "has_the_layouts",
     "every_layout_is_the_measured_one",
 ];

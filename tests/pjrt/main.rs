@@ -8,7 +8,7 @@ mod loaded {
     mod arrays;
     mod awaited;
     mod conformance;
-    mod habits;
+    mod fault_switches;
     mod host_transfers;
     mod minors;
     #[allow(dead_code, reason = "the tests of the proxy ask the plug-in for more")]

@@ -1,7 +1,7 @@
 /* A PJRT plug-in over memory of the host, for tests of hosts. It is compiled against a header that the tests write for one minor of the
  * interface (pjrt_layouts.h), so that it has the table and the sizes of that day, wrong macros included.
  *
- * Without habits it keeps the C API and moves real data. Macros give it habits:
+ * Without switches it keeps the C API and moves real data. Macros are its fault switches:
  *
  *   NULL_TABLE, ODD_TABLE        GetPjrtApi answers NULL, or an odd address
  *   TABLE_SAID=N                 what the table says of its size
@@ -25,7 +25,7 @@
  *   PAYLOADS=N, PAYLOAD_SAID=N, NULL_PAYLOAD   what an error carries: how many pieces, how long one is, none of its bytes
  *   MAPS, NO_UNMAP, MAP_FAILS    memory of the host is mapped; and cannot be unmapped; or some of it cannot be mapped
  *
- * More habits are in pjrt_transfers.h and pjrt_programs.h.
+ * More switches are in pjrt_transfers.h and pjrt_programs.h.
  *
  * live_objects() says how many errors, events, buffers and clients there are; kept_bytes() how the first byte of memory that was given for
  * good reads; mapped_pieces() how many pieces of memory are mapped. After hang_next() the next execution does not end before let_go();

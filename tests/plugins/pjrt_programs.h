@@ -1,6 +1,6 @@
 /* Of pjrt_plugin.c: programs. A program is a text such as "outputs 2 donates 0": each output is the first argument with one added to each
  * byte; the argument of that number is taken unless it is kept. One that ends in " talks" sends its first argument to the host in two
- * pieces (channel 1), and adds what it receives (channel 2) in place of one. Its habits:
+ * pieces (channel 1), and adds what it receives (channel 2) in place of one. Its fault switches:
  *
  *   NULL_LOADED, NULL_EXECUTABLE        a call succeeds and gives nothing
  *   OUTPUTS_SAID=N, TYPES_SAID=N        how many outputs it says that there are; of how many it gives the types

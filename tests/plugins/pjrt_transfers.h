@@ -1,4 +1,4 @@
-/* Of pjrt_plugin.c: arrays in pieces, memory that is mapped, topologies, and the extension of layouts. Its habits:
+/* Of pjrt_plugin.c: arrays in pieces, memory that is mapped, topologies, and the extension of layouts. Its fault switches:
  *
  *   NULL_MANAGER, NULL_INCOMING=N    a call succeeds, and gives no manager, or no array of that number
  *   NO_CALLBACK                      a raw copy whose memory comes later cannot be told of it

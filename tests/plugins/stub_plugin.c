@@ -1,6 +1,6 @@
-/* A StreamExecutor plug-in with bad habits, for tests of hosts.
+/* A StreamExecutor plug-in with fault switches, for tests of hosts.
  *
- * Without habits it keeps the C API and moves real data. A file beside the library, with its name and ".habits" behind, switches habits on,
+ * Without switches it keeps the C API and moves real data. A file beside the library, with its name and ".switches" behind, has them,
  * one a line, "key=value":
  *
  *   name=TEXT, type=TEXT         what the platform is called; the value NULL leaves the pointer NULL
@@ -50,15 +50,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Habits. */
+/* Fault switches. */
 
-static char habits[8192];
+static char switches[8192];
 
-/* The value of the first habit of that key, or NULL. */
-static const char* habit(const char* key) {
+/* The value of the first switch of that key, or NULL. */
+static const char* switch_value(const char* key) {
   static __thread char value[256];
   size_t length = strlen(key);
-  for (const char* line = habits; *line != '\0';) {
+  for (const char* line = switches; *line != '\0';) {
     size_t end = strcspn(line, "\n");
     if (end > length && strncmp(line, key, length) == 0 && line[length] == '=') {
       size_t size = end - length - 1 < sizeof(value) ? end - length - 1 : sizeof(value) - 1;
@@ -71,12 +71,12 @@ static const char* habit(const char* key) {
   return NULL;
 }
 
-/* Whether there is this habit with this value. */
+/* True if there is this switch with this value. */
 static int has(const char* key, const char* value) {
   char line[300];
   int length = snprintf(line, sizeof(line), "%s=%s", key, value);
-  for (const char* found = habits; (found = strstr(found, line)) != NULL; found += length) {
-    int begins = found == habits || found[-1] == '\n';
+  for (const char* found = switches; (found = strstr(found, line)) != NULL; found += length) {
+    int begins = found == switches || found[-1] == '\n';
     int ends = found[length] == '\0' || found[length] == '\n';
     if (begins && ends) return 1;
   }
@@ -109,14 +109,14 @@ static int64_t* counts = unmapped;
 static void created(int kind) { __atomic_add_fetch(&counts[2 * kind], 1, __ATOMIC_SEQ_CST); }
 static void destroyed(int kind) { __atomic_add_fetch(&counts[2 * kind + 1], 1, __ATOMIC_SEQ_CST); }
 
-__attribute__((constructor)) static void read_habits(void) {
+__attribute__((constructor)) static void read_switches(void) {
   Dl_info info;
   char path[4096];
-  if (dladdr((void*)&read_habits, &info) == 0) return;
-  snprintf(path, sizeof(path), "%s.habits", info.dli_fname);
+  if (dladdr((void*)&read_switches, &info) == 0) return;
+  snprintf(path, sizeof(path), "%s.switches", info.dli_fname);
   FILE* file = fopen(path, "r");
   if (file != NULL) {
-    habits[fread(habits, 1, sizeof(habits) - 1, file)] = '\0';
+    switches[fread(switches, 1, sizeof(switches) - 1, file)] = '\0';
     fclose(file);
   }
   snprintf(path, sizeof(path), "%s.counts", info.dli_fname);
@@ -175,14 +175,14 @@ static int enter(const char* function, TF_Status* status) {
 /* Writes the size of a struct, and what a newer header would have behind it. */
 static void finish(void* object, const char* name, size_t size, size_t size_of) {
   char key[100];
-  const char* value = habit("extra");
+  const char* value = switch_value("extra");
   size_t extra = value == NULL ? 0 : (size_t)atoi(value);
   if (extra > 0) {
     memset((char*)object + size_of, 0xAB, size + extra > size_of ? size + extra - size_of : 0);
     size += extra;
   }
   snprintf(key, sizeof(key), "size.%s", name);
-  value = habit(key);
+  value = switch_value(key);
   if (value == NULL) {
     *(size_t*)object = size;
   } else if (strcmp(value, "unwritten") != 0) {
@@ -257,7 +257,7 @@ static void* host_memory_allocate(const SP_Device* device, uint64_t size) {
   if (given_again() != NULL) return given_again();
   created(HOST_MEMORY);
   void* memory = aligned_alloc(256, (size + 256) / 256 * 256);
-  if (habit("host") != NULL) given = memory;
+  if (switch_value("host") != NULL) given = memory;
   return memory;
 }
 
@@ -353,7 +353,7 @@ static SE_EventStatus get_event_status(const SP_Device* device, SP_Event event) 
   (void)device;
   (void)event;
   enter("get_event_status", NULL);
-  const char* value = habit("event");
+  const char* value = switch_value("event");
   return value == NULL ? SE_EVENT_COMPLETE : (SE_EventStatus)atoi(value);
 }
 
@@ -699,7 +699,7 @@ static void destroy_device_fns(const SP_Platform* platform, SP_DeviceFns* functi
 #endif
 
 static int device_count(void) {
-  const char* value = habit("devices");
+  const char* value = switch_value("devices");
   return value == NULL ? 2 : atoi(value);
 }
 
@@ -800,9 +800,9 @@ SERDES_SE_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_St
   created(PLATFORMS);
   created(PLATFORM_FUNCTIONS);
 
-  const char* value = habit("name");
+  const char* value = switch_value("name");
   snprintf(name, sizeof(name), "%s", value == NULL ? "STUB" : value);
-  value = habit("type");
+  value = switch_value("type");
   snprintf(type, sizeof(type), "%s", value == NULL ? "STUB" : value);
   platform->name = strcmp(name, "NULL") == 0 ? NULL : name;
   platform->type = strcmp(type, "NULL") == 0 ? NULL : type;
@@ -810,7 +810,7 @@ SERDES_SE_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_St
   if (!has("devices", "unwritten")) platform->visible_device_count = (size_t)device_count();
 #endif
 #if SERDES_SE_LAYOUT != SERDES_SE_RFC_257
-  platform->supports_unified_memory = habit("unified") == NULL ? 0 : (TF_Bool)atoi(habit("unified"));
+  platform->supports_unified_memory = switch_value("unified") == NULL ? 0 : (TF_Bool)atoi(switch_value("unified"));
 #endif
   FINISH(SP_Platform, platform, SP_PLATFORM_STRUCT_SIZE);
 
@@ -828,7 +828,7 @@ SERDES_SE_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_St
   SET(functions, create_timer_fns, create_timer_fns);
   SET(functions, destroy_timer_fns, destroy_timer_fns);
 #if SERDES_SE_LAYOUT == SERDES_SE_RFC_257
-  int custom = habit("allocator") == NULL || has("allocator", "custom") || has("allocator", "both");
+  int custom = switch_value("allocator") == NULL || has("allocator", "custom") || has("allocator", "both");
   int best_fit = has("allocator", "bfc") || has("allocator", "both");
   if (custom) {
     SET(functions, create_custom_allocator, create_custom_allocator);
@@ -842,10 +842,10 @@ SERDES_SE_EXPORT void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_St
   FINISH(SP_PlatformFns, functions, SP_PLATFORM_FNS_STRUCT_SIZE);
 
   if (has("params", "emptied")) params->platform = NULL, params->platform_fns = NULL;
-  if (habit("major") != NULL) params->major_version = atoi(habit("major"));
+  if (switch_value("major") != NULL) params->major_version = atoi(switch_value("major"));
   SET(params, destroy_platform, destroy_platform);
   SET(params, destroy_platform_fns, destroy_platform_fns);
-  if (habit("size.SE_PlatformRegistrationParams") != NULL || habit("extra") != NULL) {
+  if (switch_value("size.SE_PlatformRegistrationParams") != NULL || switch_value("extra") != NULL) {
     FINISH(SE_PlatformRegistrationParams, params, SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE);
   }
   if (has("error", "after")) TF_SetStatus(status, TF_UNAVAILABLE, "no hardware");

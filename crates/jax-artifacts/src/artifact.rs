@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::{
     bytecode::{self, Module},
-    exported::{self, Exported, Habits, Refusal},
+    exported::{self, Exported, ReaderProfile, Refusal},
     judgement::{Judgement, Options, Reason, Verdict, Warning},
     module_reasons::{Need, needs},
     release::{Deserializer, DeviceField, Release, StableHlo, releases},
@@ -155,14 +155,14 @@ impl<'a> Artifact<'a> {
     fn findings(&self, release: &Release, options: &Options, level: usize) -> Findings {
         let mut findings = Findings::default();
         if self.kind == Kind::JaxExport {
-            let habits = Habits {
+            let profile = ReaderProfile {
                 deserializer: release.deserializer,
                 last_dtype: release.last_dtype,
                 custom_nodes: &options.custom_nodes,
                 is_lenient: false,
                 takes_expired: options.takes_expired,
             };
-            match Exported::read_level(self.bytes, level, &habits) {
+            match Exported::read_level(self.bytes, level, &profile) {
                 Ok(exported) => findings.exported = Some(exported),
                 Err(refusal) => {
                     findings.refusal = Some(*refusal);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     artifact::{Artifact, Kind},
     bytecode::{Function, Module, Stop},
-    exported::{DisabledCheck, Exported, Habits, Value},
+    exported::{DisabledCheck, Exported, ReaderProfile, Value},
     judgement::Options,
     release::{Day, Release, StableHlo},
 };
@@ -113,14 +113,14 @@ impl Artifact<'_> {
         if self.kind != Kind::JaxExport {
             return None;
         }
-        let habits = Habits {
+        let profile = ReaderProfile {
             deserializer: Release::latest().deserializer,
             last_dtype: Release::latest().last_dtype,
             custom_nodes: &BTreeSet::new(),
             is_lenient: true,
             takes_expired: true,
         };
-        let exported = Exported::read_level(self.bytes, 0, &habits).ok()?;
+        let exported = Exported::read_level(self.bytes, 0, &profile).ok()?;
         let made_by = exported.makers();
         let promised_until = made_by.map(|(_, newest)| newest.day.after_months(PROMISED_MONTHS));
         Some(Export {

@@ -127,7 +127,7 @@ def proxy():
 
 
 def deserializer(source):
-    """The newest habit that the source of the deserializer shows."""
+    """The newest behaviour of the deserializer that its source shows."""
     if "_expired_error_msg" in source:
         return "expiring"
     if "leaf_iterator" in source:

@@ -59,19 +59,19 @@ fn a_topology_without_a_client_is_compiled_for_too() {
 
 #[test]
 fn what_a_plug_in_gets_wrong_about_programs_without_a_client_is_named() {
-    for (habits, part) in [
+    for (switches, part) in [
         (&["NULL_AHEAD"][..], "PJRT_Compile gave NULL"),
         (&["FAILING=\"PJRT_Compile\"", "CODE=12"], "UNIMPLEMENTED"),
         (&["NULL_SLOT=SLOT_PJRT_Compile"], "does not have PJRT_Compile"),
         (&["FAILING=\"PJRT_Client_Load\""], "PJRT_Client_Load: as told"),
     ] {
-        let library = Library::new(114, habits);
+        let library = Library::new(114, switches);
         let client = client(&library);
         let loaded = compiled(&client, "outputs 1").and_then(|program| client.load(&program));
         let error = loaded.unwrap_err().to_string();
-        assert!(error.contains(part), "{habits:?}: {error}");
+        assert!(error.contains(part), "{switches:?}: {error}");
         drop(client);
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
     let (library, other) = (Library::new(114, &[]), Library::new(114, &[]));
     let program = compiled(&client(&library), "outputs 1").unwrap();
@@ -87,19 +87,19 @@ fn a_program_says_how_its_arrays_are_divided_where_the_plug_in_can() {
     assert_eq!(executable.parameter_shardings().unwrap().unwrap(), [[8, 1]]);
     // A message whose fields are all as by default has no bytes.
     assert_eq!(executable.output_shardings().unwrap().unwrap(), [&[8, 1][..], &[]]);
-    for (minor, habits, part) in [
+    for (minor, switches, part) in [
         (114, &["SHARDINGS_SAID=(size_t)-1"][..], "ParameterShardings gave 184467"),
         (114, &["SHARDINGS_SAID=3"], "3, and 2 were said before"),
         (114, &["SHARDING_BYTES=(size_t)-1"], "4 GiB at most"),
         (114, &["NULL_SHARDING"], "ParameterShardings gave NULL for 2 bytes"),
         (90, &[], "does not have PJRT_Shardings_PJRT_Executable_ParameterShardings in its"),
     ] {
-        let library = Library::new(minor, habits);
+        let library = Library::new(minor, switches);
         let client = self::client(&library);
         let executable = compiled(&client, "outputs 2").unwrap();
         let both = executable.parameter_shardings().and_then(|_| executable.output_shardings());
         let error = both.unwrap_err();
-        assert!(error.to_string().contains(part), "{habits:?}: {error}");
+        assert!(error.to_string().contains(part), "{switches:?}: {error}");
         assert_eq!(error.is_unsupported(), minor == 90);
     }
     let unsaid = Library::new(114, &["UNSAID_SHARDINGS"]);
@@ -143,9 +143,9 @@ fn a_plug_in_is_given_the_functions_that_programs_call() {
     let missing = folder.path().join("missing.so");
     let error = plugin.register_custom_call("custom", "Host", missing, "two").unwrap_err();
     assert!(matches!(error, PjrtError::NotLoadable { .. }), "{error}");
-    for (minor, habits) in [(52, &[][..]), (81, &["SHORT_FFI"])] {
-        let plugin = Library::new(minor, habits).load().unwrap();
+    for (minor, switches) in [(52, &[][..]), (81, &["SHORT_FFI"])] {
+        let plugin = Library::new(minor, switches).load().unwrap();
         let error = plugin.register_custom_call("custom", "Host", &handlers, "two").unwrap_err();
-        assert!(matches!(error, PjrtError::NotInExtensions { .. }), "{habits:?}: {error}");
+        assert!(matches!(error, PjrtError::NotInExtensions { .. }), "{switches:?}: {error}");
     }
 }

@@ -48,17 +48,17 @@ fn arrays_of_one_manager_come_independently_of_each_other() {
 
 #[test]
 fn an_array_that_cannot_be_had_gives_up_those_that_were() {
-    for (habit, part) in [
+    for (switch, part) in [
         ("NULL_INCOMING=2", "RetrieveBuffer gave NULL"),
         ("COUNT_SAID=2", "gave 2 as the number of arrays"),
         ("INCOMING_SAID=11", "gave 11 as the size of the array"),
     ] {
-        let library = Library::new(81, &[habit]);
+        let library = Library::new(81, &[switch]);
         let (client, device) = client(&library);
         let made = client.create_all_for_transfer(&ARRAYS, Target::Device(&device));
-        assert!(made.unwrap_err().to_string().contains(part), "{habit}");
+        assert!(made.unwrap_err().to_string().contains(part), "{switch}");
         drop((client, device));
-        assert_eq!(library.live_objects(), 0, "{habit}");
+        assert_eq!(library.live_objects(), 0, "{switch}");
     }
     let library = Library::new(81, &[]);
     let (client, device) = client(&library);
@@ -72,10 +72,10 @@ fn an_array_that_cannot_be_had_gives_up_those_that_were() {
 
 #[test]
 fn a_raw_read_goes_on_when_its_memory_has_come() {
-    for (minor, habits) in
+    for (minor, switches) in
         [(84, &["EQUAL_SIZES"][..]), (114, &["EQUAL_SIZES"]), (114, &["NULL_EVENTS"])]
     {
-        let library = Library::new(minor, habits);
+        let library = Library::new(minor, switches);
         let (client, device) = client(&library);
         let data: Vec<u8> = (0..100).collect();
         let array = HostArray::new(ElementType::U8, &[100]);
@@ -106,17 +106,17 @@ fn a_raw_read_without_memory_is_given_up() {
     assert!(matches!(buffer.begin_read_raw_later(1, 4), Err(PjrtError::OutOfRange { .. })));
     drop((buffer, client, device));
     assert_eq!(library.live_objects(), 0);
-    for (minor, habits, part) in [
+    for (minor, switches, part) in [
         (114, &["NO_CALLBACK"][..], "PJRT_Buffer_CopyRawToHostFuture gave NULL"),
         (114, &["FAILING=\"PJRT_Buffer_CopyRawToHostFuture\""], "as told"),
         (83, &[], "does not have PJRT_Buffer_CopyRawToHostFuture, which came with 0.84"),
     ] {
-        let library = Library::new(minor, habits);
+        let library = Library::new(minor, switches);
         let (client, device) = self::client(&library);
         let buffer = client.put(&array, &[1, 2, 3, 4], Target::Device(&device)).unwrap();
         let error = buffer.begin_read_raw_later(0, 4).unwrap_err().to_string();
-        assert!(error.contains(part), "{habits:?}: {error}");
+        assert!(error.contains(part), "{switches:?}: {error}");
         drop((buffer, client, device));
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
 }

@@ -8,18 +8,18 @@ use serdes_stream_executor::conformance::{Conformance, ConformanceOptions};
 use super::plugins::Library;
 
 /// Outcome of each behaviour with a plug-in of these fault switches.
-fn outcomes(habits: &[&str]) -> BTreeMap<&'static str, Conformance> {
-    let library = Library::new(81, habits);
+fn outcomes(switches: &[&str]) -> BTreeMap<&'static str, Conformance> {
+    let library = Library::new(81, switches);
     let options = ConformanceOptions::new();
     let found = conformance::verify(library.path(), &[], options, |_| ()).unwrap();
     found.into_iter().map(|outcome| (outcome.behaviour, outcome.result)).collect()
 }
 
 #[test]
-fn a_bad_habit_fails_the_behaviour_that_it_breaks() {
+fn fault_switch_fails_the_behaviour_that_it_breaks() {
     let sound = outcomes(&[]);
     assert_eq!(sound.len(), conformance::behaviours().count());
-    for (habits, behaviour) in [
+    for (switches, behaviour) in [
         (&["TABLE_SAID=900"][..], "pjrt_table"),
         (&["NULL_SLOT=SLOT_PJRT_Event_Await"], "pjrt_required_functions"),
         (&["ENDLESS"], "pjrt_extensions"),
@@ -39,7 +39,7 @@ fn a_bad_habit_fails_the_behaviour_that_it_breaks() {
         (&["FAILING=\"PJRT_Buffer_ToHostBuffer\""], "pjrt_threads"),
     ] {
         assert_eq!(sound[behaviour], Conformance::Pass, "{behaviour}");
-        assert_eq!(outcomes(habits)[behaviour], Conformance::Fail, "{habits:?}: {behaviour}");
+        assert_eq!(outcomes(switches)[behaviour], Conformance::Fail, "{switches:?}: {behaviour}");
     }
 }
 
@@ -52,9 +52,9 @@ fn a_plug_in_that_makes_no_client_is_skipped_from_there_on() {
 
 #[test]
 fn a_plug_in_that_cannot_be_called_fails_to_load_and_nothing_else_is_tried() {
-    for habits in [&["NULL_TABLE"][..], &["MINOR_SAID=28"], &["MAJOR_SAID=1"]] {
-        let found = outcomes(habits);
-        assert_eq!(found, BTreeMap::from([("pjrt_load", Conformance::Fail)]), "{habits:?}");
+    for switches in [&["NULL_TABLE"][..], &["MINOR_SAID=28"], &["MAJOR_SAID=1"]] {
+        let found = outcomes(switches);
+        assert_eq!(found, BTreeMap::from([("pjrt_load", Conformance::Fail)]), "{switches:?}");
     }
 }
 

@@ -112,20 +112,20 @@ fn what_the_host_says_of_a_piece_is_the_error_of_the_run() {
 
 #[test]
 fn what_a_plug_in_gets_wrong_about_pieces_and_streams_is_survived() {
-    for (habits, part) in [
+    for (switches, part) in [
         (&["NULL_CHUNK"][..], "the plug-in sent NULL as a piece"),
         (&["CHUNK_SAID=(size_t)-1"], "the plug-in sent 18446744073709551615 bytes"),
         (&["NULL_CHUNK_DATA"], "the plug-in sent 2 bytes at 0x0"),
         (&["LATE_PIECE"], "waits for this piece no more"),
     ] {
-        let library = Library::new(81, habits);
+        let library = Library::new(81, switches);
         let client = client(&library);
         let error = run(&client, quiet()).unwrap_err().to_string();
-        assert!(error.contains(part), "{habits:?}: {error}");
+        assert!(error.contains(part), "{switches:?}: {error}");
         drop(client);
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
-    for (habits, first) in [
+    for (switches, first) in [
         (&["NULL_STREAM"][..], 1),
         // An error that cannot be made is not said.
         (&["NO_ERRORS", "LATE_PIECE"], 4),
@@ -137,14 +137,14 @@ fn what_a_plug_in_gets_wrong_about_pieces_and_streams_is_survived() {
         (&["NULL_EVENTS"], 4),
         (&["NULL_COMPLETE"], 4),
     ] {
-        let library = Library::new(81, habits);
+        let library = Library::new(81, switches);
         let client = client(&library);
         let written = |mut stream: serdes_pjrt::HostStream| drop(stream.write(vec![3]));
         let transfers = HostTransfers::new().with_send(1, |_| Ok(())).with_receive(2, written);
         let execution = run(&client, transfers).unwrap();
         execution.wait().unwrap();
-        assert_eq!(execution.outputs()[0][0].read().unwrap()[0], first, "{habits:?}");
+        assert_eq!(execution.outputs()[0][0].read().unwrap()[0], first, "{switches:?}");
         drop((execution, client));
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
 }

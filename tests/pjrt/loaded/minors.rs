@@ -66,7 +66,7 @@ fn a_table_that_its_macro_cuts_short_is_read_by_its_minor() {
 
 #[test]
 fn a_plug_in_of_another_numbering_is_never_called() {
-    for (habit, part) in [
+    for (switch, part) in [
         ("MINOR_SAID=28", "0.28"),
         ("MINOR_SAID=-1", "0.-1"),
         ("MAJOR_SAID=1", "1.114"),
@@ -74,8 +74,8 @@ fn a_plug_in_of_another_numbering_is_never_called() {
         ("NULL_TABLE", "NULL"),
         ("ODD_TABLE", "a multiple of 8"),
     ] {
-        let error = Library::new(114, &[habit]).load().unwrap_err().to_string();
-        assert!(error.contains(part), "{habit}: {error}");
+        let error = Library::new(114, &[switch]).load().unwrap_err().to_string();
+        assert!(error.contains(part), "{switch}: {error}");
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Library {
 
 impl Library {
     /// A plug-in of that minor with these fault switches (`NULL_TABLE`, `TYPE_SAID=99`).
-    pub(super) fn new(minor: u32, habits: &[&str]) -> Self {
+    pub(super) fn new(minor: u32, switches: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let minor = Minor::new(minor);
         std::fs::write(folder.path().join("pjrt_layouts.h"), layouts(minor)).unwrap();
@@ -35,7 +35,7 @@ impl Library {
         let output = Command::new(&compiler)
             .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-pedantic"])
             .args(["-Wno-unused-function", "-shared", "-fPIC", "-pthread"])
-            .args(habits.iter().map(|habit| format!("-D{habit}")))
+            .args(switches.iter().map(|switch| format!("-D{switch}")))
             .arg("-I")
             .arg(folder.path())
             .arg(source)

@@ -150,7 +150,7 @@ fn what_plug_ins_end_the_process_on_is_not_compiled() {
 
 #[test]
 fn what_a_plug_in_gets_wrong_about_programs_is_named() {
-    for (habits, part) in [
+    for (switches, part) in [
         (&["NULL_LOADED"][..], "PJRT_Client_Compile gave NULL"),
         (&["NULL_EXECUTABLE"], "PJRT_LoadedExecutable_GetExecutable gave NULL"),
         (&["PROGRAM_DEVICES=(size_t)-1"], "PJRT_LoadedExecutable_AddressableDevices gave 184467"),
@@ -186,21 +186,21 @@ fn what_a_plug_in_gets_wrong_about_programs_is_named() {
         (&["FAILING=\"PJRT_LoadedExecutable_Execute\""], "PJRT_LoadedExecutable_Execute: as told"),
         (&["FAILING=\"PJRT_Executable_DeserializeAndLoad\""], "DeserializeAndLoad: as told"),
     ] {
-        let library = Library::new(81, habits);
+        let library = Library::new(81, switches);
         let error = trip(&library).unwrap_err();
-        assert!(error.to_string().contains(part), "{habits:?}: {error}");
+        assert!(error.to_string().contains(part), "{switches:?}: {error}");
         // What was handed over before is destroyed.
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
 }
 
 #[test]
 fn what_a_program_can_do_without_it_does_without() {
-    for habits in [&[][..], &["NULL_COMPLETE"], &["NULL_EVENTS"], &["NO_DELETER"]] {
-        let library = Library::new(81, habits);
-        let read = trip(&library).unwrap_or_else(|error| panic!("{habits:?}: {error}"));
-        assert_eq!(read, [11, 12, 13, 14], "{habits:?}");
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+    for switches in [&[][..], &["NULL_COMPLETE"], &["NULL_EVENTS"], &["NO_DELETER"]] {
+        let library = Library::new(81, switches);
+        let read = trip(&library).unwrap_or_else(|error| panic!("{switches:?}: {error}"));
+        assert_eq!(read, [11, 12, 13, 14], "{switches:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
 }
 
@@ -211,11 +211,11 @@ fn what_a_plug_in_cannot_take_back_is_dropped_and_forgotten() {
     let error = trip(&Library::new(81, &["FAILED_OUTPUTS"])).unwrap_err().to_string();
     assert!(error.contains("it failed after all"), "{error}");
     for slot in ["LoadedExecutable_Destroy", "Buffer_Destroy", "Event_Destroy", "Client_Destroy"] {
-        let habit = format!("NULL_SLOT=SLOT_PJRT_{slot}");
-        assert_eq!(trip(&Library::new(81, &[&habit])).unwrap(), [11, 12, 13, 14], "{slot}");
+        let switch = format!("NULL_SLOT=SLOT_PJRT_{slot}");
+        assert_eq!(trip(&Library::new(81, &[&switch])).unwrap(), [11, 12, 13, 14], "{slot}");
     }
     // An error that cannot be destroyed is told all the same.
-    let habits = ["FAILING=\"PJRT_Client_Compile\"", "NULL_SLOT=SLOT_PJRT_Error_Destroy"];
-    let error = trip(&Library::new(81, &habits)).unwrap_err().to_string();
+    let switches = ["FAILING=\"PJRT_Client_Compile\"", "NULL_SLOT=SLOT_PJRT_Error_Destroy"];
+    let error = trip(&Library::new(81, &switches)).unwrap_err().to_string();
     assert!(error.contains("as told"), "{error}");
 }

@@ -81,7 +81,7 @@ fn save(arrays: &[Array]) -> Result<Vec<u8>, Error> {
 #[test]
 fn a_plug_in_of_any_day_is_read_and_written_as_it_can() {
     let state = state();
-    for (minor, habits, in_pieces, out_in_pieces) in [
+    for (minor, switches, in_pieces, out_in_pieces) in [
         (29, &[][..], false, false),
         // Raw copies came with 0.57, arrays in pieces with 0.62.
         (57, &[], false, true),
@@ -102,24 +102,24 @@ fn a_plug_in_of_any_day_is_read_and_written_as_it_can() {
         // It packs, or pads: raw bytes are not those of the host.
         (114, &["SIZE_SAID=9999999"], true, false),
     ] {
-        let library = Library::new(minor, habits);
+        let library = Library::new(minor, switches);
         let space = space(&library);
         let incoming = IncomingArray::new(&space, ElementType::U8, &[1 << 20]).unwrap();
-        assert_eq!(incoming.takes_pieces(), in_pieces, "0.{minor} {habits:?}");
+        assert_eq!(incoming.takes_pieces(), in_pieces, "0.{minor} {switches:?}");
         drop(incoming);
         let arrays = restore(state.clone(), &space).unwrap();
         let first = arrays.first().unwrap();
-        assert_eq!(first.is_read_whole(), !out_in_pieces, "0.{minor} {habits:?}");
-        assert!(save(&arrays).unwrap() == state, "0.{minor} {habits:?}");
+        assert_eq!(first.is_read_whole(), !out_in_pieces, "0.{minor} {switches:?}");
+        assert!(save(&arrays).unwrap() == state, "0.{minor} {switches:?}");
         drop((arrays, space));
-        assert!(library.is_empty_soon(), "0.{minor} {habits:?}");
+        assert!(library.is_empty_soon(), "0.{minor} {switches:?}");
     }
 }
 
 #[test]
 fn a_plug_in_that_fails_ends_a_restore_and_leaves_nothing_behind() {
     let state = state();
-    for habits in [
+    for switches in [
         &["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_TransferData\""][..],
         &["FAILING=\"PJRT_Client_CreateBuffersForAsyncHostToDevice\"", "CODE=8"],
         &["FAILING=\"PJRT_Client_BufferFromHostBuffer\""],
@@ -134,31 +134,31 @@ fn a_plug_in_that_fails_ends_a_restore_and_leaves_nothing_behind() {
         &["TYPE_SAID=77"],
         &["NEGATIVE"],
     ] {
-        let library = Library::new(114, habits);
+        let library = Library::new(114, switches);
         let space = space(&library);
-        let error = restore(state.clone(), &space).err().unwrap_or_else(|| panic!("{habits:?}"));
-        assert!(matches!(error, Error::Pjrt { .. }), "{habits:?}: {error}");
+        let error = restore(state.clone(), &space).err().unwrap_or_else(|| panic!("{switches:?}"));
+        assert!(matches!(error, Error::Pjrt { .. }), "{switches:?}: {error}");
         assert!(error.to_string().contains("the device failed while writing"), "{error}");
         drop(space);
-        assert!(library.is_empty_soon(), "{habits:?}");
+        assert!(library.is_empty_soon(), "{switches:?}");
     }
 }
 
 #[test]
 fn a_plug_in_that_fails_ends_a_save_with_its_words() {
     let state = state();
-    for habits in [
+    for switches in [
         &["FAILING=\"PJRT_Buffer_ToHostBuffer\""][..],
         &["FAILING=\"PJRT_Buffer_ToHostBuffer\"", "CODE=12"],
     ] {
-        let library = Library::new(114, habits);
+        let library = Library::new(114, switches);
         let space = space(&library);
         let arrays = restore(state.clone(), &space).unwrap();
         let error = save(&arrays).unwrap_err();
-        assert!(matches!(error, Error::Pjrt { .. }), "{habits:?}: {error}");
+        assert!(matches!(error, Error::Pjrt { .. }), "{switches:?}: {error}");
         let said = error.to_string();
         assert!(said.contains("reading \"w1\"") && said.contains("as told"), "{said}");
         drop((arrays, space));
-        assert!(library.is_empty_soon(), "{habits:?}");
+        assert!(library.is_empty_soon(), "{switches:?}");
     }
 }

@@ -21,15 +21,15 @@ fn buffer(client: &Client, device: &Device) -> Buffer {
 
 #[test]
 fn a_copy_that_is_on_its_way_has_the_memory_until_it_is_done() {
-    for habits in [&[][..], &["LATE"], &["NULL_EVENTS"], &["LATE", "MAPS"]] {
-        let library = Library::new(81, habits);
+    for switches in [&[][..], &["LATE"], &["NULL_EVENTS"], &["LATE", "MAPS"]] {
+        let library = Library::new(81, switches);
         let (client, device) = client(&library);
         let buffer = buffer(&client, &device);
         let memory = client.allocate_host(200).unwrap();
         assert!(memory.iter().all(|&byte| byte == 0) && memory.as_ptr().addr() % 4096 == 0);
-        assert_eq!(memory.is_mapped(), habits.contains(&"MAPS"));
+        assert_eq!(memory.is_mapped(), switches.contains(&"MAPS"));
         let memory = buffer.begin_read_raw(90, 10, memory).unwrap().wait().unwrap();
-        assert_eq!(memory[..11], [90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 0], "{habits:?}");
+        assert_eq!(memory[..11], [90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 0], "{switches:?}");
         let memory = buffer.begin_read(memory).unwrap().wait().unwrap();
         assert_eq!(memory[..3], [0, 1, 2]);
         let mut incoming =
@@ -41,8 +41,8 @@ fn a_copy_that_is_on_its_way_has_the_memory_until_it_is_done() {
         assert_eq!(arrived.element_type().unwrap(), ElementType::U16);
         assert_eq!(arrived.read().unwrap(), memory[..100]);
         drop((memory, arrived, buffer, client, device));
-        assert!(library.is_empty_soon(), "{habits:?}");
-        assert!(library.mapped_pieces() <= i64::from(!habits.contains(&"MAPS")), "{habits:?}");
+        assert!(library.is_empty_soon(), "{switches:?}");
+        assert!(library.mapped_pieces() <= i64::from(!switches.contains(&"MAPS")), "{switches:?}");
     }
 }
 
@@ -236,7 +236,7 @@ fn an_array_that_lies_in_another_order_is_read_in_that_of_the_host() {
 
 #[test]
 fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
-    for (habits, part) in [
+    for (switches, part) in [
         (&["NULL_MANAGER"][..], "PJRT_Client_CreateBuffersForAsyncHostToDevice gave NULL"),
         (&["NULL_INCOMING=0"], "RetrieveBuffer gave NULL"),
         (&["COUNT_SAID=0"], "gave 0 as the number of arrays"),
@@ -259,12 +259,12 @@ fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
         (&["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_BufferSize\""], "BufferSize: as told"),
         (&["NULL_SLOT=SLOT_PJRT_AsyncHostToDeviceTransferManager_TransferData"], "TransferData"),
     ] {
-        let library = Library::new(81, habits);
+        let library = Library::new(81, switches);
         let error = everything(&library).unwrap_err().to_string();
-        assert!(error.contains(part), "{habits:?}: {error}");
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        assert!(error.contains(part), "{switches:?}: {error}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
-    for habits in [
+    for switches in [
         &[][..],
         &["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_BufferSize\"", "CODE=12"],
         &["NULL_SLOT=SLOT_PJRT_AsyncHostToDeviceTransferManager_BufferCount"],
@@ -272,7 +272,8 @@ fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
         &["FAILING=\"PJRT_Device_MemoryStats\"", "CODE=12"],
         &["FAILING=\"PJRT_Client_DmaMap\""],
     ] {
-        everything(&Library::new(81, habits)).unwrap_or_else(|error| panic!("{habits:?}: {error}"));
+        everything(&Library::new(81, switches))
+            .unwrap_or_else(|error| panic!("{switches:?}: {error}"));
     }
 }
 
@@ -297,19 +298,19 @@ fn everything(library: &Library) -> Result<(), PjrtError> {
 #[test]
 fn what_an_error_carries_is_of_bounded_length() {
     let failing = "FAILING=\"PJRT_Client_Create\"";
-    for (habits, count, length) in [
+    for (switches, count, length) in [
         (&[failing][..], 0, 0),
         (&[failing, "PAYLOADS=2"], 2, 8),
         (&[failing, "PAYLOADS=100000"], 64, 8),
         (&[failing, "PAYLOADS=1", "PAYLOAD_SAID=(1<<17)"], 1, 64 << 10),
         (&[failing, "PAYLOADS=1", "NULL_PAYLOAD"], 1, 0),
     ] {
-        let library = Library::new(114, habits);
+        let library = Library::new(114, switches);
         let error = library.load().unwrap().create_client(&[]).unwrap_err();
         let PjrtError::Status { payloads, .. } = error else { panic!("{error}") };
-        assert_eq!(payloads.len(), count, "{habits:?}");
+        assert_eq!(payloads.len(), count, "{switches:?}");
         let first = payloads.first();
-        assert_eq!(first.map_or(0, |payload| payload.value.len()), length, "{habits:?}");
+        assert_eq!(first.map_or(0, |payload| payload.value.len()), length, "{switches:?}");
         assert!(first.is_none_or(|payload| payload.key == "type\\u{1b}[2J"), "{first:?}");
     }
     // Before 0.99 there is nothing to ask.

@@ -20,8 +20,8 @@ fn device(stub: &Stub) -> (Plugin, Device) {
 
 #[test]
 fn statuses_are_fine_whether_they_are_set_or_never_touched() {
-    for habit in ["", "status=ok"] {
-        let stub = Stub::newest(habit);
+    for switch in ["", "status=ok"] {
+        let stub = Stub::newest(switch);
         let plugin = stub.open().unwrap();
         assert_moves_bytes(&plugin);
         drop(plugin);
@@ -141,9 +141,9 @@ fn each_error_status_comes_back_with_the_function_and_its_words() {
 #[test]
 fn host_callbacks_that_are_dropped_doubled_or_refused_are_told_apart() {
     let runs = Arc::new(AtomicU32::new(0));
-    let outcome = |habit: &str| {
+    let outcome = |switch: &str| {
         runs.store(0, Ordering::SeqCst);
-        let stub = Stub::newest(habit);
+        let stub = Stub::newest(switch);
         let (plugin, device) = device(&stub);
         let stream = device.create_stream().unwrap();
         let count = Arc::clone(&runs);
@@ -209,8 +209,8 @@ fn a_copy_that_fails_late_is_an_error_when_it_is_waited_for() {
 
 #[test]
 fn corrupt_and_short_copies_show_in_the_bytes() {
-    for habit in ["corrupt=1", "short=1"] {
-        let stub = Stub::newest(habit);
+    for switch in ["corrupt=1", "short=1"] {
+        let stub = Stub::newest(switch);
         let (_plugin, device) = device(&stub);
         let bytes = pattern(1000);
         let stream = device.create_stream().unwrap();
@@ -219,7 +219,7 @@ fn corrupt_and_short_copies_show_in_the_bytes() {
         let second = device.allocate(1000).unwrap();
         stream.copy_on_device(&memory, 0, &second, 0, 1000).unwrap();
         stream.synchronize().unwrap();
-        assert!(device.download(&second).unwrap() != bytes, "{habit}");
+        assert!(device.download(&second).unwrap() != bytes, "{switch}");
     }
 }
 
@@ -320,8 +320,8 @@ fn what_a_device_cannot_tell_now_is_none() {
 
 #[test]
 fn bytes_beyond_the_fields_are_warned_of_and_zero_ones_are_not() {
-    for (habits, warns) in [("", false), ("deprecated=1", true)] {
-        let stub = Stub::newest(habits);
+    for (switches, warns) in [("", false), ("deprecated=1", true)] {
+        let stub = Stub::newest(switches);
         let plugin = stub.open().unwrap();
         assert_moves_bytes(&plugin);
         assert_eq!(!plugin.report().warnings.is_empty(), warns, "{:?}", plugin.report().warnings);
@@ -330,10 +330,10 @@ fn bytes_beyond_the_fields_are_warned_of_and_zero_ones_are_not() {
 
 #[test]
 fn a_device_that_forgets_its_ordinal_is_still_itself() {
-    for habit in ["device=unwritten", "device=gone"] {
-        let stub = Stub::newest(habit);
+    for switch in ["device=unwritten", "device=gone"] {
+        let stub = Stub::newest(switch);
         let plugin = stub.open().unwrap();
-        assert_eq!(plugin.device(1).unwrap().ordinal(), 1, "{habit}");
+        assert_eq!(plugin.device(1).unwrap().ordinal(), 1, "{switch}");
         assert_moves_bytes(&plugin);
         drop(plugin);
         stub.assert_balanced();

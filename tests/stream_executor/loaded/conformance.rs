@@ -10,15 +10,15 @@ use serdes_stream_executor::{
 use super::plugins::{LAYOUTS, NEWEST, Stub, compile, unused_name};
 
 /// Outcomes of the suite for the stub with these fault switches.
-fn verify(layout: &str, habits: &str) -> Vec<Outcome> {
+fn verify(layout: &str, switches: &str) -> Vec<Outcome> {
     let options = ConformanceOptions::new().with_time_limit(Duration::from_secs(10));
-    let stub = Stub::new(layout, habits);
-    let plugin = stub.open().unwrap_or_else(|error| panic!("{habits}: {error}"));
+    let stub = Stub::new(layout, switches);
+    let plugin = stub.open().unwrap_or_else(|error| panic!("{switches}: {error}"));
     conformance::verify(&plugin, options, |_| {})
 }
 
 #[test]
-fn a_plugin_without_bad_habits_conforms_in_each_layout() {
+fn plugin_without_fault_switches_conforms_in_each_layout() {
     for (layout, _) in LAYOUTS {
         let outcomes = verify(layout, "unified=1");
         for outcome in &outcomes {
@@ -40,8 +40,8 @@ fn a_plugin_without_bad_habits_conforms_in_each_layout() {
 }
 
 #[test]
-fn each_bad_habit_fails_the_behaviour_that_it_breaks() {
-    for (habits, behaviour) in [
+fn each_fault_switch_fails_the_behaviour_that_it_breaks() {
+    for (switches, behaviour) in [
         ("corrupt=1", "sync_memcpy_dtoh"),
         ("short=1", "memcpy_htod"),
         ("late=1", "memcpy_dtoh"),
@@ -60,15 +60,15 @@ fn each_bad_habit_fails_the_behaviour_that_it_breaks() {
         ("size.SP_StreamExecutor=9999", "struct_sizes"),
         ("device=gone\nerror=create_device", "create_device"),
     ] {
-        let outcomes = verify(NEWEST, habits);
+        let outcomes = verify(NEWEST, switches);
         let outcome = outcomes.iter().find(|one| one.behaviour == behaviour).unwrap();
-        assert_eq!(outcome.result, Conformance::Fail, "{habits}: {outcome:?}");
+        assert_eq!(outcome.result, Conformance::Fail, "{switches}: {outcome:?}");
     }
 }
 
 #[test]
 fn what_a_plugin_does_not_have_is_unsupported_and_no_failure() {
-    for (habits, behaviour) in [
+    for (switches, behaviour) in [
         ("null=memcpy_dtod", "memcpy_dtod"),
         ("null=sync_memcpy_dtod", "sync_memcpy_dtod"),
         ("null=create_timer", "timer_nanoseconds"),
@@ -78,11 +78,11 @@ fn what_a_plugin_does_not_have_is_unsupported_and_no_failure() {
         ("stats=0", "allocator_stats"),
         ("unified=0", "unified_memory"),
     ] {
-        let outcomes = verify(NEWEST, habits);
+        let outcomes = verify(NEWEST, switches);
         let outcome = outcomes.iter().find(|one| one.behaviour == behaviour).unwrap();
-        assert_eq!(outcome.result, Conformance::Unsupported, "{habits}: {outcome:?}");
+        assert_eq!(outcome.result, Conformance::Unsupported, "{switches}: {outcome:?}");
         let failed = outcomes.iter().find(|one| one.result == Conformance::Fail);
-        assert!(failed.is_none(), "{habits}: {failed:?}");
+        assert!(failed.is_none(), "{switches}: {failed:?}");
     }
 }
 

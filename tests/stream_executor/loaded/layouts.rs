@@ -185,10 +185,10 @@ fn an_ambiguous_platform_is_what_its_plugin_wrote() {
     assert_moves_bytes(&plugin);
     drop(plugin);
     for (allocator, size) in [("bfc", "unwritten"), ("bfc", "88"), ("none", "unwritten")] {
-        let habits = format!("allocator={allocator}\nsize.SP_PlatformFns={size}");
-        let stub = Stub::new("rfc-257", &habits);
+        let switches = format!("allocator={allocator}\nsize.SP_PlatformFns={size}");
+        let stub = Stub::new("rfc-257", &switches);
         let report = stub.refused();
-        assert!(!report.reasons.is_empty(), "{habits}");
+        assert!(!report.reasons.is_empty(), "{switches}");
         stub.assert_balanced();
         let plugin = stub.open_named("rfc-257").unwrap();
         assert_moves_bytes(&plugin);
@@ -226,7 +226,7 @@ fn sizes_that_lie_never_make_the_host_read_beyond_its_own_memory() {
 /// size.
 #[test]
 fn short_sizes_cost_only_what_lies_beyond_them() {
-    for habit in [
+    for switch in [
         "size.SP_DeviceMemoryBase=0",
         "size.SP_DeviceMemoryBase=8",
         "size.SP_DeviceFns=8",
@@ -237,13 +237,13 @@ fn short_sizes_cost_only_what_lies_beyond_them() {
         "size.SP_AllocatorStats=8",
         "size.SP_Platform=40",
     ] {
-        let stub = Stub::newest(habit);
-        let plugin = stub.open().unwrap_or_else(|error| panic!("{habit}: {error}"));
+        let stub = Stub::newest(switch);
+        let plugin = stub.open().unwrap_or_else(|error| panic!("{switch}: {error}"));
         assert_moves_bytes(&plugin);
         let device = plugin.device(0).unwrap();
         assert_eq!(device.description().ordinal, 0);
         let stats = device.allocator_stats().unwrap();
-        assert_eq!(stats.is_none(), habit == "size.SP_AllocatorStats=0", "{habit}");
+        assert_eq!(stats.is_none(), switch == "size.SP_AllocatorStats=0", "{switch}");
         drop((device, plugin));
         stub.assert_balanced();
     }

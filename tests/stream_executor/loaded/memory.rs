@@ -7,8 +7,8 @@ use super::plugins::{Stub, assert_moves_bytes, compile, pattern};
 
 #[test]
 fn host_memory_that_a_plugin_gives_twice_is_found() {
-    for habit in ["twice", "inside"] {
-        let stub = Stub::newest(&format!("host={habit}\nunified=1"));
+    for switch in ["twice", "inside"] {
+        let stub = Stub::newest(&format!("host={switch}\nunified=1"));
         let plugin = stub.open().unwrap();
         let device = plugin.device(0).unwrap();
         let mut first = device.allocate_host(100).unwrap();
@@ -16,13 +16,13 @@ fn host_memory_that_a_plugin_gives_twice_is_found() {
         let error = device.allocate_host(100).unwrap_err();
         assert!(
             matches!(error, Error::MemoryInUse { call: "host_memory_allocate", bytes: 100 }),
-            "{habit}: {error}"
+            "{switch}: {error}"
         );
         // Memory of the other kind is memory of the same process.
         let error = device.allocate_unified(20).unwrap_err();
         assert!(
             matches!(error, Error::MemoryInUse { call: "unified_memory_allocate", .. }),
-            "{habit}: {error}"
+            "{switch}: {error}"
         );
         // The first owner's is untouched, and not given back under it.
         assert_eq!(first[..], [7; 100]);
@@ -30,7 +30,7 @@ fn host_memory_that_a_plugin_gives_twice_is_found() {
         let second = device.allocate_host(100).unwrap();
         assert_eq!(second[..], [0; 100]);
         drop((second, device, plugin));
-        assert_eq!(stub.created("host memory"), 2, "{habit}");
+        assert_eq!(stub.created("host memory"), 2, "{switch}");
         stub.assert_balanced();
     }
 }

@@ -112,26 +112,27 @@ pub(super) struct Stub {
 
 impl Stub {
     /// The stub in that layout, with these fault switches, one a line.
-    pub(super) fn new(layout: &str, habits: &str) -> Self {
-        Self::linked(layout, habits, &[])
+    pub(super) fn new(layout: &str, switches: &str) -> Self {
+        Self::linked(layout, switches, &[])
     }
 
     /// As [`Self::new`], linked with more flags.
-    pub(super) fn linked(layout: &str, habits: &str, flags: &[&str]) -> Self {
+    pub(super) fn linked(layout: &str, switches: &str, flags: &[&str]) -> Self {
         let stub = Self { directory: tempfile::tempdir().unwrap(), name: unused_name() };
         std::fs::copy(compile("stub_plugin.c", layout, flags), stub.path()).unwrap();
-        let mut text = habits.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
-        if !habits.lines().any(|line| line.trim().starts_with("name=")) {
+        let mut text = switches.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n");
+        if !switches.lines().any(|line| line.trim().starts_with("name=")) {
             text.push_str(&format!("\nname={}", stub.name));
         }
         text.push('\n');
-        std::fs::write(stub.directory.path().join("libstub.so.habits"), text.trim_start()).unwrap();
+        std::fs::write(stub.directory.path().join("libstub.so.switches"), text.trim_start())
+            .unwrap();
         stub
     }
 
     /// In the newest layout.
-    pub(super) fn newest(habits: &str) -> Self {
-        Self::new(NEWEST, habits)
+    pub(super) fn newest(switches: &str) -> Self {
+        Self::new(NEWEST, switches)
     }
 
     pub(super) fn path(&self) -> PathBuf {

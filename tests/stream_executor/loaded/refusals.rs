@@ -147,13 +147,13 @@ fn optional_functions_that_are_null_cost_only_what_they_do() {
 
 #[test]
 fn illegal_names_are_shown_with_the_pattern() {
-    for (field, habit) in [("name", "name"), ("type", "type")] {
+    for (field, switch) in [("name", "name"), ("type", "type")] {
         for value in
             ["NULL", "", "lower", "GPU1", "A:B", "A/B", "A-B", "A B", "_A", " ", "\u{c4}", "A\tB"]
         {
             let stub = Stub::newest(&format!(
-                "{habit}={value}\n{}",
-                if habit == "type" { "" } else { "type=STUB" }
+                "{switch}={value}\n{}",
+                if switch == "type" { "" } else { "type=STUB" }
             ));
             let report = stub.refused();
             let reason = report
@@ -184,8 +184,8 @@ fn an_error_status_at_each_step_of_registration_is_told_in_the_plugins_words() {
 /// A message is shown to people, and is a plug-in's: it cannot steer their terminal, nor fill it.
 #[test]
 fn messages_of_plugins_are_made_printable() {
-    let told = |habit: &str| {
-        let stub = Stub::newest(&format!("error=SE_InitPlugin\nmessage={habit}"));
+    let told = |switch: &str| {
+        let stub = Stub::newest(&format!("error=SE_InitPlugin\nmessage={switch}"));
         stub.refused().reasons[0].found.clone()
     };
     assert_eq!(told("control"), "INTERNAL: as\n\ttold \\u{1b}[31m\\r\\u{7f}");
@@ -275,9 +275,9 @@ fn no_devices_are_accepted_with_a_warning() {
 
 #[test]
 fn parameters_that_the_plugin_cleared_do_not_lead_the_host_astray() {
-    for habit in ["cleared", "emptied"] {
-        let stub = Stub::newest(&format!("params={habit}"));
-        let plugin = stub.open().unwrap_or_else(|error| panic!("{habit}: {error}"));
+    for switch in ["cleared", "emptied"] {
+        let stub = Stub::newest(&format!("params={switch}"));
+        let plugin = stub.open().unwrap_or_else(|error| panic!("{switch}: {error}"));
         assert_moves_bytes(&plugin);
         drop(plugin);
         stub.assert_balanced();

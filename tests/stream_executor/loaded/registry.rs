@@ -57,8 +57,8 @@ fn a_directory_gives_its_plugins_and_says_which_libraries_it_passed_over() {
     for (stub, name) in stubs.iter().zip(["b.so", "c.so", "d.so"]) {
         // With its file of fault switches, which lies beside it.
         fs::copy(stub.path(), folder.path().join(name)).unwrap();
-        let habits = fs::read(stub.path().with_extension("so.habits")).unwrap();
-        fs::write(folder.path().join(format!("{name}.habits")), habits).unwrap();
+        let switches = fs::read(stub.path().with_extension("so.switches")).unwrap();
+        fs::write(folder.path().join(format!("{name}.switches")), switches).unwrap();
     }
     fs::write(folder.path().join("a.so"), "no library").unwrap();
     fs::write(folder.path().join("readme.txt"), "no library either").unwrap();

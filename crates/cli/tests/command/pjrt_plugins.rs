@@ -16,7 +16,7 @@ struct Double {
 
 impl Double {
     /// A plug-in of that minor, with a table of `size` bytes and these fault switches.
-    fn new(minor: u32, size: usize, habits: &[&str]) -> Self {
+    fn new(minor: u32, size: usize, switches: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let double = Self { folder };
         let source = "../../tests/plugins/pjrt_table.c";
@@ -25,7 +25,7 @@ impl Double {
             .args(["-Wno-pedantic", "-Werror", "-shared", "-fPIC", "-o"])
             .arg(double.path())
             .args([format!("-DMINOR={minor}"), format!("-DSIZE={size}")])
-            .args(habits.iter().map(|habit| format!("-D{habit}")))
+            .args(switches.iter().map(|switch| format!("-D{switch}")))
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(source))
             .output()
             .unwrap();
@@ -234,21 +234,21 @@ fn every_release_is_asked_at_once() {
 
 #[test]
 fn what_ends_the_process_is_an_answer_and_leaves_the_steps_before() {
-    for (habit, part) in [("CLIENT=EXIT", "exit status 0"), ("CLIENT=ABORT", "SIGABRT")] {
-        let (status, object) = Double::new(81, 984, &[habit]).check(&[]);
-        assert_eq!((status, &object["accepted"]), (1, &false.into()), "{habit}: {object}");
+    for (switch, part) in [("CLIENT=EXIT", "exit status 0"), ("CLIENT=ABORT", "SIGABRT")] {
+        let (status, object) = Double::new(81, 984, &[switch]).check(&[]);
+        assert_eq!((status, &object["accepted"]), (1, &false.into()), "{switch}: {object}");
         let reasons = words(&object["reasons"]);
-        assert!(reasons.contains(part) && reasons.contains("a client"), "{habit}: {reasons}");
-        assert_eq!(object["pjrt_version"], "0.81", "{habit}");
+        assert!(reasons.contains(part) && reasons.contains("a client"), "{switch}: {reasons}");
+        assert_eq!(object["pjrt_version"], "0.81", "{switch}");
     }
-    for (habit, part) in [("LOADED=EXIT", "exit status 0"), ("LOADED=ABORT", "SIGABRT")] {
-        let double = Double::new(81, 984, &[habit]);
+    for (switch, part) in [("LOADED=EXIT", "exit status 0"), ("LOADED=ABORT", "SIGABRT")] {
+        let double = Double::new(81, 984, &[switch]);
         let (status, object) = double.check(&[]);
-        assert_eq!((status, &object["accepted"]), (1, &false.into()), "{habit}: {object}");
-        assert!(words(&object["reasons"]).contains(part), "{habit}: {object}");
+        assert_eq!((status, &object["accepted"]), (1, &false.into()), "{switch}: {object}");
+        assert!(words(&object["reasons"]).contains(part), "{switch}: {object}");
         let verify = double.serdes("verify", &["--json"]);
         let (status, object) = answer(&verify);
-        assert_eq!((status, &object["behaviour"]), (1, &"pjrt_load".into()), "{habit}: {object}");
+        assert_eq!((status, &object["behaviour"]), (1, &"pjrt_load".into()), "{switch}: {object}");
     }
 }
 
@@ -272,8 +272,8 @@ fn what_does_not_come_back_is_given_up() {
 fn a_plug_in_that_changes_the_process_changes_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("loaded");
-    let habit = format!("MARK=\"{}\"", mark.display());
-    let double = Double::new(81, 984, &["UNSETTLES", "CLIENT=GIVEN", &habit]);
+    let switch = format!("MARK=\"{}\"", mark.display());
+    let double = Double::new(81, 984, &["UNSETTLES", "CLIENT=GIVEN", &switch]);
     for more in [&["plugin.so"][..], &["plugin.so", "--in-process"]] {
         // By a name that means something in this folder alone.
         let output = Command::new(env!("CARGO_BIN_EXE_serdes"))
@@ -365,9 +365,9 @@ fn a_plug_in_of_the_sdk_is_judged_by_what_its_file_says_it_takes() {
     let (_, object) = answer(&upstream.serdes("inspect", &["--json"]));
     assert_eq!(object["oldest_framework"], Value::Null);
     // A library that is missing: the file alone decides, by what it says.
-    let habits =
+    let switches =
         ["SYMBOL=serdes_oldest_framework_minor_29", "NEEDS=function_of_a_library_that_is_not_here"];
-    let double = Double::new(80, 984, &habits);
+    let double = Double::new(80, 984, &switches);
     let (status, object) = double.check(&["--for", "jaxlib-0.6.2", "--for", "jaxlib-0.4.31"]);
     assert_eq!((status, &object["accepted"]), (1, &Value::Null), "{object}");
     assert_eq!(

@@ -53,23 +53,23 @@ fn what_a_plugin_writes_to_standard_output_is_no_result() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_plugin_that_ends_the_process_is_refused() {
-    for (habit, part) in [
+    for (switch, part) in [
         ("exit=SE_InitPlugin", "exit status 0"),
         ("crash=SE_InitPlugin", "SIGABRT"),
         ("exit=destroy_platform", "exit status 0"),
     ] {
-        let (_folder, library) = stub(habit);
+        let (_folder, library) = stub(switch);
         let check = serdes(&["plugin", "check", text(&library), "--json"]);
-        assert_eq!(status(&check), 1, "{habit}: {check:?}");
+        assert_eq!(status(&check), 1, "{switch}: {check:?}");
         let object = &objects(&check)[0];
-        assert_eq!(object["accepted"], false, "{habit}");
-        assert!(object["reasons"][0].as_str().unwrap().contains(part), "{habit}: {object}");
+        assert_eq!(object["accepted"], false, "{switch}");
+        assert!(object["reasons"][0].as_str().unwrap().contains(part), "{switch}: {object}");
         let verify = serdes(&["plugin", "verify", text(&library), "--json"]);
-        assert_eq!(status(&verify), 1, "{habit}: {verify:?}");
+        assert_eq!(status(&verify), 1, "{switch}: {verify:?}");
         let last = objects(&verify).pop().unwrap();
-        let behaviour = if habit.contains("destroy") { "unload" } else { "registration" };
+        let behaviour = if switch.contains("destroy") { "unload" } else { "registration" };
         assert_eq!((&last["behaviour"], &last["result"]), (&behaviour.into(), &"fail".into()));
-        assert!(last["detail"].as_str().unwrap().contains(part), "{habit}: {last}");
+        assert!(last["detail"].as_str().unwrap().contains(part), "{switch}: {last}");
     }
 }
 
@@ -205,7 +205,7 @@ fn plugin_check_of_a_folder_names_platforms_and_devices() {
     assert!(!report["devices"].as_array().unwrap().is_empty(), "{report}");
     // The same platform twice, and a file that is no library: the others stay.
     fs::copy(&library, folder.path().join("z_again.so")).unwrap();
-    fs::write(folder.path().join("z_again.so.habits"), "name=STUB\n").unwrap();
+    fs::write(folder.path().join("z_again.so.switches"), "name=STUB\n").unwrap();
     fs::write(folder.path().join("z_text.so"), "no library").unwrap();
     let check = serdes(&["plugin", "check", &path, "--json"]);
     assert_eq!(status(&check), 1, "{check:?}");

@@ -34,7 +34,7 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
     assert_eq!(status(&serdes(place, &save)), 0);
     let old = fs::read(place.join("a.sds")).unwrap();
     assert_eq!(status(&serdes(place, &restore)), 0);
-    for (habit, part) in [
+    for (switch, part) in [
         ("exit=SE_InitPlugin", "exit status 0"),
         ("leave=SE_InitPlugin", "exit status 0"),
         ("crash=SE_InitPlugin", "SIGABRT"),
@@ -42,16 +42,16 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
         ("leave=sync_memcpy_htod", "exit status 0"),
         ("crash=sync_memcpy_dtoh", "SIGABRT"),
     ] {
-        stub_in(place, habit);
+        stub_in(place, switch);
         for arguments in [&save[..], &restore[..]] {
             let output = serdes(place, arguments);
-            assert_eq!(status(&output), 2, "{habit} {arguments:?}: {output:?}");
+            assert_eq!(status(&output), 2, "{switch} {arguments:?}: {output:?}");
             let said = error(&output);
-            assert!(said.contains("libstub.so") && said.contains(part), "{habit}: {said}");
+            assert!(said.contains("libstub.so") && said.contains(part), "{switch}: {said}");
             assert!(String::from_utf8_lossy(&output.stderr).contains("error: "), "{output:?}");
         }
-        assert_eq!(fs::read(place.join("a.sds")).unwrap(), old, "{habit}");
-        assert_eq!(hidden(place), 0, "{habit}");
+        assert_eq!(fs::read(place.join("a.sds")).unwrap(), old, "{switch}");
+        assert_eq!(hidden(place), 0, "{switch}");
     }
     stub_in(place, "");
     assert_eq!(status(&serdes(place, &save)), 0);
@@ -114,12 +114,12 @@ fn a_plugin_that_ends_the_process_leaves_nothing_of_any_target() {
     let restore = restore.map(|to| ["restore", "whole.sds", "--to", to, "--only", "dense_0/*"]);
     let all = save.iter().map(|words| &words[..]).chain([&part[..]]);
     for arguments in all.chain(restore.iter().map(|words| &words[..])) {
-        for habit in ["exit=sync_memcpy_dtoh", "crash=sync_memcpy_dtoh"] {
-            stub_in(place, habit);
+        for switch in ["exit=sync_memcpy_dtoh", "crash=sync_memcpy_dtoh"] {
+            stub_in(place, switch);
             let output = serdes(place, &[arguments, &["--plugin", "./libstub.so"]].concat());
-            assert_eq!(status(&output), 2, "{habit} {arguments:?}: {output:?}");
+            assert_eq!(status(&output), 2, "{switch} {arguments:?}: {output:?}");
             let left = (hidden(place), hidden(&place.join("inner")));
-            assert_eq!(left, (1, 0), "{habit} {arguments:?}");
+            assert_eq!(left, (1, 0), "{switch} {arguments:?}");
         }
     }
     drop(alive);
@@ -154,15 +154,15 @@ fn save_and_restore_compare_what_a_device_gives_back() {
 fn a_state_that_is_whole_is_one_although_the_plugin_then_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
-    for habit in ["exit=destroy_platform", "crash=destroy_platform"] {
-        stub_in(place, habit);
+    for switch in ["exit=destroy_platform", "crash=destroy_platform"] {
+        stub_in(place, switch);
         let arguments = ["save", "--from", text(&tiny), "-o", "a.sds", "--plugin", "./libstub.so"];
         let output = serdes(place, &arguments);
-        assert_eq!(status(&output), 0, "{habit}: {output:?}");
+        assert_eq!(status(&output), 0, "{switch}: {output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("saved 9 tensors"));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let is_told = said.contains("warning: ") && said.contains("libstub.so");
-        assert_eq!(is_told, habit.starts_with("crash"), "{habit}: {said}");
+        assert_eq!(is_told, switch.starts_with("crash"), "{switch}: {said}");
         assert_eq!(status(&serdes(place, &["check", "a.sds", "--verify-data"])), 0);
     }
 }

@@ -102,20 +102,20 @@ pub(crate) fn state_of(folder: &Path, name: &str) -> PathBuf {
 
 /// The stub plug-in of the library's tests in this folder, with these fault switches.
 #[cfg(target_os = "linux")]
-pub(crate) fn stub_in(folder: &Path, habits: &str) -> PathBuf {
+pub(crate) fn stub_in(folder: &Path, switches: &str) -> PathBuf {
     let library = folder.join("libstub.so");
     if !library.exists() {
         compile(&root().join("tests/plugins/stub_plugin.c"), &library);
     }
-    fs::write(folder.join("libstub.so.habits"), format!("name=STUB\n{habits}\n")).unwrap();
+    fs::write(folder.join("libstub.so.switches"), format!("name=STUB\n{switches}\n")).unwrap();
     library
 }
 
 /// The stub plug-in with these fault switches in a folder of its own.
 #[cfg(target_os = "linux")]
-pub(crate) fn stub(habits: &str) -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn stub(switches: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let library = stub_in(folder.path(), habits);
+    let library = stub_in(folder.path(), switches);
     (folder, library)
 }
 

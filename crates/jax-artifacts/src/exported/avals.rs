@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     flatbuffer::Table,
-    habits::Habits,
+    profile::ReaderProfile,
     refusal::{Refusal, Result},
     shape,
 };
@@ -88,10 +88,10 @@ impl From<&Aval> for Value {
     }
 }
 
-pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval> {
+pub(super) fn read_aval(aval: Table<'_, '_>, profile: &ReaderProfile<'_>) -> Result<Aval> {
     let place = "an abstract value";
     Refusal::at(aval.keep(16), place)?;
-    if habits.deserializer < Deserializer::Named {
+    if profile.deserializer < Deserializer::Named {
         let kind = Refusal::at(aval.i8(0), place)?;
         if kind != 0 {
             let message = format!("an abstract value is of kind {kind}, and this release takes 0");
@@ -99,18 +99,18 @@ pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval
         }
     }
     let dtype = Refusal::at(aval.i8(2), place)?;
-    if !(0..=habits.last_dtype).contains(&dtype) && !habits.is_lenient {
-        let last = habits.last_dtype;
+    if !(0..=profile.last_dtype).contains(&dtype) && !profile.is_lenient {
+        let last = profile.last_dtype;
         let message = format!(
             "an abstract value is of the element type {dtype}, and this release knows 0 to {last}"
         );
         let rule = if dtype > last { Rule::TooNew } else { Rule::Corrupt };
         return Err(Refusal::new(rule, dtype.to_string(), format!("0..{last}"), message, place));
     }
-    let (rank, shape) = read_shape(aval, habits)?;
-    let memory_space = if habits.deserializer >= Deserializer::Unnumbered {
+    let (rank, shape) = read_shape(aval, profile)?;
+    let memory_space = if profile.deserializer >= Deserializer::Unnumbered {
         let space = Refusal::at(aval.i8(3), place)?;
-        if !(0..=3).contains(&space) && !habits.is_lenient {
+        if !(0..=3).contains(&space) && !profile.is_lenient {
             let message = format!(
                 "an abstract value is in the memory space {space}, and this release knows 0 to 3"
             );
@@ -126,7 +126,7 @@ pub(super) fn read_aval(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<Aval
 }
 
 /// Reads the number of dimensions, and the dimensions if they are kept.
-fn read_shape(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<(u32, Vec<String>)> {
+fn read_shape(aval: Table<'_, '_>, profile: &ReaderProfile<'_>) -> Result<(u32, Vec<String>)> {
     let place = "a shape";
     let list = Refusal::at(aval.vector(1), place)?;
     let (mut text, mut kept) = (String::new(), Vec::new());
@@ -136,11 +136,11 @@ fn read_shape(aval: Table<'_, '_>, habits: &Habits<'_>) -> Result<(u32, Vec<Stri
             text.push(',');
         }
         text += dimension;
-        if habits.is_lenient && kept.len() < MOST_DIMENSIONS {
+        if profile.is_lenient && kept.len() < MOST_DIMENSIONS {
             kept.push(dimension.to_owned());
         }
     }
-    if !habits.is_lenient && !shape::is_shape(&text) {
+    if !profile.is_lenient && !shape::is_shape(&text) {
         let text = excerpt(&text, 200);
         let message = format!("a shape is {text:?}, which jax cannot parse");
         return Err(Refusal::new(Rule::Corrupt, text, "a symbolic shape", message, place));

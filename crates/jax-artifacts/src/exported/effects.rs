@@ -2,7 +2,7 @@
 
 use super::{
     flatbuffer::Vector,
-    habits::Habits,
+    profile::ReaderProfile,
     refusal::{Refusal, Result},
 };
 use crate::rule::Rule;
@@ -34,14 +34,17 @@ pub enum DisabledCheck {
     ShapeAssertions,
 }
 
-pub(super) fn read_effects(effects: Vector<'_, '_>, habits: &Habits<'_>) -> Result<Vec<String>> {
+pub(super) fn read_effects(
+    effects: Vector<'_, '_>,
+    profile: &ReaderProfile<'_>,
+) -> Result<Vec<String>> {
     let place = "the effects";
     let mut names = Vec::new();
     for index in 0..effects.len() {
         let name = effects.table(index).and_then(|effect| effect.needed_string(0));
         let name = Refusal::at(name, place)?;
         let class = name.strip_prefix("<class 'jax._src.").and_then(|name| name.strip_suffix("'>"));
-        if !class.is_some_and(|class| KNOWN.contains(&class)) && !habits.is_lenient {
+        if !class.is_some_and(|class| KNOWN.contains(&class)) && !profile.is_lenient {
             let message =
                 format!("the function has the effect {name}, which this release does not make");
             let expected = "an effect that jax makes without arguments";

@@ -8,7 +8,7 @@ mod contents;
 mod effects;
 mod field;
 mod flatbuffer;
-mod habits;
+mod profile;
 mod reader;
 mod refusal;
 mod shape;
@@ -18,7 +18,7 @@ mod tree;
 pub use self::{avals::Value, effects::DisabledCheck};
 pub(crate) use self::{
     contents::Exported,
-    habits::Habits,
+    profile::ReaderProfile,
     reader::{is_exported, levels},
     refusal::Refusal,
 };

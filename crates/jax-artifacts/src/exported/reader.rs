@@ -7,7 +7,7 @@ use super::{
     contents::Exported,
     effects, field,
     flatbuffer::{Buffer, Fault, Table, Vector},
-    habits::Habits,
+    profile::ReaderProfile,
     refusal::{Refusal, Result},
     shardings::{self, Mesh, NamedSharding, Sharding},
     tree,
@@ -53,19 +53,23 @@ pub(crate) fn is_exported(bytes: &[u8]) -> bool {
 
 impl Exported {
     /// Reads a file, or the derivative of that order in it, as a release does.
-    pub(crate) fn read_level(bytes: &[u8], level: usize, habits: &Habits<'_>) -> Result<Self> {
+    pub(crate) fn read_level(
+        bytes: &[u8],
+        level: usize,
+        profile: &ReaderProfile<'_>,
+    ) -> Result<Self> {
         let buffer = Buffer::new(bytes);
         let mut root = Refusal::at(buffer.root(), "the outermost table")?;
         for _ in 0..level {
             root = Refusal::at(root.needed_table(field::VJP), "a derivative")?;
         }
-        Reader { root, habits, found: Self::default(), uniques: Uniques::default() }.read()
+        Reader { root, profile, found: Self::default(), uniques: Uniques::default() }.read()
     }
 }
 
 struct Reader<'h, 'b, 'a> {
     root: Table<'b, 'a>,
-    habits: &'h Habits<'h>,
+    profile: &'h ReaderProfile<'h>,
     found: Exported,
     uniques: Uniques<'a>,
 }
@@ -73,12 +77,12 @@ struct Reader<'h, 'b, 'a> {
 impl<'b, 'a> Reader<'_, 'b, 'a> {
     fn read(mut self) -> Result<Exported> {
         self.note_fields();
-        if self.habits.at_least(Deserializer::Tables) {
+        if self.profile.at_least(Deserializer::Tables) {
             self.read_uniques()?;
         }
         self.read_version()?;
         self.found.function = self.at("the name", |root| root.needed_string(1))?.to_owned();
-        let is_early = !self.habits.at_least(Deserializer::Leaves);
+        let is_early = !self.profile.at_least(Deserializer::Leaves);
         if is_early {
             self.read_tree(field::IN_TREE, None)?;
             self.read_tree(field::OUT_TREE, None)?;
@@ -128,7 +132,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
     }
 
     fn read_version(&mut self) -> Result<()> {
-        if self.habits.deserializer > Deserializer::Numbered || self.habits.is_lenient {
+        if self.profile.deserializer > Deserializer::Numbered || self.profile.is_lenient {
             return Ok(());
         }
         let version = self.at("the version of the serialization", |root| {
@@ -144,9 +148,9 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             ("the tree of results", "results")
         };
         let root = self.at(place, |root| root.needed_table(number))?;
-        let found = tree::read(root, self.habits, &mut self.found.custom_nodes, place)?;
+        let found = tree::read(root, self.profile, &mut self.found.custom_nodes, place)?;
         match leaves {
-            Some(leaves) if leaves != found && !self.habits.is_lenient => {
+            Some(leaves) if leaves != found && !self.profile.is_lenient => {
                 Err(Refusal::leaves(found, leaves, values))
             }
             _ => Ok(()),
@@ -155,7 +159,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
 
     fn read_devices(&mut self) -> Result<()> {
         let place = "the number of devices";
-        let wide = if self.habits.at_least(Deserializer::Unnumbered) {
+        let wide = if self.profile.at_least(Deserializer::Unnumbered) {
             self.at(place, |root| root.u32(field::DEVICES))?
         } else {
             0
@@ -163,8 +167,8 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         self.found.devices = wide;
         if wide == 0 {
             let short = self.at(place, |root| root.i16(field::DEVICES_SHORT))?;
-            let expires = self.habits.at_least(Deserializer::Expiring);
-            if expires && short > 0 && !self.habits.takes_expired && !self.habits.is_lenient {
+            let expires = self.profile.at_least(Deserializer::Expiring);
+            if expires && short > 0 && !self.profile.takes_expired && !self.profile.is_lenient {
                 return Err(Refusal::expired("a number of devices of 16 bits alone"));
             }
             self.found.devices = u32::try_from(short).unwrap_or_default();
@@ -177,12 +181,12 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         self.uniques.avals.reserve_exact(avals.room(8));
         for index in 0..avals.len() {
             let aval = Refusal::at(avals.table(index), "the table of avals")?;
-            self.uniques.avals.push(read_aval(aval, self.habits)?);
+            self.uniques.avals.push(read_aval(aval, self.profile)?);
         }
         let meshes = self.vector(field::UNIQUE_MESHES, "the table of meshes")?;
         for index in 0..meshes.len() {
             let mesh = Refusal::at(meshes.table(index), "the table of meshes")?;
-            let mesh = shardings::read_mesh(mesh, self.habits)?;
+            let mesh = shardings::read_mesh(mesh, self.profile)?;
             self.found.has_device_platform |= mesh.has_device_platform;
             self.uniques.meshes.push(mesh);
         }
@@ -190,7 +194,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         self.uniques.shardings.reserve_exact(shardings.room(8));
         for index in 0..shardings.len() {
             let sharding = Refusal::at(shardings.table(index), "the table of shardings")?;
-            let sharding = shardings::read_named(sharding, &self.uniques.meshes, self.habits)?;
+            let sharding = shardings::read_named(sharding, &self.uniques.meshes, self.profile)?;
             self.uniques.shardings.push(Arc::new(sharding));
         }
         Ok(())
@@ -208,7 +212,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             field::OUT_SHARDING_INDEXES,
             "the shardings of results",
         )?;
-        let is_named = self.habits.at_least(Deserializer::Named)
+        let is_named = self.profile.at_least(Deserializer::Named)
             && !inputs.iter().chain(&outputs).any(|sharding| matches!(sharding, Sharding::Hlo));
         let mut values = (Vec::new(), Vec::new());
         let inputs = self.read_values(
@@ -231,7 +235,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         indexes: u16,
         place: &'static str,
     ) -> Result<Vec<Sharding>> {
-        if self.habits.at_least(Deserializer::Tables) {
+        if self.profile.at_least(Deserializer::Tables) {
             let indexes = self.vector(indexes, place)?;
             let mut found = Vec::with_capacity(indexes.room(4));
             for at in 0..indexes.len() {
@@ -246,7 +250,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         let mut found = Vec::with_capacity(list.room(8));
         for index in 0..list.len() {
             let sharding = Refusal::at(list.table(index), place)?;
-            let sharding = shardings::read(sharding, &self.uniques.meshes, self.habits, place)?;
+            let sharding = shardings::read(sharding, &self.uniques.meshes, self.profile, place)?;
             found.push(sharding);
         }
         Ok(found)
@@ -267,7 +271,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         (shardings, is_named): (&[Sharding], bool),
         kept: &mut Vec<Value>,
     ) -> Result<usize> {
-        let by_index = self.habits.at_least(Deserializer::Tables) && is_named;
+        let by_index = self.profile.at_least(Deserializer::Tables) && is_named;
         if by_index {
             let indexes = self.vector(indexes, place)?;
             for at in 0..indexes.len() {
@@ -282,7 +286,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         }
         let list = self.vector(number, place)?;
         for at in 0..list.len() {
-            let aval = read_aval(Refusal::at(list.table(at), place)?, self.habits)?;
+            let aval = read_aval(Refusal::at(list.table(at), place)?, self.profile)?;
             self.take_value(&aval, shardings, is_named, at, place, kept)?;
         }
         Ok(list.len() as usize)
@@ -300,7 +304,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         kept: &mut Vec<Value>,
     ) -> Result<()> {
         let sharding = shardings.get(at as usize);
-        if self.habits.is_lenient {
+        if self.profile.is_lenient {
             if kept.len() < MOST_KEPT {
                 let sharding = sharding.and_then(Sharding::text);
                 kept.push(Value { sharding, ..Value::from(aval) });
@@ -311,7 +315,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             None if is_named => Err(Refusal::shardings(shardings.len(), at, place)),
             Some(Sharding::Named(sharding))
                 if sharding.partitioned > aval.rank as usize
-                    && !self.habits.at_least(Deserializer::Expiring) =>
+                    && !self.profile.at_least(Deserializer::Expiring) =>
             {
                 Err(Refusal::rank(aval.rank as usize, sharding.partitioned, place))
             }
@@ -328,9 +332,9 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
             }
         }
         let ordered = self.vector(field::ORDERED_EFFECTS, "the effects")?;
-        self.found.ordered_effects = effects::read_effects(ordered, self.habits)?;
+        self.found.ordered_effects = effects::read_effects(ordered, self.profile)?;
         let unordered = self.vector(field::UNORDERED_EFFECTS, "the effects")?;
-        self.found.unordered_effects = effects::read_effects(unordered, self.habits)?;
+        self.found.unordered_effects = effects::read_effects(unordered, self.profile)?;
         let checks = self.vector(field::DISABLED_CHECKS, "the disabled checks")?;
         self.found.disabled_checks = effects::read_checks(checks)?;
         Ok(())

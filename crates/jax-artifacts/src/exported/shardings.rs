@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     flatbuffer::{Fault, Table},
-    habits::Habits,
+    profile::ReaderProfile,
     refusal::{Refusal, Result},
 };
 use crate::{excerpt::excerpt, release::Deserializer, rule::Rule};
@@ -61,10 +61,10 @@ impl Sharding {
 pub(super) fn read(
     sharding: Table<'_, '_>,
     meshes: &[Mesh<'_>],
-    habits: &Habits<'_>,
+    profile: &ReaderProfile<'_>,
     place: &'static str,
 ) -> Result<Sharding> {
-    if habits.deserializer < Deserializer::Named {
+    if profile.deserializer < Deserializer::Named {
         return match Refusal::at(sharding.i8(0), place)? {
             0 => Ok(Sharding::Unspecified),
             1 => Refusal::at(sharding.needed_numbers(1, 1), place).map(|_| Sharding::Hlo),
@@ -76,10 +76,10 @@ pub(super) fn read(
         };
     }
     if let Some(named) = Refusal::at(sharding.table(2), place)? {
-        return read_named(named, meshes, habits).map(|named| Sharding::Named(Arc::new(named)));
+        return read_named(named, meshes, profile).map(|named| Sharding::Named(Arc::new(named)));
     }
     if Refusal::at(sharding.vector_is_there(1), place)? {
-        if habits.deserializer >= Deserializer::Expiring && !habits.is_lenient {
+        if profile.deserializer >= Deserializer::Expiring && !profile.is_lenient {
             return Err(Refusal::expired("a sharding that is an HloSharding"));
         }
         Refusal::at(sharding.needed_numbers(1, 1), place)?;
@@ -91,13 +91,13 @@ pub(super) fn read(
 pub(super) fn read_named(
     sharding: Table<'_, '_>,
     meshes: &[Mesh<'_>],
-    habits: &Habits<'_>,
+    profile: &ReaderProfile<'_>,
 ) -> Result<NamedSharding> {
     Refusal::at(sharding.keep(32), PLACE)?;
     let of_file;
     let mesh = if meshes.is_empty() {
         let mesh = Refusal::at(sharding.needed_table(0), PLACE)?;
-        of_file = read_mesh(mesh, habits)?;
+        of_file = read_mesh(mesh, profile)?;
         &of_file
     } else {
         let index = Refusal::at(sharding.u32(3), PLACE)?;
@@ -106,10 +106,10 @@ pub(super) fn read_named(
     };
     let (partitions, reduced, unreduced) = Refusal::at(read_spec(sharding), PLACE)?;
     Refusal::at(sharding.string(2), PLACE)?;
-    check(mesh, &partitions, reduced.iter().chain(&unreduced), habits)?;
+    check(mesh, &partitions, reduced.iter().chain(&unreduced), profile)?;
     let used = partitions.iter().rposition(|axes| !axes.is_empty());
     let mut text = String::new();
-    if habits.is_lenient {
+    if profile.is_lenient {
         add_axes(&mut text, partitions.iter().map(Vec::as_slice));
         text += " of ";
         text += &mesh.text;
@@ -160,9 +160,9 @@ fn check<'a>(
     mesh: &Mesh<'_>,
     partitions: &[Vec<&'a str>],
     reductions: impl Iterator<Item = &'a &'a str>,
-    habits: &Habits<'_>,
+    profile: &ReaderProfile<'_>,
 ) -> Result<()> {
-    if habits.is_lenient {
+    if profile.is_lenient {
         return Ok(());
     }
     let mut seen = BTreeSet::new();
@@ -175,7 +175,7 @@ fn check<'a>(
             return Err(Refusal::new(Rule::Corrupt, *axis, expected, message, PLACE));
         }
     }
-    let takes_manual = habits.deserializer < Deserializer::Tables;
+    let takes_manual = profile.deserializer < Deserializer::Tables;
     let mut seen = BTreeSet::new();
     for axis in reductions.filter(|axis| seen.insert(**axis)) {
         let fits = |of: i8| of == EXPLICIT || (of == MANUAL && takes_manual);
@@ -199,13 +199,13 @@ impl Mesh<'_> {
     }
 }
 
-pub(super) fn read_mesh<'a>(mesh: Table<'_, 'a>, habits: &Habits<'_>) -> Result<Mesh<'a>> {
+pub(super) fn read_mesh<'a>(mesh: Table<'_, 'a>, profile: &ReaderProfile<'_>) -> Result<Mesh<'a>> {
     Refusal::at(mesh.keep(96), MESH)?;
     let sizes = Refusal::at(mesh.vector(0), MESH)?;
     let names = Refusal::at(mesh.vector(1), MESH)?;
     let types = Refusal::at(mesh.vector(2), MESH)?;
     let counts = (names.len(), types.len(), sizes.len());
-    if (counts.0 != counts.1 || counts.0 != counts.2) && !habits.is_lenient {
+    if (counts.0 != counts.1 || counts.0 != counts.2) && !profile.is_lenient {
         let found = format!("{} names, {} types and {} sizes", counts.0, counts.1, counts.2);
         let message = format!("a mesh has {found} of axes");
         return Err(Refusal::new(Rule::Corrupt, found, "as many of each", message, MESH));
@@ -215,14 +215,14 @@ pub(super) fn read_mesh<'a>(mesh: Table<'_, 'a>, habits: &Habits<'_>) -> Result<
         let size = Refusal::at(sizes.u32(index), MESH)?;
         let name = Refusal::at(names.string(index), MESH)?;
         let of = Refusal::at(types.i8(index), MESH)?;
-        if !(1..=3).contains(&of) && !habits.is_lenient {
+        if !(1..=3).contains(&of) && !profile.is_lenient {
             let message =
                 format!("an axis of a mesh is of type {of}, and this release knows 1 to 3");
             let rule = if of > 3 { Rule::TooNew } else { Rule::Corrupt };
             return Err(Refusal::new(rule, of.to_string(), "1..3", message, MESH));
         }
         axes.push((name, of));
-        if habits.is_lenient && text.len() < LONGEST {
+        if profile.is_lenient && text.len() < LONGEST {
             let comma = if index > 0 { ", " } else { "" };
             let name = excerpt(name, LONGEST);
             text += &format!("{comma}{name}={size}");
@@ -230,27 +230,27 @@ pub(super) fn read_mesh<'a>(mesh: Table<'_, 'a>, habits: &Habits<'_>) -> Result<
     }
     text.push(']');
     axes.sort_unstable();
-    let has_device_platform = read_device(mesh, habits)?;
+    let has_device_platform = read_device(mesh, profile)?;
     Ok(Mesh { axes, text, has_device_platform })
 }
 
 /// Reads the device of a mesh, which may be there; whether it says its platform.
-fn read_device(mesh: Table<'_, '_>, habits: &Habits<'_>) -> Result<bool> {
-    if habits.deserializer < Deserializer::NamedWithDevice {
+fn read_device(mesh: Table<'_, '_>, profile: &ReaderProfile<'_>) -> Result<bool> {
+    if profile.deserializer < Deserializer::NamedWithDevice {
         return Ok(false);
     }
     let place = "the device of a mesh";
     let Some(device) = Refusal::at(mesh.table(3), place)? else { return Ok(false) };
     let kind = Refusal::at(device.needed_string(0), place)?;
     Refusal::at(device.u32(1), place)?;
-    if habits.deserializer < Deserializer::Leaves {
+    if profile.deserializer < Deserializer::Leaves {
         return Ok(false);
     }
     let platform = Refusal::at(device.string(2), place)?;
     let lower = kind.to_lowercase();
     if platform.is_none_or(str::is_empty)
         && !DEVICE_KINDS.iter().any(|word| lower.contains(word))
-        && !habits.is_lenient
+        && !profile.is_lenient
     {
         let message = format!(
             "the device of a mesh is of the kind {kind}, which says nothing of its platform"

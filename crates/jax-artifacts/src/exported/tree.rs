@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     flatbuffer::{Table, Vector},
-    habits::Habits,
+    profile::ReaderProfile,
     refusal::{Refusal, Result},
 };
 use crate::rule::Rule;
@@ -25,7 +25,7 @@ mod kind {
 /// Reads a tree, children before their node; how many leaves it has.
 pub(super) fn read(
     root: Table<'_, '_>,
-    habits: &Habits<'_>,
+    profile: &ReaderProfile<'_>,
     custom_nodes: &mut BTreeSet<String>,
     place: &'static str,
 ) -> Result<usize> {
@@ -46,7 +46,7 @@ pub(super) fn read(
         }
         let (node, count) = (*node, *count);
         open.pop();
-        if read_node(node, count, habits, custom_nodes, place)? {
+        if read_node(node, count, profile, custom_nodes, place)? {
             leaves = leaves.saturating_add(1);
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn read(
 fn read_node(
     node: Table<'_, '_>,
     count: u32,
-    habits: &Habits<'_>,
+    profile: &ReaderProfile<'_>,
     custom_nodes: &mut BTreeSet<String>,
     place: &'static str,
 ) -> Result<bool> {
@@ -76,12 +76,12 @@ fn read_node(
         }
         kind::CUSTOM => {
             let name = Refusal::at(node.needed_string(3), place)?;
-            let is_registered = REGISTERED.contains(&name) || habits.custom_nodes.contains(name);
-            if !is_registered && !habits.is_lenient {
+            let is_registered = REGISTERED.contains(&name) || profile.custom_nodes.contains(name);
+            if !is_registered && !profile.is_lenient {
                 return Err(unregistered(name, place));
             }
             let data = Refusal::at(node.needed_numbers(4, 1), place);
-            if !habits.is_lenient {
+            if !profile.is_lenient {
                 data?;
             }
             custom_nodes.insert(name.to_owned());

@@ -85,14 +85,14 @@ impl Report {
             );
         }
         if let (Some(old), Some(new)) = (&before.exports, &now.exports) {
-            let habits = [
+            let behaviours = [
                 ("serialization", old.serialization != new.serialization),
                 ("written serialization", old.writes_serialization != new.writes_serialization),
                 ("calling convention", old.calling_convention != new.calling_convention),
                 ("deserializer", old.deserializer != new.deserializer),
                 ("element types", old.last_dtype != new.last_dtype),
             ];
-            for (name, _) in habits.iter().filter(|(_, moved)| *moved) {
+            for (name, _) in behaviours.iter().filter(|(_, moved)| *moved) {
                 let what = format!("jax.export has another {name}");
                 self.decide(&what, "crates/jax-artifacts/src/exported, src/release/row.rs");
             }

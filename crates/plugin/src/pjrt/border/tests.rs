@@ -10,7 +10,7 @@ use serdes_abi::pjrt::{self, Minor, args::*};
 
 use self::{
     host::{Host, Wrong},
-    plugin::{Habits, Newest, OfMinor57},
+    plugin::{Newest, OfMinor57, Switchable},
 };
 use crate::pjrt::{DEFAULT_MINOR, ElementType, NEWEST_MINOR};
 
@@ -22,7 +22,7 @@ const UNIMPLEMENTED: i32 = 12;
 fn the_table_says_its_size_and_minor_and_has_a_function_in_every_slot() {
     for (host, minor) in [
         (Host::of::<OfMinor57>(), Minor::new(57)),
-        (Host::of::<Habits>(), DEFAULT_MINOR),
+        (Host::of::<Switchable>(), DEFAULT_MINOR),
         (Host::of::<Newest>(), NEWEST_MINOR),
     ] {
         let size = pjrt::table_size(minor).unwrap().declared;
@@ -37,7 +37,7 @@ fn the_table_says_its_size_and_minor_and_has_a_function_in_every_slot() {
 
 #[test]
 fn what_the_sdk_does_not_have_answers_unimplemented_in_words() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let wrong = host.call(&mut PJRT_Executable_GetCostAnalysis_Args::new()).unwrap_err();
     assert_eq!(wrong.code, UNIMPLEMENTED);
     assert!(wrong.message.contains("PJRT_Executable_GetCostAnalysis: this plug-in"), "{wrong:?}");
@@ -49,7 +49,7 @@ fn what_the_sdk_does_not_have_answers_unimplemented_in_words() {
 
 #[test]
 fn null_arguments_and_null_handles_are_errors() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let wrong = host.call_null::<PJRT_Client_Devices_Args>().unwrap_err();
     assert_eq!(wrong.code, INVALID_ARGUMENT);
     let wrong = host.call(&mut PJRT_Client_Devices_Args::new()).unwrap_err();
@@ -90,7 +90,7 @@ fn no_function_touches_what_lies_behind_the_arguments_or_follows_null() {
 
 #[test]
 fn an_older_framework_creates_a_client_and_learns_what_the_plugin_says_of_itself() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let mut create = PJRT_Client_Create_Args::new();
     create.struct_size = 72;
     host.call(&mut create).unwrap();
@@ -108,7 +108,7 @@ fn an_older_framework_creates_a_client_and_learns_what_the_plugin_says_of_itself
 
 #[test]
 fn a_panic_in_the_plugin_is_an_error_of_the_call_or_of_its_event() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let wrong = host.client_with(&[("panic", 1)]).unwrap_err();
     assert_eq!(wrong.message, "the plug-in panicked: in create_client");
     let client = host.client_with(&[("panic_in_write", 1)]).unwrap();
@@ -123,7 +123,7 @@ fn a_panic_in_the_plugin_is_an_error_of_the_call_or_of_its_event() {
 
 #[test]
 fn an_array_comes_back_as_it_went_also_in_parts_and_from_another_memory() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let client = host.client_with(&[]).unwrap();
     let bytes: Vec<u8> = (0..240).collect();
     for semantics in 0..=3 {
@@ -142,7 +142,7 @@ fn an_array_comes_back_as_it_went_also_in_parts_and_from_another_memory() {
 
 #[test]
 fn a_deleted_array_keeps_its_shape_and_gives_no_bytes() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let client = host.client_with(&[]).unwrap();
     let array = client.put(ElementType::S4, &[5], &[1, 2, 3, 4, 5], 0).unwrap();
     assert_eq!(array.on_device_size(), 3);
@@ -155,7 +155,7 @@ fn a_deleted_array_keeps_its_shape_and_gives_no_bytes() {
 
 #[test]
 fn an_array_that_is_given_up_or_was_never_there_says_so_to_whoever_waits() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let client = host.client_with(&[]).unwrap();
     let manager = client.transfers(&[(ElementType::U8, &[4])]);
     let array = manager.retrieve(0).unwrap();
@@ -176,7 +176,7 @@ fn an_array_that_is_given_up_or_was_never_there_says_so_to_whoever_waits() {
 
 #[test]
 fn a_transfer_is_complete_when_its_last_piece_has_come() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let client = host.client_with(&[]).unwrap();
     let manager = client.transfers(&[(ElementType::U16, &[3]), (ElementType::U8, &[0])]);
     let array = manager.retrieve(0).unwrap();
@@ -232,7 +232,7 @@ fn raw_bytes_go_to_memory_that_is_there_later_or_fail_with_the_host() {
 
 #[test]
 fn handles_of_another_client_and_impossible_arrays_are_refused() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let (client, other) = (host.client_with(&[]).unwrap(), host.client_with(&[]).unwrap());
     let wrong = client.put_at(other.device(0), 2, &[1], &[1]).unwrap_err();
     assert!(wrong.message.contains("not one of this client"), "{wrong:?}");
@@ -250,7 +250,7 @@ fn handles_of_another_client_and_impossible_arrays_are_refused() {
 
 #[test]
 fn an_array_outlives_its_client_and_work_on_its_way_its_array() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let bytes = [9; 100_000];
     for _ in 0..20 {
         let client = host.client_with(&[("slow", 2)]).unwrap();
@@ -267,7 +267,7 @@ fn an_array_outlives_its_client_and_work_on_its_way_its_array() {
 
 #[test]
 fn a_callback_of_an_event_cannot_wait_for_work_behind_it() {
-    let host = Host::of::<Habits>();
+    let host = Host::of::<Switchable>();
     let client = host.client_with(&[("slow", 20)]).unwrap();
     let (bytes, (told, answers)) = ([1; 50_000], mpsc::channel());
     let (first, first_done) = client.begin_put(&bytes);

@@ -161,8 +161,8 @@ pub(super) const AFTER: [u8; 8] = [2, 3, 4, 5, 6, 7, 8, 9];
 #[tokio::test]
 async fn a_program_of_a_client_runs_on_the_devices_that_it_names() {
     // With events and without, which came to be asked in another way.
-    for habits in [&["MODULE"][..], &["MODULE", "NULL_COMPLETE"]] {
-        let library = Library::new(106, habits);
+    for switches in [&["MODULE"][..], &["MODULE", "NULL_COMPLETE"]] {
+        let library = Library::new(106, switches);
         let mut served = Served::new(&library, Limits::default());
         let compiled = served.compile("outputs 2 donates 0").await.unwrap();
         assert_eq!((compiled.num_devices, &compiled.device_ids[..]), (2, &[7, 8][..]));

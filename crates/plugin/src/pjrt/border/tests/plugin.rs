@@ -28,29 +28,29 @@ macro_rules! loaded {
     )*};
 }
 
-loaded!(Habits, OfMinor57, Newest);
+loaded!(Switchable, OfMinor57, Newest);
 
 /// Fault switches of its clients.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Habit {
+pub(super) struct Switches {
     panic_in_write: bool,
     /// Milliseconds that a write takes.
     slow: u64,
 }
 
-pub(super) struct Habits;
+pub(super) struct Switchable;
 
-impl Plugin for Habits {
-    type Client = Habit;
+impl Plugin for Switchable {
+    type Client = Switches;
 
     fn attributes() -> Vec<(String, Value)> {
         vec![("answer".to_owned(), Value::Integer(42))]
     }
 
-    fn create_client(options: &Options) -> Result<Habit> {
+    fn create_client(options: &Options) -> Result<Switches> {
         options.only(&["panic", "panic_in_write", "slow"])?;
         assert!(options.integer("panic")?.is_none(), "in create_client");
-        Ok(Habit {
+        Ok(Switches {
             panic_in_write: options.integer("panic_in_write")?.is_some(),
             slow: options.integer("slow")?.unwrap_or(0).cast_unsigned(),
         })
@@ -61,11 +61,11 @@ impl Plugin for Habits {
 pub(super) struct OfMinor57;
 
 impl Plugin for OfMinor57 {
-    type Client = Habit;
+    type Client = Switches;
     const MINOR: Minor = Minor::new(57);
 
-    fn create_client(options: &Options) -> Result<Habit> {
-        Habits::create_client(options)
+    fn create_client(options: &Options) -> Result<Switches> {
+        Switchable::create_client(options)
     }
 }
 
@@ -73,19 +73,19 @@ impl Plugin for OfMinor57 {
 pub(super) struct Newest;
 
 impl Plugin for Newest {
-    type Client = Habit;
+    type Client = Switches;
     const MINOR: Minor = NEWEST_MINOR;
 
-    fn create_client(options: &Options) -> Result<Habit> {
-        Habits::create_client(options)
+    fn create_client(options: &Options) -> Result<Switches> {
+        Switchable::create_client(options)
     }
 }
 
-impl Client for Habit {
+impl Client for Switches {
     type Device = Self;
 
     fn platform_name(&self) -> &str {
-        "habits"
+        "switchable"
     }
 
     fn platform_version(&self) -> &str {
@@ -162,7 +162,7 @@ impl Executable<Bytes> for Named {
     }
 }
 
-impl Device for Habit {
+impl Device for Switches {
     type Memory = Self;
 
     fn kind(&self) -> &str {
@@ -174,7 +174,7 @@ impl Device for Habit {
     }
 }
 
-impl Memory for Habit {
+impl Memory for Switches {
     type Buffer = Bytes;
 
     fn kind(&self) -> &str {
@@ -186,7 +186,7 @@ impl Memory for Habit {
     }
 }
 
-pub(super) struct Bytes(Mutex<Vec<u8>>, Habit);
+pub(super) struct Bytes(Mutex<Vec<u8>>, Switches);
 
 impl Buffer for Bytes {
     fn write(&self, offset: u64, source: &HostSource) -> Result<()> {

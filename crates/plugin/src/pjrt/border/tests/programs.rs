@@ -7,7 +7,7 @@ use serdes_abi::pjrt::{ElementType, args::*};
 use super::{
     FAILED_PRECONDITION, INVALID_ARGUMENT, UNIMPLEMENTED,
     host::{Array, Client, Host, Wrong},
-    plugin::{Habits, Newest},
+    plugin::{Newest, Switchable},
 };
 
 /// A program, destroyed when it is dropped.
@@ -96,7 +96,7 @@ fn destroy(host: Host, executable: *mut PJRT_Executable) {
 
 #[test]
 fn a_program_adds_arrays_and_leaves_them_as_they_are() {
-    let client = Host::of::<Habits>().client_with(&[]).unwrap();
+    let client = Host::of::<Switchable>().client_with(&[]).unwrap();
     let program = compile(&client, "name", "add", &[]).unwrap();
     let (left, right) = (put(&client, [1, 2, 3, 4]), put(&client, [10, 20, 30, 40]));
     assert_eq!(program.run(&[&left, &right]).unwrap(), [11, 22, 33, 44]);
@@ -109,7 +109,7 @@ fn a_program_adds_arrays_and_leaves_them_as_they_are() {
 
 #[test]
 fn options_of_the_oldest_frameworks_are_long_enough() {
-    let client = Host::of::<Habits>().client_with(&[]).unwrap();
+    let client = Host::of::<Switchable>().client_with(&[]).unwrap();
     let program = compile(&client, "name", "add", &[]).unwrap();
     let array = put(&client, [1; 4]);
     let (output, done) = program.begin(&[&array, &array], 52).unwrap();
@@ -120,7 +120,7 @@ fn options_of_the_oldest_frameworks_are_long_enough() {
 
 #[test]
 fn a_run_waits_for_its_arguments_and_fails_with_them() {
-    let slow = Host::of::<Habits>().client_with(&[("slow", 50)]).unwrap();
+    let slow = Host::of::<Switchable>().client_with(&[("slow", 50)]).unwrap();
     let program = compile(&slow, "name", "add", &[]).unwrap();
     let bytes = [7_u8; 40_000];
     let (late, taken) = slow.begin_put(&bytes);
@@ -128,7 +128,7 @@ fn a_run_waits_for_its_arguments_and_fails_with_them() {
     assert_eq!(program.run(&[&late, &four]).unwrap_err().code, INVALID_ARGUMENT, "its shape");
     slow.host.wait(taken).unwrap();
 
-    let broken = Host::of::<Habits>().client_with(&[("panic_in_write", 1)]).unwrap();
+    let broken = Host::of::<Switchable>().client_with(&[("panic_in_write", 1)]).unwrap();
     let program = compile(&broken, "name", "add", &[]).unwrap();
     let failed = broken.put(ElementType::U8, &[2, 2], &[1; 4], 1).unwrap();
     let wrong = program.run(&[&failed, &failed]).unwrap_err();
@@ -138,7 +138,7 @@ fn a_run_waits_for_its_arguments_and_fails_with_them() {
 
 #[test]
 fn wrong_arguments_are_named() {
-    let client = Host::of::<Habits>().client_with(&[]).unwrap();
+    let client = Host::of::<Switchable>().client_with(&[]).unwrap();
     let program = compile(&client, "name", "add", &[]).unwrap();
     let array = put(&client, [1; 4]);
     let wrong = program.run(&[&array]).unwrap_err();
@@ -161,7 +161,7 @@ fn wrong_arguments_are_named() {
 
 #[test]
 fn failures_and_panics_of_a_program_are_those_of_its_results() {
-    let client = Host::of::<Habits>().client_with(&[]).unwrap();
+    let client = Host::of::<Switchable>().client_with(&[]).unwrap();
     let array = put(&client, [1; 4]);
     for (name, words) in [("fail", "the kernel"), ("panic", "the plug-in panicked")] {
         let program = compile(&client, "name", name, &[]).unwrap();
@@ -175,7 +175,7 @@ fn failures_and_panics_of_a_program_are_those_of_its_results() {
 
 #[test]
 fn a_deleted_program_is_not_run() {
-    let client = Host::of::<Habits>().client_with(&[]).unwrap();
+    let client = Host::of::<Switchable>().client_with(&[]).unwrap();
     let program = compile(&client, "name", "add", &[]).unwrap();
     let mut arguments = PJRT_LoadedExecutable_Delete_Args::new();
     arguments.executable = program.raw;
@@ -233,7 +233,7 @@ fn a_program_says_what_it_is() {
 
 #[test]
 fn a_program_is_written_and_loaded_for_its_device() {
-    let client = Host::of::<Habits>().client_with(&[]).unwrap();
+    let client = Host::of::<Switchable>().client_with(&[]).unwrap();
     let host = client.host;
     let program = compile(&client, "name", "add", &[0x1a, 2, 8, 1]).unwrap();
     let mut written = PJRT_Executable_Serialize_Args::new();

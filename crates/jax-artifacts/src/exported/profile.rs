@@ -6,7 +6,7 @@ use crate::release::Deserializer;
 
 /// Options of reading a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Habits<'h> {
+pub(crate) struct ReaderProfile<'h> {
     pub(crate) deserializer: Deserializer,
     pub(crate) last_dtype: i8,
     /// Names of types that the program has registered for trees.
@@ -17,7 +17,7 @@ pub(crate) struct Habits<'h> {
     pub(crate) takes_expired: bool,
 }
 
-impl Habits<'_> {
+impl ReaderProfile<'_> {
     pub(super) fn at_least(&self, deserializer: Deserializer) -> bool {
         self.deserializer >= deserializer
     }

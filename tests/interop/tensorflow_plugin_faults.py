@@ -1,9 +1,9 @@
-"""Plug-ins with bad habits, built against TensorFlow's own header: what TensorFlow makes of each, and what our host makes of it.
+"""Plug-ins with fault switches, built against TensorFlow's own header: what TensorFlow makes of each, and what our host makes of it.
 
-    PYTHON tests/interop/tensorflow_plugin_habits.py --serdes BINARY --host-plugin libserdes_host_plugin.so
+    PYTHON tests/interop/tensorflow_plugin_faults.py --serdes BINARY --host-plugin libserdes_host_plugin.so
 
 PYTHON has TensorFlow 2.21. The stub of tests/plugins is compiled against the StreamExecutor header of the TensorFlow package; a file beside
-each copy of it says which habits that copy has. TensorFlow ends the process when it refuses a plug-in, so each copy is loaded in a process
+each copy of it says which switches that copy has. TensorFlow ends the process when it refuses a plug-in, so each copy is loaded in a process
 of its own, forked from one that has TensorFlow imported already.
 
 Every case says what TensorFlow does (loads, refuses, fails at use, crashes) and what we do, and why where the two are not the same. Both are
@@ -69,23 +69,23 @@ TOLD = "as told: "
 
 
 class Case:
-    """One habit: what TensorFlow does, what we do, and the words that each must have in its message."""
+    """One set of fault switches: what TensorFlow does, what we do, and the words that each must have in its message."""
 
-    def __init__(self, habits, tensorflow, ours=None, told=(), behaviour=None, why=""):
-        self.habits = habits
+    def __init__(self, switches, tensorflow, ours=None, told=(), behaviour=None, why=""):
+        self.switches = switches
         self.tensorflow = tensorflow
         self.ours = ours or tensorflow
         self.told = (told,) if isinstance(told, str) else told
         self.behaviour = behaviour
         self.why = why
-        assert self.ours == self.tensorflow or why, habits
+        assert self.ours == self.tensorflow or why, switches
 
 
 def cases():
     yield Case("", WORKS)
     # Statuses, handles and ordinals that are never written.
-    for habits in ["status=ok", "handles=null", "device=gone", "params=emptied", "deprecated=1", "stats=0", "type=CUSTOM"]:
-        yield Case(habits, WORKS)
+    for switches in ["status=ok", "handles=null", "device=gone", "params=emptied", "deprecated=1", "stats=0", "type=CUSTOM"]:
+        yield Case(switches, WORKS)
     # Sizes.
     for structure in STRUCTS:
         yield Case(f"size.{structure}=0", REFUSED, told="struct_size")
@@ -227,16 +227,16 @@ def build(directory, include):
 
 
 class Stub:
-    """A copy of the stub with habits, in a folder of its own."""
+    """A copy of the stub with fault switches, in a folder of its own."""
 
-    def __init__(self, directory, library, number, habits):
+    def __init__(self, directory, library, number, switches):
         self.folder = directory / f"case_{number}"
         self.folder.mkdir()
         self.library = self.folder / "libstub.so"
         shutil.copy(library, self.library)
         self.type = "STUB"
-        (self.folder / "libstub.so.habits").write_text(habits + "\n")
-        for line in habits.splitlines():
+        (self.folder / "libstub.so.switches").write_text(switches + "\n")
+        for line in switches.splitlines():
             if line.startswith("type="):
                 self.type = line.removeprefix("type=")
 
@@ -263,7 +263,7 @@ def with_serdes(serdes, stub, case, limit):
         return CRASHES, f"exit status {check.returncode}: {check.stdout}{check.stderr}"
     report = json.loads(check.stdout)
     # What has no function to destroy it stays; short parameters have none, and those that came with an error are not looked at.
-    may_leave = "null=destroy_" in case.habits or "size.SE_PlatformRegistrationParams" in case.habits or "error=after" in case.habits
+    may_leave = "null=destroy_" in case.switches or "size.SE_PlatformRegistrationParams" in case.switches or "error=after" in case.switches
     if not may_leave and (left := stub.kinds_left()):
         return "leaks", f"kinds {left} of {check.stdout}"
     if not report["accepted"]:
@@ -283,7 +283,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serdes", required=True)
     parser.add_argument("--host-plugin")
-    parser.add_argument("--only", help="only cases with this text in their habits")
+    parser.add_argument("--only", help="only cases with this text in their switches")
     arguments = parser.parse_args()
 
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
@@ -296,20 +296,20 @@ def main():
         directory = pathlib.Path(directory)
         library = build(directory, tensorflow.sysconfig.get_include())
         for number, case in enumerate(cases()):
-            if arguments.only and arguments.only not in case.habits:
+            if arguments.only and arguments.only not in case.switches:
                 continue
-            stub = Stub(directory, library, number, case.habits)
+            stub = Stub(directory, library, number, case.switches)
             limit = 5 if HANGS in case.tensorflow else TIME_LIMIT_SECONDS
             theirs, said = in_child(
                 lambda: use_with_tensorflow(tensorflow, load_pluggable_device_library, numpy, stub.library, stub.type,
-                                           "corrupt=" in case.habits), limit)
+                                           "corrupt=" in case.switches), limit)
             (stub.folder / "libstub.so.counts").unlink(missing_ok=True)
             try:
                 ours, report = with_serdes(arguments.serdes, stub, case, TIME_LIMIT_SECONDS)
             except subprocess.TimeoutExpired:
                 ours, report = HANGS, ""
             expected = case.tensorflow if isinstance(case.tensorflow, set) else {case.tensorflow}
-            name = case.habits.replace("\n", ", ") or "no habits"
+            name = case.switches.replace("\n", ", ") or "no switches"
             problems = []
             if theirs not in expected:
                 problems.append(f"TensorFlow: {theirs}, expected {sorted(expected)}\n{said[-1500:]}")

@@ -25,7 +25,7 @@ fn trip(library: &Library) -> Result<Vec<u8>, PjrtError> {
 
 #[test]
 fn what_a_plug_in_gets_wrong_is_named() {
-    for (habits, part) in [
+    for (switches, part) in [
         (&["NULL_CLIENT"][..], "PJRT_Client_Create gave NULL"),
         (&["NULL_BUFFER"], "PJRT_Client_BufferFromHostBuffer gave NULL"),
         (&["NULL_DEVICES"], "PJRT_Client_Devices gave NULL for 2 entries"),
@@ -46,15 +46,15 @@ fn what_a_plug_in_gets_wrong_is_named() {
         (&["NULL_SLOT=SLOT_PJRT_Error_GetCode"], "does not have PJRT_Error_GetCode"),
         (&["TABLE_SAID=48"], "does not have"),
     ] {
-        let library = Library::new(81, habits);
+        let library = Library::new(81, switches);
         let error = trip(&library).unwrap_err().to_string();
-        assert!(error.contains(part), "{habits:?}: {error}");
+        assert!(error.contains(part), "{switches:?}: {error}");
     }
 }
 
 #[test]
 fn what_a_host_can_do_without_it_does_without() {
-    for habits in [
+    for switches in [
         &[][..],
         &["NULL_EVENTS"],
         &["TWICE"],
@@ -69,31 +69,31 @@ fn what_a_host_can_do_without_it_does_without() {
         &["NULL_SLOT=SLOT_PJRT_Error_Message"],
         &["TABLE_SAID=(TABLE_SIZE+1)"],
     ] {
-        let library = Library::new(81, habits);
-        let read = trip(&library).unwrap_or_else(|error| panic!("{habits:?}: {error}"));
-        assert_eq!(read, [1, 2, 3, 4], "{habits:?}");
-        assert_eq!(library.live_objects(), 0, "{habits:?}");
+        let library = Library::new(81, switches);
+        let read = trip(&library).unwrap_or_else(|error| panic!("{switches:?}: {error}"));
+        assert_eq!(read, [1, 2, 3, 4], "{switches:?}");
+        assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
 }
 
 #[test]
 fn what_is_odd_in_a_table_is_said() {
-    for (habit, part) in [
+    for (switch, part) in [
         ("ENDLESS", "does not end after 64"),
         ("ODD_CHAIN", "odd address"),
         ("NULL_SLOT=SLOT_PJRT_Buffer_Delete", "PJRT_Buffer_Delete is NULL"),
         ("TABLE_SAID=900", "900 bytes"),
     ] {
-        let plugin = Library::new(81, &[habit]).load().unwrap();
+        let plugin = Library::new(81, &[switch]).load().unwrap();
         let warnings = plugin.warnings().concat();
-        assert!(warnings.contains(part), "{habit}: {warnings}");
+        assert!(warnings.contains(part), "{switch}: {warnings}");
     }
 }
 
 #[test]
 fn a_message_is_of_bounded_length_and_steers_no_terminal() {
-    let habits = ["FAILING=\"PJRT_Client_Create\"", "MESSAGE_SAID=((size_t)1<<20)"];
-    let error = trip(&Library::new(81, &habits)).unwrap_err().to_string();
+    let switches = ["FAILING=\"PJRT_Client_Create\"", "MESSAGE_SAID=((size_t)1<<20)"];
+    let error = trip(&Library::new(81, &switches)).unwrap_err().to_string();
     assert!(error.len() < 200_000 && !error.contains('\u{1b}'), "{}", error.len());
     let library = Library::new(81, &[]);
     let client = library.load().unwrap().create_client(&[]).unwrap();

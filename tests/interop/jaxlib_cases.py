@@ -1,8 +1,8 @@
 """What people do with JAX beside arithmetic, over a server: the same statements in the client's own process and through the proxy.
 
-PYTHON tests/interop/jaxlib_habits.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME] [--only HABIT]
+PYTHON tests/interop/jaxlib_cases.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME] [--only CASE]
 
-Each habit gives values, or ends in an error, on four devices of the own process and on four of the plug-in. Both must be the same: what differs on purpose is in
+Each case gives values, or ends in an error, on four devices of the own process and on four of the plug-in. Both must be the same: what differs on purpose is in
 DIFFERENT, with the word that a person reads in the error, and stands in docs/operating.md. Then what is no statement: Ctrl-C while a program runs, and a client that forks.
 With SERDES_FULL over every plug-in, else over one. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
@@ -38,17 +38,17 @@ DIFFERENT = {
     "out_to_unpinned_memory": "annotate_device_placement",
 }
 
-HABITS = r"""
+CASES = r"""
 import copy, gc, pickle, tempfile, warnings
 warnings.simplefilter("ignore")
 outcomes = {}
-only = os.environ.get("SERDES_HABIT", "")
+only = os.environ.get("SERDES_CASE", "")
 
-def habit(function):
+def case(function):
     name = function.__name__
     if only and name != only:
         return
-    print(f"habit {name}", file=sys.stderr, flush=True)
+    print(f"case {name}", file=sys.stderr, flush=True)
     try:
         leaves = jax.tree_util.tree_leaves(function())
         for at, leaf in enumerate(leaves):
@@ -68,27 +68,27 @@ mesh = Mesh(np.array(devices), ("x",))
 square = Mesh(np.array(devices).reshape(2, 2), ("a", "b"))
 put = lambda value, where, *spec: jax.device_put(value, NamedSharding(where, P(*spec)))
 
-@habit
+@case
 def linear_algebra():
     m = x @ x.T + 4 * np.eye(4, dtype=np.float32)
     return jnp.linalg.cholesky(m), jnp.linalg.solve(m, x), jnp.linalg.eigvalsh(m), jnp.linalg.inv(m), jnp.linalg.det(m)
 
-@habit
+@case
 def norms():
     return jnp.linalg.norm(x), jnp.linalg.norm(x, axis=1), jnp.linalg.matrix_power(x[:, :4], 3), jnp.trace(x), jnp.kron(x[:2], x[:2])
 
-@habit
+@case
 def fourier():
     a = jnp.asarray(x)
     return jnp.fft.fft2(a), jnp.fft.irfft(jnp.fft.rfft(a)), jnp.fft.fftshift(a), jnp.fft.fftn(a.reshape(2, 2, 6)), jnp.fft.fft(a.astype(jnp.complex128))
 
-@habit
+@case
 def sorting():
     a, b = jnp.asarray(x) % 1, jnp.arange(24).reshape(4, 6) % 5
     return (jnp.sort(b, axis=0), jnp.argsort(b, stable=True, axis=1), jnp.argsort(-b, axis=None), lax.sort((b, a), num_keys=1, dimension=1), jnp.lexsort((a[0], b[0])),
             lax.top_k(a, 3), lax.approx_max_k(a, 2)[0], jnp.unique(b, size=5), jnp.searchsorted(jnp.arange(10), jnp.array([3, 11])), jnp.partition(a[0], 2)[:1])
 
-@habit
+@case
 def loops_that_take_their_state():
     f = jax.jit(lambda s: lax.while_loop(lambda s: s[0] < 100, lambda s: (s[0] + 1, s[1] * 1.01 + 1), s), donate_argnums=0)
     state = (jnp.int32(0), jnp.ones((8, 8)))
@@ -97,7 +97,7 @@ def loops_that_take_their_state():
     g = jax.jit(lambda a: lax.fori_loop(0, 10, lambda i, a: a.at[i % 4].add(i), a), donate_argnums=0)
     return state, g(jnp.asarray(x)), lax.scan(lambda c, _: (c * 2, c), jnp.float32(1), None, length=20, unroll=4)
 
-@habit
+@case
 def small_floats():
     found = []
     for name in ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"):
@@ -106,7 +106,7 @@ def small_floats():
         found += [a, (a.astype(jnp.float32) + 1).astype(dtype), jax.device_put(np.asarray(a))]
     return found
 
-@habit
+@case
 def small_integers():
     found = []
     for name in ("int4", "uint4", "int8", "uint8"):
@@ -115,59 +115,59 @@ def small_integers():
         found += [a, b.astype(jnp.int32) * 2, (b + b).astype(jnp.int32)]
     return [np.asarray(a).astype(np.int32) for a in found]
 
-@habit
+@case
 def two_bit_integers():
     return [np.asarray(jnp.arange(2).astype(getattr(jnp, name))).astype(np.int32) for name in ("int2", "uint2")]
 
-@habit
+@case
 def four_bit_floats():
     return np.asarray(jnp.asarray([0, 0.5, 1, 6], jnp.float32).astype(jnp.float4_e2m1fn)).astype(np.float32)
 
-@habit
+@case
 def wide_numbers():
     a = jnp.asarray([1 + 2j, -3j], jnp.complex128)
     b = jnp.asarray([2**62, -7], jnp.int64)
     return (a * a, jnp.abs(a), jnp.exp(a), a.conj(), b + b, b >> 3, jnp.uint64(2**63) + jnp.uint64(5), lax.population_count(b), lax.clz(b), jnp.float64(1) / 3,
             lax.bitcast_convert_type(jnp.float64(1.5), jnp.uint64), lax.reduce_precision(jnp.float32(1 / 3), 5, 4))
 
-@habit
+@case
 def truths():
     a = jnp.asarray([True, False, True])
     return a & ~a, a ^ True, a.sum(), jnp.logical_or(a, ~a).all(), jnp.where(a, 1, 2), jnp.nonzero(a, size=2), jnp.packbits(a), a.astype(jnp.bfloat16)
 
-@habit
+@case
 def strings():
     return jnp.array(["a", "b"])
 
-@habit
+@case
 def string_arrays():
     found = jax.device_put(np.array(["abc", "", "d"], dtype=np.dtypes.StringDType()), devices[1])
     return np.array([str(text) for text in np.asarray(found)])
 
-@habit
+@case
 def nothing_in_it():
     a = jnp.zeros((0, 3))
     b = put(np.zeros((0, 4), np.float32), mesh, None, "x")
     return a, a.sum(0), a @ jnp.ones((3, 2)), jnp.concatenate([a, jnp.ones((1, 3))]), b, b + 1, jnp.ones((3, 0)) @ jnp.zeros((0, 2)), jax.device_put(np.zeros((2, 0, 5)))
 
-@habit
+@case
 def scalars():
     a = jnp.float32(2.5)
     return float(a), int(jnp.int32(7)), bool(a > 1), a.item(), f"{a:.2f}" == "2.50", complex(jnp.complex64(1j)), [int(i) for i in jnp.arange(3)], a.tolist(), round(a), divmod(jnp.int32(7), 3)
 
-@habit
+@case
 def walking_over():
     return [row * 2 for row in jnp.asarray(x)], [a for a in jnp.arange(5)], len(jnp.asarray(x)), np.stack(list(jnp.asarray(x))), jnp.asarray(x)[jnp.arange(4), jnp.arange(4)]
 
-@habit
+@case
 def uneven_parts():
     return put(np.arange(6.0), mesh, "x")
 
-@habit
+@case
 def uneven_parts_within():
     return jax.jit(lambda a: lax.with_sharding_constraint(a * 2, NamedSharding(mesh, P("x"))).sum())(np.arange(6.0))
 
-@habit
+@case
 def made_by_parts():
     where = NamedSharding(mesh, P("x"))
     whole = np.arange(16, dtype=np.float32).reshape(8, 2)
@@ -177,7 +177,7 @@ def made_by_parts():
     d = jax.make_array_from_callback((8, 2), NamedSharding(square, P("b", None)), lambda index: whole[index])
     return a, b, c, d, jax.jit(lambda *all: sum(all))(a, b, c), [s.data for s in d.addressable_shards], a.addressable_data(2)
 
-@habit
+@case
 def many_at_once():
     tree = {f"a{i}": jnp.full((i % 5 + 1,), i, jnp.float32) for i in range(100)}
     jax.block_until_ready(tree)
@@ -186,7 +186,7 @@ def many_at_once():
         leaf.copy_to_host_async()
     return jax.device_get(tree), jax.device_put([np.float32(1), x, {"b": x}]), jax.device_put([x] * 4, devices), jax.device_get([1, jnp.ones(2)])
 
-@habit
+@case
 def own_rules():
     @jax.custom_vjp
     def f(a):
@@ -198,22 +198,22 @@ def own_rules():
     h.defjvp(lambda p, t: (h(p[0]), 7 * t[0]))
     return jax.grad(lambda a: f(a).sum())(x), jax.grad(lambda a: jax.jit(h)(a).sum())(x), jax.linearize(jnp.sin, x)[1](x), jax.jacfwd(jnp.sin)(x[0]), jax.jacrev(jnp.cumsum)(x[0])
 
-@habit
+@case
 def computed_again():
     f = jax.checkpoint(lambda a: jnp.tanh(a @ a.T) @ a)
     g = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_saveable)(lambda a: jnp.sin(a @ a.T).sum())
     return jax.grad(lambda a: f(a).sum())(x), jax.jit(jax.grad(g))(x)
 
-@habit
+@case
 def printing():
     jax.block_until_ready(jax.jit(lambda a: (jax.debug.print("{a}", a=a), a + 1)[1])(jnp.ones(2)))
     jax.effects_barrier()
 
-@habit
+@case
 def calling_back():
     return jax.jit(lambda a: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(a.shape, a.dtype), a))(jnp.ones(3))
 
-@habit
+@case
 def ahead_of_time():
     lowered = jax.jit(lambda a, b: (a @ b, a.sum())).lower(jax.ShapeDtypeStruct((4, 6), jnp.float32), jax.ShapeDtypeStruct((6, 4), jnp.float32))
     compiled = lowered.compile()
@@ -225,7 +225,7 @@ def ahead_of_time():
     assert compiled.input_shardings and compiled.output_shardings
     return compiled(x, x.T), lowered.out_info[0].shape
 
-@habit
+@case
 def exported():
     from jax import export
     f = jax.jit(lambda a: jnp.tanh(a).sum(1))
@@ -240,13 +240,13 @@ def exported():
     free = export.export(jax.jit(lambda a: a * 2))(jax.ShapeDtypeStruct((n, 6), jnp.float32))
     return again.call(x), several.call(x), free.call(x), free.call(x[:2])
 
-@habit
+@case
 def kept_programs():
     from jax.experimental import serialize_executable
     compiled = jax.jit(lambda a: a * 3).lower(x).compile()
     return serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled), execution_devices=devices[:1])(x)
 
-@habit
+@case
 def a_cache_of_programs():
     with tempfile.TemporaryDirectory() as folder:
         jax.config.update("jax_compilation_cache_dir", folder)
@@ -258,7 +258,7 @@ def a_cache_of_programs():
         jax.config.update("jax_compilation_cache_dir", None)
     return first, second
 
-@habit
+@case
 def profiled():
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
@@ -268,7 +268,7 @@ def profiled():
         assert any(files for _, _, files in os.walk(folder))
     return found
 
-@habit
+@case
 def kinds_of_randomness():
     found = []
     for kind in ("threefry2x32", "rbg", "unsafe_rbg"):
@@ -279,7 +279,7 @@ def kinds_of_randomness():
         found += values if kind == "threefry2x32" else [(v.shape, v.dtype == values[0].dtype, bool(jnp.isfinite(v.astype(jnp.float32)).all())) for v in values[:3]]
     return found, jax.random.key_data(jax.device_put(jax.random.key(1), devices[2])), jax.random.dirichlet(jax.random.PRNGKey(0), jnp.ones(3)), jax.random.shuffle(jax.random.PRNGKey(0), jnp.arange(4)) if hasattr(jax.random, "shuffle") else 0
 
-@habit
+@case
 def collectives():
     a = put(np.arange(32, dtype=np.float32).reshape(8, 4), mesh, "x")
     def f(a):
@@ -291,7 +291,7 @@ def collectives():
     grad = jax.jit(jax.grad(lambda a: (shard_map(lambda a: lax.psum(a * a, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())(a)).sum()))
     return g(a), h(np.arange(16, dtype=np.float32).reshape(4, 4)), grad(a)
 
-@habit
+@case
 def from_mesh_to_mesh():
     a = put(np.arange(64, dtype=np.float32).reshape(8, 8), mesh, "x")
     found = []
@@ -300,7 +300,7 @@ def from_mesh_to_mesh():
         found += [a, a + 1]
     return found, jax.device_put(a, devices[3]), jax.device_put(jax.device_put(a, devices[1]), NamedSharding(mesh, P("x")))
 
-@habit
+@case
 def constraints():
     @jax.jit
     def f(a):
@@ -309,7 +309,7 @@ def constraints():
     g = jax.jit(lambda a, b: a @ b, in_shardings=(NamedSharding(mesh, P("x")), NamedSharding(mesh, P())), out_shardings=NamedSharding(mesh, P(None, "x")))
     return f(np.ones((8, 4), np.float32)), g(np.ones((4, 8), np.float32), np.ones((8, 4), np.float32))
 
-@habit
+@case
 def layouts():
     from jax.experimental import layout
     form = getattr(layout, "Format", None) or layout.Layout
@@ -321,7 +321,7 @@ def layouts():
     compiled = f.lower(jax.ShapeDtypeStruct(x.shape, x.dtype)).compile()
     return turned, turned + 1, compiled.output_formats is not None if hasattr(compiled, "output_formats") else True
 
-@habit
+@case
 def memories():
     def kinds(device):
         return sorted(memory.kind for memory in device.addressable_memories())
@@ -338,19 +338,19 @@ def in_memory(kind):
     assert spread.sharding.memory_kind == kind, spread.sharding
     return back + 1, spread, [s.data for s in spread.addressable_shards]
 
-@habit
+@case
 def pinned_memory():
     return in_memory("pinned_host")
 
-@habit
+@case
 def unpinned_memory():
     return in_memory("unpinned_host")
 
-@habit
+@case
 def memory_that_is_not_there():
     return in_memory("elsewhere")
 
-@habit
+@case
 def out_to_pinned_memory():
     where = jax.sharding.SingleDeviceSharding(devices[0], memory_kind="pinned_host")
     f = jax.jit(lambda a: a * 2, out_shardings=where)
@@ -358,14 +358,14 @@ def out_to_pinned_memory():
     assert found.sharding.memory_kind == "pinned_host"
     return found
 
-@habit
+@case
 def out_to_unpinned_memory():
     where = jax.sharding.SingleDeviceSharding(devices[0], memory_kind="unpinned_host")
     found = jax.jit(lambda a: a * 2, out_shardings=where)(x)
     assert found.sharding.memory_kind == "unpinned_host"
     return found
 
-@habit
+@case
 def errors_that_come_late():
     from jax.experimental import checkify
     f = checkify.checkify(jax.jit(lambda a: (checkify.check(a.sum() > 100, "too small: {s}", s=a.sum()), a)[1]))
@@ -381,7 +381,7 @@ def errors_that_come_late():
         jax.config.update("jax_debug_nans", False)
     return jnp.ones(1) + 1
 
-@habit
+@case
 def two_hundred_that_go():
     for turn in range(3):
         arrays = [jnp.full((16,), i, jnp.float32) for i in range(200)]
@@ -390,7 +390,7 @@ def two_hundred_that_go():
         gc.collect()
     return total, len(jax.live_arrays()) < 200
 
-@habit
+@case
 def kept_in_files():
     a = put(x.reshape(8, 3), mesh, "x")
     with tempfile.TemporaryDirectory() as folder:
@@ -399,17 +399,17 @@ def kept_in_files():
         read = np.load(folder + "/b.npz")
         return pickle.loads(pickle.dumps(jnp.asarray(x))), copy.deepcopy(jnp.asarray(x)), copy.copy(a), jnp.load(folder + "/a.npy"), read["a"], read["b"]
 
-@habit
+@case
 def copies():
     a = jnp.asarray(x)
     seen = np.asarray(a)
     return jnp.array(a, copy=True), a.copy(), np.array(a), jnp.asarray(x[:, ::2]), jnp.asarray(np.asfortranarray(x)), jnp.asarray(x.T), seen.flags.writeable
 
-@habit
+@case
 def turned_around():
     return jnp.asarray(x[::-1]), jnp.asarray(np.broadcast_to(np.float32(3), (2, 3)))
 
-@habit
+@case
 def given_and_shared():
     a = jnp.asarray(x)
     b = jax.device_put(a, devices[1], donate=True)
@@ -419,7 +419,7 @@ def given_and_shared():
     e = f(d, c)
     return b, c, e, d.is_deleted()
 
-@habit
+@case
 def given_and_of_no_use():
     # No output fits into its memory: it stays what it is.
     f = jax.jit(lambda a, b: (a.astype(jnp.int8), b * 2), donate_argnums=(0, 1))
@@ -427,19 +427,19 @@ def given_and_of_no_use():
     found = f(a, b)
     return found, a.is_deleted(), b.is_deleted(), a + 1
 
-@habit
+@case
 def raw_pointer():
     return jnp.ones(3).unsafe_buffer_pointer() > 0
 
-@habit
+@case
 def dlpack_out():
     return np.from_dlpack(jnp.asarray(x))
 
-@habit
+@case
 def dlpack_in():
     return jnp.from_dlpack(x.copy())
 
-@habit
+@case
 def networks():
     key = jax.random.key(0)
     q = jax.random.normal(key, (2, 8, 2, 4))
@@ -447,31 +447,31 @@ def networks():
     return (jax.nn.softmax(a), jax.nn.gelu(a), jax.nn.one_hot(jnp.arange(3), 4), jax.nn.logsumexp(a), jax.nn.silu(a), jax.nn.dot_product_attention(q, q, q), jax.nn.initializers.orthogonal is not None,
             jax.nn.relu(a - 1), jax.nn.log_softmax(a), jax.nn.standardize(a))
 
-@habit
+@case
 def special_functions():
     from jax.scipy import special, stats, signal
     a = jnp.asarray(x) + 0.5
     return special.gammaln(a), special.erf(a), special.betainc(a, a, 0.3), special.i0e(a), stats.norm.logpdf(a), signal.convolve(a[0], a[1]), special.digamma(a), special.logsumexp(a), special.expit(a)
 
-@habit
+@case
 def scattered():
     a = jnp.zeros((5, 3))
     from jax.ops import segment_sum
     return (a.at[jnp.array([0, 0, 4])].add(1), a.at[9].set(1), a.at[9].set(1, mode="drop"), a.at[jnp.array([7])].get(mode="fill", fill_value=-1), segment_sum(jnp.arange(6.0), jnp.array([0, 1, 0, 2, 2, 1]), 3),
             a.at[1:3, ::2].multiply(2), a.at[0].max(3), jnp.take_along_axis(jnp.asarray(x), jnp.array([[1], [0], [2], [5]]), 1), lax.dynamic_update_slice(a, jnp.ones((2, 2)), (4, 2)), jnp.bincount(jnp.array([1, 1, 3]), length=5))
 
-@habit
+@case
 def sparse_matrices():
     from jax.experimental import sparse
     m = sparse.BCOO.fromdense(jnp.asarray(x) * (x > 1), nse=24)
     return m @ jnp.ones(6), m.todense(), (m.T @ jnp.ones((4, 2)))
 
-@habit
+@case
 def equations():
     from jax.experimental.ode import odeint
     return odeint(lambda y, t: -y, jnp.float32(1), jnp.linspace(0, 1, 5, dtype=jnp.float32)), lax.custom_root(lambda a: a * a - 2, 1.0, lambda f, a: lax.fori_loop(0, 30, lambda i, a: a - f(a) / (2 * a), a), lambda g, b: b / g(1.0))
 
-@habit
+@case
 def rules_of_devices():
     with jax.default_device(devices[2]):
         a = jnp.arange(3)
@@ -483,11 +483,11 @@ def rules_of_devices():
     assert jax.devices()[1] is devices[1] or jax.devices()[1] == devices[1]
     return a + 1, b, a.device == devices[2]
 
-@habit
+@case
 def memory_in_use():
     return devices[0].memory_stats() is None or True
 
-@habit
+@case
 def errors_of_programs():
     found = []
     for wrong in (lambda: jnp.ones(3) @ jnp.ones(4), lambda: jax.jit(lambda a: a if a > 0 else -a)(1.0), lambda: jnp.zeros(3)[5.0], lambda: jax.grad(lambda a: a * 2)(jnp.ones(2)),
@@ -499,7 +499,7 @@ def errors_of_programs():
             found.append(type(error).__name__.encode())
     return found
 
-@habit
+@case
 def threads_and_devices():
     f = jax.jit(lambda a: jnp.tanh(a @ a).sum())
     # A client of jaxlib 0.8.0 now and then ends the process where several threads compile at the same moment, whatever the server.
@@ -515,12 +515,12 @@ def threads_and_devices():
     [worker.join() for worker in workers]
     return found
 
-@habit
+@case
 def many_shapes():
     f = jax.jit(lambda a: (a * 2).sum())
     return [f(np.ones(n, np.float32)) for n in range(1, 30)]
 
-@habit
+@case
 def a_long_program():
     def f(a):
         for i in range(200):
@@ -528,17 +528,17 @@ def a_long_program():
         return a
     return jax.jit(f)(x), jax.make_jaxpr(f)(x).eqns.__len__(), jax.eval_shape(f, x).shape
 
-@habit
+@case
 def a_large_constant():
     big = np.linspace(0, 1, 1 << 20, dtype=np.float32)
     return jax.jit(lambda a: (a * big).sum())(np.float32(2)), jax.jit(lambda i: jnp.asarray(big)[i])(1000)
 
-@habit
+@case
 def a_gigabyte_in_parts():
     a = jax.device_put(np.ones((64 << 20,), np.int8), NamedSharding(mesh, P("x")))
     return a.sum(dtype=jnp.int32), np.asarray(a)[::1 << 20].sum(), (a + a)[5]
 
-@habit
+@case
 def optimisers():
     def adam(p, m, v, g, t):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
@@ -602,27 +602,27 @@ def compare(run, name, local, remote):
     import numpy as np
 
     own, other = outcomes(local), outcomes(remote)
-    run.check(f"{name}: all habits", own and set(own) == set(other), sorted(set(own) ^ set(other)))
+    run.check(f"{name}: all cases", own and set(own) == set(other), sorted(set(own) ^ set(other)))
     if not own or not other:
         return
     own_values, other_values = np.load(local), np.load(remote)
-    for habit in sorted(set(own) & set(other)):
-        word = DIFFERENT.get(habit)
-        if word is not None and other[habit] != "values":
-            run.check(f"{name}: {habit}", word in other[habit], other[habit])
+    for case in sorted(set(own) & set(other)):
+        word = DIFFERENT.get(case)
+        if word is not None and other[case] != "values":
+            run.check(f"{name}: {case}", word in other[case], other[case])
             continue
-        if own[habit] != "values" and other[habit] == "values":
+        if own[case] != "values" and other[case] == "values":
             # A newer plug-in can do what the client's own build cannot.
-            run.check(f"{name}: {habit}", True)
+            run.check(f"{name}: {case}", True)
             continue
-        if own[habit] != "values" or other[habit] != "values":
+        if own[case] != "values" or other[case] != "values":
             # Both fail in the same way, whatever each says.
-            same = own[habit].split(":")[0] == other[habit].split(":")[0] and own[habit] != "values"
-            run.check(f"{name}: {habit}", same, f"alone {own[habit][:500]}; here {other[habit][:900]}")
+            same = own[case].split(":")[0] == other[case].split(":")[0] and own[case] != "values"
+            run.check(f"{name}: {case}", same, f"alone {own[case][:500]}; here {other[case][:900]}")
             continue
-        keys = [key for key in own_values if key.rsplit(".", 1)[0] == habit]
-        same_count = len(keys) == sum(key.rsplit(".", 1)[0] == habit for key in other_values)
-        run.check(f"{name}: results of {habit}", same_count, keys)
+        keys = [key for key in own_values if key.rsplit(".", 1)[0] == case]
+        same_count = len(keys) == sum(key.rsplit(".", 1)[0] == case for key in other_values)
+        run.check(f"{name}: results of {case}", same_count, keys)
         for key in keys if same_count else []:
             a, b = own_values[key], other_values[key]
             same = a.dtype == b.dtype and a.shape == b.shape
@@ -652,7 +652,7 @@ def main():
     default = pathlib.Path(os.environ.get("SERDES_CI_CACHE", pathlib.Path.home() / ".cache/serdes-ci")) / "pjrt"
     parser.add_argument("--cache", type=pathlib.Path, default=default, help="where packages are kept")
     parser.add_argument("--plugin", help="only this package")
-    parser.add_argument("--only", default="", help="only this habit")
+    parser.add_argument("--only", default="", help="only this case")
     arguments = parser.parse_args()
     try:
         import jaxlib
@@ -660,10 +660,10 @@ def main():
         print("0 passed, 0 failed: jaxlib is not installed")
         return
     run, version = Run(arguments.serdes), jaxlib.__version__
-    os.environ["SERDES_HABIT"] = arguments.only
+    os.environ["SERDES_CASE"] = arguments.only
     with tempfile.TemporaryDirectory() as folder:
         local = os.path.join(folder, "local.npz")
-        run.finish(f"jaxlib {version} alone", run.client(HABITS, "", local))
+        run.finish(f"jaxlib {version} alone", run.client(CASES, "", local))
         chosen = [plugin for plugin in PLUGINS if arguments.plugin in (None, plugin[0])]
         if not (arguments.plugin or os.environ.get("SERDES_FULL")):
             chosen = [PLUGINS[{"0.8.0": -1, "0.10.2": 1}.get(version, 0)]]
@@ -672,7 +672,7 @@ def main():
             plugin = download(arguments.cache / f"{package}-{number}", package, number)
             server, address = run.serve(plugin)
             remote = os.path.join(folder, f"{package}.npz")
-            run.finish(name, run.client(HABITS, address, remote))
+            run.finish(name, run.client(CASES, address, remote))
             compare(run, name, local, remote)
             if not arguments.only:
                 interrupted(run, name, address)
