@@ -212,11 +212,11 @@ def check(serdes, s3, port, folder, environment, checks):
 
 
 def check_refused(serdes, folder, environment, checks):
-    """The same once the emulator looks at keys: a stranger is refused in words."""
-    environment = environment | {"AWS_ACCESS_KEY_ID": "stranger", "AWS_SECRET_ACCESS_KEY": SECRET}
+    """The same once the emulator looks at keys: an unknown key is refused with a message."""
+    environment = environment | {"AWS_ACCESS_KEY_ID": "unknown", "AWS_SECRET_ACCESS_KEY": SECRET}
     source = safetensors(os.path.join(folder, "small.safetensors"), {"a": b"1"})
     for args in (["check", f"s3://{BUCKET}/runs/large.sds"], ["save", "--from", source, "-o", f"s3://{BUCKET}/b.sds"]):
         result = subprocess.run([serdes, *args], env=environment, capture_output=True, text=True, timeout=180)
         said = result.stdout + result.stderr
-        checks.check(f"{args[0]} of a stranger is refused", result.returncode == 2 and "refuses the credentials" in said, said)
+        checks.check(f"{args[0]} with an unknown key is refused", result.returncode == 2 and "refuses the credentials" in said, said)
         checks.check("without a secret", SECRET not in said and "StringToSign" not in said, said)

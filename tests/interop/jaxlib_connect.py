@@ -141,11 +141,11 @@ say()
 
 TLS = """
 import numpy as np
-authority, stranger, cert, key, token = rest
+authority, unknown, cert, key, token = rest
 host, _, port = address.rpartition(":")
 address, by_number = f"localhost:{port}", address
 refused("a plain client", Unreachable, ["speaks TLS", "tls_ca="], address)
-refused("another authority", Unreachable, ["not valid", stranger], address, tls_ca=stranger)
+refused("another authority", Unreachable, ["not valid", unknown], address, tls_ca=unknown)
 refused("another host", Unreachable, ["not valid"], by_number, tls_ca=authority)
 refused("the system's authorities", Unreachable, ["not valid", "system"], "https://" + address)
 refused("no certificate", Unreachable, ["tls_cert="], address, tls_ca=authority)
@@ -251,7 +251,7 @@ def certificates(folder):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    for name in ("authority", "stranger"):
+    for name in ("authority", "unknown"):
         openssl("req", "-x509", *new, "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
     for name in ("server", "client"):
         openssl("req", "-new", *new, "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost", "-keyout", f"{name}.key", "-out", f"{name}.csr")
@@ -263,10 +263,10 @@ def certificates(folder):
 
 def tls(run, folder, tokens):
     certificates(folder)
-    paths = {name: os.path.join(folder, name) for name in ("authority.pem", "stranger.pem", "client.pem", "client.key", "server.pem", "server.key")}
+    paths = {name: os.path.join(folder, name) for name in ("authority.pem", "unknown.pem", "client.pem", "client.key", "server.pem", "server.key")}
     options = ["--tls-cert", paths["server.pem"], "--tls-key", paths["server.key"], "--tls-client-ca", paths["authority.pem"]]
     with run.server(*options, "--token-file", tokens, "--allow-session-token") as address:
-        given = [paths[name] for name in ("authority.pem", "stranger.pem", "client.pem", "client.key")]
+        given = [paths[name] for name in ("authority.pem", "unknown.pem", "client.pem", "client.key")]
         said = run.finish("TLS", run.client(TLS, address, *given, TOKEN))
         if said:
             end = time.monotonic() + 10

@@ -32,7 +32,7 @@ from jaxlib.mlir.dialects import stablehlo  # noqa: E402
 
 from checks import Checks  # noqa: E402
 from pjrt_plugins import PLUGINS, download  # noqa: E402
-from strangers import DATA, Connection, field, frame, message, varint  # noqa: E402
+from untrusted_clients import DATA, Connection, field, frame, message, varint  # noqa: E402
 
 OK, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 0, 3, 4, 5, 8, 12, 13, 14
 STABLEHLO = "1.10.9"

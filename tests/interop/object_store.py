@@ -204,11 +204,11 @@ def check(program, serdes, port, folder, environment):
     headers = {"Content-Type": "text/plain"}
     request = urllib.request.Request(url + "/moto-api/reset-auth", data=b"0", headers=headers, method="POST")
     urllib.request.urlopen(request, timeout=30).close()
-    result = run("save", BUCKET, NAME, small[0], AWS_ACCESS_KEY_ID="stranger")
+    result = run("save", BUCKET, NAME, small[0], AWS_ACCESS_KEY_ID="unknown")
     expect(result.returncode == 1 and BUCKET in result.stderr and ("InvalidAccessKeyId" in result.stderr or "403" in result.stderr),
-           f"a stranger who saves: {result.stderr}")
-    result = run("list", BUCKET, NAME, AWS_ACCESS_KEY_ID="stranger")
-    expect(result.returncode == 1 and NAME in result.stderr, f"a stranger who reads: {result.stderr}")
+           f"a save with an unknown key: {result.stderr}")
+    result = run("list", BUCKET, NAME, AWS_ACCESS_KEY_ID="unknown")
+    expect(result.returncode == 1 and NAME in result.stderr, f"a list with an unknown key: {result.stderr}")
     result = run("list", BUCKET, NAME, AWS_ENDPOINT=f"http://127.0.0.1:{free_port()}")
     expect(result.returncode == 1 and result.stderr.startswith("error: cannot open"), f"nobody answers: {result.stderr}")
     if serdes:

@@ -111,8 +111,8 @@ fn a_program_runs_only_with_arguments_that_can_be() {
     let device = other.addressable_devices().unwrap().swap_remove(0);
     let foreign = options.clone().with_device(device);
     assert!(matches!(run(&[1], &foreign), Err(PjrtError::OtherClient { what: "device" })));
-    let strangers = arrays(&other);
-    let lists = strangers.iter().map(|buffer| vec![Argument::Kept(buffer)]).collect();
+    let foreign = arrays(&other);
+    let lists = foreign.iter().map(|buffer| vec![Argument::Kept(buffer)]).collect();
     let error = loaded.execute(lists, &options).unwrap_err();
     assert!(matches!(error, PjrtError::OtherClient { what: "argument" }), "{error}");
     loaded.delete().unwrap();

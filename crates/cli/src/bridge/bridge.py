@@ -29,7 +29,7 @@ try:
     try:
         import resource
 
-        # The bytes are those of strangers.
+        # The bytes come from untrusted clients.
         resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (ImportError, ValueError, OSError):

@@ -222,8 +222,8 @@ fn a_process_reads_no_more_than_its_shards() {
     assert!(all[1].download(&restored.memories[1]).unwrap() == array.bytes[3 * quarter..]);
     let none = tensor.restore_sharded::<Device>(&hlo(4, &[4, 1]), &[], &Watch::new()).unwrap();
     assert_eq!((none.bytes, none.bytes_read), (0, 0));
-    let stranger = [ShardTarget::new(DeviceId(9), &all[0])];
-    let error = tensor.restore_sharded(&hlo(4, &[4, 1]), &stranger, &Watch::new()).unwrap_err();
+    let unknown = [ShardTarget::new(DeviceId(9), &all[0])];
+    let error = tensor.restore_sharded(&hlo(4, &[4, 1]), &unknown, &Watch::new()).unwrap_err();
     assert!(matches!(error, Error::Invalid { .. }), "{error}");
 }
 

@@ -384,9 +384,9 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     // The same content, saved by another attempt.
     let other = directory.path().join("b.sds");
     save(&other, SECOND).unwrap();
-    let stranger =
+    let foreign =
         directory.path().join("b.sds.parts").join(Part::new(SECOND, 1, 2).unwrap().name());
-    fs::copy(stranger, &one).unwrap();
+    fs::copy(foreign, &one).unwrap();
     let error = Reader::open(&path).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert!(error.to_string().contains("another save"), "{error}");

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_somebody_is_not_a_strangers() {
+    fn owner_decides_who_reads_replaces_and_deletes() {
         let named = |name: &str| Owner::Named(name.to_owned());
         let known = |name: &str| Owner::Known(name.to_owned());
         for (who, whose, read, replace, delete) in [

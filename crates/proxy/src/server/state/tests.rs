@@ -663,16 +663,16 @@ async fn what_belongs_to_a_client_that_is_known_is_its_own_on_every_server() {
     stop(server, async {}).await.unwrap();
 
     let server = place.server();
-    for mut stranger in [open(&server, &[]), open_as(&server, &known(&server, 2), &[])] {
-        let answer = init(&mut stranger).await.unwrap();
+    for mut other in [open(&server, &[]), open_as(&server, &known(&server, 2), &[])] {
+        let answer = init(&mut other).await.unwrap();
         assert_eq!(handle(answer.clone(), "model/1"), None);
         assert!(handle(answer, "free/1").is_some());
     }
     for caller in [server.registry.own_caller(), known(&server, 2)] {
-        let mut stranger = open_as(&server, &caller, &name);
-        assert_eq!(init(&mut stranger).await, Err(StatusCode::AlreadyExists));
-        let mut stranger = open_as(&server, &caller, &[("serdes.state.name.1", "model/1")]);
-        assert_eq!(init(&mut stranger).await, Err(StatusCode::AlreadyExists));
+        let mut other = open_as(&server, &caller, &name);
+        assert_eq!(init(&mut other).await, Err(StatusCode::AlreadyExists));
+        let mut other = open_as(&server, &caller, &[("serdes.state.name.1", "model/1")]);
+        assert_eq!(init(&mut other).await, Err(StatusCode::AlreadyExists));
     }
     // Who is known takes nothing out that is everybody's, and its own.
     let mut alice = open_as(&server, &known(&server, 1), &name);

@@ -159,16 +159,16 @@ fn host_buffers_are_for_whoever_opened_their_session_even_if_another_knows_its_i
     test(|| async {
         let running = Running::start(Server::builder(&plugin()).build().unwrap()).await;
         let caller = |from| Caller { server: &running.address, from, token: None };
-        let (owner, stranger) = (caller("127.0.0.1"), caller("127.0.0.2"));
+        let (owner, outsider) = (caller("127.0.0.1"), caller("127.0.0.2"));
         let (answer, _open) = owner.session(AttributeMap::new(), init()).await.unwrap();
         let id = id_of(answer);
         owner.store(id, 2, b"secret").await.unwrap();
         let refused = [
-            stranger.look_up(id, 2).await.unwrap_err(),
-            stranger.store(id, 9, b"EVIL").await.unwrap_err(),
-            stranger.delete(id, 2).await.unwrap_err(),
+            outsider.look_up(id, 2).await.unwrap_err(),
+            outsider.store(id, 9, b"EVIL").await.unwrap_err(),
+            outsider.delete(id, 2).await.unwrap_err(),
         ];
-        let unknown = stranger.look_up(id ^ 1, 2).await.unwrap_err();
+        let unknown = outsider.look_up(id ^ 1, 2).await.unwrap_err();
         for status in refused {
             assert_eq!(status.code(), Code::NotFound);
             // Nothing tells a session of another from none.
@@ -222,18 +222,31 @@ fn every_call_needs_one_of_the_tokens() {
             Some("first-token-of-two"),
             Some("Bearer first-token-of-two-"),
         ] {
-            let stranger = caller(token);
-            assert_eq!(stranger.get_version().await, Err(Code::Unauthenticated), "{token:?}");
-            let opened = stranger.session(AttributeMap::new(), init()).await;
+            let unauthenticated = caller(token);
+            assert_eq!(
+                unauthenticated.get_version().await,
+                Err(Code::Unauthenticated),
+                "{token:?}"
+            );
+            let opened = unauthenticated.session(AttributeMap::new(), init()).await;
             assert_eq!(opened.unwrap_err().code(), Code::Unauthenticated);
             let data = AttributeMap::from_iter([("serdes.token", "first-token-of-two".into())]);
             assert_eq!(
-                stranger.session(data, init()).await.unwrap_err().code(),
+                unauthenticated.session(data, init()).await.unwrap_err().code(),
                 Code::Unauthenticated
             );
-            assert_eq!(stranger.store(1, 1, b"").await.unwrap_err().code(), Code::Unauthenticated);
-            assert_eq!(stranger.look_up(1, 1).await.unwrap_err().code(), Code::Unauthenticated);
-            assert_eq!(stranger.delete(1, 1).await.unwrap_err().code(), Code::Unauthenticated);
+            assert_eq!(
+                unauthenticated.store(1, 1, b"").await.unwrap_err().code(),
+                Code::Unauthenticated
+            );
+            assert_eq!(
+                unauthenticated.look_up(1, 1).await.unwrap_err().code(),
+                Code::Unauthenticated
+            );
+            assert_eq!(
+                unauthenticated.delete(1, 1).await.unwrap_err().code(),
+                Code::Unauthenticated
+            );
         }
         for token in ["Bearer first-token-of-two", "bearer second-token-of-two"] {
             assert_eq!(caller(Some(token)).get_version().await, Ok(()));
@@ -282,7 +295,7 @@ fn a_session_may_bring_its_token_where_the_server_allows_it() {
         let server = Server::builder(&plugin()).tokens(tokens).session_tokens().build().unwrap();
         let running = Running::start(server).await;
         let caller = |from| Caller { server: &running.address, from, token: None };
-        let (owner, stranger) = (caller("127.0.0.1"), caller("127.0.0.2"));
+        let (owner, outsider) = (caller("127.0.0.1"), caller("127.0.0.2"));
         assert_eq!(owner.get_version().await, Ok(()));
         for data in
             [AttributeMap::new(), AttributeMap::from_iter([("serdes.token", "another".into())])]
@@ -297,7 +310,7 @@ fn a_session_may_bring_its_token_where_the_server_allows_it() {
         let id = id_of(answer);
         owner.store(id, 1, b"mine").await.unwrap();
         assert_eq!(owner.look_up(id, 1).await.unwrap(), b"mine");
-        assert_eq!(stranger.look_up(id, 1).await.unwrap_err().code(), Code::NotFound);
+        assert_eq!(outsider.look_up(id, 1).await.unwrap_err().code(), Code::NotFound);
         let wrong = Caller { token: Some("Bearer wrong"), ..caller("127.0.0.1") };
         assert_eq!(wrong.get_version().await, Err(Code::Unauthenticated));
         running.stop().await.unwrap();

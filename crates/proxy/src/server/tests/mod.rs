@@ -8,4 +8,4 @@ mod one_call;
 mod operation;
 pub(super) mod session;
 mod small_transfers;
-mod strangers;
+mod untrusted_clients;

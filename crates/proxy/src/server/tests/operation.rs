@@ -118,7 +118,7 @@ fn who_watches_the_health_hears_that_the_server_drains_and_that_it_stops() {
 }
 
 #[test]
-fn strangers_who_watch_have_a_share_of_their_own_and_keep_no_client_out() {
+fn health_watches_count_apart_from_calls_of_clients() {
     test(|| async {
         let running = serving(Limits { health_calls: 3, peer_health_calls: 2, ..limits() }).await;
         let mut held = Vec::new();

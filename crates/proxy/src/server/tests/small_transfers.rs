@@ -170,8 +170,8 @@ fn what_is_no_small_transfer_is_refused() {
     test(|| async {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();
-        let stranger = Stream::open(&running, client.session_id() ^ 1).await;
-        assert_eq!(stranger.err().map(|status| status.code()), Some(Code::NotFound));
+        let unknown = Stream::open(&running, client.session_id() ^ 1).await;
+        assert_eq!(unknown.err().map(|status| status.code()), Some(Code::NotFound));
         let mut stream = Stream::open(&running, client.session_id()).await.unwrap();
         let gone = Request::DestructArrayRequest(requests::destruct(vec![1]));
         assert_eq!(stream.ask(gone, Bytes::new()).await, Err(INVALID));

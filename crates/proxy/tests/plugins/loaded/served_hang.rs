@@ -36,8 +36,8 @@ use super::{plugins::Library, served_array::four_bytes_on_each};
 /// Longer than anything takes that works.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A client that is not ours, as far as the wire goes.
-struct Stranger {
+/// A client that speaks the protocol over gRPC by itself, without the client of this crate.
+struct WireClient {
     channel: Channel,
     requests: mpsc::UnboundedSender<IfrtRequest>,
     answers: Streaming<IfrtResponse>,
@@ -54,7 +54,7 @@ fn path(call: &str) -> PathAndQuery {
     format!("/xla.ifrt.proxy.GrpcIfrtService/{call}").parse().unwrap()
 }
 
-impl Stranger {
+impl WireClient {
     async fn connect(address: &str) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
         let channel = endpoint.connect().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_session_whose_program_hangs_ends_with_its_client() {
     let (serving, forever) = (server.clone(), std::future::pending());
     let serving = tokio::spawn(async move { serving.serve(listener, forever).await });
 
-    let mut client = Stranger::connect(&address).await;
+    let mut client = WireClient::connect(&address).await;
     let Response::InitResponse(init) = client.ask(Request::InitRequest(InitRequest {})).await
     else {
         panic!("another answer than to the first request");
@@ -182,7 +182,7 @@ async fn a_session_whose_program_hangs_ends_with_its_client() {
     assert!(soon(|| library.live_objects() == 0).await);
 }
 
-impl Stranger {
+impl WireClient {
     /// A client with eight bytes over both devices and a program that is run with them.
     async fn with_program(address: &str) -> (Self, u64) {
         let mut client = Self::connect(address).await;
@@ -208,8 +208,8 @@ async fn a_program_that_hangs_leaves_the_devices_to_others() {
     let (serving, forever) = (server.clone(), std::future::pending());
     let serving = tokio::spawn(async move { serving.serve(listener, forever).await });
 
-    let (mut hanging, program) = Stranger::with_program(&address).await;
-    let (mut other, others) = Stranger::with_program(&address).await;
+    let (mut hanging, program) = WireClient::with_program(&address).await;
+    let (mut other, others) = WireClient::with_program(&address).await;
     library.hang_next();
     hanging.send(run(program, 60));
     assert!(soon(|| library.hangs()).await);

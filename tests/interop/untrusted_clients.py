@@ -1,9 +1,9 @@
-"""Strangers flood `serdes serve`, one attack after the other, while honest clients work: none may keep them waiting, fill the memory of the
+"""Untrusted clients flood `serdes serve`, one attack after the other, while honest clients work: none may keep them waiting, fill the memory of the
 machine, or end the server.
 
-PYTHON tests/interop/strangers.py --serdes PATH_OF_BINARY [--full] [--host-plugin PATH_OF_SO]
+PYTHON tests/interop/untrusted_clients.py --serdes PATH_OF_BINARY [--full] [--host-plugin PATH_OF_SO]
 
-Strangers come from other addresses of the loopback than the honest clients (Linux has 127.0.0.0/8) and run at the lowest priority, as if
+Untrusted clients come from other addresses of the loopback than the honest clients (Linux has 127.0.0.0/8) and run at the lowest priority, as if
 they were other machines. Honest clients: one that speaks HTTP/2 by itself (a call on a connection that it keeps, and one on a new
 connection), and where jaxlib is installed a real one that puts an array and reads it back. Memory and life of the server are hard limits
 in both forms. Latencies are compared with those of the time before the attacks: the small form only finds out whether somebody
@@ -39,7 +39,7 @@ HEALTH = "/grpc.health.v1.Health/"
 # Where the metrics are; main() finds it out before anybody is started.
 METRICS = None
 TOKEN = "a-token-of-the-honest"
-# Strangers have one, too: without it they would get no further than the first call.
+# Untrusted clients have one, too: without it they would get no further than the first call.
 THEIRS = "a-token-of-the-others"
 # The most bytes of address space that the server may take, so that memory for what was only announced is found out.
 ADDRESS_SPACE = 6 << 30
@@ -651,7 +651,7 @@ def main():
     run = Run(options)
     amount, seconds = (10_000, 10) if options.full else (400, 1.5)
     tokens = tempfile.NamedTemporaryFile("w", suffix=".tokens")
-    tokens.write(f"{TOKEN}\n{THEIRS} # of the strangers\n")
+    tokens.write(f"{TOKEN}\n{THEIRS} # of untrusted clients\n")
     tokens.flush()
     folder = tempfile.TemporaryDirectory()
     global METRICS
@@ -670,13 +670,13 @@ def main():
         time.sleep(0.5)
         quiet = phase(run, "quiet", 2 * seconds, None)
         for function in ATTACKS:
-            stranger = multiprocessing.Process(target=attack, args=(function, address, amount), daemon=True)
-            stranger.start()
+            attacker = multiprocessing.Process(target=attack, args=(function, address, amount), daemon=True)
+            attacker.start()
             # It has to come into its own.
             time.sleep(0.5)
             phase(run, function.__name__, seconds, quiet)
-            stranger.kill()
-            stranger.join()
+            attacker.kill()
+            attacker.join()
             alive = server.poll() is None
             run.check(f"{function.__name__}: the server is alive", alive, f"{server.returncode} {''.join(errors)[-2000:]}")
             if not alive:
@@ -686,7 +686,7 @@ def main():
         print(f"most memory: {resident(server) >> 20} MiB", flush=True)
         if jax:
             run.check("the client of jaxlib is alive", jax.poll() is None)
-        # Strangers and clients have names and bytes; the page has neither.
+        # All clients have names and bytes; the page has neither.
         shown = page(METRICS)
         run.check("the metrics name nobody", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
     finally:
