@@ -258,7 +258,7 @@ def main(arguments: list[str]) -> int:
     found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
     chromium = next(filter(None, found), None)
     if chromium is None:
-        print("skipped: there is no Chromium here, so that nobody looked at the site")
+        print("skipped: there is no Chromium here, so that the site was not looked at")
         return 0
     screenshots = Path(arguments[0]) if arguments else None
     if screenshots:

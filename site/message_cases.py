@@ -115,7 +115,7 @@ def prepare(folder: Path) -> None:
     (folder / "bad.toml").write_text('[check]\npaths = 7\ntensorflow = "2.21"\n')
     (folder / "short-token").write_text("short\n")
     (folder / "tokens").write_text("0123456789abcdef0123\n")
-    (folder / "another-token").write_text("another-token-of-nobody\n")
+    (folder / "another-token").write_text("another-unknown-token\n")
     (folder / "a-folder").mkdir()
 
 

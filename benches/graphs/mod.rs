@@ -39,7 +39,7 @@ pub(crate) fn forms(nodes: usize) -> impl Iterator<Item = Written> {
             let library = library(100, nodes / 100);
             saved_model(&graph(&[mixed(20), calls(100)].concat(), &library), true)
         }),
-        ("SavedModel with functions that nobody calls", Message::SavedModel, |nodes| {
+        ("SavedModel with functions that no node calls", Message::SavedModel, |nodes| {
             saved_model(&graph(&mixed(20), &library(100, nodes / 100)), false)
         }),
         ("SavedModel that no release takes", Message::SavedModel, |nodes| {

@@ -70,7 +70,7 @@ def save_alone(steps: sdj.Steps, layers: list[Any]) -> Save:
 
 
 def train(steps: sdj.Steps, layers: list[Any], count: int, saves: bool) -> float:
-    """Seconds of the processor that so many steps take, with or without a save beside them."""
+    """Processor seconds that `count` steps take, with or without a save beside them."""
     x = jax.random.normal(jax.random.key(1), (256, WIDTH))
     begin = time.process_time()
     future = steps.save_async(0, layers) if saves else None

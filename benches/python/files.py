@@ -3,10 +3,10 @@ they are installed, in one run.
 
     python benches/python/files.py [FOLDER] [--rounds N] [--only WORD]
 
-Every measure is a process of its own. In one process the memory of whoever was measured before
+Every measure is a process of its own. In one process the memory of the measure before
 comes back from the allocator without a page fault, or does not, which makes a load twice as fast or
 as slow; a new process has none, and so has a program that loads its weights. What is measured takes
-turns, forwards in one round and backwards in the next, so that nobody always comes first. Each
+turns, forwards in one round and backwards in the next, so that none always comes first. Each
 process touches more memory than it will need, and frees it, just before it is timed: a virtual
 machine gets memory from its host when it is touched first, which can cost more than the copy. A
 save writes a new name and never over an old file, whose removal would count; a load finds its file
@@ -44,7 +44,7 @@ Work = Callable[[], Any]
 
 
 def tensors() -> dict[str, np.ndarray]:
-    """What is saved: noise, which nobody can compress."""
+    """What is saved: noise, which does not compress."""
     noise = np.frombuffer(np.random.default_rng(0).bytes(BYTES), np.uint8)
     return {
         f"layer{number:02}": np.roll(noise, number * 4099).view(np.float32)

@@ -56,7 +56,7 @@ def shape(mebibytes: int) -> tuple[int, int]:
 
 
 def tree(mebibytes: int) -> dict[str, Any]:
-    """What is saved: noise, which nobody can compress."""
+    """What is saved: noise, which does not compress."""
     import jax
     import numpy as np
 
@@ -129,7 +129,7 @@ MEASURES = {
 
 
 def available() -> int:
-    """Bytes of memory that nobody uses, as Linux counts them."""
+    """Bytes of free memory, as Linux counts them."""
     found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     return int(found[1]) << 10 if found else 0
 

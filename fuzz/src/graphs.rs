@@ -28,7 +28,7 @@ pub fn artifacts(data: &[u8]) {
         Options::default().with_verify_data(true).with_threads(1).with_strict(choice & 0x80 != 0);
     let kind = Kind::ALL.get(usize::from(choice & 0x7f)).copied();
     let artifact = check::reader(file, kind).expect("memory can be read");
-    let verdict = artifact.check(&options).expect("nobody stops the work");
+    let verdict = artifact.check(&options).expect("the work is not stopped");
     assert_eq!(verdict.is_acceptable(), verdict.reasons().is_empty());
     let _ = artifact.inspect();
 }

@@ -1,4 +1,4 @@
-"""Work on another thread, whose failures nobody misses."""
+"""Work on another thread, whose failures are always reported."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Future:
         return self._future.done()
 
     def _tell(self) -> None:
-        """Print a failure that nobody asked for."""
+        """Print a failure that no call has raised."""
         if self._asked or not self._future.done():
             return
         error = self._future.exception()

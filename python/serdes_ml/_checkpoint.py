@@ -362,7 +362,7 @@ class StorageReader(_Reader):  # type: ignore[misc]
                 entries[name] = _tensor_metadata(known, shape, name in told.requires_grad)
         return _metadata.Metadata(
             state_dict_metadata=entries,
-            # Whoever asks for the nesting of a state that has none finds none.
+            # A state without nesting has an empty one.
             planner_data=told.paths or {},
             storage_meta=_metadata.StorageMeta(checkpoint_id=self._folder),
         )

@@ -302,7 +302,7 @@ class _Orbax:
                 "path": stored + "/",
             }
         elif ".." in stored.split("/") or stored.startswith("/"):
-            # A name that leads elsewhere would have files read that nobody meant.
+            # A name that leads out of the folder must not be followed.
             raise Corrupt(
                 f"{folder} names an array outside of it: {stored[:200]!r}",
                 "corrupt",

@@ -212,7 +212,7 @@ def load_file(
 
     Raises:
         NotFound: if there is no such file.
-        TooNew, TooOld, Corrupt: if this build must not, or nobody can, read it.
+        TooNew, TooOld, Corrupt: if this build must not, or no build can, read it.
         KeyError: if a pattern matches no tensor.
     """
     make = framework_of(framework, device)

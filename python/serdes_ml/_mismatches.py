@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ._errors import SerdesError
 
-# So many are listed in a message; the error has all.
+# The most names that a message lists; the error has all.
 _SHOWN = 100
-# So many have names looked for that are near theirs, among so many names.
+# The most names for which similar ones are searched, and the most names that are compared.
 _SEARCHED, _CANDIDATES = 20, 2000
 
 

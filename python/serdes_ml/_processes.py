@@ -1,7 +1,7 @@
 """Several processes that save one state together.
 
 They agree through a store of keys and values that all of them reach: the first one names the save,
-each says how its part went, and the first one makes the state of the parts, or nobody does. Before
+each says how its part went, and the first one makes the state of the parts, or none does. Before
 that it is decided, once and for all, whether the state is made: who no longer waits says that it is
 not, and only then may the parts be removed.
 """
@@ -146,7 +146,7 @@ class Processes:
 
     def _decide(self, word: str) -> str:
         """Say whether the state is made of the parts, and answer what was decided: the first word
-        counts, whoever says it. Where the store cannot be asked, it may be made.
+        counts, from any process. Where the store cannot be asked, it may be made.
         """
         try:
             # The store takes no second word for a key.
@@ -225,8 +225,8 @@ class Processes:
         )
 
     def _forget(self, number: int) -> None:
-        """Remove what was said at an earlier save, which nobody asks for any more."""
+        """Remove the keys of an earlier save, which no process reads any more."""
         if number >= 0:
-            # What stays there is in nobody's way.
+            # Keys that stay do no harm.
             with contextlib.suppress(Exception):
                 self._client.key_value_delete(f"serdes_ml/{number}/")

@@ -34,7 +34,7 @@ def listener(progress: Progress) -> Callable[[int, int], object] | None:
 
 
 class Whole:
-    """Several pieces of work that are one to whoever listens: bytes of all of them."""
+    """Several pieces of work, reported as one: bytes of all of them."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._listener = listener(progress)

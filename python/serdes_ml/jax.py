@@ -283,7 +283,7 @@ def save_async(
     """As `save`, on another thread: it returns as soon as the arrays may change.
 
     ``result()`` of what it answers waits for the end, and raises what went wrong; a failure that
-    nobody asked for is printed when the process ends. Saves of a process are done one after the
+    was never raised is printed when the process ends. Saves of a process are done one after the
     other, in the order in which they were asked for.
 
     >>> import tempfile, pathlib, jax.numpy as jnp

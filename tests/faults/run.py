@@ -438,7 +438,7 @@ class Course:
     def leftovers(self, fault, done, folder, left):
         if isinstance(self.trip, ShardSet):
             more = self.trip.more(folder, left, self.before)
-            # Files of the old set stay while it is not known that nobody needs them; the next save knows.
+            # Files of the old set stay while a reader may need them; the next save removes them.
             if more and (fault.kind in AFTER_THE_RENAME or done.returncode == self.normal.returncode):
                 return self.judge_next(folder)
             return f"left behind: {more}" if more else None

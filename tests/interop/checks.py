@@ -4,7 +4,7 @@ import signal
 
 
 def hear_signals():
-    """Has the script, and what it starts, hear SIGINT and SIGHUP where whoever started it ignores them, as `nohup` and a shell's background jobs do:
+    """Has the script, and what it starts, hear SIGINT and SIGHUP where its parent process ignores them, as `nohup` and a shell's background jobs do:
     what is ignored stays so in every process that is started, what is handled does not."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, lambda *_: None)):
         if signal.getsignal(number) is signal.SIG_IGN:

@@ -122,7 +122,7 @@ def of_gradients():
         yield f"registered-is-{name}", graph(asks, plain, registered=[(name, "G")])
         yield f"registered-was-{name}", graph(asks, plain, registered=[(name, "G"), ("g", "G")])
     yield "registered-circle", graph(asks, back, registered=[("g", "G"), ("f", "F")])
-    # Behind a gradient nobody waits for functions that are attributes.
+    # Behind a gradient no step waits for functions that are attributes.
     named = {"f": ("func", ("h", {}))}
     hides, other = function(nodes=[Node("n", "NoOp", [], of | named)]), function("h")
     yield "registered-hides", graph(hides, plain, other, registered=[("g", "G")])
@@ -171,7 +171,7 @@ def generic():
 
 
 def call_of_generic(name, many, direct):
-    """A node that calls `g` with so many arguments, and what it gives."""
+    """A node that calls `g` with that number of arguments, and what it gives."""
     inputs, number = ["x0"] * many, {"N": ("int", many)}
     if direct:
         return Node(name, "g", inputs, number), f"{name}:o:0"
@@ -233,7 +233,7 @@ def of_calls_beside():
 
 
 def of_notes():
-    """Functions that are attributes which nobody knows, of nodes like others that have none."""
+    """Functions that are attributes which no operation declares, of nodes like others that have none."""
     for key in ("_note", "_output_shapes", "note"):
         for name, value in (("one", ("func", ("g", {}))), ("list", ("list", [("func", ("g", {}))])), ("lost", ("func", ("missing", {}))), ("self", ("func", ("f", {})))):
             noted = placeholder("n")
@@ -286,7 +286,7 @@ def of_twins():
 
 
 def of_kinds():
-    """Nodes of which an attribute that says a type is something else: of one tensor nobody asks, of several the importer does."""
+    """Nodes of which an attribute that says a type is something else: the importer asks for the types of several tensors, and not of one."""
     for operation, inputs, more in (("NPolymorphicRestrictOut", [], {"N": ("int", 1)}), ("AddN", ["x0"], {"N": ("int", 1)}), ("Placeholder", [], {})):
         key = "T" if more else "dtype"
         for name in ("int", "text", "list", "shape", "type"):

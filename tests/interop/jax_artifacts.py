@@ -72,7 +72,7 @@ def functions():
     for name in "add power remainder arctan2 matmul logaddexp outer".split():
         found[name] = (getattr(jnp, name), (v, v))
     for name in "cholesky inv slogdet svd qr eigh eigvals".split():
-        # Results have types of their own, which nobody has registered.
+        # Results have types of their own, which no program has registered.
         function = lambda a, name=name: jax.tree.leaves(getattr(jnp.linalg, name)(a))
         found[f"linalg.{name}"] = (function, (struct(3, 3),))
     for name in "erf_inv lgamma digamma population_count clz".split():

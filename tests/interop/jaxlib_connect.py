@@ -114,7 +114,7 @@ say()
 UNREACHABLE = """
 import jax
 port = address.rpartition(":")[2]
-refused("nobody there", Unreachable, ["serdes serve", "refused"], "127.0.0.1:1", timeout=0.5)
+refused("no server", Unreachable, ["serdes serve", "refused"], "127.0.0.1:1", timeout=0.5)
 refused("no such host", Unreachable, ["no-such-host.invalid"], "no-such-host.invalid:7171")
 refused("another protocol", Unreachable, ["HTTP/2"], rest[0])
 refused("TLS with a plain server", Unreachable, ["TLS", "tls_ca"], f"https://localhost:{port}")

@@ -75,7 +75,7 @@ def write():
     DATA.mkdir(exist_ok=True)
     for name, (function, *arguments) in programs().items():
         lowered = jax.jit(function).lower(*arguments)
-        # The text has no places in files of whoever ran this.
+        # The text has no places in files of this machine.
         with mlir.make_ir_context():
             module = mlir.ir.Module.parse(lowered.as_text())
             (DATA / f"{name}.mlirbc").write_bytes(_jax.mlir.serialize_portable_artifact(module, version, True))

@@ -347,7 +347,7 @@ class Real:
         threading.Thread(target=lambda: [self.lines.put(line.strip()) for line in itertools.chain(self.process.stdout, ["over"])], daemon=True).start()
 
     def says(self, words, seconds):
-        """The line with these words, and everything before it, if it comes within so many seconds."""
+        """The line with these words, and everything before it, if it comes within `seconds`."""
         said, end = [], time.monotonic() + seconds
         while time.monotonic() < end:
             try:

@@ -4,7 +4,7 @@ PYTHON tests/interop/jaxlib_state.py --serdes PATH_OF_BINARY [--host-plugin PATH
 
 A client puts arrays, SIGHUP, the client leaves, the server stops: the arrays are in the state, and another server has them. The server is
 killed at many moments of its saves: the state is the old or the new one, whole. The disk is full when the server stops: status 2, and the
-old state is whole. Arrays that a client deletes leave the state, whoever named them; those whose handles it drops stay. Ends with `N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
+old state is whole. Arrays that a client deletes leave the state, even those that another client named; those whose handles it drops stay. Ends with `N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
 """
 
 import argparse

@@ -210,7 +210,7 @@ def check(program, serdes, port, folder, environment):
     result = run("list", BUCKET, NAME, AWS_ACCESS_KEY_ID="unknown")
     expect(result.returncode == 1 and NAME in result.stderr, f"a list with an unknown key: {result.stderr}")
     result = run("list", BUCKET, NAME, AWS_ENDPOINT=f"http://127.0.0.1:{free_port()}")
-    expect(result.returncode == 1 and result.stderr.startswith("error: cannot open"), f"nobody answers: {result.stderr}")
+    expect(result.returncode == 1 and result.stderr.startswith("error: cannot open"), f"no server answers: {result.stderr}")
     if serdes:
         bucket_command.check_refused(serdes, folder, environment, checks)
 

@@ -328,7 +328,7 @@ class Maker:
         for name, (kind, _) in function.attrs.items():
             own = self.body.attrs.get(name) if self.body else None
             if own and own[0] == kind and kind == "type":
-                # Handed on from whoever calls the function around the node: its arguments have that type.
+                # Handed on from the caller of the function around the node: its arguments have that type.
                 bound[name] = ("type", FLOAT) if rng.random() < 0.5 else ("type", self.random_type())
                 continue
             bound[name] = ("list", [("type", self.random_type()) for _ in range(2)]) if kind == "list(type)" else ("int", rng.randrange(1, 3)) if kind == "int" else ("type", self.random_type())
@@ -415,7 +415,7 @@ def unusual(maker, share):
 
 
 def decorate(nodes, rng, maker):
-    """Devices, colocations and shapes of outputs that nobody minds."""
+    """Devices, colocations and shapes of outputs that change no verdict."""
     for node in nodes:
         if rng.random() < 0.03:
             node.device = rng.choice(["/device:CPU:0", "/cpu:0", "/job:localhost/replica:0/task:0/device:CPU:0"])

@@ -2,7 +2,7 @@
 
 By the command: the tensors of a file onto a device of each plug-in and into a state, from that state onto devices of every other plug-in and of
 the embedded StreamExecutor plug-in, and back into a file, which must be byte for byte the first one. By the example `pjrt_state`: every bit of
-larger arrays, in pieces, in little memory of the host; beside it, for whoever reads the log, how fast that was.
+larger arrays, in pieces, in little memory of the host; beside it, for readers of the log, how fast that was.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def trips(serdes, plugins, source, folder):
 
 
 def large(example, plugin, mebibytes, folder):
-    """Whether arrays of so many MiB come back bit for bit, in little memory. How fast depends on the machine: it is printed, not judged."""
+    """True if arrays of `mebibytes` MiB come back bit for bit, in little memory. How fast depends on the machine: it is printed, not judged."""
     rounds = "5" if os.environ.get("SERDES_FULL") else "1"
     done = subprocess.run([example, plugin, str(mebibytes), folder, rounds], capture_output=True, text=True, timeout=900)
     facts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)

@@ -148,7 +148,7 @@ def change(graph, dice):
 
 
 def is_left_out(what, said):
-    """Whether a change is one of which nothing is said: nobody looks up the nodes that constants name either, nor runs what saves a table."""
+    """Whether a change is one of which nothing is said: no loader looks up the nodes that constants name either, nor runs what saves a table."""
     is_of_constant = ".constant" in what and said.startswith("KeyError")
     return bool(LEFT_OUT.search(said)) or is_of_constant or "[__inference_save_fn" in what
 

@@ -352,7 +352,7 @@ def small_transfer(number, request, data=b""):
 
 
 def small_transfers(address, amount):
-    """Streams of small arrays whose answers nobody reads: arrays that stay, copies of them, garbage, and lengths of which nothing comes."""
+    """Streams of small arrays whose answers are never read: arrays that stay, copies of them, garbage, and lengths of which nothing comes."""
     size = 60 << 10
     device = member(1, member(1, b"xla::ifrt::SingleDeviceSharding"))
     last = [message(b"", 511 << 20), message(b"", 100 << 10) + bytes(5000), message(b"\xff" * 1000),
@@ -688,7 +688,7 @@ def main():
             run.check("the client of jaxlib is alive", jax.poll() is None)
         # All clients have names and bytes; the page has neither.
         shown = page(METRICS)
-        run.check("the metrics name nobody", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
+        run.check("the metrics name no client", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
     finally:
         for child in children:
             child.kill()
@@ -699,7 +699,7 @@ def main():
                 run.check("the server stops with status 0", status == 0, str(status))
                 for name in os.listdir(folder.name):
                     mode = os.stat(os.path.join(folder.name, name)).st_mode
-                    run.check(f"{name} is for nobody else", not mode & 0o077, oct(mode))
+                    run.check(f"{name} is for no other user", not mode & 0o077, oct(mode))
             except subprocess.TimeoutExpired:
                 server.kill()
                 run.check("the server stops", False, "waited 30 s")

@@ -15,7 +15,7 @@
  *   NAME_SAID=N                         how long its name is said to be
  *   NULL_CHUNK, CHUNK_SAID=N, NULL_CHUNK_DATA   a piece that is sent is NULL, long, or has no bytes
  *   NO_ERRORS                           the host cannot say that a piece is wrong
- *   NULL_STREAM, GRANULE=N              what is received from is NULL, or takes only pieces of so many bytes
+ *   NULL_STREAM, GRANULE=N              what is received from is NULL, or takes only pieces of N bytes
  *   LATE_PIECE                          a run calls the host with another number than it was given
  *   NULL_AHEAD                          a program is compiled without a client, and is NULL
  *   COSTS_SAID=N                        how many costs are said to be there */

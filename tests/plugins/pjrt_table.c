@@ -9,11 +9,11 @@
  *   NULL_SLOT=N            a function is NULL
  *   CLIENT=ERROR           no client: an error (the default)
  *   CLIENT=EXIT, ABORT, HANG, GIVEN   creating one ends the process, never ends, or gives a client with a device and without memories
- *   LOADED=EXIT, ABORT, HANG          what becomes of whoever loads it
+ *   LOADED=EXIT, ABORT, HANG          what becomes of the process that loads it
  *   UNSETTLES              loading it and creating a client changes the process: working directory, mask, limits, locale, signals; and it
  *                          writes to standard output
  *   SYMBOL=NAME            it exports a variable of this name
- *   NEEDS=NAME             it calls a function of this name, which nobody has
+ *   NEEDS=NAME             it calls a function of this name, which no library has
  *   MARK="PATH"            a file of that name says that it was loaded */
 
 #include <locale.h>

@@ -199,7 +199,7 @@ def test_a_folder_that_is_called_as_a_scheme_is_no_bucket(
     for place in (str(folder), "./s3:", "."):
         verdicts = sd.check_all([place])
         assert [verdict.verdict for verdict in verdicts] == ["acceptable"], place
-    # Alone it is an address without a bucket, and nobody asks one for what is in the folder.
+    # Alone it is an address without a bucket, and the folder is not read.
     (verdict,) = sd.check_all(["s3:"])
     assert not verdict
     assert "./s3:" in verdict.reasons[0].message

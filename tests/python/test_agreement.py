@@ -1,4 +1,4 @@
-"""Processes that save together agree on whether there is a state, whoever fails or goes."""
+"""Processes that save together agree on whether there is a state, even if one fails or ends."""
 
 from __future__ import annotations
 

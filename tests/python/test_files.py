@@ -66,7 +66,7 @@ def test_arrays_in_any_order_of_memory_come_back_in_rows(path: pathlib.Path) -> 
 
 
 class OnlyDlpack:
-    """Something of a framework that nobody here knows."""
+    """An array of a framework that this package does not know."""
 
     def __init__(self, array: Any) -> None:
         self._array = array

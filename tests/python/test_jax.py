@@ -296,7 +296,7 @@ def test_a_step_to_which_a_run_went_back_stays(tmp_path: pathlib.Path) -> None:
     with sdj.Steps(tmp_path, keep=2) as steps:
         for step in (10, 20, 30):
             steps.save(step, {"step": step})
-        # Whoever begins anew at 15 must not lose what it saves there.
+        # A run that begins anew at 15 must not lose what it saves there.
         steps.save(15, {"step": 15})
         assert steps.all() == [15, 20, 30]
         steps.save_async(16, {"step": 16}).result()

@@ -315,7 +315,7 @@ def test_trees_of_optax_come_back(path: pathlib.Path) -> None:
     assert sorted(adam) == ["count", "mu", "nu"]
     assert int(adam["count"]) == 3
     same(adam["mu"], state[1][0].mu)
-    # Whoever has the class makes it of the fields.
+    # A program that has the class makes it of the fields.
     again = optax.ScaleByAdamState(**adam)
     same(again, state[1][0])
 

@@ -26,7 +26,7 @@ impl OperationList {
     pub fn new(operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
         let operations = operations.into_iter().map(|one| (one.name.clone(), one)).collect();
         let record = ReleaseRecord { operations, ..ReleaseRecord::default() };
-        // A release without a name: what a list of one's own came with is nobody's.
+        // A release without a name: a list of your own belongs to no release.
         let bytes = History { releases: vec![record] }.to_bytes();
         Self(Arc::new(Table::new(Cow::Owned(bytes))))
     }

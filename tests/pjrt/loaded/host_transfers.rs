@@ -98,7 +98,7 @@ fn what_the_host_says_of_a_piece_is_the_error_of_the_run() {
     let error = run(&client, refusing).unwrap_err();
     assert!(error.to_string().contains("enough (INTERNAL)"), "{error}");
     let panicking = HostTransfers::new()
-        .with_send(1, |_| panic!("a piece that nobody expected"))
+        .with_send(1, |_| panic!("a piece that was not expected"))
         .with_receive(2, drop);
     let error = run(&client, panicking).unwrap_err();
     assert!(error.to_string().contains("the host panicked"), "{error}");

@@ -190,7 +190,7 @@ fn compare_struct_size(
     let name = before.name.as_str();
     if let Some(end) = appended.filter(|&end| after.struct_size < end) {
         let why = format!(
-            "struct_size is {} and the last member ends at {end}: it must move with the members, or nobody can see that they are there",
+            "struct_size is {} and the last member ends at {end}: it must move with the members, because readers find them by it",
             after.struct_size
         );
         changes.add(name, "", "struct_size", Bump::Major, why);

@@ -168,7 +168,7 @@ impl Diff {
         match self.version_step() {
             VersionStep::Unknown | VersionStep::AsRequired => {}
             VersionStep::Backwards => notes.push(format!(
-                "the version went back from {} to {}: nobody can tell which layout is the newer one",
+                "the version went back from {} to {}: which layout is the newer one is unknown",
                 numbers(old),
                 numbers(new)
             )),

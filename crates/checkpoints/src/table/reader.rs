@@ -193,7 +193,7 @@ impl fmt::Display for TableDefect {
         match self {
             Self::Block(error) => write!(f, "a data block is lost: {error}"),
             Self::Metaindex(error) => {
-                write!(f, "the metaindex block, which nobody reads, is damaged: {error}")
+                write!(f, "the metaindex block, which no reader uses, is damaged: {error}")
             }
             Self::FooterPadding => f.write_str("the padding of the footer is not zero"),
             Self::Gap { offset } => write!(

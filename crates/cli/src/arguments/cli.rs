@@ -149,8 +149,8 @@ where anything is lost, or may be.")]
 serdes save --from shard-0.safetensors --part 0/2 --id step-10 -o run/step-10.sds\n  \
 serdes save --from shard-1.safetensors --part 1/2 --id step-10 -o run/step-10.sds\n  \
 serdes merge run/step-10.sds --id step-10\n\n\
-The state appears in one step, once all parts are there; no data is copied. What an attempt left that nobody merged is removed by the \
-next one.")]
+The state appears in one step, once all parts are there; no data is copied. Parts of an attempt that was never merged are removed by \
+the next one.")]
     Merge(MergeArguments),
     /// Compare the tensors of two files: names, types, shapes and numbers.
     #[command(after_help = "Examples:\n  serdes diff before.sds after.safetensors\n  \

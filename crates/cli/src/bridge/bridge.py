@@ -39,7 +39,7 @@ try:
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
-    # A context keeps all that it ever saw: it serves so many programs, then there is another.
+    # A context keeps all that it ever saw: after a number of programs another one takes over.
     LONGEST_LIFE = 100
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)

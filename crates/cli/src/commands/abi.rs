@@ -22,7 +22,7 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<ExitS
     if *require_moved && step == VersionStep::Unknown {
         let (which, layout) = if found.versions.0.is_none() { ("OLD", old) } else { ("NEW", new) };
         return Err(Failure::new(format_args!(
-            "{which} ({layout}) does not say its version, so that nobody can tell whether it moved; write a `version` with SE_MAJOR, SE_MINOR and SE_PATCH into it"
+            "{which} ({layout}) does not say its version, so that the step cannot be judged; write a `version` with SE_MAJOR, SE_MINOR and SE_PATCH into it"
         )));
     }
     let wrong_step = *require_moved && step != VersionStep::AsRequired;

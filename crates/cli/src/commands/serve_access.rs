@@ -17,9 +17,9 @@ pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<
     let known = arguments.tls_client_ca.is_some() || arguments.token_file.is_some();
     if !known && !allow_anyone && !allow_plain {
         let encrypted = match arguments.tls_cert {
-            Some(_) => "; encryption alone keeps nobody out",
+            Some(_) => "; encryption alone refuses no client",
             None => {
-                " (and --tls-cert with --tls-key, so that nobody on the way reads or changes them)"
+                " (and --tls-cert with --tls-key, so that they cannot be read or changed on the way)"
             }
         };
         return Err(Failure::new(format_args!(

@@ -364,7 +364,7 @@ fn is_put_and_got(address: &str) -> bool {
     };
     let limit = std::time::Duration::from_secs(60);
     let ended = runtime.block_on(async { tokio::time::timeout(limit, trip).await });
-    ended.expect("nobody told the client that the server is gone").is_ok()
+    ended.expect("the client was not told that the server is gone").is_ok()
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn beyond_this_machine_somebody_has_to_be_named_or_anyone_allowed() {
         assert!(error_of(&output).contains(part), "{more:?}: {}", error_of(&output));
     };
     refused(&[], "--allow-anyone");
-    refused(&encrypted, "encryption alone keeps nobody out");
+    refused(&encrypted, "encryption alone refuses no client");
     refused(&["--token-file", &tokens], "--allow-plain");
     let accepted = |more: &[&str]| {
         let serving = Serving::start(&[&listen[..], more].concat());

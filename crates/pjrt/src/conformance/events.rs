@@ -29,7 +29,7 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
     },
     Behaviour {
         name: "pjrt_on_ready",
-        demand: "whoever asks is called once when an event happens, without an error",
+        demand: "a callback is called once when its event happens, without an error",
         run: on_ready,
     },
     Behaviour {

@@ -164,7 +164,7 @@ fn gate(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     if !minor.is_supported() {
         let oldest = Minor::OLDEST_SUPPORTED;
         let message = format!(
-            "the plug-in is of PJRT {minor}, and before {oldest} functions moved to other slots with each version: whoever calls by its own table calls something else; use a plug-in of {oldest} or later"
+            "the plug-in is of PJRT {minor}, and before {oldest} functions moved to other slots with each version: a call by the framework's table reaches another function; use a plug-in of {oldest} or later"
         );
         fit.refuse(SkewRule::SlotsMoved, Step::Load, message);
     }

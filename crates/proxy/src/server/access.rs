@@ -76,7 +76,7 @@ impl Tokens {
             if token.len() < Self::SHORTEST {
                 let found = format!("too short in line {}", number + 1);
                 let reason = format!(
-                    "expected tokens of at least {} characters, which nobody guesses; `openssl rand -hex 32` makes one",
+                    "expected tokens of at least {} characters, too long to be guessed; `openssl rand -hex 32` makes one",
                     Self::SHORTEST
                 );
                 return Err(wrong(found, &reason));

@@ -258,7 +258,7 @@ impl Runs {
 fn refused() -> Status {
     status!(
         ResourceExhausted,
-        "programs of this client have kept the devices from those of others {MOST_OF_PEER} times and did not end; this server takes no more programs of it that have loops or whose parts wait for one another: run them where nobody waits, or ask the server's operator to start it again"
+        "programs of this client have kept the devices from those of others {MOST_OF_PEER} times and did not end; this server takes no more programs of it that have loops or whose parts wait for one another: run them while no other client waits, or ask the server's operator to start it again"
     )
 }
 

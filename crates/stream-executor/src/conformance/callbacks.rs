@@ -77,7 +77,7 @@ fn host_callback_error(plugin: &Plugin) -> Verdict {
         Ok(callback) => match callback.outcome() {
             Err(Error::CallbackFailed { .. }) => {}
             Err(error) => return Err(error.into()),
-            Ok(()) => return failed("the callback failed, and nobody noticed"),
+            Ok(()) => return failed("the callback failed, and its outcome is OK"),
         },
     }
     match stream.status() {

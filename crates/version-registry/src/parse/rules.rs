@@ -159,7 +159,7 @@ fn check_removed(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place
                 continue;
             }
             if !removed {
-                // A number that was taken back is in nobody's formats.
+                // No type writes the formats of a number that was taken back.
                 if bounds && last < minimum && !entry.withdrawn {
                     walk.report(*place, Defect::KeptBelowMinimum { format, last, minimum });
                 }

@@ -201,7 +201,7 @@ fn whoever_wants_to_be_told_of_an_event_is_told_once_and_owns_the_error() {
     let failed = client.failed_array(FAILED_PRECONDITION, "never").unwrap();
     host.on_ready(failed.ready(), told);
     assert_eq!(answers.recv().unwrap(), Err(Wrong::new(FAILED_PRECONDITION, "never")));
-    assert!(answers.recv().is_err(), "nobody is told twice");
+    assert!(answers.recv().is_err(), "no callback is called twice");
 }
 
 #[test]

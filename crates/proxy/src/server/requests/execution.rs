@@ -334,7 +334,7 @@ impl Watch {
         };
         status!(
             DeadlineExceeded,
-            "programs of other clients waited for the devices, and the program, or one of this client before it, did not end{others}: they have the devices now; make the program shorter, run it where nobody waits, or ask the server's operator to set the limit"
+            "programs of other clients waited for the devices, and the program, or one of this client before it, did not end{others}: they have the devices now; make the program shorter, run it while no other client waits, or ask the server's operator to set the limit"
         )
     }
 
@@ -360,7 +360,7 @@ impl Watch {
 fn overdue(limit: Duration) -> Status {
     status!(
         DeadlineExceeded,
-        "the program did not end within the {} seconds that the limit `execution-seconds` of this server allows; nobody can stop it, and its devices may be busy with it still",
+        "the program did not end within the {} seconds that the limit `execution-seconds` of this server allows; it cannot be stopped, and its devices may still be busy with it",
         limit.as_secs_f64()
     )
 }

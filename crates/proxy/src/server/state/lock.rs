@@ -89,7 +89,7 @@ impl Drop for Lock {
             && is_at(&file, &path)
             && let Err(error) = fs::remove_file(&path)
         {
-            tracing::debug!(%error, path = %path.display(), "the lock of the state stays; it locks nobody out");
+            tracing::debug!(%error, path = %path.display(), "the lock of the state stays; it keeps no server from the state");
         }
     }
 }

@@ -29,7 +29,7 @@ const UNNAMED: &str = "session-";
 pub(crate) enum Owner {
     /// No owner: arrays of unknown clients, in files that the server did not write.
     #[default]
-    Nobody,
+    Unowned,
     /// All sessions of this name, on a server that does not authenticate clients.
     Named(String),
     /// The client of this identity.
@@ -40,7 +40,7 @@ impl Owner {
     /// As it is written into the metadata of a state; `None` for what needs no word.
     pub(crate) fn to_text(&self) -> Option<String> {
         match self {
-            Self::Nobody => None,
+            Self::Unowned => None,
             Self::Named(name) => Some(format!("session:{name}")),
             Self::Known(identity) => Some(format!("client:{identity}")),
         }
@@ -67,7 +67,7 @@ impl Owner {
 
     /// True if a session of this owner may save under a name that belongs to `other`.
     pub(crate) fn may_replace(&self, other: &Self) -> bool {
-        self == other || (*other == Self::Nobody && !self.is_known())
+        self == other || (*other == Self::Unowned && !self.is_known())
     }
 
     /// True if a session of this owner may delete arrays of `other` from the state. Unauthenticated
@@ -111,7 +111,7 @@ impl Names {
         let owner = match (identity, &prefix) {
             (Some(identity), _) => Owner::Known(identity),
             (None, Some(name)) => Owner::Named(name.clone()),
-            (None, None) => Owner::Nobody,
+            (None, None) => Owner::Unowned,
         };
         Self {
             owner,
@@ -276,7 +276,7 @@ impl Claims {
                 && !self.scopes.contains_key(&prefix)
                 && !is_taken(&prefix)
             {
-                self.prefixes.insert(prefix, vec![(number, Owner::Nobody)]);
+                self.prefixes.insert(prefix, vec![(number, Owner::Unowned)]);
                 return number;
             }
         }
@@ -444,9 +444,9 @@ mod tests {
         for owner in [Owner::Named("a:b".to_owned()), Owner::Known("token 1".to_owned())] {
             assert_eq!(Owner::from_text(&owner.to_text().unwrap()), owner);
         }
-        assert_eq!(Owner::Nobody.to_text(), None);
+        assert_eq!(Owner::Unowned.to_text(), None);
         // A kind of owner that this build does not know.
-        assert!(!Owner::Nobody.may_replace(&Owner::from_text("group:admins")));
+        assert!(!Owner::Unowned.may_replace(&Owner::from_text("group:admins")));
     }
 
     #[test]
@@ -454,16 +454,16 @@ mod tests {
         let named = |name: &str| Owner::Named(name.to_owned());
         let known = |name: &str| Owner::Known(name.to_owned());
         for (who, whose, read, replace, delete) in [
-            (Owner::Nobody, Owner::Nobody, true, true, true),
-            (Owner::Nobody, named("a"), true, false, true),
-            (Owner::Nobody, known("a"), false, false, false),
+            (Owner::Unowned, Owner::Unowned, true, true, true),
+            (Owner::Unowned, named("a"), true, false, true),
+            (Owner::Unowned, known("a"), false, false, false),
             (named("a"), named("a"), true, true, true),
             (named("a"), named("b"), true, false, true),
-            (named("a"), Owner::Nobody, true, true, true),
+            (named("a"), Owner::Unowned, true, true, true),
             (known("a"), known("a"), true, true, true),
             (known("a"), known("b"), false, false, false),
             (known("a"), named("a"), true, false, false),
-            (known("a"), Owner::Nobody, true, false, false),
+            (known("a"), Owner::Unowned, true, false, false),
         ] {
             let found = (who.may_read(&whose), who.may_replace(&whose), who.may_delete(&whose));
             assert_eq!(found, (read, replace, delete), "{who:?} and what belongs to {whose:?}");

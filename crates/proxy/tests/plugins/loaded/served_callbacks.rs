@@ -211,7 +211,7 @@ async fn the_words_of_a_function_that_fails_are_those_of_the_results() {
     let compiled = served.compile(8).await;
     let (program, function) =
         (compiled.loaded_executable_handle, compiled.loaded_host_callback_handles[0]);
-    let words = "ValueError: a value that nobody wants";
+    let words = "ValueError: an unwanted value";
     let error = StatusProto { code: 2, message: words.to_owned(), ..Default::default() };
     // Also for results of another length than was said.
     for (at, result, part) in [
