@@ -308,11 +308,11 @@ fn what_tensorflow_is_lax_about_is_a_warning() {
 
 /// Counts the bytes that it hears of.
 #[derive(Default)]
-struct Told {
+struct RecordedProgress {
     bytes: AtomicU64,
 }
 
-impl Progress for Told {
+impl Progress for RecordedProgress {
     fn begin(&self, _: Phase, _: u64) {}
 
     fn advance(&self, bytes: u64) {
@@ -331,7 +331,7 @@ fn verified_bytes_are_those_of_the_data_files() {
             .filter(|file| file.file_name().to_string_lossy().contains(".data-"))
             .map(|file| file.metadata().unwrap().len())
             .sum();
-        let told = Arc::new(Told::default());
+        let told = Arc::new(RecordedProgress::default());
         let watch = Watch::new().with_progress(told.clone());
         let report = bundle.verify(&VerifyOptions::default().with_data(true).with_watch(&watch));
         assert!(report.errors.is_empty() && report.warnings.is_empty(), "{name}: {report:?}");

@@ -1,10 +1,11 @@
 //! The lint of wording: `cargo xtask lint-words [--lower | --record] [PATH ...]`.
 //!
-//! It reads comments of all Rust files of the workspace, the pages of `docs` and each README. Doc
-//! comments whose first sentence has no subject, vague words, and the private words of
-//! `crates/xtask/terms.toml` are findings. `crates/xtask/words.toml`, if it exists, has the number
-//! of known findings per file: the lint fails where a file has more. `--lower` writes the counts
-//! that became smaller; `--record` writes all as they are, for files that were moved or merged.
+//! It reads comments and identifiers of all Rust files of the workspace, the pages of `docs`, each
+//! README, and the names of all files. Doc comments whose first sentence has no subject, vague
+//! words, and the private words of `crates/xtask/terms.toml` are findings.
+//! `crates/xtask/words.toml`, if it exists, has the number of known findings per file: the lint
+//! fails where a file has more. `--lower` writes the counts that became smaller; `--record` writes
+//! all as they are, for files that were moved or merged.
 
 mod baseline;
 mod comments;
@@ -62,7 +63,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool, String> {
     let mut found = Counts::new();
     for file in files {
         let name = name(root, &file);
-        let findings = findings(&terms, &file)?;
+        let findings = findings(&terms, &file, &name)?;
         let is_new = !is_recorded && findings.len() > known.get(&name).copied().unwrap_or_default();
         if is_new || !paths.is_empty() {
             for Finding { line, message } in &findings {
@@ -128,12 +129,16 @@ fn write_baseline(root: &Path, counts: &Counts) -> Result<(), String> {
     done.map_err(|error| format!("{BASELINE}: {error}"))
 }
 
-fn findings(terms: &Terms, file: &Path) -> Result<Vec<Finding>, String> {
-    let text = read(file)?;
-    Ok(match file.extension() {
-        Some(extension) if extension == "rs" => terms.in_rust(&text),
-        _ => terms.in_markdown(&text),
-    })
+/// The findings of a file, whose path from the root is `name`: those of its name, and those of its
+/// text if it is read.
+fn findings(terms: &Terms, file: &Path, name: &str) -> Result<Vec<Finding>, String> {
+    let mut findings: Vec<_> = terms.in_path(name).into_iter().collect();
+    if is_read(file) {
+        let text = read(file)?;
+        let is_rust = file.extension().is_some_and(|extension| extension == "rs");
+        findings.extend(if is_rust { terms.in_rust(&text) } else { terms.in_markdown(&text) });
+    }
+    Ok(findings)
 }
 
 /// The path of a file from the root, with slashes on every system.
@@ -142,19 +147,20 @@ fn name(root: &Path, file: &Path) -> String {
     parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// Adds the files at `path` that the lint reads. Links are not followed; hidden and generated
-/// folders and build results are left out.
+/// Adds the files at `path`. Links are not followed; generated folders, build results and hidden
+/// folders but `.ci` are left out.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let kind = fs::symlink_metadata(path).map_err(failed)?.file_type();
-    if kind.is_file() && is_read(path) {
+    if kind.is_file() {
         files.push(path.to_owned());
     } else if kind.is_dir() {
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if !name.starts_with('.') && name != "target" && name != "generated" {
+            let is_hidden = name.starts_with('.') && name != ".ci";
+            if !is_hidden && name != "target" && name != "generated" {
                 collect(&entry.path(), files)?;
             }
         }
@@ -237,6 +243,17 @@ mod tests {
             let folder = workspace(&[(read, "// nobody\n")]);
             assert_eq!(lint(&folder, &[]), Ok(false), "{read}");
         }
+    }
+
+    #[test]
+    fn names_of_files_are_read_whatever_is_in_them() {
+        for name in [".ci/nobody", "tests/interop/nobody.py", "src/whoever/mod.rs"] {
+            assert_eq!(lint(&workspace(&[(name, "")]), &[]), Ok(false), "{name}");
+        }
+        assert_eq!(
+            lint(&workspace(&[("target/nobody.py", ""), (".git/nobody", "")]), &[]),
+            Ok(true)
+        );
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub(crate) struct Finding {
 /// Private words of this project, with the field's term for each.
 ///
 /// A word with an upper-case letter or an underscore is an identifier, and is compared with the
-/// identifiers of code as it is. Any other is a word or a phrase of comments and pages, in any case.
+/// identifiers of code as it is. Any other is a word or a phrase of comments and pages, in any case;
+/// a single word is looked for in the parts of identifiers and of file names as well.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Terms(pub(crate) Vec<(String, String)>);
 
@@ -41,6 +42,22 @@ impl Terms {
         VAGUE.into_iter().chain(own.map(|(word, term)| (&**word, &**term)))
     }
 
+    /// The first single word that is a part of `name`: an identifier, or the path of a file.
+    fn in_name(&self, name: &str) -> Option<(&str, &str)> {
+        let parts = parts_of_name(name);
+        self.phrases()
+            .find(|(word, _)| !word.contains(' ') && parts.iter().any(|part| part == word))
+    }
+
+    /// The finding of a file whose path has a private word.
+    pub(crate) fn in_path(&self, path: &str) -> Option<Finding> {
+        let (word, term) = self.in_name(path)?;
+        Some(Finding {
+            line: 1,
+            message: format!("the name of the file has {}", private(word, term)),
+        })
+    }
+
     /// The findings of a Rust file, in the order of its lines.
     pub(crate) fn in_rust(&self, text: &str) -> Vec<Finding> {
         let source = Source::read(text);
@@ -50,7 +67,9 @@ impl Terms {
             self.in_prose(&comment.lines, &mut findings);
         }
         for (line, name) in &source.identifiers {
-            if let Some((word, term)) = self.identifiers().find(|(word, _)| word == name) {
+            let own = self.identifiers().find(|(word, _)| word == name);
+            let own = own.map(|(word, term)| (&**word, &**term)).or_else(|| self.in_name(name));
+            if let Some((word, term)) = own {
                 findings.push(Finding { line: *line, message: private(word, term) });
             }
         }
@@ -95,6 +114,22 @@ impl Terms {
 
 fn private(word: &str, term: &str) -> String {
     format!("`{word}`: {term}")
+}
+
+/// The words that an identifier or a path is made of, in lower case: `read_switches`, `SizeRule` and
+/// `src/size-rule.rs` have two, two and four.
+fn parts_of_name(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for letter in name.chars() {
+        if letter.is_uppercase() || !letter.is_alphanumeric() {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| letter.is_alphanumeric()) {
+            part.extend(letter.to_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// A finding if the comment is documentation without a subject.
@@ -184,10 +219,31 @@ mod tests {
         for text in [
             "// `strangers`\n",
             "// See .ci/strangers.\n",
-            "let strangers = 1;\n",
+            "let text = \"strangers\";\n",
             "// So, `x` many\n",
         ] {
             assert_eq!(terms().in_rust(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn private_words_are_found_as_parts_of_identifiers() {
+        for text in ["fn all_strangers() {}", "struct OldStrangers;", "let strangers = 1;"] {
+            assert_eq!(lines(&terms().in_rust(text)), [1], "{text}");
+        }
+        for text in ["fn strangersx() {}", "let who_asks = 1;", "struct Estrangers;"] {
+            assert_eq!(terms().in_rust(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn private_words_are_found_as_parts_of_paths() {
+        for path in ["tests/strangers.py", ".ci/strangers", "src/old-strangers/mod.rs", "Nobody.md"]
+        {
+            assert!(terms().in_path(path).is_some(), "{path}");
+        }
+        for path in ["tests/clients.py", "src/estrangers.rs"] {
+            assert_eq!(terms().in_path(path), None, "{path}");
         }
     }
 

@@ -174,17 +174,17 @@ mod tests {
 
     /// Fails as it is told to, and counts how often it is asked.
     #[derive(Debug)]
-    struct Told(Result<(), TrialFailure>, AtomicUsize);
+    struct FixedOutcome(Result<(), TrialFailure>, AtomicUsize);
 
-    impl TrialCompiler for Told {
+    impl TrialCompiler for FixedOutcome {
         fn compile(&self, _: &[u8], _: &[u8], _: Duration) -> Result<(), TrialFailure> {
             self.1.fetch_add(1, Ordering::Relaxed);
             self.0.clone()
         }
     }
 
-    fn told(outcome: Result<(), TrialFailure>) -> (Arc<Told>, Trials) {
-        let compiler = Arc::new(Told(outcome, AtomicUsize::new(0)));
+    fn told(outcome: Result<(), TrialFailure>) -> (Arc<FixedOutcome>, Trials) {
+        let compiler = Arc::new(FixedOutcome(outcome, AtomicUsize::new(0)));
         let trials = Trials::new(Some(Arc::clone(&compiler) as Arc<dyn TrialCompiler>));
         (compiler, trials)
     }
