@@ -278,7 +278,7 @@ mod tests {
     const FORMATS: Formats = Formats::new("Example", &[0, 4]);
 
     #[test]
-    fn what_is_recorded_is_the_newest_format_that_is_not_newer_than_the_request() {
+    fn recorded_number_is_the_newest_format_up_to_the_request() {
         for (requested, recorded) in [(0, 0), (1, 0), (3, 0), (4, 4), (5, 4), (6, 4)] {
             let version = SerDesAnyVersionAccessor::get(requested).unwrap();
             assert_eq!(FORMATS.for_request(version), Ok(recorded));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_above_the_newest_is_too_new_and_one_without_a_format_is_corrupt() {
+    fn number_above_the_newest_is_too_new_and_unknown_ones_corrupt() {
         let newest = VersionRange::<Ifrt>::supported().maximum();
         let too_new = FORMATS.check_recorded(newest + 1).unwrap_err();
         assert_eq!(too_new.kind(), ErrorKind::TooNew);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_number_is_read_as_the_oldest_format_only_where_upstream_does() {
+    fn negative_number_is_the_oldest_format_only_as_upstream() {
         assert_eq!(FORMATS.negative_passes().check_recorded(-7), Ok(0));
         assert!(FORMATS.check_recorded(-7).is_err());
     }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn data_below_the_minimum_is_too_old_while_its_number_stays_among_the_formats() {
+    fn data_below_the_minimum_is_too_old_while_its_number_is_listed() {
         let changed = Formats::<Aged>::new("Changed", &[0, 2, 4]);
         for (found, kind) in [
             (0, ErrorKind::TooOld),
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_the_minimum_still_writes_is_read_however_low_its_number() {
+    fn format_written_at_the_minimum_is_read_at_any_number() {
         let all = Formats::<Aged>::of("All");
         assert_eq!(all.for_request(AnyVersionAccessor::minimum()), Ok(0));
         assert_eq!(all.check_recorded(0), Ok(0));

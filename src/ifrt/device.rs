@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_depends_on_the_order_and_equal_lists_have_the_same_fingerprint() {
+    fn device_lists_are_equal_in_order_with_one_fingerprint() {
         assert_eq!(list([0, 1]), list([0, 1]));
         assert_ne!(list([0, 1]), list([1, 0]));
         assert_eq!(list([0, 1]).fingerprint(), list([0, 1]).fingerprint());
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_look_up_the_option_type_is_named_before_the_bytes_are_parsed() {
+    fn missing_look_up_is_named_before_the_bytes_are_parsed() {
         let error = DeviceList::from_bytes("\u{1}".into(), &DeserializeOptions::new()).unwrap_err();
         assert_eq!(error.code(), StatusCode::InvalidArgument);
         assert!(error.to_string().contains("DeserializeShardingOptions"), "{error}");

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_recorded_number_passes_and_a_future_one_is_too_new() {
+    fn negative_recorded_number_passes_and_a_future_one_is_too_new() {
         let options = DeserializeOptions::new();
         let read =
             |version_number| DType::from_proto(&DTypeProto { kind: 11, version_number }, &options);

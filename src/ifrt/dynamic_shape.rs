@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_tag_and_a_tag_of_another_rank_are_invalid_arguments() {
+    fn missing_tag_or_one_of_another_rank_is_an_invalid_argument() {
         for wrong in [proto(&[2], None), proto(&[2], Some(&[true, false]))] {
             let error = read(&wrong, Validation::Parity).unwrap_err();
             assert_eq!(error.code(), StatusCode::InvalidArgument);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_without_a_dynamic_dimension_is_read_and_refused_in_strict_mode() {
+    fn tag_without_a_dynamic_dimension_fails_only_in_strict_mode() {
         let all_static = proto(&[2], Some(&[false]));
         assert!(read(&all_static, Validation::Parity).is_ok());
         assert!(read(&all_static, Validation::Strict).is_err());

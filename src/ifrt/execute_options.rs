@@ -152,7 +152,7 @@ mod tests {
     use crate::version::{SerDesAnyVersionAccessor, VersionRange};
 
     #[test]
-    fn options_with_custom_options_make_the_round_trip_at_every_version() {
+    fn execute_options_round_trip_at_every_version() {
         let options = ExecuteOptions::new()
             .with_launch_id(1234)
             .with_non_donatable_input_indices([3, 0, 3])

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_data_carries_comes_back_and_may_leave_out_what_is_zero() {
+    fn serialized_versions_round_trip_and_may_leave_out_zeros() {
         let versions = Producer::new(2474, 12).with_bad_consumers([7]).stamp();
         let value = to_value(&versions).unwrap();
         assert_eq!(value, json!({ "producer": 2474, "min_consumer": 12, "bad_consumers": [7] }));

@@ -128,7 +128,7 @@ fn the_window_of_a_line_is_what_is_selected_for_older_builds() {
 }
 
 #[test]
-fn consumers_that_are_bad_with_a_content_are_listed_where_it_may_be_there() {
+fn conditional_bad_consumers_are_listed_if_content_may_occur() {
     let version = AnyVersionAccessor::<Quarterly>::get(2).unwrap();
     let bad = |contents: &[&str]| version.stamp_with(contents.iter().copied()).bad_consumers;
     assert_eq!(bad(&["MatMul"]), [1]);
@@ -202,7 +202,7 @@ fn a_failed_negotiation_names_both_ranges_and_the_old_side() {
 }
 
 #[test]
-fn the_accessor_for_any_number_refuses_what_this_build_does_not_have() {
+fn any_version_accessor_refuses_unknown_numbers() {
     for number in 0..=6 {
         assert_eq!(SerDesAnyVersionAccessor::get(number).unwrap().number(), number);
     }
@@ -252,7 +252,7 @@ fn withdrawn_numbers_and_holes_are_never_selected() {
 }
 
 #[test]
-fn the_default_is_the_current_version_but_under_the_testing_switch() {
+fn default_is_the_current_version_without_the_testing_switch() {
     let default = std::panic::catch_unwind(SerDesDefaultVersionAccessor::get);
     if is_default_refused() {
         let said = default.unwrap_err();
@@ -342,7 +342,7 @@ mod releases {
     }
 
     #[test]
-    fn another_patch_takes_the_numbers_of_its_minor() {
+    fn unlisted_patch_release_takes_the_numbers_of_its_minor() {
         for (asked, got) in
             [("2.16.1", "2.16.2"), ("2.16.9", "2.16.2"), ("2.1", "2.1.4"), ("2.10", "2.10.1")]
         {

@@ -41,7 +41,7 @@ const TESTS: [&str; 8] = [
 const NAMED_BY_THE_PAGES: [&str; 8] = [
     "server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
     "server::requests::tests::every_request_is_answered_though_it_says_nothing",
-    "server::requests::tests::every_request_that_fails_leaves_its_error_under_the_handles_of_its_results",
+    "server::requests::tests::failed_request_leaves_its_error_under_its_results",
     "rules::every_rule_has_an_artifact_that_it_is_about",
     "load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
     "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",

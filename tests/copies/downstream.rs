@@ -34,7 +34,7 @@ fn test(package: &Path) -> Output {
 
 #[test]
 #[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
-fn a_crate_with_its_own_line_passes_its_tests_and_a_broken_rule_fails_its_build() {
+fn downstream_crate_passes_and_a_broken_rule_fails_its_build() {
     let example = example();
     let output = test(&example);
     let stdout = String::from_utf8_lossy(&output.stdout);

@@ -47,7 +47,7 @@ fn follow(section: &str, serdes: &Path, program: &Path) -> Option<String> {
 
 #[test]
 #[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
-fn a_new_kind_and_a_type_of_no_family_are_three_edits_and_a_message() {
+fn new_sharding_and_new_type_take_three_edits_and_a_message() {
     let folder = workplace(scratch(), "evolving");
     let [serdes, program] = ["serdes", "program"].map(|name| folder.join(name));
     copy_sources(&serdes, &["src", "proto", "crates"]);

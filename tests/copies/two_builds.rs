@@ -134,7 +134,7 @@ fn ask(younger: &Path, words: [&str; 2], path: &Path) -> String {
 
 #[test]
 #[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
-fn states_pass_between_a_build_with_a_younger_format_and_one_without() {
+fn states_pass_between_builds_with_and_without_a_new_format() {
     let folder = workplace(scratch(), "two-builds");
     let younger = build(&folder);
     let path = folder.join("a.sds");

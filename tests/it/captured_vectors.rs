@@ -114,7 +114,7 @@ fn from_hex(text: &str) -> Bytes {
 }
 
 #[test]
-fn what_the_clients_of_five_releases_sent_is_written_again_byte_for_byte() {
+fn captures_of_five_releases_are_written_again_byte_for_byte() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/captured");
     let mut releases = BTreeMap::new();
     let mut findings = Vec::new();

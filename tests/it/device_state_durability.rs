@@ -103,7 +103,7 @@ fn child_that_runs_out_of_space() {
 }
 
 #[test]
-fn a_kill_at_any_moment_leaves_a_whole_state_and_the_next_save_cleans_up() {
+fn kill_at_any_moment_leaves_a_whole_state() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("a.sds");
     save(&path, 0).expect("a save");
@@ -198,7 +198,7 @@ fn has_partial(path: &Path) -> bool {
 }
 
 #[test]
-fn a_state_of_four_processes_appears_when_all_have_saved_and_not_before() {
+fn state_of_four_processes_appears_once_all_have_saved() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("a.sds");
     for old in [false, true] {

@@ -297,7 +297,7 @@ fn pages() -> [(PathBuf, Vec<PathBuf>); 2] {
 }
 
 #[test]
-fn the_golden_states_have_a_text_beside_them_that_says_what_they_are() {
+fn golden_states_have_a_matching_text_beside_them() {
     for (path, files) in pages() {
         let mut expected =
             "# Golden device states\n\nThe bytes as text, by docs/format.md. Written by \

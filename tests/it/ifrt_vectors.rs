@@ -132,7 +132,7 @@ const VALUES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_vector_is_read_as_the_right_value_and_written_again_to_the_same_bytes() {
+fn vectors_are_read_as_their_value_and_written_byte_for_byte() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt");
     let manifest = fs::read_to_string(data.join("manifest.jsonl")).unwrap();
     let mut tested = 0;

@@ -92,7 +92,7 @@ fn every_path_that_a_page_names_is_there() {
 }
 
 #[test]
-fn every_test_behind_a_promise_is_there_and_in_the_file_that_is_named() {
+fn tests_behind_promises_exist_in_the_named_file() {
     let sources = ["src", "crates", "tests"].map(|folder| files(&root().join(folder), &["rs"]));
     let sources: Vec<(PathBuf, String)> = sources
         .into_iter()

@@ -211,7 +211,7 @@ fn messages_that_later_builds_dropped_are_kept() {
 }
 
 #[test]
-fn every_element_is_that_of_0_12_0_1_but_for_the_messages_that_it_dropped() {
+fn elements_are_those_of_0_12_0_1_but_for_dropped_messages() {
     let (newest, ours) = (newest(), ours());
     let in_whole_package = |message: &str| {
         WHOLE_PACKAGES

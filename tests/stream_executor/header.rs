@@ -115,7 +115,7 @@ fn marks(text: &str) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn the_c_header_says_of_every_field_what_the_layouts_say_of_zero() {
+fn c_header_and_layouts_agree_on_zero_fields() {
     if Command::new("cc").arg("--version").output().is_err() {
         eprintln!("skipped: there is no C compiler `cc` on this machine");
         return;

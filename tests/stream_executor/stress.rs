@@ -20,7 +20,7 @@ fn next(state: &mut u64) -> u64 {
 /// Every round writes its number through one stream and reads it through another, tied by an event
 /// or a dependency.
 #[test]
-fn streams_tied_by_events_and_dependencies_see_what_was_written_before() {
+fn streams_tied_by_events_and_dependencies_see_earlier_writes() {
     let plugin = Plugin::host();
     thread::scope(|scope| {
         for seed in 0..4u64 {
@@ -66,7 +66,7 @@ fn streams_tied_by_events_and_dependencies_see_what_was_written_before() {
 }
 
 #[test]
-fn one_stream_takes_work_from_many_threads() {
+fn stream_takes_work_from_many_threads() {
     let device = Plugin::host().device(0).unwrap();
     let stream = device.create_stream().unwrap();
     let runs = Arc::new(AtomicU64::new(0));
@@ -99,7 +99,7 @@ fn one_stream_takes_work_from_many_threads() {
 }
 
 #[test]
-fn an_allocator_that_many_threads_share_gives_each_its_own_memory() {
+fn allocator_shared_by_threads_gives_each_its_own_memory() {
     let plugin = Plugin::open("host:memory=64000000", LayoutChoice::Detect).unwrap();
     let device = plugin.device(0).unwrap();
     let allocator = BfcAllocator::new(&device, BfcOptions::default());

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consumer_has_the_operations_of_the_release_whose_number_it_has() {
+    fn consumer_has_the_operations_of_its_release() {
         let release = |consumer: &Consumer| consumer.registry().map(Registry::release);
         let newest = Consumer::newest();
         assert_eq!((release(&newest), newest.release()), (Some("2.21"), Some("2.21")));

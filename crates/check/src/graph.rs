@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_operation_in_a_body_is_unknown_where_operations_are_known_and_corrupt_elsewhere() {
+    fn empty_operation_in_a_body_is_unknown_or_corrupt() {
         let mut meta_graph = MetaGraph::default();
         let mut structure = graph::StructureFault {
             node: "c".to_owned(),
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_decide_about_newer_producers_and_what_is_forgotten_is_said_of_a_taken_graph() {
+    fn newer_producer_is_judged_by_its_operations() {
         // 2474 is far ahead of 2.12, and every operation of it is known.
         let taken = (vec![], vec![Rule::AttributeDropped]);
         assert_eq!(rules(Loader::Import, false, 0, &[Loader::Cpp]), taken);

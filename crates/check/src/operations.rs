@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_operation_names_the_releases_that_have_it_and_the_older_one() {
+    fn unknown_operation_names_the_releases_that_have_it() {
         let unknown = |operation, release| {
             reason(&fault(ImportFaultKind::UnknownOperation, operation, "", ""), &registry(release))
         };
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_attribute_is_said_with_its_value_and_the_first_release_that_knows_it() {
+    fn forgotten_attribute_names_its_value_and_first_release() {
         let attribute = DroppedAttribute {
             node: "mm".to_owned(),
             function: Some("f".to_owned()),

@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_is_read_once_in_binary_and_once_a_parser_in_text() {
+    fn file_is_read_once_in_binary_and_once_per_text_parser() {
         assert_eq!(readings(Form::Binary, &[0x22, 2, 0x08, 7]), (1, vec![true; 10]));
         assert_eq!(readings(Form::Text, b"versions { producer: 7 }"), (2, vec![true; 10]));
     }
 
     #[test]
-    fn what_the_strictest_refuses_is_read_by_the_others_once_a_dialect() {
+    fn file_refused_by_the_strictest_is_read_once_per_dialect() {
         assert_eq!(readings(Form::Binary, &[0x07]), (3, vec![false; 10]));
         // debug_info, which 2.12 steps over and all others look into.
         let (count, taken) = readings(Form::Binary, &[0x2a, 1, 0x07]);

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_twice_and_nobody_where_all_take_it() {
+    fn release_is_judged_once_and_not_at_all_if_all_accept() {
         let (reasons, more) = said("all", "2.14", "2.16");
         assert_eq!(reasons.iter().filter(|reason| reason.is_some()).count(), 7);
         assert_eq!(more, 0);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_release_loads_it_the_remedy_of_the_reason_stays() {
+    fn remedy_stays_if_no_release_loads_the_file() {
         let releases = [("2.12", false), ("2.13", false)];
         let operation = "Ours".to_owned();
         let named = Remedy::NameOperation { operation };

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_whole_is_read_to_its_end() {
+    fn stream_that_may_be_whole_is_read_to_its_end() {
         // A node of 100,000 bytes, so that the beginning alone is cut off and not wrong.
         let mut graph = vec![0x0a, 0xa0, 0x8d, 0x06];
         graph.resize(4 + 100_000, b'x');

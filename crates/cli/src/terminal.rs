@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_no_number_of_things() {
+    fn count_of_one_is_printed_in_the_singular() {
         assert_eq!([0, 1, 2].map(|n| count(n, "tensor")), ["0 tensors", "1 tensor", "2 tensors"]);
     }
 }

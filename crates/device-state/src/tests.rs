@@ -160,7 +160,7 @@ fn the_same_tensors_make_the_same_bytes() {
 }
 
 #[test]
-fn every_flipped_bit_is_found_and_none_is_taken_for_a_newer_version() {
+fn flipped_bits_are_found_and_never_taken_for_a_newer_version() {
     let bytes = small();
     for bit in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sync_that_does_not_end_is_left_alone_when_the_work_is_stopped() {
+    fn sync_that_does_not_end_is_left_if_the_work_is_stopped() {
         let watch = Watch::new();
         let (release, blocked) = channel::<()>();
         let (began, begun) = channel();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_says_to_a_sync_reaches_whoever_waits() {
+    fn sync_error_of_the_disk_reaches_the_waiting_thread() {
         let watch = Watch::new();
         assert_eq!(watched(&watch, || Ok(())).unwrap(), Ok(()));
         let full = watched(&watch, || Err(io::ErrorKind::StorageFull.into()));

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_come_together_and_what_is_far_between_them_does_not_come() {
+    fn ranges_near_each_other_are_read_together() {
         let source = Late::new(400_000);
         let extents = [
             0..100,
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_announced_is_read_by_itself() {
+    fn range_that_was_not_announced_is_read_by_itself() {
         let source = Late::new(1000);
         let mut ahead = Prefetch::new([100..200, 300..400].into_iter());
         expect(&mut ahead, &source, 100..150);

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_taken_for_what_arrives_and_not_for_what_is_announced() {
+    fn memory_is_taken_for_bytes_that_arrive_not_for_announced_ones() {
         let error = read_arriving(&Boaster(b"few"), 0, u64::MAX).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         let long: Vec<u8> = (0..ARRIVING_STEP + 5).map(|number| number as u8).collect();

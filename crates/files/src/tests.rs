@@ -116,7 +116,7 @@ mod unix {
     }
 
     #[test]
-    fn what_is_no_file_is_no_target_and_stays() {
+    fn special_file_is_no_target_and_stays() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("socket");
         let _listener = UnixListener::bind(&target).unwrap();
@@ -127,7 +127,7 @@ mod unix {
     }
 
     #[test]
-    fn what_became_a_pipe_during_the_save_is_not_replaced() {
+    fn target_that_became_a_pipe_is_not_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("a.sds");
         let replacement = Replacement::create(&target).unwrap();
@@ -186,7 +186,7 @@ mod unix {
     }
 
     #[test]
-    fn nobody_else_reads_a_partial_file_and_the_successor_has_the_old_mode() {
+    fn partial_file_is_private_and_its_successor_has_the_old_mode() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("secret.sds");
         for old in [0o600, 0o640, 0o644, 0o444] {
@@ -241,7 +241,7 @@ mod unix {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_users_noted_is_kept() {
+    fn extended_attributes_are_kept() {
         use rustix::fs::{XattrFlags, getxattr, setxattr};
 
         let directory = tempfile::tempdir().unwrap();
@@ -285,7 +285,7 @@ mod unix {
     }
 
     #[test]
-    fn a_link_with_the_name_of_a_partial_file_is_not_followed_and_a_pipe_not_waited_for() {
+    fn partial_name_that_is_a_link_or_pipe_is_not_opened() {
         let directory = tempfile::tempdir().unwrap();
         let place = |name: &str| directory.path().join(name);
         fs::write(place("precious"), "precious").unwrap();

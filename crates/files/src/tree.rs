@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_of_the_system_are_told_from_directories_and_from_nothing() {
+    fn file_system_tells_files_directories_and_absence_apart() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         fs::write(&file, b"abc").unwrap();

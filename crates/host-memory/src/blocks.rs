@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_never_exceeds_the_limit_nor_the_most_that_was_used() {
+    fn cached_blocks_stay_within_the_limit_and_peak_use() {
         let mut blocks = Blocks::new(1 << 20);
         let held: Vec<Block> = (0..8).map(|_| blocks.take(256 << 10, 1).unwrap()).collect();
         for block in held {

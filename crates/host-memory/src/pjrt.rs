@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_as_many_devices_as_it_is_asked_for_with_three_memories_each() {
+    fn client_has_the_asked_devices_with_three_memories_each() {
         let kinds: Vec<String> = memories(option("devices", 2))
             .unwrap()
             .iter()
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_of_device_memory_and_bytes_come_back_when_a_buffer_goes() {
+    fn limit_counts_device_memory_until_a_buffer_is_dropped() {
         let memories = memories(option("memory", 100)).unwrap();
         let [device, pinned, _] = memories.as_slice() else { panic!("three memories") };
         let held = device.allocate(60).unwrap();

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_without_a_limit_of_their_own_and_pinned_memory_share_what_the_machine_has() {
+    fn unlimited_devices_share_the_memory_of_the_machine() {
         let machine = Arc::new(Ledger::new(4096));
         let [first, second] = [(); 2].map(|()| Pool::new(None, Arc::clone(&machine)));
         let told = Pool::new(Some(1024), Arc::clone(&machine));

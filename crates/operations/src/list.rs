@@ -100,7 +100,7 @@ mod tests {
     use crate::Registry;
 
     #[test]
-    fn what_is_printed_of_a_release_is_a_list() {
+    fn printed_release_is_a_list() {
         let registry = Registry::tensorflow("2.12").unwrap();
         let printed: Vec<String> = registry
             .operations()
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_says_where_and_what_it_should_be() {
+    fn invalid_list_is_refused_with_line_and_expected_form() {
         for (list, named) in [
             (&b""[..], "names no operation"),
             (b"# nothing\n", "names no operation"),

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_models_of_a_release_list_is_what_the_release_has() {
+    fn operations_listed_by_models_are_those_of_their_release() {
         for (release, name) in [("2.12", "old/2.12.0/sm"), ("2.21", "sm/sm_tf2_no_fingerprint")] {
             let registry = Registry::tensorflow(release).unwrap();
             let listed = of_saved_model(&model(name)).unwrap().unwrap();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tensorflow_has_is_not_an_operation_of_the_models_own() {
+    fn operation_of_tensorflow_is_not_the_models_own() {
         assert_eq!(read_saved_model(&model("old/2.12.0/sm")).unwrap(), []);
         let list = [field(1, &field(1, b"MatMul")), field(1, &field(1, b"OurFusedOp"))].concat();
         let own = read_saved_model(&listing(&[list])).unwrap();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_arguments_attributes_and_flags_alone_and_in_each_meta_graph() {
+    fn operation_list_is_read_alone_and_in_each_meta_graph() {
         let input = field(2, &[field(1, b"x"), field(4, b"T"), field(5, b"N")].concat());
         let output = field(3, &[field(1, b"y"), vec![0x18, 1], vec![0x80, 1, 1]].concat());
         let types = field(1, &field(6, &[1, 3])); // a packed list

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_are_those_of_the_generated_type_and_large_data_is_not_copied() {
+    async fn data_messages_equal_the_generated_type_without_a_copy() {
         let sent: Vec<Bytes> =
             [0, 1, 100, SMALL, SMALL + 1, 1 << 20].map(|size| vec![7; size].into()).to_vec();
         let expected: Vec<u8> = sent.iter().flat_map(|data| message(data)).collect();
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_is_over_with_its_last_data_and_an_answer_with_its_status() {
+    async fn request_ends_with_its_data_and_answer_with_its_status() {
         let parts = || tokio_stream::iter([100, SMALL + 1].map(|size| Ok(vec![7; size].into())));
         for (mut body, frames, ends) in [
             (DataMessages::request(parts()), 3, true),
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_such_message_or_breaks_off_is_an_error() {
+    async fn invalid_or_cut_message_is_an_error() {
         let whole = message(b"abc");
         let ok = || Some(tonic::Status::ok(""));
         for (bytes, status, code) in [

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_wait_go_out_together_and_the_sender_is_woken_for_the_first() {
+    fn waiting_messages_go_out_together_after_one_wake() {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
         let mut context = Context::from_waker(&waker);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_has_no_more_than_its_most_and_the_last_one_comes_before_the_end() {
+    fn frame_has_a_longest_size_and_the_last_comes_before_the_end() {
         let mut context = Context::from_waker(Waker::noop());
         let outbox = Outbox::<()>::default();
         (0..10).for_each(|_| outbox.push(&message(60_000), None));

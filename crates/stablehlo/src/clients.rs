@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_programs_of_a_client_pass_by_what_it_writes_and_what_the_plugin_reads() {
+    fn programs_pass_by_the_versions_of_client_and_plugin() {
         let passages = |reader: &str| {
             let reader = reader.parse().unwrap();
             ProxyClient::KNOWN.map(|client| client.passage(reader))

@@ -92,7 +92,7 @@ fn a_composite_without_regions_is_as_the_real_writer_writes_it() {
 }
 
 #[test]
-fn groups_by_the_axes_of_a_mesh_are_listed_as_the_real_writer_lists_them() {
+fn groups_by_mesh_axes_are_listed_as_by_the_real_writer() {
     for (newer, older) in [
         (&artifact!("psum-1.16.3")[..], &artifact!("psum-1.13.3")[..]),
         (artifact!("psum_reversed-1.16.3"), artifact!("psum_reversed-1.13.3")),
@@ -147,7 +147,7 @@ fn operations_with_several_regions_are_walked() {
 }
 
 #[test]
-fn what_an_older_version_cannot_say_is_refused_by_name() {
+fn feature_that_an_older_version_lacks_is_refused_by_name() {
     // The name of an operation, changed to one of later days that is as long.
     let renamed = |from: &[u8], to: &[u8]| {
         let mut bytes = artifact!("psum-1.16.3").to_vec();
@@ -172,7 +172,7 @@ fn what_an_older_version_cannot_say_is_refused_by_name() {
 }
 
 #[test]
-fn what_a_newer_stablehlo_brought_is_not_known_to_be_expressible() {
+fn feature_of_a_newer_stablehlo_is_not_known_to_be_expressible() {
     let mut bytes = artifact!("add-1.22.0").to_vec();
     let at = bytes.windows(6).position(|window| window == b"1.22.0").unwrap();
     bytes[at..at + 6].copy_from_slice(b"1.23.0");
@@ -199,7 +199,7 @@ impl ProgramBridge for Answering {
 }
 
 #[test]
-fn a_bridge_is_asked_only_for_what_is_not_written_here_and_its_answer_is_checked() {
+fn bridge_is_asked_only_for_unsupported_versions_and_checked() {
     let too_new = |answer: Result<&[u8], &str>| {
         let mut bytes = artifact!("psum-1.16.3").to_vec();
         let at = bytes.windows(14).position(|window| window == b"stablehlo.mesh").unwrap();
@@ -234,7 +234,7 @@ fn a_bridge_is_asked_only_for_what_is_not_written_here_and_its_answer_is_checked
 }
 
 #[test]
-fn accuracies_and_algorithms_that_say_nothing_are_left_out_for_old_readers() {
+fn default_accuracies_are_left_out_for_old_readers() {
     let program = |name: &str| {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs");
         std::fs::read(format!("{folder}/{name}.mlirbc")).unwrap()
@@ -287,7 +287,7 @@ fn a_program_that_the_reader_knows_is_passed_on_as_it_is() {
 }
 
 #[test]
-fn what_is_no_artifact_is_told_from_what_is_damaged() {
+fn foreign_file_is_told_from_a_damaged_artifact() {
     let of = |bytes: &[u8]| Program::read(bytes).unwrap_err();
     assert!(matches!(of(b""), StableHloError::NoArtifact { .. }));
     assert!(matches!(of(b"module @jit {}"), StableHloError::NoArtifact { .. }));

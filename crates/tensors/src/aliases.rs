@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_names_of_tensors_are_put_into_metadata_and_taken_out_again() {
+    fn aliases_are_put_into_metadata_and_taken_out_again() {
         let own = Some(vec![("step".to_owned(), "7".to_owned())]);
         let mut metadata = put(own.clone(), &[("head", "w"), ("caf\u{e9} \"x\"", "w")]);
         assert_eq!(metadata.as_ref().map(Vec::len), Some(2));

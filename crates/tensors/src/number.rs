@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_has_no_distance() {
+    fn value_that_is_no_number_has_no_distance() {
         assert_eq!(distance(DType::Token, &[0], &[1]), None);
         let nan = f32::NAN.to_le_bytes();
         assert!(distance(DType::F32, &nan, &1_f32.to_le_bytes()).is_some_and(f64::is_nan));

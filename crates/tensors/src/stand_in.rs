@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_saved_in_place_of_a_file_is_described() {
+    fn stand_in_for_a_file_is_described() {
         for (bytes, expected) in [
             (&b""[..], Some("an empty file")),
             (&[0; 5000], Some("zeros, as in a file that was made and never filled")),

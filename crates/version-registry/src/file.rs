@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_and_keeps_its_permissions_and_its_links() {
+    fn file_is_replaced_whole_and_keeps_permissions_and_links() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("versions.toml");
         replace(&path, "one").unwrap();

@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_checked_is_what_prost_takes(
+        fn check_accepts_what_prost_takes(
             bytes in prop::collection::vec(prop_oneof![1 => 0_u8..128, 4 => 0x80_u8.., 2 => 0_u8..3], 0..13)
         ) {
             let (mut ours, mut theirs) = (&bytes[..], &bytes[..]);

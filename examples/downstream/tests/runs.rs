@@ -42,7 +42,7 @@ fn golden_bytes_of_every_version_are_written_and_read() {
 }
 
 #[test]
-fn the_requested_version_reaches_the_values_of_other_lines_as_versions_toml_says() {
+fn embedded_versions_follow_versions_toml() {
     let run = run(1, DType::BF16);
     let requests = testing::check_propagation::<Runs, _>(&run).unwrap();
     assert_eq!(testing::unwritten::<Runs>(&requests), []);
@@ -70,7 +70,7 @@ fn peers_that_agree_on_a_run_have_agreed_on_what_is_inside() {
 }
 
 #[test]
-fn a_version_that_holds_no_values_of_the_other_line_says_which_one_does() {
+fn version_without_embedded_values_names_the_first_with_them() {
     let error = version(0).embedded::<Ifrt>().unwrap_err().to_string();
     assert!(error.contains("run version 0 holds no IFRT SerDes data"), "{error}");
     assert!(error.contains("version 1 is the first that does"), "{error}");

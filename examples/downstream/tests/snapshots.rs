@@ -54,7 +54,7 @@ fn golden_bytes_of_every_version_are_written_and_read() {
 }
 
 #[test]
-fn what_an_old_version_cannot_say_is_refused_by_name() {
+fn feature_that_an_old_version_lacks_is_refused_by_name() {
     let error = snapshot(3).to_proto(version(2)).unwrap_err().to_string();
     assert!(error.contains("seeds") && error.contains('3'), "{error}");
     assert_eq!(snapshot(2).minimum_version().unwrap(), version(2));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_element_fills_an_array() {
+    fn splat_element_fills_an_array() {
         let of = Type::new(ElementType::S16, vec![3]).unwrap();
         let array = Array::read(&of, &[0xff, 0xff]).unwrap();
         assert_eq!(*array.data, Data::Integer(vec![-1; 3]));

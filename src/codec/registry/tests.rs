@@ -108,7 +108,7 @@ fn registering_a_type_or_a_name_twice_is_an_error_that_names_it() {
 }
 
 #[test]
-fn what_is_not_registered_is_unimplemented() {
+fn unregistered_type_is_unimplemented() {
     let registry = SerDesRegistry::<crate::version::Ifrt>::new();
     let error = registry.serialize(&Other, &options()).unwrap_err();
     assert_eq!(error.code(), StatusCode::Unimplemented);

@@ -33,7 +33,7 @@ fn hash(spec: &ArraySpec) -> u64 {
 }
 
 #[test]
-fn a_spec_makes_the_round_trip_as_message_and_as_bytes_at_every_version() {
+fn array_spec_round_trips_as_message_and_bytes_at_every_version() {
     let options = with_devices(AnyDevice);
     for spec in [spec(), spec().with_layout(layout("{1,0:T(8,128)}"))] {
         for number in 0..=VersionRange::<Ifrt>::supported().maximum() {

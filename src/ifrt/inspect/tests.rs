@@ -21,7 +21,7 @@ fn spec() -> ArraySpec {
 }
 
 #[test]
-fn every_nested_version_of_an_array_spec_is_listed_with_its_place() {
+fn inspection_lists_nested_versions_with_their_places() {
     let bytes = spec().to_bytes(SerDesVersion::current()).unwrap();
     let inspection = Inspection::of_message("xla.ifrt.ArraySpecProto", &bytes).unwrap();
     assert_eq!(

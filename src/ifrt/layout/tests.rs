@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn a_pjrt_layout_is_written_as_in_the_metadata_of_a_real_executable() {
+fn pjrt_layout_is_written_as_in_metadata_of_an_executable() {
     let layout = PjRtLayout::new(xla::Layout::descending(2));
     for version in versions() {
         assert_eq!(layout.to_bytes(version).unwrap(), hex("0a070a020100800101"));
@@ -40,7 +40,7 @@ fn a_compact_layout_makes_the_round_trip_at_every_version() {
 }
 
 #[test]
-fn a_compact_layout_that_is_no_permutation_is_refused_naming_list_and_length() {
+fn compact_layout_that_is_no_permutation_is_refused() {
     for list in [vec![1], vec![-1, 0], vec![0, 0], vec![0, 2], vec![i32::MAX]] {
         let proto = ifrt::CompactLayoutProto { major_to_minor: list.clone(), version_number: 0 };
         let error = CompactLayout::from_proto(&proto, &DeserializeOptions::new()).unwrap_err();

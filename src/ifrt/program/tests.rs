@@ -32,7 +32,7 @@ fn scalar() -> ArraySpec {
 }
 
 #[test]
-fn a_custom_call_program_with_nul_bytes_and_scalar_specs_makes_the_round_trip() {
+fn custom_call_program_with_nul_bytes_round_trips() {
     let program = CustomCallProgram::new("kind", "name", &b"a\0b\0"[..], DeviceList::from([0, 1]))
         .with_inputs([scalar()])
         .with_outputs([scalar(), scalar()]);
@@ -50,7 +50,7 @@ fn a_custom_call_program_with_nul_bytes_and_scalar_specs_makes_the_round_trip() 
 }
 
 #[test]
-fn custom_call_options_are_empty_until_version_3_and_a_message_from_4_on() {
+fn custom_call_options_are_a_message_from_version_4_on() {
     let plain = CustomCallCompileOptions::new();
     let bundled = CustomCallCompileOptions::new().with_outputs_bundle_slice_sizes([2, 3]);
     for version in versions() {
@@ -89,7 +89,7 @@ fn custom_call_options_are_empty_until_version_3_and_a_message_from_4_on() {
 }
 
 #[test]
-fn options_of_ifrt_ir_record_4_from_version_4_on_as_real_builds_do() {
+fn ifrt_ir_options_record_4_from_version_4_on() {
     let plain = IfrtIrCompileOptions::new([DeviceId(0), DeviceId(1)]);
     let bundled = plain.clone().with_outputs_bundle_slice_sizes([2, 1]);
     for version in versions() {
@@ -117,7 +117,7 @@ fn options_of_ifrt_ir_record_4_from_version_4_on_as_real_builds_do() {
 }
 
 #[test]
-fn of_overrides_with_one_name_the_last_one_counts_and_no_other_wire_type_is_one() {
+fn overrides_of_one_name_take_the_last_one() {
     let entry = |value| format!("12070a0161120210{value}");
     let twice = hex(&[entry("01"), entry("02")].concat());
     let read = IfrtIrCompileOptions::from_bytes(twice, &strict()).unwrap();
@@ -144,7 +144,7 @@ fn a_plugin_program_is_its_prefix_and_its_bytes() {
 }
 
 #[test]
-fn a_stablehlo_program_is_written_from_version_3_on_and_garbage_is_refused() {
+fn stablehlo_program_is_written_from_version_3_on() {
     let artifact = Bytes::from_static(b"ML\xefR\x0dStableHLO_v1.13.7\0\x01%");
     let program = HloProgram::new(artifact.clone()).unwrap();
     for version in versions() {
@@ -186,7 +186,7 @@ fn compile_options_keep_what_this_build_does_not_know() {
 }
 
 #[test]
-fn compile_options_say_no_number_below_4_and_refuse_what_they_cannot_carry() {
+fn compile_options_record_no_number_below_4() {
     let plain = XlaCompileOptions::new(hex("1001")).unwrap();
     for version in versions() {
         let bytes = plain.to_bytes(version).unwrap();
@@ -267,7 +267,7 @@ fn executables_of_two_platforms_are_not_compatible() {
 const REAL_METADATA: &str = "08031209706a72745f696672742a180a040a0204021202080b220664657669636532040a0204022a180a040a02040812020810220664657669636532040a02040832260a240a220a15786c613a3a696672743a3a506a52744c61796f757412090a070a02010080010132260a240a220a15786c613a3a696672743a3a506a52744c61796f757412090a070a0201008001013a0b6a69745f5f6c616d6264614a00";
 
 #[test]
-fn the_metadata_of_a_real_executable_is_read_and_written_byte_for_byte() {
+fn metadata_of_a_real_executable_round_trips_byte_for_byte() {
     let output = |dtype, dims: &[i64]| OutputSpec {
         dtype,
         shard_shape: shape(dims),
@@ -291,7 +291,7 @@ fn the_metadata_of_a_real_executable_is_read_and_written_byte_for_byte() {
 }
 
 #[test]
-fn metadata_of_a_newer_version_is_refused_by_strict_readers_only() {
+fn newer_metadata_is_refused_by_strict_readers_only() {
     let proto =
         wire::SerializedXlaExecutableMetadata { ifrt_version_number: 7, ..Default::default() };
     assert!(XlaExecutableMetadata::from_proto(&proto, &options()).is_ok());

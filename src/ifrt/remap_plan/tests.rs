@@ -166,7 +166,7 @@ fn intervals_are_read_as_they_are_printed() {
 }
 
 #[test]
-fn an_interval_may_end_past_the_shards_if_its_last_step_does_not() {
+fn interval_may_end_past_the_shards_if_its_last_step_does_not() {
     assert_eq!(one_to_two().validate(), Ok(()));
     assert_eq!(interval(1, 5, 2).shard_count(), Some(2));
     assert_eq!(interval(i64::MIN, i64::MAX, 1).shard_count(), None);
@@ -195,7 +195,7 @@ fn a_shard_is_used_and_filled_once() {
 }
 
 #[test]
-fn input_devices_name_addressable_devices_of_arrays_that_are_there() {
+fn input_devices_name_addressable_devices_of_known_arrays() {
     let entry = |in_array, devices: &[i32]| InputDevices {
         in_array,
         devices: devices.iter().copied().map(DeviceId).collect(),
@@ -299,7 +299,7 @@ fn beyond_specs(plan: &RemapPlan, version: SerDesVersion) -> String {
 }
 
 #[test]
-fn a_plan_of_devices_is_written_below_6_to_the_bytes_of_real_builds() {
+fn device_plan_below_version_6_equals_real_builds() {
     let reversed = RemapPlan::new([spec(&[0, 1])], [spec(&[1, 0])]);
     let reversed = reversed.with_input_devices(0, [from(0, &[1, 0])]).unwrap();
     let halves = RemapPlan::new([spec(&[0, 1, 2, 3])], [spec(&[0, 1]), spec(&[2, 3])])
@@ -337,7 +337,7 @@ fn from(in_array: i32, devices: &[i32]) -> InputDevices {
 }
 
 #[test]
-fn a_plan_in_both_forms_is_judged_by_both_and_written_if_they_agree() {
+fn plan_in_both_forms_is_written_if_they_agree() {
     let both = |odd: &[i32]| {
         let plan = one_to_two().with_input_devices(0, [from(0, &[2, 0])]).unwrap();
         plan.with_input_devices(1, [from(0, odd)]).unwrap()
@@ -378,7 +378,7 @@ fn outputs_without_input_devices_take_those_of_their_mappings() {
 }
 
 #[test]
-fn each_output_has_its_entry_of_input_devices_even_without_shards() {
+fn outputs_without_shards_have_an_entry_of_input_devices() {
     let none = || {
         let opaque = OpaqueSharding::new(DeviceList::from([]), MemoryKind::new("device"));
         ArraySpec::new(DType::F32, Shape::new([0]).unwrap(), opaque)
@@ -417,7 +417,7 @@ fn a_plan_without_any_shard_is_written_from_6_on() {
 }
 
 #[test]
-fn what_device_lists_cannot_say_is_refused_from_6_on_and_not_changed() {
+fn plan_that_device_lists_cannot_express_is_refused_from_6_on() {
     let (first, second) = (&[interval(0, 1, 1)][..], &[interval(1, 2, 1)][..]);
     // The two shards on one device change places.
     let crossed = plan(&[&[0, 0]], &[&[0, 0]], &[(0, 0, first, second), (0, 0, second, first)]);
@@ -437,7 +437,7 @@ fn what_device_lists_cannot_say_is_refused_from_6_on_and_not_changed() {
 }
 
 #[test]
-fn devices_of_other_processes_may_stand_in_the_lists_of_arrays_that_have_them() {
+fn devices_of_other_processes_may_be_in_lists_of_their_arrays() {
     let partly = |ids: &[i32]| {
         DeviceList::with_addressable(ids.iter().copied().map(DeviceId), |id| id.0 < 2)
     };
@@ -609,7 +609,7 @@ fn dealt(plan: &RemapPlan) -> Vec<(i32, i64, i32, i64)> {
 }
 
 #[test]
-fn lists_of_a_mapping_in_pieces_or_not_packed_are_read_as_prost_reads_them() {
+fn mapping_lists_in_pieces_or_unpacked_are_read_as_by_prost() {
     // The list of field 3 is a packed piece and a number alone; the others are as writers write
     // them.
     let mapping: &[u8] = &[

@@ -42,7 +42,7 @@ fn an_opaque_sharding_makes_the_round_trip_at_versions() {
 }
 
 #[test]
-fn a_concrete_sharding_makes_the_round_trip_at_every_version_static_and_dynamic() {
+fn concrete_sharding_round_trips_at_every_version() {
     let shapes = ShardShapes::Static {
         shape: shape([10, 20]),
         shard_shapes: vec![shape([3, 20]), shape([7, 20])],
@@ -57,7 +57,7 @@ fn a_concrete_sharding_makes_the_round_trip_at_every_version_static_and_dynamic(
 }
 
 #[test]
-fn a_concrete_even_sharding_keeps_whether_it_is_fully_replicated() {
+fn concrete_even_sharding_keeps_its_replicated_flag() {
     for is_fully_replicated in [false, true] {
         let sharding = ConcreteEvenSharding::new(
             DeviceList::from([0, 1]),
@@ -80,7 +80,7 @@ fn a_sharding_param_sharding_makes_the_round_trip_at_versions() {
 }
 
 #[test]
-fn a_sharding_param_for_another_number_of_devices_names_both_numbers() {
+fn sharding_param_for_another_device_count_names_both_counts() {
     let param: ShardingParam = "2x1 to [0,1] on 2x3".parse().unwrap();
     let error = ShardingParamSharding::new(param.clone(), [0, 1].into(), MemoryKind::unset());
     let text = error.unwrap_err().to_string();
@@ -96,7 +96,7 @@ fn a_sharding_param_for_another_number_of_devices_names_both_numbers() {
 }
 
 #[test]
-fn the_requested_version_reaches_a_sharding_param_through_all_envelopes() {
+fn sharding_param_gets_the_requested_version_in_all_envelopes() {
     let param: ShardingParam = "1 to [0] on 2 unreduced [0]".parse().unwrap();
     let sharding = ShardingParamSharding::new(param, [0, 1].into(), MemoryKind::unset()).unwrap();
     let sharding = Sharding::from(sharding);
@@ -117,7 +117,7 @@ fn an_unset_and_an_empty_memory_kind_differ_on_the_wire() {
 }
 
 #[test]
-fn index_domains_of_a_concrete_sharding_are_refused_and_not_dropped() {
+fn concrete_sharding_refuses_wrong_index_domains() {
     let shapes =
         ShardShapes::Static { shape: shape([4]), shard_shapes: vec![shape([1]), shape([3])] };
     let sharding =
@@ -140,7 +140,7 @@ fn index_domains_of_a_concrete_sharding_are_refused_and_not_dropped() {
 }
 
 #[test]
-fn a_concrete_sharding_without_a_shape_is_an_invalid_argument_that_names_both() {
+fn concrete_sharding_without_a_shape_is_an_invalid_argument() {
     let options = with_devices(AnyDevice);
     let error = ConcreteSharding::from_bytes("".into(), &options).unwrap_err();
     assert_eq!(error.code(), StatusCode::InvalidArgument);
@@ -149,7 +149,7 @@ fn a_concrete_sharding_without_a_shape_is_an_invalid_argument_that_names_both() 
 }
 
 #[test]
-fn a_wrong_number_of_shards_shows_when_taking_apart_and_in_strict_mode() {
+fn wrong_shard_count_fails_on_use_and_in_strict_mode() {
     let shapes = ShardShapes::Static { shape: shape([4]), shard_shapes: vec![shape([4])] };
     let devices = DeviceList::from([0, 1]);
     assert!(ConcreteSharding::new(devices.clone(), MemoryKind::unset(), shapes.clone()).is_err());
@@ -212,7 +212,7 @@ fn devices_are_replaced_by_as_many_and_no_other_number() {
 }
 
 #[test]
-fn options_are_checked_before_the_bytes_and_the_version_before_the_devices() {
+fn options_are_checked_first_and_versions_before_devices() {
     let none = DeserializeOptions::new();
     for name in [
         "SingleDeviceSharding",
@@ -237,7 +237,7 @@ fn options_are_checked_before_the_bytes_and_the_version_before_the_devices() {
 }
 
 #[test]
-fn a_type_name_that_is_not_a_sharding_is_told_from_one_that_is_unknown() {
+fn type_name_of_no_sharding_is_told_from_an_unknown_one() {
     let options = with_devices(AnyDevice);
     let error =
         Sharding::from_serialized(Serialized::new("xla::ifrt::Mars", ""), &options).unwrap_err();

@@ -18,7 +18,7 @@ fn refused(text: &str, validation: Validation) -> String {
 }
 
 #[test]
-fn a_value_without_unreduced_axes_has_the_same_bytes_at_every_version() {
+fn sharding_param_without_unreduced_axes_never_changes() {
     let plain = param("2x1 to [0,1] on 2x3");
     for version in versions() {
         let proto = plain.to_proto(version).unwrap();
@@ -32,7 +32,7 @@ fn a_value_without_unreduced_axes_has_the_same_bytes_at_every_version() {
 }
 
 #[test]
-fn unreduced_axes_are_refused_at_version_0_and_recorded_as_1_from_then_on() {
+fn unreduced_axes_are_recorded_as_1_and_refused_at_version_0() {
     let unreduced = param("2x1 to [0,1] on 2x3 unreduced [1]");
     let error = unreduced.to_proto(version(0)).unwrap_err();
     assert_eq!(error.code(), StatusCode::FailedPrecondition);
@@ -123,7 +123,7 @@ fn shards_fit_whole_axes_and_parts_of_one() {
 }
 
 #[test]
-fn products_that_overflow_and_sizes_that_are_not_positive_are_errors() {
+fn overflowing_products_and_nonpositive_sizes_are_errors() {
     let overflow = ShardingParam::new([1], [0, 1], [65536, 65536]).unwrap_err();
     assert!(matches!(overflow, IfrtError::Overflow { .. }), "{overflow}");
     let overflow = ShardingParam::new([65536, 65536], [0], [2]).unwrap_err();
@@ -149,14 +149,14 @@ fn the_device_order_is_that_of_the_examples() {
 }
 
 #[test]
-fn the_device_order_of_a_huge_mesh_costs_nothing_until_it_is_walked() {
+fn device_order_of_a_huge_mesh_is_lazy() {
     let huge = ShardingParam::new([1], [0, 1], [32768, 65535]).unwrap();
     assert_eq!(huge.device_order().unwrap().next(), Some(0));
     assert!(huge.index_domains(&Shape::new([1]).unwrap()).is_err());
 }
 
 #[test]
-fn a_few_bytes_that_announce_a_huge_mesh_are_answered_with_the_limit() {
+fn huge_mesh_in_a_few_bytes_is_refused_with_the_limit() {
     // One dimension in one shard, over two axes of 2^13 and 2^14 devices: 2^27 domains.
     let bytes = [0x0a, 1, 1, 0x12, 2, 0, 1, 0x1a, 5, 0x80, 0x40, 0x80, 0x80, 0x01];
     let options = DeserializeOptions::new();

@@ -33,7 +33,7 @@ fn versions_with_specs() -> impl Iterator<Item = SerDesVersion> {
 }
 
 #[test]
-fn every_kind_makes_the_round_trip_at_every_version_without_options() {
+fn sharding_specs_round_trip_at_every_version_without_options() {
     for spec in every_kind() {
         for version in versions_with_specs() {
             let serialized = spec.to_serialized(version).unwrap();
@@ -92,7 +92,7 @@ fn index_domains_are_refused_with_unimplemented() {
 }
 
 #[test]
-fn an_abstract_array_spec_makes_the_round_trip_and_becomes_an_array_spec() {
+fn abstract_array_spec_round_trips_and_becomes_an_array_spec() {
     for spec in every_kind() {
         let spec = AbstractArraySpec::new(DType::BF16, shape([4]), spec)
             .with_memory_kind("pinned_host")
@@ -110,7 +110,7 @@ fn an_abstract_array_spec_makes_the_round_trip_and_becomes_an_array_spec() {
 }
 
 #[test]
-fn an_empty_memory_kind_of_an_abstract_array_spec_is_the_default_one() {
+fn empty_memory_kind_of_an_abstract_array_spec_is_the_default() {
     let spec = AbstractArraySpec::new(DType::F32, shape([4]), SingleDeviceShardingSpec);
     assert_eq!(spec.clone().with_memory_kind(""), spec);
 }

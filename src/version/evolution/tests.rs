@@ -77,7 +77,7 @@ fn steps_start_from_what_a_line_has() {
 }
 
 #[test]
-fn producers_switch_when_the_window_of_forward_compatibility_is_over() {
+fn producers_switch_after_the_forward_compatibility_window() {
     let addition = OperationAddition::new("Swish", day("2026-06-01"));
     for (on, allowed) in [("2026-06-01", false), ("2026-06-21", false), ("2026-06-22", true)] {
         assert_eq!(addition.may_emit(day(on)).is_ok(), allowed, "{on}");
@@ -98,7 +98,7 @@ fn producers_switch_when_the_window_of_forward_compatibility_is_over() {
 }
 
 #[test]
-fn a_patch_release_moves_nothing_that_the_patch_before_cannot_follow() {
+fn patch_release_keeps_data_readable_by_the_patch_before() {
     let patch = graphs().in_release(ReleaseKind::Patch);
     let addition = OperationAddition::new("Swish", day("2026-01-01"));
     let refused = [
@@ -130,7 +130,7 @@ fn a_patch_release_moves_nothing_that_the_patch_before_cannot_follow() {
 }
 
 #[test]
-fn what_the_steps_leave_is_what_versions_toml_takes() {
+fn changes_of_the_steps_are_accepted_by_versions_toml() {
     let (build, ban) = graphs().ban_operation("Top \"K\"", "TopKV2").unwrap();
     let build = build.on(day("2026-07-01")).unwrap().ban_consumer(3).unwrap();
     let build = build.ban_consumer_of("TopKV2", 2).unwrap().ban_consumer_of("TopKV2", 0).unwrap();
@@ -169,7 +169,7 @@ fn what_the_steps_leave_is_what_versions_toml_takes() {
 }
 
 #[test]
-fn a_bound_that_moves_without_an_entry_is_written_into_the_one_that_is_there() {
+fn bound_that_moves_without_an_entry_goes_into_the_last_one() {
     let build = graphs().rule_out_consumers_before(3).unwrap();
     assert_eq!(build.changes().min_consumer, Some((3, 3)));
     let text = build.changes().to_string();

@@ -137,7 +137,7 @@ fn texts() -> BTreeMap<&'static str, String> {
 }
 
 #[test]
-fn the_golden_bytes_have_a_text_beside_them_that_says_what_they_are() {
+fn golden_bytes_have_a_matching_text_beside_them() {
     let texts = texts();
     for (type_name, text) in &texts {
         let path = directory().join(format!("{type_name}.md"));
@@ -199,7 +199,7 @@ const WITHOUT_NAME: &[&str] = &[
 ];
 
 #[test]
-fn no_registered_type_and_no_message_with_a_version_is_without_golden_bytes() {
+fn registered_types_and_versioned_messages_have_golden_bytes() {
     let samples = samples();
     let registered = serdes::ifrt::BUILT_IN_NAMES.iter().map(|name| {
         let name = name.strip_prefix("xla::ifrt::").unwrap();
@@ -249,7 +249,7 @@ fn recorded(bytes: &[u8], field: u32) -> i32 {
 }
 
 #[test]
-fn every_format_of_the_registry_is_written_and_every_type_is_in_the_registry() {
+fn registry_and_code_have_the_same_types_and_formats() {
     let mut written = BTreeSet::new();
     for sample in samples() {
         let field = version_field(&sample.message);
@@ -335,7 +335,7 @@ const WITHOUT_VERSION: [&str; 4] =
     ["HloProgram", "PluginCompileOptions", "PluginProgram", "XlaHostCallback"];
 
 #[test]
-fn a_future_version_of_any_part_of_a_value_is_too_new_for_the_whole() {
+fn future_version_of_any_part_makes_the_value_too_new() {
     let descriptors = futures::Descriptors::new();
     let newest = VersionRange::<Ifrt>::supported().maximum();
     let (mut without, mut places) = (BTreeSet::new(), BTreeSet::new());
@@ -371,7 +371,7 @@ fn a_future_version_of_any_part_of_a_value_is_too_new_for_the_whole() {
 }
 
 #[test]
-fn what_is_written_for_a_version_is_readable_at_that_version() {
+fn data_written_for_a_version_is_readable_at_that_version() {
     let has_version = |sample: &Sample| version_field(&sample.message).is_some();
     for sample in samples().into_iter().filter(has_version) {
         for version in versions() {

@@ -205,7 +205,7 @@ proptest! {
 }
 
 #[test]
-fn readers_survive_every_golden_value_with_a_byte_changed_or_the_end_cut() {
+fn readers_survive_golden_values_changed_or_cut() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     for (directory, target) in [
         ("ifrt_values", targets::ifrt_values as fn(&[u8])),
@@ -229,7 +229,7 @@ fn readers_survive_every_golden_value_with_a_byte_changed_or_the_end_cut() {
 }
 
 #[test]
-fn of_several_features_that_block_the_first_is_named_in_bytes_as_in_messages() {
+fn first_blocking_feature_is_named_in_bytes_as_in_messages() {
     let param: ShardingParam = "1 to [0] on 2 unreduced [0]".parse().unwrap();
     let sharding = ShardingParamSharding::new(param, [0, 1].into(), MemoryKind::unset()).unwrap();
     let spec = ArraySpec::new(DType::F6E2M3FN, Shape::new([4]).unwrap(), sharding);
@@ -261,7 +261,7 @@ fn ten_bytes_that_announce_two_to_the_31_elements_cost_nothing() {
 }
 
 #[test]
-fn messages_above_the_limit_of_the_reader_are_refused_before_they_are_parsed() {
+fn messages_above_the_readers_limit_are_refused_unparsed() {
     let bytes = Shape::new([1, 2, 3]).unwrap().to_bytes(SerDesVersion::current()).unwrap();
     let small = DeserializeOptions::new().with_maximum_bytes(bytes.len() as u64 - 1);
     let error = Shape::from_bytes(bytes.clone(), &small).unwrap_err();

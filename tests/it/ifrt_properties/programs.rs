@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn what_executables_say_of_themselves_makes_the_round_trip(
+    fn executable_metadata_round_trips(
         metadata in executables(),
         version in executable_versions(),
         ir in ifrt_ir_versions(),

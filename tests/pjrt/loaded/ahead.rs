@@ -19,7 +19,7 @@ fn compiled(client: &Client, code: &str) -> Result<Executable, PjrtError> {
 }
 
 #[test]
-fn a_program_compiled_without_a_client_runs_where_a_client_has_loaded_it() {
+fn program_compiled_ahead_of_time_runs_once_loaded() {
     for minor in [38, 81, 95, 114] {
         let library = Library::new(minor, &["EQUAL_SIZES"]);
         let client = client(&library);
@@ -58,7 +58,7 @@ fn a_topology_without_a_client_is_compiled_for_too() {
 }
 
 #[test]
-fn what_a_plug_in_gets_wrong_about_programs_without_a_client_is_named() {
+fn plugin_faults_in_ahead_of_time_compilation_are_named() {
     for (switches, part) in [
         (&["NULL_AHEAD"][..], "PJRT_Compile gave NULL"),
         (&["FAILING=\"PJRT_Compile\"", "CODE=12"], "UNIMPLEMENTED"),
@@ -80,7 +80,7 @@ fn what_a_plug_in_gets_wrong_about_programs_without_a_client_is_named() {
 }
 
 #[test]
-fn a_program_says_how_its_arrays_are_divided_where_the_plug_in_can() {
+fn program_reports_shardings_if_the_plugin_can() {
     let library = Library::new(114, &[]);
     let client = client(&library);
     let executable = compiled(&client, "outputs 2").unwrap();

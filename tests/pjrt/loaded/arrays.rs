@@ -14,7 +14,7 @@ fn client(library: &Library) -> (Client, Device) {
 }
 
 #[test]
-fn every_type_that_the_plug_in_knows_makes_the_round_trip_and_no_other_is_handed_over() {
+fn element_types_of_the_plugin_round_trip_others_are_refused() {
     for (minor, count) in [(49, 22), (81, 28), (106, 30), (114, 32)] {
         let library = Library::new(minor, &[]);
         let (client, device) = client(&library);
@@ -67,7 +67,7 @@ fn strides_are_checked_before_the_call() {
 }
 
 #[test]
-fn memory_that_is_given_for_good_is_kept_until_the_plug_in_says_so() {
+fn donated_host_memory_is_kept_until_the_plugin_releases_it() {
     let array = HostArray::new(ElementType::U8, &[4096]);
     let data = || vec![77; 4096];
     let kinds = [
@@ -125,7 +125,7 @@ fn parts_are_read_inside_the_buffer_alone() {
 }
 
 #[test]
-fn what_is_of_another_client_is_refused() {
+fn objects_of_another_client_are_refused() {
     let library = Library::new(81, &[]);
     let ((one, _), (_, other)) = (client(&library), client(&library));
     let array = HostArray::new(ElementType::U8, &[1]);

@@ -24,7 +24,7 @@ fn trip(library: &Library) -> Result<Vec<u8>, PjrtError> {
 }
 
 #[test]
-fn what_a_plug_in_gets_wrong_is_named() {
+fn plugin_faults_are_named() {
     for (switches, part) in [
         (&["NULL_CLIENT"][..], "PJRT_Client_Create gave NULL"),
         (&["NULL_BUFFER"], "PJRT_Client_BufferFromHostBuffer gave NULL"),
@@ -53,7 +53,7 @@ fn what_a_plug_in_gets_wrong_is_named() {
 }
 
 #[test]
-fn what_a_host_can_do_without_it_does_without() {
+fn host_works_without_optional_functions() {
     for switches in [
         &[][..],
         &["NULL_EVENTS"],
@@ -77,7 +77,7 @@ fn what_a_host_can_do_without_it_does_without() {
 }
 
 #[test]
-fn what_is_odd_in_a_table_is_said() {
+fn oddities_of_a_table_are_warnings() {
     for (switch, part) in [
         ("ENDLESS", "does not end after 64"),
         ("ODD_CHAIN", "odd address"),
@@ -101,7 +101,7 @@ fn a_message_is_of_bounded_length_and_steers_no_terminal() {
 }
 
 #[test]
-fn what_is_called_back_twice_is_done_once() {
+fn callback_that_comes_twice_runs_once() {
     let library = Library::new(81, &["TWICE"]);
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let device = client.addressable_devices().unwrap().swap_remove(0);

@@ -39,7 +39,7 @@ fn quiet() -> HostTransfers {
 }
 
 #[test]
-fn a_program_sends_to_the_host_and_receives_from_it_on_each_device() {
+fn program_exchanges_data_with_the_host_on_each_device() {
     for minor in [29, 81, 114] {
         let library = Library::new(minor, &["EQUAL_SIZES"]);
         let client = client(&library);
@@ -89,7 +89,7 @@ fn a_program_sends_to_the_host_and_receives_from_it_on_each_device() {
 }
 
 #[test]
-fn what_the_host_says_of_a_piece_is_the_error_of_the_run() {
+fn host_error_for_a_piece_is_the_error_of_the_run() {
     let library = Library::new(81, &[]);
     let client = client(&library);
     let refusing = HostTransfers::new()
@@ -111,7 +111,7 @@ fn what_the_host_says_of_a_piece_is_the_error_of_the_run() {
 }
 
 #[test]
-fn what_a_plug_in_gets_wrong_about_pieces_and_streams_is_survived() {
+fn plugin_faults_in_pieces_and_streams_are_survived() {
     for (switches, part) in [
         (&["NULL_CHUNK"][..], "the plug-in sent NULL as a piece"),
         (&["CHUNK_SAID=(size_t)-1"], "the plug-in sent 18446744073709551615 bytes"),

@@ -39,7 +39,7 @@ fn a_plug_in_of_any_day_is_called_with_the_sizes_of_that_day() {
 }
 
 #[test]
-fn a_plug_in_newer_than_the_table_gets_room_for_what_it_may_have_got() {
+fn newer_plugin_gets_room_behind_each_struct() {
     let library = Library::new(114, &["MINOR_SAID=200"]);
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let device = &client.devices().unwrap()[1];

@@ -49,7 +49,7 @@ fn trip(library: &Library) -> Result<Vec<u8>, PjrtError> {
 }
 
 #[test]
-fn a_program_is_compiled_run_and_loaded_again_on_plug_ins_of_any_day() {
+fn program_is_compiled_run_and_reloaded_on_every_minor() {
     for minor in [29, 38, 45, 54, 62, 71, 76, 81, 97, 108, 114] {
         // Sizes of programs and options are those of the day too.
         let library = Library::new(minor, &["EQUAL_SIZES"]);
@@ -121,7 +121,7 @@ fn a_program_runs_only_with_arguments_that_can_be() {
 }
 
 #[test]
-fn what_plug_ins_end_the_process_on_is_not_compiled() {
+fn invalid_program_is_not_handed_to_the_plugin() {
     let library = Library::new(62, &[]);
     let client = client(&library);
     let error = compile(&client, "").unwrap_err();
@@ -149,7 +149,7 @@ fn what_plug_ins_end_the_process_on_is_not_compiled() {
 }
 
 #[test]
-fn what_a_plug_in_gets_wrong_about_programs_is_named() {
+fn plugin_faults_in_programs_are_named() {
     for (switches, part) in [
         (&["NULL_LOADED"][..], "PJRT_Client_Compile gave NULL"),
         (&["NULL_EXECUTABLE"], "PJRT_LoadedExecutable_GetExecutable gave NULL"),
@@ -195,7 +195,7 @@ fn what_a_plug_in_gets_wrong_about_programs_is_named() {
 }
 
 #[test]
-fn what_a_program_can_do_without_it_does_without() {
+fn program_works_without_optional_functions() {
     for switches in [&[][..], &["NULL_COMPLETE"], &["NULL_EVENTS"], &["NO_DELETER"]] {
         let library = Library::new(81, switches);
         let read = trip(&library).unwrap_or_else(|error| panic!("{switches:?}: {error}"));
@@ -207,7 +207,7 @@ fn what_a_program_can_do_without_it_does_without() {
 /// Objects that a failed call returns are not used, and an object that cannot be destroyed is not
 /// used again.
 #[test]
-fn what_a_plug_in_cannot_take_back_is_dropped_and_forgotten() {
+fn object_that_a_plugin_cannot_destroy_is_dropped() {
     let error = trip(&Library::new(81, &["FAILED_OUTPUTS"])).unwrap_err().to_string();
     assert!(error.contains("it failed after all"), "{error}");
     for slot in ["LoadedExecutable_Destroy", "Buffer_Destroy", "Event_Destroy", "Client_Destroy"] {

@@ -117,7 +117,7 @@ fn a_plug_in_of_any_day_is_read_and_written_as_it_can() {
 }
 
 #[test]
-fn a_plug_in_that_fails_ends_a_restore_and_leaves_nothing_behind() {
+fn plugin_failure_ends_a_restore_and_leaves_nothing_behind() {
     let state = state();
     for switches in [
         &["FAILING=\"PJRT_AsyncHostToDeviceTransferManager_TransferData\""][..],

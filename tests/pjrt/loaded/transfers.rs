@@ -65,7 +65,7 @@ fn a_copy_that_nobody_waits_for_keeps_what_it_uses() {
 }
 
 #[test]
-fn what_never_happens_is_not_waited_for_longer_than_is_said() {
+fn event_that_never_happens_is_waited_for_within_the_limit() {
     let library = Library::new(81, &["NEVER", "UNREADY"]);
     let (client, device) = client(&library);
     let buffer = buffer(&client, &device);
@@ -219,7 +219,7 @@ fn a_client_tells_of_its_devices_memories_and_topology() {
 }
 
 #[test]
-fn an_array_that_lies_in_another_order_is_read_in_that_of_the_host() {
+fn array_in_another_order_is_read_in_host_order() {
     let library = Library::new(81, &["TURNED"]);
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let device = client.addressable_devices().unwrap().swap_remove(0);
@@ -235,7 +235,7 @@ fn an_array_that_lies_in_another_order_is_read_in_that_of_the_host() {
 }
 
 #[test]
-fn what_a_plug_in_gets_wrong_about_transfers_and_layouts_is_named() {
+fn plugin_faults_in_transfers_and_layouts_are_named() {
     for (switches, part) in [
         (&["NULL_MANAGER"][..], "PJRT_Client_CreateBuffersForAsyncHostToDevice gave NULL"),
         (&["NULL_INCOMING=0"], "RetrieveBuffer gave NULL"),
@@ -296,7 +296,7 @@ fn everything(library: &Library) -> Result<(), PjrtError> {
 }
 
 #[test]
-fn what_an_error_carries_is_of_bounded_length() {
+fn error_payloads_have_a_bounded_length() {
     let failing = "FAILING=\"PJRT_Client_Create\"";
     for (switches, count, length) in [
         (&[failing][..], 0, 0),

@@ -30,7 +30,7 @@ fn statuses_are_fine_whether_they_are_set_or_never_touched() {
 }
 
 #[test]
-fn null_handles_of_streams_events_and_timers_are_legal_and_never_destroyed() {
+fn null_handles_are_legal_and_never_destroyed() {
     let stub = Stub::newest("handles=null");
     let (plugin, device) = device(&stub);
     assert_moves_bytes(&plugin);
@@ -139,7 +139,7 @@ fn each_error_status_comes_back_with_the_function_and_its_words() {
 }
 
 #[test]
-fn host_callbacks_that_are_dropped_doubled_or_refused_are_told_apart() {
+fn dropped_doubled_and_refused_host_callbacks_are_told_apart() {
     let runs = Arc::new(AtomicU32::new(0));
     let outcome = |switch: &str| {
         runs.store(0, Ordering::SeqCst);
@@ -306,7 +306,7 @@ fn odd_addresses_are_the_plugins_own_business() {
 }
 
 #[test]
-fn what_a_device_cannot_tell_now_is_none() {
+fn unavailable_device_facts_are_none() {
     let stub = Stub::newest("usage=0\nstats=0");
     let (_plugin, device) = device(&stub);
     assert_eq!(device.memory_usage().unwrap(), None);

@@ -67,7 +67,7 @@ fn each_fault_switch_fails_the_behaviour_that_it_breaks() {
 }
 
 #[test]
-fn what_a_plugin_does_not_have_is_unsupported_and_no_failure() {
+fn function_that_a_plugin_lacks_is_unsupported_not_failed() {
     for (switches, behaviour) in [
         ("null=memcpy_dtod", "memcpy_dtod"),
         ("null=sync_memcpy_dtod", "sync_memcpy_dtod"),

@@ -7,7 +7,7 @@ use serdes_stream_executor::{Error, Plugin, elf};
 use super::plugins::{NEWEST, Stub, assert_moves_bytes, compile, compile_text};
 
 #[test]
-fn what_is_no_plugin_is_refused_by_what_it_is() {
+fn file_that_is_no_plugin_is_refused_by_its_kind() {
     let directory = tempfile::tempdir().unwrap();
     let library = std::fs::read(compile("stub_plugin.c", NEWEST, &[])).unwrap();
     let mut foreign = library.clone();
@@ -106,7 +106,7 @@ fn inspection_reads_symbols_without_loading() {
 }
 
 #[test]
-fn symbol_versions_that_a_library_defines_are_not_among_its_exports() {
+fn symbol_versions_of_a_library_are_no_exports() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("versions.map");
     std::fs::write(&script, "PLUGIN_1.0 { global: SE_InitPlugin; local: *; };\nPLUGIN_1.1 { global: more; } PLUGIN_1.0;\n")
@@ -264,7 +264,7 @@ fn no_damaged_byte_crashes_the_reader() {
 }
 
 #[test]
-fn thread_local_variables_without_room_are_told_with_what_makes_room() {
+fn missing_room_for_thread_locals_is_reported_with_a_remedy() {
     let library = compile_text(
         "__thread char room[1 << 22] __attribute__((tls_model(\"initial-exec\")));\n\
          char* SE_InitPlugin(void) { return room; }",

@@ -96,7 +96,7 @@ fn a_stub_of_each_layout_registers_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_newer_header_that_writes_beyond_what_is_known_stays_a_released_one() {
+fn newer_header_that_writes_beyond_stays_a_released_layout() {
     for extra in [8, 16, 24, 32, 64, 128, 256] {
         let stub = Stub::newest(&format!("extra={extra}"));
         let plugin = stub.open().unwrap_or_else(|error| panic!("{extra} bytes more: {error}"));
@@ -198,7 +198,7 @@ fn an_ambiguous_platform_is_what_its_plugin_wrote() {
 }
 
 #[test]
-fn sizes_that_lie_never_make_the_host_read_beyond_its_own_memory() {
+fn wrong_sizes_never_make_the_host_read_beyond_its_memory() {
     for structure in [
         "SE_PlatformRegistrationParams",
         "SP_Platform",
@@ -292,7 +292,7 @@ fn sizes_too_short_for_what_is_required_are_refused() {
 }
 
 #[test]
-fn a_device_without_a_size_or_with_a_short_one_is_an_error_and_no_crash() {
+fn device_without_a_valid_size_is_an_error_and_no_crash() {
     for size in [0, 8, 24] {
         let stub = Stub::newest(&format!("size.SP_Device={size}"));
         let plugin = stub.open().unwrap();
@@ -311,7 +311,7 @@ fn a_device_without_a_size_or_with_a_short_one_is_an_error_and_no_crash() {
 }
 
 #[test]
-fn an_executor_that_ends_before_mem_zero_works_without_fills_and_callbacks() {
+fn executor_without_mem_zero_works_without_fills_and_callbacks() {
     let stub = Stub::newest("size.SP_StreamExecutor=256");
     let plugin = stub.open().unwrap();
     let device = plugin.device(0).unwrap();

@@ -83,7 +83,7 @@ fn streams_copy_from_and_to_unified_memory() {
 }
 
 #[test]
-fn the_rfcs_allocator_for_best_fit_is_asked_for_few_large_regions() {
+fn best_fit_allocator_of_the_rfc_gives_few_large_regions() {
     let stub = Stub::new("rfc-257", "allocator=bfc");
     let plugin = stub.open().unwrap();
     let device = plugin.device(0).unwrap();
@@ -111,7 +111,7 @@ fn the_rfcs_allocator_for_best_fit_is_asked_for_few_large_regions() {
 /// Its `SE_InitPlugin` clears the parameters, writes no sizes, and sets neither function that
 /// destroys the platform.
 #[test]
-fn a_plugin_written_as_the_rfc_shows_it_is_accepted_under_its_layout() {
+fn plugin_as_in_the_rfc_is_accepted_under_its_layout() {
     let library = compile("rfc_plugin.c", "rfc-257", &[]);
     let open = |layout| PluginOptions::new().with_layout(layout).open(library.to_str().unwrap());
     let plugin = open(LayoutChoice::named("rfc-257").unwrap()).unwrap();
@@ -137,7 +137,7 @@ fn a_plugin_written_as_the_rfc_shows_it_is_accepted_under_its_layout() {
 /// The rule of released headers stands: their hosts ask for both functions and for a name in
 /// capitals.
 #[test]
-fn what_the_rfc_leaves_out_is_required_of_released_layouts() {
+fn released_layouts_require_functions_that_the_rfc_leaves_out() {
     let stub = Stub::newest("null=destroy_platform\nname=MyDevice");
     let report = stub.refused();
     assert_eq!(report.missing_required, ["destroy_platform"]);

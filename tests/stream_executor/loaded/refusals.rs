@@ -169,7 +169,7 @@ fn illegal_names_are_shown_with_the_pattern() {
 }
 
 #[test]
-fn an_error_status_at_each_step_of_registration_is_told_in_the_plugins_words() {
+fn error_of_each_registration_step_has_the_plugins_message() {
     for call in ["SE_InitPlugin", "create_device_fns", "create_stream_executor"] {
         let stub = Stub::newest(&format!("error={call}"));
         let report = stub.refused();
@@ -245,7 +245,7 @@ fn the_rfcs_allocators_need_their_functions() {
 }
 
 #[test]
-fn a_major_number_that_was_written_back_is_refused_if_it_differs() {
+fn changed_major_number_is_refused() {
     for (layout, _) in LAYOUTS {
         let stub = Stub::new(layout, "major=7");
         let report = stub.refused();
@@ -274,7 +274,7 @@ fn no_devices_are_accepted_with_a_warning() {
 }
 
 #[test]
-fn parameters_that_the_plugin_cleared_do_not_lead_the_host_astray() {
+fn cleared_parameters_do_not_mislead_the_host() {
     for switch in ["cleared", "emptied"] {
         let stub = Stub::newest(&format!("params={switch}"));
         let plugin = stub.open().unwrap_or_else(|error| panic!("{switch}: {error}"));
@@ -285,7 +285,7 @@ fn parameters_that_the_plugin_cleared_do_not_lead_the_host_astray() {
 }
 
 #[test]
-fn the_same_library_or_name_twice_is_refused_until_the_first_is_gone() {
+fn library_or_name_is_refused_while_the_first_is_registered() {
     let stub = Stub::newest("");
     let plugin = stub.open().unwrap();
     assert!(matches!(stub.open(), Err(Error::AlreadyRegistered { what: "the library", .. })));
@@ -312,7 +312,7 @@ fn a_refused_plugin_is_unloaded_and_can_be_tried_again() {
 
 /// With the size of TensorFlow 2.5, mem_zero would be called as host_callback.
 #[test]
-fn functions_beyond_a_size_that_makes_them_others_are_a_contradiction() {
+fn functions_beyond_the_declared_size_are_a_contradiction() {
     let stub = Stub::newest("size.SP_StreamExecutor=264");
     let report = stub.refused();
     assert!(report.layout_may_be_named, "{report:?}");

@@ -51,7 +51,7 @@ fn a_platform_is_registered_once() {
 }
 
 #[test]
-fn a_directory_gives_its_plugins_and_says_which_libraries_it_passed_over() {
+fn directory_gives_its_plugins_and_lists_skipped_libraries() {
     let stubs = [Stub::newest(""), Stub::newest("null=create_stream"), Stub::newest("")];
     let folder = tempfile::tempdir().unwrap();
     for (stub, name) in stubs.iter().zip(["b.so", "c.so", "d.so"]) {

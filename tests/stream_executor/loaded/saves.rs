@@ -19,7 +19,7 @@ fn halves(bytes: i64) -> ArraySpec {
 }
 
 #[test]
-fn a_device_that_fails_on_the_way_leaves_the_old_state_and_nothing_else() {
+fn device_failure_in_a_save_leaves_only_the_old_state() {
     let good = Plugin::host().device(0).unwrap();
     let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
     // Small shards are copied by calls that wait, large ones by streams and from all devices at the

@@ -116,7 +116,7 @@ mod tests {
     /// The list of docs/abi.md: where upstream did not keep the rules of the strategy, of the
     /// minors that a host can call.
     #[test]
-    fn upstream_broke_the_rules_in_these_minors_since_the_oldest_supported() {
+    fn diff_of_minors_lists_where_upstream_broke_the_rules() {
         const BROKEN: [(u32, &[&str]); 11] = [
             (35, &["PJRT_Api. struct_size"]),
             (39, &["PJRT_ExecuteOptions. struct_size"]),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_grown_between_two_plug_ins_is_listed() {
+    fn growth_between_two_plugins_is_listed() {
         let found = diff(&at(54), &at(112));
         assert_eq!(found.versions, (Some([0, 54, 0]), Some([0, 112, 0])));
         let has = |structure: &str, field: &str, change: &str| {

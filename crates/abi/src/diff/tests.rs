@@ -141,7 +141,7 @@ fn example(marks: [&str; 6], more: &str) -> LayoutDocument {
 const DEPRECATED: &str = r#","deprecated":true"#;
 
 #[test]
-fn only_the_two_fields_of_the_strategys_example_that_are_marked_are_deprecated_at_minor() {
+fn marked_fields_of_the_strategy_are_deprecated_at_minor() {
     let (no_op, optional) = (r#","zero":"no-op""#, r#","zero":"meaningful""#);
     let marks = [no_op, no_op, "", "", optional, optional];
     let diff = diff(&example(marks, ""), &example(marks, DEPRECATED));
@@ -170,7 +170,7 @@ fn a_mark_that_comes_with_the_deprecation_comes_too_late() {
 }
 
 #[test]
-fn what_zero_means_is_one_of_two_words() {
+fn meaning_of_zero_is_one_of_two_words() {
     for zero in [r#""noop""#, r#""no_op""#, r#""optional""#, r#""""#, "null", "true", "0", "[]"] {
         let text = format!(
             r#"{{"A":{{"fields":[{{"name":"x","kind":"int","offset":0,"size":4,"zero":{zero}}}]}}}}"#
@@ -414,7 +414,7 @@ fn files_of_another_form_say_what_is_wrong() {
 }
 
 #[test]
-fn what_zero_means_cannot_change() {
+fn meaning_of_zero_cannot_change() {
     let marked = |zero: &str| {
         let field = format!(r#"{{"name":"f","kind":"int","offset":0,"size":4{zero}}}"#);
         let text = format!(r#"{{"Toy":{{"fields":[{field}]}}}}"#);
@@ -434,7 +434,7 @@ fn what_zero_means_cannot_change() {
 }
 
 #[test]
-fn a_struct_can_be_deprecated_and_a_deprecated_member_removed_in_a_major() {
+fn major_step_removes_deprecated_members_and_deprecates_structs() {
     let parse = |text: &str| LayoutDocument::parse(text, "", Path::new("x.json")).unwrap();
     let fields = r#""fields":[{"name":"a","kind":"int32_t","offset":0,"size":4}]"#;
     let old = parse(&format!(r#"{{"SP_Conversion":{{{fields}}}}}"#));

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_of_the_history_but_tokens_is_here_under_its_number() {
+    fn element_types_have_the_numbers_of_the_history() {
         for value in HISTORY.values(Minor::NEWEST) {
             let name = value.name.strip_prefix(PREFIX).unwrap();
             let found = ElementType::of_number(value.value);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_takes_as_many_bits_on_a_device_as_in_the_host_unless_it_is_packed() {
+    fn element_type_has_equal_bits_on_device_and_host_unless_packed() {
         for &element_type in ElementType::ALL {
             let (host, device) = (element_type.host_bytes() * 8, element_type.device_bits());
             assert!(host == device || (host == 8 && [1, 2, 4].contains(&device)), "{element_type}");

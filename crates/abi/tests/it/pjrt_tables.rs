@@ -123,7 +123,7 @@ fn the_tables_are_generated_from_what_was_measured() {
 }
 
 #[test]
-fn every_struct_is_as_long_and_has_the_fields_that_were_measured() {
+fn structs_have_the_measured_size_and_fields() {
     let measured = measured();
     let described = measured["structs"].as_object().unwrap();
     assert_eq!(described.len(), structures().len());
@@ -212,7 +212,7 @@ fn no_function_has_moved_since_the_oldest_that_is_supported() {
 }
 
 #[test]
-fn no_field_has_moved_since_the_interface_is_append_only_but_of_one_struct() {
+fn fields_never_moved_but_in_one_struct() {
     let mut moved = Vec::new();
     for found in structures() {
         for after in found.fields {
@@ -285,7 +285,7 @@ fn a_struct_is_handed_over_as_the_plug_in_was_built() {
 }
 
 #[test]
-fn structs_of_the_newest_minors_are_what_plug_ins_of_them_demand() {
+fn structs_of_the_newest_minors_are_what_plugins_demand() {
     // Named by jax-cuda13-pjrt 0.12.0.1 (0.116) and libtpu 0.0.52 (0.117), given no size at all;
     // 0.115 changed no struct.
     for (name, sizes) in [

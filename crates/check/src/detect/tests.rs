@@ -12,7 +12,7 @@ fn node(name: &[u8], operation: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn content_comes_before_the_name_and_the_name_before_anything_else() {
+fn detection_takes_content_before_the_name() {
     use Detected::{ByContent, ByName, Unmarked};
     assert_eq!(told(b"\x8fSDS\r\n\x1a\n...", "x.pbtxt"), ByContent(Kind::DeviceState));
     assert_eq!(told(b"\x7fELF....", "x.meta"), ByContent(Kind::Plugin));
@@ -139,7 +139,7 @@ fn the_mark_of_hdf5_may_stand_behind_a_block_of_the_users() {
 }
 
 #[test]
-fn a_model_of_onnx_is_told_with_and_without_a_producer_and_where_it_is_cut_off() {
+fn onnx_is_detected_without_a_producer_and_cut_off() {
     let graph = field(7, &[field(1, &field(4, b"Relu")), field(2, b"g")].concat());
     let opset = field(8, &[0x10, 21]);
     let producer = field(2, b"pytorch");
@@ -168,7 +168,7 @@ fn a_model_of_onnx_is_told_with_and_without_a_producer_and_where_it_is_cut_off()
 }
 
 #[test]
-fn a_fingerprint_is_no_graph_and_a_graph_of_numbers_no_fingerprint() {
+fn fingerprint_and_graph_of_numbers_are_told_apart() {
     let bytes = std::fs::read(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../tests/data/kinds/fingerprint.pb"
@@ -186,7 +186,7 @@ fn a_fingerprint_is_no_graph_and_a_graph_of_numbers_no_fingerprint() {
 }
 
 #[test]
-fn a_graph_is_not_taken_for_anything_else_whatever_its_nodes_are_called() {
+fn graph_is_detected_whatever_its_nodes_are_called() {
     let versions = field(4, &[0x08, 0xaa, 0x13]);
     let names: [&[u8]; 9] =
         [b"TFL3", b"TFL3/TFL3", b"GGUF", b"html", b"x", b"xla", b"ML", b"ustar", &[b'n'; 300]];
@@ -225,7 +225,7 @@ fn a_graph_is_not_taken_for_anything_else_whatever_its_nodes_are_called() {
 }
 
 #[test]
-fn an_archive_is_what_is_in_it_and_a_generic_one_what_it_is_called() {
+fn archive_is_detected_by_its_members_or_else_its_name() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/kinds"));
     for (file, kind) in [
         ("model.keras", Kind::Keras),

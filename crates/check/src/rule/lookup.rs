@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_found_in_letters_of_any_size_and_one_that_is_nearly_right_is_suggested() {
+    fn rule_is_found_in_any_case_and_a_similar_one_suggested() {
         assert_eq!("MIN_CONSUMER".parse(), Ok(Rule::MinConsumer));
         assert_eq!("Min-Consumer".parse(), Ok(Rule::MinConsumer));
         let meant = |text: &str| text.parse::<Rule>().unwrap_err().meant;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_read_is_unreadable_and_the_rest_unacceptable() {
+    fn rule_of_unreadable_data_gives_unreadable() {
         assert_eq!(Rule::Corrupt.outcome(), Outcome::Unreadable);
         assert_eq!(Rule::NotFound.outcome(), Outcome::Unreadable);
         assert_eq!(Rule::Unsupported.outcome(), Outcome::Unreadable);

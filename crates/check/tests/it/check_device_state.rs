@@ -12,7 +12,7 @@ use serdes_device_state::{Versions, WriteOptions};
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/device_state");
 
 #[test]
-fn a_golden_state_is_acceptable_and_every_flipped_byte_of_it_is_noticed() {
+fn golden_state_is_acceptable_and_flipped_bytes_are_found() {
     let path = Path::new(GOLDEN).join("v0/small.sds");
     let options = Options::default().with_verify_data(true);
     let verdict = check::all(&path, &options).next().unwrap().unwrap();
@@ -67,7 +67,7 @@ fn recorded(path: &Path) -> i64 {
 }
 
 #[test]
-fn a_state_is_judged_by_what_its_specs_record_and_not_by_what_was_requested() {
+fn state_is_judged_by_the_versions_that_its_specs_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plain.sds");
     state(&path, 3, false);

@@ -100,7 +100,7 @@ fn every_kind_is_told_by_its_name_by_any_name_and_without_one() {
 }
 
 #[test]
-fn a_file_of_another_kind_is_never_an_acceptable_graph_nor_corrupt_even_where_it_is_cut_off() {
+fn file_of_another_kind_is_no_graph_even_cut_off() {
     for (name, kind) in FILES.into_iter().filter(|(_, kind)| !kind.is_judged()) {
         let Ok(bytes) = fs::read(Path::new(KINDS).join(name)) else { continue };
         for length in 1..bytes.len().min(2000) {
@@ -130,7 +130,7 @@ fn every_graph_that_tensorflow_takes_stays_a_graph() {
 }
 
 #[test]
-fn a_file_of_zero_bytes_is_an_empty_graph_or_unreadable_as_what_it_is_called() {
+fn empty_file_is_an_empty_graph_or_unreadable_by_its_name() {
     for name in ["graph.pb", "graph", "graph.bin", "graph.pbtxt"] {
         let (_folder, path) = file(name, b"");
         let verdict = first(&path, &Options::default());
@@ -197,7 +197,7 @@ fn the_kind_that_is_named_overrules_what_the_content_says() {
 }
 
 #[test]
-fn what_stands_in_place_of_a_model_is_named() {
+fn file_in_place_of_a_model_is_named() {
     let page = fs::read(Path::new(KINDS).join("login.html")).unwrap();
     let pointer = fs::read(Path::new(KINDS).join("pointer.txt")).unwrap();
     for (bytes, word) in [(&page, "HTML"), (&pointer, "git-lfs")] {
@@ -242,7 +242,7 @@ fn files_of_tensors_that_are_not_whole_are_corrupt() {
 }
 
 #[test]
-fn what_jax_writes_is_known_by_content_and_corrupt_where_it_is_cut_off() {
+fn jax_artifact_is_detected_by_content_and_corrupt_cut_off() {
     let newest = Consumer::newest();
     for name in ["f-0.10.2.jaxexport", "f-0.12.0.1.jaxexport", "f.mlirbc"] {
         let (_, kind) = FILES.into_iter().find(|(other, _)| *other == name).unwrap();
@@ -282,7 +282,7 @@ fn each_release_of_jaxlib_has_its_own_verdict() {
 }
 
 #[test]
-fn every_byte_of_an_archive_of_arrays_is_compared_when_data_is_verified() {
+fn archive_of_arrays_is_verified_to_the_last_byte() {
     for name in ["arrays.npz", "arrays_compressed.npz"] {
         let bytes = fs::read(Path::new(KINDS).join(name)).unwrap();
         let opened = first(&Path::new(KINDS).join(name), &Options::default());
@@ -410,7 +410,7 @@ fn a_page_that_is_called_like_a_model_is_not_passed_over() {
 }
 
 #[test]
-fn what_belongs_to_an_artifact_is_neither_checked_nor_skipped() {
+fn parts_of_an_artifact_are_neither_checked_nor_skipped() {
     let options = Options::default();
     for (path, checked) in [
         ("tensorflow/ckpt/saver_v2", 2),
@@ -431,7 +431,7 @@ fn what_belongs_to_an_artifact_is_neither_checked_nor_skipped() {
 }
 
 #[test]
-fn a_directory_is_a_saved_model_that_lost_its_message_only_where_nothing_else_is_in_it() {
+fn directory_without_a_message_is_a_saved_model_if_alone() {
     let folder = tempfile::tempdir().unwrap();
     let copy =
         |name: &str| fs::copy(Path::new(KINDS).join(name), folder.path().join(name)).unwrap();
@@ -445,7 +445,7 @@ fn a_directory_is_a_saved_model_that_lost_its_message_only_where_nothing_else_is
 }
 
 #[test]
-fn what_is_excluded_is_neither_checked_nor_skipped_and_is_not_walked_into() {
+fn excluded_paths_are_neither_checked_nor_skipped_nor_entered() {
     let options = Options::default();
     let mut walk = check::walk(KINDS, &options)
         .without(|path, is_directory| is_directory || path == Path::new("array.npy"));
@@ -497,7 +497,7 @@ fn graph_of(producer: i32) -> Vec<u8> {
 }
 
 #[test]
-fn a_producer_is_ahead_of_the_window_from_the_twenty_second_day_on() {
+fn producer_is_ahead_of_the_window_from_day_22_on() {
     let consumer = Consumer::tensorflow("2.21").unwrap();
     let ours = consumer.line(ArtifactLine::GraphDef).version;
     for (ahead, warned) in [(0, false), (1, false), (21, false), (22, true), (400, true)] {
@@ -553,7 +553,7 @@ fn patches_of_one_release_are_compatible_with_one_another() {
 }
 
 #[test]
-fn what_the_writer_of_a_meta_graph_stripped_is_shown_and_said() {
+fn stripped_attributes_of_a_meta_graph_are_reported() {
     for stripped in [false, true] {
         let bytes = saved_model("2.21.0", stripped, 3000);
         let (_folder, path) = file("saved_model.pb", &bytes);
@@ -570,7 +570,7 @@ fn what_the_writer_of_a_meta_graph_stripped_is_shown_and_said() {
 }
 
 #[test]
-fn a_loader_that_builds_functions_with_deprecated_operations_refuses_the_model() {
+fn loader_refuses_functions_with_deprecated_operations() {
     let path = Path::new(DATA).join("tensorflow/sm/sm_tf2_dep_op_in_functions");
     let artifact = check::path(path).unwrap();
     // With operations that are known, and without.

@@ -51,7 +51,7 @@ replay!(addresses);
 replay!(torch);
 
 #[test]
-fn changed_graphs_get_the_same_judgement_alone_as_among_all_releases() {
+fn changed_graph_is_judged_alone_as_among_all_releases() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/operations");
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

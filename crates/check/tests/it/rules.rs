@@ -97,7 +97,7 @@ fn every_rule_has_an_artifact_that_it_is_about() {
 }
 
 #[test]
-fn every_row_says_what_a_rule_means_and_names_no_option_of_a_command() {
+fn rule_rows_have_a_meaning_and_name_no_option() {
     for rule in Rule::ALL {
         let explanation = rule.explain();
         for words in [explanation.meaning, explanation.example, explanation.remedy] {

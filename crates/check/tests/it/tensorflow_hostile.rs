@@ -24,7 +24,7 @@ fn damages(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn every_damage_to_a_graph_has_a_verdict_and_the_versions_are_never_guessed() {
+fn damaged_graph_has_a_verdict_without_guessed_versions() {
     for name in ["graphs/basic.pb", "graphs/bad_consumers_V.pb", "graphs/producer_p9999.pbtxt"] {
         let bytes = read(name);
         let form = if name.ends_with("txt") { Form::Text } else { Form::Binary };
@@ -44,7 +44,7 @@ fn every_damage_to_a_graph_has_a_verdict_and_the_versions_are_never_guessed() {
 }
 
 #[test]
-fn every_damage_to_a_model_has_a_verdict_and_neither_tags_nor_versions_are_guessed() {
+fn damaged_model_has_a_verdict_without_guessed_versions() {
     let node = [field(1, b"a"), field(2, b"NoOp"), field(3, b"^b")].concat();
     let other = [field(1, b"b"), field(2, b"Old")].concat();
     let function = field(1, &[field(1, &field(1, b"f")), field(3, &other)].concat());
@@ -86,7 +86,7 @@ fn every_damage_to_a_model_has_a_verdict_and_neither_tags_nor_versions_are_guess
 }
 
 #[test]
-fn every_damage_to_a_checkpoint_is_noticed_when_its_data_is_verified() {
+fn damaged_checkpoint_is_found_if_its_data_is_verified() {
     let directory = tempfile::tempdir().unwrap();
     let prefix = directory.path().join("ckpt");
     let (index, data) = (read("ckpt/base/ckpt.index"), read("ckpt/base/ckpt.data-00000-of-00001"));
@@ -142,7 +142,7 @@ fn a_graph_that_nests_without_end_is_refused_without_recursion() {
 }
 
 #[test]
-fn a_model_with_more_meta_graphs_than_are_kept_is_unsupported_and_takes_little_memory() {
+fn model_with_too_many_meta_graphs_is_unsupported() {
     let bytes = [0x12, 0x00].repeat(3_000_000);
     let artifact = check::reader(&bytes[..], Some(Kind::SavedModel)).unwrap();
     let verdict = artifact.check(&Options::default()).unwrap();

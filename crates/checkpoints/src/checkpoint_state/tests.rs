@@ -70,7 +70,7 @@ fn a_state_is_told_by_its_first_field_and_yaml_is_none() {
 }
 
 #[test]
-fn only_prefixes_with_index_and_data_are_checkpoints_of_a_folder() {
+fn checkpoints_of_a_folder_have_an_index_and_data() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["b.index", "b.data-00000-of-00001", "a.index", "c.data-00000-of-00001", "d"] {
         fs::write(folder.path().join(name), "").unwrap();

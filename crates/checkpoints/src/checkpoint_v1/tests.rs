@@ -95,7 +95,7 @@ fn slices_of_several_files_are_joined_and_compared() {
 }
 
 #[test]
-fn slices_that_overlap_beside_a_hole_are_no_tensor_however_many_there_are() {
+fn slices_that_overlap_beside_a_hole_are_no_tensor() {
     let rows = |rows: [u8; 6]| open(&rows.map(|row| shard(6, row, 1, &[row; 2]))).unwrap();
     let whole = rows([5, 1, 2, 3, 4, 0]);
     let bytes = whole.read(whole.tensor("t").unwrap()).unwrap();

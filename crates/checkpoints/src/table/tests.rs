@@ -36,7 +36,7 @@ fn write(entries: &[(Vec<u8>, Vec<u8>)], options: TableOptions) -> Vec<u8> {
 }
 
 #[test]
-fn what_tensorflow_wrote_is_written_again_byte_for_byte() {
+fn table_of_tensorflow_is_written_again_byte_for_byte() {
     let files = [
         "base/ckpt.index",
         "many/ckpt.index",
@@ -127,7 +127,7 @@ fn alternating(entries: u32) -> Vec<u8> {
 }
 
 #[test]
-fn blocks_that_are_named_again_and_again_are_not_followed_for_ever() {
+fn blocks_that_are_named_repeatedly_are_not_followed_for_ever() {
     let overlapping = |error: &TableError| matches!(error, TableError::Overlapping { .. });
     let table = Table::open(alternating(20_000)).unwrap();
     let defects = table.verify_blocks();
@@ -175,7 +175,7 @@ fn a_block_that_cannot_be_read_is_passed_over() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_data_is_read_back(
         map in proptest::collection::btree_map(
             proptest::collection::vec(any::<u8>(), 0..12),
             proptest::collection::vec(any::<u8>(), 0..40), 0..80),

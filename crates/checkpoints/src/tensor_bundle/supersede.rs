@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_of_as_many_data_files_gets_one_more_and_only_its_files_stay() {
+    fn bundle_with_as_many_data_files_gets_one_more_and_stays_alone() {
         let directory = tempfile::tempdir().unwrap();
         let prefix = directory.path().join("ckpt");
         for value in 0..4 {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn until_the_index_is_renamed_the_old_bundle_is_read_and_without_that_nothing_is_left() {
+    fn old_bundle_is_read_until_the_index_is_renamed() {
         let directory = tempfile::tempdir().unwrap();
         let prefix = directory.path().join("ckpt");
         begin(&prefix, 1, 1).finish().unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_saver_left_goes_with_the_next_save() {
+    fn leftovers_of_a_dead_saver_go_with_the_next_save() {
         let directory = tempfile::tempdir().unwrap();
         let prefix = directory.path().join("ckpt");
         begin(&prefix, 1, 1).finish().unwrap();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn savers_of_one_prefix_at_a_time_leave_the_bundle_of_one_of_them() {
+    fn concurrent_savers_of_one_prefix_leave_one_bundle() {
         let directory = tempfile::tempdir().unwrap();
         let prefix = directory.path().join("ckpt");
         for round in 0..10 {

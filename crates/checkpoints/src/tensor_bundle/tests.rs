@@ -180,7 +180,7 @@ fn any_slices() -> impl Strategy<Value = (Vec<i64>, Vec<Vec<Extent>>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_written_is_read(
+    fn written_data_is_read_back(
         tensors in proptest::collection::btree_map("[a-z/\u{e9}]{1,9}", (0usize..33, proptest::collection::vec(0i64..5, 0..4), any::<u8>()), 0..12),
         strings in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..20),
         shards in 1u16..4,

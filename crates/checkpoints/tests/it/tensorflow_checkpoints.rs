@@ -282,7 +282,7 @@ fn every_recorded_verdict_is_ours() {
 }
 
 #[test]
-fn what_tensorflow_is_lax_about_is_a_warning() {
+fn defect_that_tensorflow_ignores_is_a_warning() {
     let warned = |name: &str, path: &str| -> Vec<String> {
         let bundle = Bundle::open(data().join("ckpt").join(name).join(path)).unwrap();
         let report = bundle.verify(&VerifyOptions::default());
@@ -373,7 +373,7 @@ const DIFFERS: &[&str] = &[
 ];
 
 #[test]
-fn tables_and_entries_made_by_hand_are_judged_as_tensorflow_judges_them() {
+fn crafted_tables_and_entries_are_judged_as_by_tensorflow() {
     let lines = std::fs::read_to_string(data().join("ckpt_mutations.jsonl")).unwrap();
     let mut wrong = Vec::new();
     let mut compared = 0;

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_ends_the_process() {
+    fn invalid_answer_ends_the_bridge_process() {
         let folder = tempfile::tempdir().unwrap();
         for (script, part) in [
             (r"printf '\0\377\377\377\377\377\377\377\377'; sleep 600", "expected at most"),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_command_says_is_what_the_library_says_and_names_its_options() {
+    fn remedies_of_the_command_are_the_librarys_with_options() {
         assert!(words(&Remedy::ChooseTags).starts_with(&Remedy::ChooseTags.to_string()));
         assert!(words(&Remedy::ChooseTags).contains("--tags"));
         assert!(general(Rule::TooNew).contains("--serdes-version"));

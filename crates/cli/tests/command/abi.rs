@@ -52,7 +52,7 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_breaking_deprecation_does_not_pass_a_gate_that_allows_minor() {
+fn breaking_deprecation_fails_a_gate_that_allows_minor() {
     let folder = tempfile::tempdir().unwrap();
     let old = example(folder.path(), "old.json", "", "1.0.0");
     let new = example(folder.path(), "new.json", r#","deprecated":true"#, "1.1.0");

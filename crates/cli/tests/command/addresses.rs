@@ -121,7 +121,7 @@ fn a_file_of_the_web_is_judged_by_the_ranges_that_it_takes() {
 }
 
 #[test]
-fn what_the_web_has_is_saved_restored_and_compared() {
+fn file_of_the_web_is_saved_restored_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let tensors = fs::read(tiny()).unwrap();
     let web = Web::of([("a.safetensors", tensors)]);
@@ -140,7 +140,7 @@ fn what_the_web_has_is_saved_restored_and_compared() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found_and_nothing_secret_is_said() {
+fn missing_object_is_not_found_and_secrets_stay_hidden() {
     let web = Web::of([]);
     let missing = web.at("nothing.sds?X-Amz-Signature=secret");
     let check = serdes(&["check", &missing, "--json"]);

@@ -10,7 +10,7 @@ use std::{
 use crate::testkit::{command, objects, root, serdes, status, text};
 
 #[test]
-fn a_state_of_the_future_is_too_new_and_a_damaged_one_is_corrupt() {
+fn future_state_is_too_new_and_a_damaged_one_corrupt() {
     let future = root().join("tests/golden/device_state/future.sds");
     let check = serdes(&["check", text(&future), "--json"]);
     assert_eq!(status(&check), 1, "{check:?}");
@@ -112,7 +112,7 @@ fn a_directory_is_walked_and_the_worst_verdict_decides() {
 }
 
 #[test]
-fn what_is_warned_about_is_a_reason_if_the_caller_is_strict() {
+fn warnings_are_reasons_under_strict() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.pb");
     fs::write(&path, old_graph(7)).unwrap();
@@ -142,7 +142,7 @@ fn what_is_warned_about_is_a_reason_if_the_caller_is_strict() {
 }
 
 #[test]
-fn a_checkpoint_is_checked_by_its_prefix_its_index_and_every_byte_of_it() {
+fn checkpoint_is_checked_by_prefix_index_and_every_byte() {
     let data = root().join("tests/data/tensorflow/ckpt");
     let base = data.join("base/ckpt");
     for path in
@@ -212,7 +212,7 @@ fn checkpoint_of_a_hole(prefix: &Path, size: u64) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_check_of_data_is_stopped_by_ctrl_c_and_says_that_nothing_is_known() {
+fn check_of_data_stopped_by_ctrl_c_has_no_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let prefix = folder.path().join("ckpt");
     checkpoint_of_a_hole(&prefix, 1 << 40);

@@ -61,7 +61,7 @@ fn a_walked_directory_ends_with_what_became_of_its_files() {
 }
 
 #[test]
-fn what_nobody_judges_can_be_required_to_be_known_or_left_out() {
+fn unjudged_kinds_can_be_refused_or_left_out() {
     let folder = mixed();
     let check = |more: &[&str]| {
         let mut arguments = vec!["check", text(folder.path()), "--json"];
@@ -104,7 +104,7 @@ fn what_nobody_judges_can_be_required_to_be_known_or_left_out() {
 }
 
 #[test]
-fn a_directory_of_other_kinds_alone_has_no_artifact_and_says_what_it_has() {
+fn directory_of_other_kinds_has_no_artifact_and_lists_them() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(data("kinds/notes.md"), folder.path().join("notes.md")).unwrap();
     let output = serdes(&["check", text(folder.path()), "--json"]);

@@ -23,7 +23,7 @@ fn check(path: &Path, arguments: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn an_operation_that_came_later_is_refused_with_the_release_from_which_on_it_loads() {
+fn later_operation_is_refused_with_its_first_release() {
     let folder = tempfile::tempdir().unwrap();
     let path = graph(
         folder.path(),
@@ -74,7 +74,7 @@ fn an_operation_of_ones_own_is_named_or_listed() {
 }
 
 #[test]
-fn operations_of_ones_own_come_from_a_saved_model_that_lists_them_or_a_serialized_list() {
+fn own_operations_come_from_a_saved_model_or_a_list() {
     let field = |number: u8, content: &[u8]| {
         [&[number << 3 | 2, u8::try_from(content.len()).unwrap()][..], content].concat()
     };
@@ -113,7 +113,7 @@ fn operations_of_ones_own_come_from_a_saved_model_that_lists_them_or_a_serialize
 }
 
 #[test]
-fn an_attribute_that_is_forgotten_is_a_warning_unless_it_has_its_default() {
+fn forgotten_attribute_is_a_warning_unless_default() {
     let folder = tempfile::tempdir().unwrap();
     let path = |value: bool| {
         graph(

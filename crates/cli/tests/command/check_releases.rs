@@ -66,7 +66,7 @@ fn releases_are_a_range_or_named_one_by_one_in_any_order() {
 }
 
 #[test]
-fn nobody_that_accepts_is_null() {
+fn accepting_release_is_never_null() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph.pb");
     // min_consumer: 2475

@@ -54,7 +54,7 @@ fn a_merge_without_any_part_asks_for_the_path_and_the_id() {
 }
 
 #[test]
-fn what_is_in_a_file_of_torch_is_shown_and_not_judged() {
+fn torch_file_is_shown_and_not_judged() {
     let path = torch("training_state.pt");
     let path = path.to_str().unwrap();
     let output = serdes(&["inspect", path, "--json"]);

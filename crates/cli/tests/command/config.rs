@@ -86,7 +86,7 @@ fn a_file_that_is_wrong_is_bad_usage_with_its_line() {
 }
 
 #[test]
-fn another_file_can_be_named_and_its_paths_are_beside_it() {
+fn named_configuration_has_paths_beside_it() {
     let project = project("[check]\npaths = ['models']\ntensorflow = '2.20'\n");
     let elsewhere = tempfile::tempdir().unwrap();
     let file = project.path().join("serdes.toml");

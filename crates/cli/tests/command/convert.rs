@@ -70,7 +70,7 @@ fn a_file_of_torch_becomes_a_state_and_the_state_is_the_same() {
 }
 
 #[test]
-fn names_of_one_tensor_are_stored_once_and_written_out_elsewhere() {
+fn aliases_are_stored_once_in_a_state_and_written_out_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let [state, weights, again] =
         ["a.sds", "a.safetensors", "b.sds"].map(|name| folder.path().join(name));
@@ -119,7 +119,7 @@ fn shards_are_written_with_their_index_and_read_by_it() {
 }
 
 #[test]
-fn what_no_state_holds_is_refused_by_name_or_left_out_by_name() {
+fn unsupported_value_is_refused_or_left_out_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("a.sds");
     let source = torch("others.pt");
@@ -253,7 +253,7 @@ fn convert_names_all_that_it_refuses() {
 }
 
 #[test]
-fn checkpoints_of_torch_distributed_are_judged_shown_and_converted() {
+fn torch_distributed_checkpoint_is_judged_shown_and_converted() {
     for release in ["2.2.2", "2.15.0"] {
         let folder = tempfile::tempdir().unwrap();
         let source = root().join("tests/data/torch_distributed").join(release).join("checkpoint");

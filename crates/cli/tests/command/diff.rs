@@ -16,7 +16,7 @@ fn npy(path: &Path, values: &[f64]) {
 }
 
 #[test]
-fn numbers_that_are_close_enough_are_equal_where_the_caller_says_how_close() {
+fn numbers_within_the_tolerance_are_equal() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("before.npy"), folder.path().join("after.npy"));
     npy(&a, &[1.0, 100.0, f64::NAN, -0.0]);
@@ -58,7 +58,7 @@ fn numbers_that_are_close_enough_are_equal_where_the_caller_says_how_close() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_no_yes() {
+fn incomparable_files_are_not_equal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("objects.npy");
     let header = "{'descr': '|O', 'fortran_order': False, 'shape': (), }\n";

@@ -26,7 +26,7 @@ fn rules_are_explained_and_bad_usage_is_told() {
 }
 
 #[test]
-fn a_rule_is_explained_in_letters_of_any_size_or_another_one_is_suggested() {
+fn rule_is_explained_in_any_case_or_a_similar_one_suggested() {
     for rule in ["other_kind", "empty", "MIN_CONSUMER", "Min-Consumer"] {
         assert_eq!(status(&serdes(&["explain", rule])), 0, "{rule}");
     }

@@ -59,7 +59,7 @@ fn each_option_of_releases_is_about_its_own_artifacts() {
 }
 
 #[test]
-fn what_jax_writes_is_known_on_standard_input() {
+fn jax_artifact_is_detected_on_standard_input() {
     for (name, kind) in [("f-0.12.0.1.jaxexport", "jax_export"), ("f.mlirbc", "stablehlo")] {
         let mut child = command()
             .args(["check", "-", "--jax", "latest", "--json"])

@@ -79,7 +79,7 @@ fn the_page_describes_each_object_that_a_command_prints() {
 }
 
 #[test]
-fn the_page_describes_reasons_and_warnings_and_the_summary_of_a_walk() {
+fn json_page_describes_reasons_warnings_and_the_summary() {
     let folder = tempfile::tempdir().unwrap();
     // versions { producer: 2474 min_consumer: 1400 }
     fs::write(folder.path().join("graph.pb"), [0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0xf8, 0x0a])

@@ -53,7 +53,7 @@ fn two_builds_agree_on_the_newest_that_both_have() {
 }
 
 #[test]
-fn ranges_without_a_common_version_are_an_answer_with_what_was_offered() {
+fn ranges_without_a_common_version_are_answered_with_the_offer() {
     let server = Server::start(&["--serdes", "0..2"]);
     let output = serdes(&["negotiate", &server.address, "--serdes", "3..4", "--json"]);
     assert_eq!(status(&output), 1, "{output:?}");
@@ -64,7 +64,7 @@ fn ranges_without_a_common_version_are_an_answer_with_what_was_offered() {
 }
 
 #[test]
-fn nobody_at_an_address_is_no_answer() {
+fn address_without_a_server_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);

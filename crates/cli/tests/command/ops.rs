@@ -14,7 +14,7 @@ fn a_release_lists_each_of_its_operations_once() {
 }
 
 #[test]
-fn an_operation_that_came_later_is_refused_with_the_releases_that_have_it() {
+fn later_operation_is_refused_with_its_releases() {
     let output = serdes(&["ops", "2.12", "Conv", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let error = objects(&output)[0]["error"].as_str().unwrap().to_owned();

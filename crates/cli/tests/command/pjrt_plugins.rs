@@ -95,7 +95,7 @@ fn a_library_is_inspected_without_loading_it() {
 }
 
 #[test]
-fn the_first_error_of_a_client_is_a_warning_in_the_plug_ins_words() {
+fn first_error_of_a_client_is_a_warning_with_its_text() {
     // jax#13763: the error was swallowed, and the next one said something else.
     let (status, object) = Double::new(81, 984, &[]).check(&[]);
     assert_eq!((status, &object["accepted"]), (0, &true.into()), "{object}");
@@ -117,7 +117,7 @@ fn the_first_error_of_a_client_is_a_warning_in_the_plug_ins_words() {
 }
 
 #[test]
-fn a_framework_that_demands_its_own_minor_refuses_the_plug_ins_of_the_reports() {
+fn framework_that_demands_its_minor_refuses_reported_plugins() {
     // jax#22416 with jaxlib 0.4.28 (0.51) and NVIDIA's plug-in of 0.54; flax#4122 with jaxlib
     // 0.4.30 (0.54) and a plug-in of 0.47.
     let (fits, reasons) = Double::new(54, 808, &[]).fits("jaxlib-0.4.28");
@@ -154,7 +154,7 @@ fn a_size_that_was_put_right_refuses_every_older_framework() {
 }
 
 #[test]
-fn what_only_the_loaded_plug_in_tells_decides_too() {
+fn facts_of_the_loaded_plugin_decide_too() {
     // iree#19223: the plug-in of 0.38 has no attributes, and the framework ended the process.
     let (fits, reasons) = Double::new(38, 808, &["NO_ATTRIBUTES"]).fits("jaxlib-0.4.36");
     assert!(!fits && reasons.contains("PJRT_Plugin_Attributes"), "{reasons}");
@@ -184,7 +184,7 @@ fn what_only_the_loaded_plug_in_tells_decides_too() {
 }
 
 #[test]
-fn a_plug_in_of_a_time_in_which_slots_moved_is_refused_and_never_called() {
+fn plugin_from_when_slots_moved_is_refused_and_never_called() {
     // openxla-pjrt-plugin#262.
     let (status, object) = Double::new(13, 640, &["CLIENT=ABORT"]).check(&[]);
     assert_eq!((status, &object["accepted"]), (1, &false.into()), "{object}");
@@ -233,7 +233,7 @@ fn every_release_is_asked_at_once() {
 }
 
 #[test]
-fn what_ends_the_process_is_an_answer_and_leaves_the_steps_before() {
+fn plugin_that_ends_the_process_is_an_answer_with_earlier_steps() {
     for (switch, part) in [("CLIENT=EXIT", "exit status 0"), ("CLIENT=ABORT", "SIGABRT")] {
         let (status, object) = Double::new(81, 984, &[switch]).check(&[]);
         assert_eq!((status, &object["accepted"]), (1, &false.into()), "{switch}: {object}");
@@ -253,7 +253,7 @@ fn what_ends_the_process_is_an_answer_and_leaves_the_steps_before() {
 }
 
 #[test]
-fn what_does_not_come_back_is_given_up() {
+fn plugin_call_that_does_not_return_is_given_up() {
     let limit = ["--time-limit", "1"];
     let (status, object) = Double::new(81, 984, &["CLIENT=HANG"]).check(&limit);
     assert_eq!((status, &object["devices"]), (0, &0.into()), "{object}");
@@ -356,7 +356,7 @@ fn a_library_of_another_system_is_named() {
 
 /// Facts from the name of a symbol need no loading, also where loading is not possible.
 #[test]
-fn a_plug_in_of_the_sdk_is_judged_by_what_its_file_says_it_takes() {
+fn plugin_of_the_sdk_is_judged_by_the_sizes_in_its_file() {
     let upstream = Double::new(80, 984, &["LOADED=ABORT"]);
     assert!(!upstream.fits("jaxlib-0.6.2").0);
     let sdk = Double::new(80, 984, &["SYMBOL=serdes_oldest_framework_minor_29"]);

@@ -65,7 +65,7 @@ fn source(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn tensors_make_the_trip_by_way_of_a_pjrt_plug_in_and_nobody_says_that_it_is_one() {
+fn tensors_pass_through_a_pjrt_plugin_detected_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path());
     let [state, back] = ["a.sds", "b.safetensors"].map(|name| folder.path().join(name));
@@ -105,7 +105,7 @@ fn save_output(command: &mut Command) -> Value {
 }
 
 #[test]
-fn what_a_pjrt_plug_in_cannot_be_asked_is_said_and_ends_with_2() {
+fn invalid_pjrt_plugin_argument_is_an_error_of_status_2() {
     let folder = tempfile::tempdir().unwrap();
     let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
     let host = text(plugin());
@@ -213,7 +213,7 @@ fn survives(command: &[&str], folder: &Path, target: &Path, new: &[u8], manners:
 }
 
 #[test]
-fn a_plug_in_that_dies_in_a_save_leaves_the_state_that_was_there() {
+fn plugin_that_dies_in_a_save_leaves_the_old_state() {
     let folder = tempfile::tempdir().unwrap();
     let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
     let command = ["save", "--from", text(&source), "-o", text(&state)];
@@ -225,7 +225,7 @@ fn a_plug_in_that_dies_in_a_save_leaves_the_state_that_was_there() {
 }
 
 #[test]
-fn a_plug_in_that_dies_in_a_restore_leaves_the_file_that_was_there_and_the_state() {
+fn plugin_that_dies_in_a_restore_leaves_file_and_state() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path());
     let [state, back] = ["a.sds", "b.safetensors"].map(|name| folder.path().join(name));
@@ -302,7 +302,7 @@ fn put_and_get(address: &str) {
 }
 
 #[test]
-fn a_server_over_a_pjrt_plug_in_holds_arrays_and_keeps_its_state() {
+fn server_over_a_pjrt_plugin_holds_arrays_and_keeps_its_state() {
     let folder = tempfile::tempdir().unwrap();
     let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
     let mut save = serdes();
@@ -368,7 +368,7 @@ fn is_put_and_got(address: &str) -> bool {
 }
 
 #[test]
-fn a_plug_in_that_dies_under_a_server_leaves_the_state_that_was_there() {
+fn plugin_that_dies_under_a_server_leaves_the_old_state() {
     let folder = tempfile::tempdir().unwrap();
     let (source, state) = (source(folder.path()), folder.path().join("a.sds"));
     let mut save = serdes();
@@ -411,7 +411,7 @@ fn a_plug_in_that_dies_under_a_server_leaves_the_state_that_was_there() {
 }
 
 #[test]
-fn a_plug_in_of_the_sdk_fits_frameworks_older_than_itself_before_and_after_it_is_loaded() {
+fn plugin_of_the_sdk_fits_older_frameworks() {
     let inspected = save_output(serdes().args(["plugin", "inspect", text(plugin()), "--json"]));
     assert_eq!(inspected["oldest_framework"], json!("0.29"));
     let mut check = serdes();

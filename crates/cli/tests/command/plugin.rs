@@ -30,7 +30,7 @@ fn plug_ins_and_layouts_are_answered_with_a_status() {
 /// Programs read standard output line by line as objects.
 #[test]
 #[cfg(target_os = "linux")]
-fn what_a_plugin_writes_to_standard_output_is_no_result() {
+fn output_of_a_plugin_is_no_result() {
     let (folder, library) = stub("say=SE_InitPlugin\nsay=memcpy_htod\nsay=memcpy_dtoh");
     for process in [&[][..], &["--in-process"]] {
         for kind in ["check", "verify"] {
@@ -133,7 +133,7 @@ fn a_library_whose_initialiser_hangs_is_given_up() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_plugin_is_told_which_of_its_functions_a_release_of_tensorflow_does_not_export() {
+fn plugin_check_lists_functions_that_tensorflow_lacks() {
     let folder = tempfile::tempdir().unwrap();
     let (source, library) = (folder.path().join("kernels.c"), folder.path().join("libkernels.so"));
     let code = "void TF_NewStatus(void);\nvoid TF_AssignVariable(void);\n\
@@ -186,7 +186,7 @@ fn names_in_a_library_do_nothing_to_a_terminal() {
 }
 
 #[test]
-fn a_library_that_is_not_there_is_what_is_wrong_with_a_question_about_frameworks() {
+fn missing_library_comes_before_a_question_about_frameworks() {
     let error = serdes(&["plugin", "check", "absent.so", "--for", "all", "--json"]);
     assert_eq!(status(&error), 2);
     let error = objects(&error)[0]["error"].as_str().unwrap().to_owned();

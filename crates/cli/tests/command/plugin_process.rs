@@ -66,7 +66,7 @@ fn hidden(folder: &Path) -> usize {
 }
 
 #[test]
-fn what_a_plugin_starts_has_no_pipe_of_the_work() {
+fn process_that_a_plugin_starts_has_no_pipe_of_the_work() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     let source = "#include <stdlib.h>\n\
@@ -151,7 +151,7 @@ fn save_and_restore_compare_what_a_device_gives_back() {
 }
 
 #[test]
-fn a_state_that_is_whole_is_one_although_the_plugin_then_ends_the_process() {
+fn whole_state_stays_if_the_plugin_then_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
     for switch in ["exit=destroy_platform", "crash=destroy_platform"] {
@@ -168,7 +168,7 @@ fn a_state_that_is_whole_is_one_although_the_plugin_then_ends_the_process() {
 }
 
 #[test]
-fn a_plugin_that_changes_the_process_changes_nothing_of_the_files() {
+fn plugin_that_changes_the_process_leaves_files_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (place, tiny) = (folder.path(), tiny());
     stub_in(place, "");
@@ -212,7 +212,7 @@ fn streams_reach_the_process_that_works_with_a_plugin() {
 }
 
 #[test]
-fn a_server_whose_plugin_ends_the_process_fails_and_one_that_is_stopped_does_not() {
+fn server_fails_if_its_plugin_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     stub_in(place, "exit=create_device");

@@ -52,7 +52,7 @@ fn a_behaviour_is_explained_as_a_rule_is() {
 }
 
 #[test]
-fn what_a_device_says_of_itself_is_told_in_words() {
+fn description_of_a_device_is_printed() {
     let verified = serdes(&["plugin", "verify", "host"]);
     assert_eq!(status(&verified), 0);
     let text = printed(&verified);
@@ -85,7 +85,7 @@ fn the_interface_of_a_library_is_told_without_loading_it() {
 }
 
 #[test]
-fn a_state_makes_the_trip_over_a_platform_that_asks_for_best_fit() {
+fn state_round_trips_over_a_best_fit_platform() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     // Two arrays of bytes, in the form of safetensors.

@@ -34,7 +34,7 @@ fn error(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn one_run_writes_every_form_and_says_the_same_in_each() {
+fn reports_of_one_run_agree_in_every_form() {
     let folder = graphs(&["a.pb", "b.pb"]);
     let out = |name: &str| folder.path().join("out").join(name);
     fs::create_dir(folder.path().join("out")).unwrap();
@@ -160,7 +160,7 @@ fn levels_of_rules_that_refuse_are_bad_usage() {
 }
 
 #[test]
-fn what_the_baseline_knows_does_not_count() {
+fn findings_of_the_baseline_do_not_count() {
     let folder = graphs(&["a.pb", "b.pb"]);
     let baseline = folder.path().join("known");
     let check = |more: &[&str]| {

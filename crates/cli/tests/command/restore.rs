@@ -5,7 +5,7 @@ use std::fs;
 use crate::testkit::{objects, root, serdes, state_of, status, text, tiny};
 
 #[test]
-fn a_part_is_restored_by_its_names_and_a_difference_is_an_answer() {
+fn restore_takes_names_and_answers_with_differences() {
     let folder = tempfile::tempdir().unwrap();
     let (state, part) = (folder.path().join("state.sds"), folder.path().join("part.sds"));
     assert_eq!(status(&serdes(&["save", "--from", text(&tiny()), "-o", text(&state)])), 0);
@@ -38,7 +38,7 @@ fn a_pattern_that_nothing_matches_is_no_success_of_a_salvage() {
 }
 
 #[test]
-fn a_part_that_is_lost_is_named_and_costs_no_more_than_its_tensors() {
+fn lost_part_is_named_and_costs_only_its_tensors() {
     let folder = tempfile::tempdir().unwrap();
     let golden = root().join("tests/golden/device_state/v0");
     let (state, parts) = (folder.path().join("merged.sds"), folder.path().join("merged.sds.parts"));
@@ -105,7 +105,7 @@ fn a_salvage_that_lost_something_or_may_have_is_no_yes() {
 }
 
 #[test]
-fn other_names_of_a_tensor_are_names_in_a_state_and_tensors_elsewhere() {
+fn aliases_are_names_in_a_state_and_tensors_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let head = br#"{"__metadata__":{"serdes_ml.aliases":"{\"head\": \"w\"}","step":"7"},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"w":{"dtype":"U8","shape":[3],"data_offsets":[2,5]}}"#;

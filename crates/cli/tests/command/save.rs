@@ -71,7 +71,7 @@ fn a_failed_save_leaves_the_old_state() {
 }
 
 #[test]
-fn a_direct_save_writes_the_same_bytes_and_says_whether_it_was_one() {
+fn direct_save_writes_the_same_bytes_and_is_reported() {
     let (folder, tiny) = (tempfile::tempdir().unwrap(), tiny());
     let (plain, direct) = (folder.path().join("plain.sds"), folder.path().join("direct.sds"));
     assert_eq!(status(&serdes(&["save", "--from", text(&tiny), "-o", text(&plain)])), 0);

@@ -18,7 +18,7 @@ fn write(path: &Path, text: &str) {
 }
 
 #[test]
-fn beyond_this_machine_somebody_has_to_be_named_or_anyone_allowed() {
+fn listening_beyond_loopback_needs_access_rules() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (tokens, certificate, key) = (path("tokens"), path("certificate.pem"), path("key.pem"));
@@ -50,7 +50,7 @@ fn beyond_this_machine_somebody_has_to_be_named_or_anyone_allowed() {
 }
 
 #[test]
-fn tokens_are_wanted_on_this_machine_too_and_read_again_on_sighup() {
+fn tokens_are_required_on_loopback_and_reread_on_sighup() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (tokens, old, new) = (path("tokens"), path("old"), path("new"));

@@ -34,7 +34,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn a_plugin_that_hangs_in_a_copy_keeps_no_stop_waiting_and_costs_no_state() {
+fn plugin_hanging_in_a_copy_delays_no_stop_and_costs_no_state() {
     let folder = tempfile::tempdir().unwrap();
     let (plugin, state) = (folder.path().join("libstub.so"), folder.path().join("x.sds"));
     let arguments = [
@@ -79,7 +79,7 @@ fn a_plugin_that_hangs_in_a_copy_keeps_no_stop_waiting_and_costs_no_state() {
 }
 
 #[test]
-fn two_servers_do_not_share_a_state_and_a_killed_one_locks_nobody_out() {
+fn state_is_locked_by_one_live_server() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("x.sds");
     let arguments = ["--state", text(&state)];

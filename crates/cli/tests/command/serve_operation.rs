@@ -186,7 +186,7 @@ fn a_stop_waits_for_sessions_and_saves_what_they_have_made() {
 }
 
 #[test]
-fn a_stop_waits_no_longer_than_it_may_and_a_second_one_not_at_all() {
+fn stop_waits_within_its_limit_and_a_second_one_not_at_all() {
     let runtime = runtime();
     let serving = Serving::start(&["--drain", "0.5"]);
     let client = runtime.block_on(Client::connect(&serving.address)).unwrap();
@@ -285,7 +285,7 @@ fn told(socket: &UnixDatagram, until: &str) -> String {
 }
 
 #[test]
-fn the_manager_of_services_is_told_when_clients_are_served_and_when_they_are_not() {
+fn systemd_is_notified_of_start_and_stop() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -339,7 +339,7 @@ fn certificates_are_read_again_on_sighup() {
 }
 
 #[test]
-fn the_unit_is_one_and_starts_the_server_with_options_that_there_are() {
+fn systemd_unit_is_valid_and_uses_existing_options() {
     let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
     let unit = fs::read_to_string(packaging.join("serdes-serve.service")).unwrap();
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();

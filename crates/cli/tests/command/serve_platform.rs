@@ -28,7 +28,7 @@ fn clients_are_told_the_name_that_the_server_was_given() {
 }
 
 #[test]
-fn what_is_no_name_is_refused_with_what_would_be_one() {
+fn invalid_platform_name_is_refused_with_the_expected_form() {
     for name in ["", "two words", "a\nb", &"n".repeat(65)] {
         let output = serve(name).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{name:?}");

@@ -60,7 +60,7 @@ fn a_hangup_without_a_state_says_what_is_missing() {
 }
 
 #[test]
-fn a_hangup_keeps_the_states_before_and_writes_the_version_that_is_asked_for() {
+fn sighup_keeps_earlier_states_and_writes_the_asked_version() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("x.sds");
     let server =

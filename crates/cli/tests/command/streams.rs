@@ -105,7 +105,7 @@ fn a_state_and_its_tensors_go_through_pipes() {
 }
 
 #[test]
-fn what_cannot_be_a_stream_is_bad_usage_and_makes_no_file() {
+fn unsupported_stream_is_bad_usage_and_makes_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let (place, source) = (folder.path(), fs::read(tiny()).unwrap());
     let tiny = tiny();
@@ -140,7 +140,7 @@ fn what_cannot_be_a_stream_is_bad_usage_and_makes_no_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn names_of_open_files_are_streams_or_refused_and_never_replaced() {
+fn paths_of_open_descriptors_are_streams_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     let (log, out, state) = (place("err.log"), place("out"), place("state.sds"));

@@ -136,7 +136,7 @@ fn a_window_of_a_line_moves_its_selections() {
 }
 
 #[test]
-fn a_selection_that_is_younger_than_its_name_is_said_in_the_list() {
+fn list_says_if_a_selection_is_younger_than_its_name() {
     let on = |day: &str| {
         let listed = objects(&serdes(&["versions", "--as-of", day, "--json"]));
         listed.into_iter().find(|entry| entry["line"] == "device_state").unwrap()
@@ -216,7 +216,7 @@ fn an_entry_is_added_to_a_crate_and_then_asks_for_golden_bytes() {
 }
 
 #[test]
-fn what_the_rules_refuse_is_refused_before_anything_is_written() {
+fn refused_entry_writes_nothing() {
     let trainer = Crate::new();
     let before = trainer.text("versions.toml");
     let refused: [(&[&str], i32, &str); 7] = [
@@ -307,7 +307,7 @@ fn a_registry_that_contradicts_itself_is_named_with_its_rule() {
 }
 
 #[test]
-fn a_save_for_older_builds_says_where_the_version_is_younger_than_they_are() {
+fn save_for_older_builds_notes_a_younger_version() {
     let tensors = root().join("tests/data/safetensors/tiny.safetensors");
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.sds");

@@ -61,7 +61,7 @@ fn a_header_comes_back() {
 }
 
 #[test]
-fn a_header_that_needs_a_newer_reader_is_too_new_and_not_corrupt() {
+fn header_for_newer_readers_is_too_new_and_not_corrupt() {
     let mut bytes = header().encode().unwrap();
     // What follows the frozen prefix of a future header may look like anything.
     bytes[8..20].copy_from_slice(&[5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0]);
@@ -78,7 +78,7 @@ fn a_newer_format_that_allows_old_readers_is_read() {
 }
 
 #[test]
-fn a_format_below_the_minimum_is_too_old_and_a_producer_below_the_oldest_taken_is_refused() {
+fn format_and_producer_below_the_minimum_are_refused() {
     let ours = Supported::in_line::<Aged>();
     assert_eq!(ours, Supported { current: 4, minimum: 2, min_producer: 3 });
     let decode = |format, producer| {
@@ -232,7 +232,7 @@ fn index(names: &[&str]) -> (Vec<u8>, Surroundings) {
 }
 
 #[test]
-fn an_index_finds_arrays_by_name_and_pieces_in_the_order_of_the_file() {
+fn index_finds_arrays_by_name_and_pieces_in_file_order() {
     let (bytes, around) = index(&["b", "", "a/long/name", "ü"]);
     let index = Index::decode(bytes, around).unwrap();
     assert_eq!(index.arrays_len(), 4);
@@ -256,7 +256,7 @@ fn two_arrays_of_one_name_are_refused() {
 }
 
 #[test]
-fn an_index_whose_checksum_was_mended_after_damage_is_still_checked() {
+fn damaged_index_with_a_valid_checksum_is_still_checked() {
     let (bytes, around) = index(&["b", "a", "c"]);
     // Tags of tables, and lengths in padding, may change without harm; nothing may panic.
     let mut refused = 0;

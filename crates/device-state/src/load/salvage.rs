@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_cannot_read_is_no_damage_and_ends_the_salvage() {
+    fn read_error_of_the_system_ends_the_salvage() {
         let bytes = small();
         let begin = bytes.windows(200).position(|window| window == noise(200, 1)).unwrap() as u64;
         // With the index, and without.

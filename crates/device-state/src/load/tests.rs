@@ -78,7 +78,7 @@ fn a_device_that_fails_at_any_time_ends_a_load_with_its_error() {
 }
 
 #[test]
-fn damage_at_any_place_ends_a_load_and_none_is_taken_for_a_failure_of_the_device() {
+fn damage_anywhere_ends_a_load_and_is_no_device_failure() {
     let whole = state(1 << 20);
     let find = |seed: u64| {
         let data = noise(64, seed);
@@ -124,7 +124,7 @@ impl ReadAt for Holes {
 }
 
 #[test]
-fn an_index_longer_than_any_is_damage_and_no_memory_is_taken_for_it() {
+fn index_longer_than_any_is_damage_and_takes_no_memory() {
     let begin = state(1 << 20);
     let header = Reader::from_source(begin.clone(), "a state").unwrap().state.header_bytes;
     let old = Trailer::decode(begin.last_chunk().unwrap(), begin.len() as u64).unwrap();

@@ -241,7 +241,7 @@ fn read(memory: &ToyMemory, position: u64) -> Result<(Vec<u8>, Vec<usize>), Erro
 }
 
 #[test]
-fn large_memory_comes_in_order_through_few_buffers_and_one_stream() {
+fn large_memory_is_read_in_order_through_few_buffers() {
     let toy = Toy::default();
     let bytes = noise(7 * MIB + 5, 1);
     let (all, cuts) = read(&ToyMemory::with(&toy, bytes.clone()), 0).unwrap();
@@ -274,7 +274,7 @@ fn small_memory_is_one_call_that_waits() {
 }
 
 #[test]
-fn what_is_read_whole_is_asked_for_once_and_its_buffer_is_not_kept() {
+fn memory_read_whole_takes_one_copy_and_keeps_no_buffer() {
     let toy = Toy::default();
     toy.notes().whole = true;
     let bytes = noise(5 * MIB + 1, 4);
@@ -306,7 +306,7 @@ fn a_buffer_of_another_kind_keeps_its_place_in_the_order() {
 }
 
 #[test]
-fn a_device_that_fails_ends_the_bytes_with_its_error_and_nothing_stays_under_way() {
+fn device_failure_ends_the_bytes_and_leaves_no_copy() {
     let operations = {
         let toy = Toy::default();
         toy.notes().left = Some(usize::MAX);

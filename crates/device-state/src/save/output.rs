@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_behind_bytes_of_the_caller_that_were_not_written() {
+    fn output_stops_behind_bytes_that_were_not_written() {
         for threaded in [false, true] {
             let sink = Shared::default();
             let mut output = Output::new(Box::new(sink.clone()), threaded);

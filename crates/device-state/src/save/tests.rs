@@ -105,7 +105,7 @@ fn bytes_spec(bytes: usize) -> ArraySpec {
 }
 
 #[test]
-fn memory_of_this_process_makes_the_state_that_a_reader_of_it_makes() {
+fn memory_of_this_process_saves_the_same_state_as_a_reader() {
     // Nothing, words, less than a buffer, one, ragged.
     let mut lengths =
         vec![0, 5, (1 << 20) - 1, 1 << 20, (5 << 20) + 77, (9 << 20) + 3, 100, 2 << 20];

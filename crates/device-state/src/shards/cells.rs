@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_cut_is_one_run_however_large() {
+    fn uncut_array_is_one_run_of_any_size() {
         let whole = block(&[(0, 1 << 20), (0, 1 << 20), (0, 1 << 20)]);
         assert_eq!(runs(&whole, from_ref(&whole), from_ref(&whole)), [(Some(0), vec![0], 1 << 60)]);
         let scalar = block(&[]);

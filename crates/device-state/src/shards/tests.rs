@@ -127,7 +127,7 @@ fn shardings(count: usize) -> Vec<Sharding> {
 }
 
 #[test]
-fn every_sharding_becomes_every_other_and_each_byte_is_read_once() {
+fn shardings_convert_into_each_other_with_one_read_per_byte() {
     let all = devices(8);
     let watch = Watch::new();
     // Even and uneven for all numbers of devices, smaller than some of them, and one with
@@ -166,7 +166,7 @@ fn every_sharding_becomes_every_other_and_each_byte_is_read_once() {
 }
 
 #[test]
-fn large_arrays_go_through_the_reading_thread_and_short_runs_are_collected() {
+fn large_arrays_use_the_reading_thread_and_collect_short_runs() {
     let all = devices(4);
     let dims = [1500, 700];
     let rows = Array::new(DType::U16, &dims, hlo(4, &[4, 1]), &all, 1);
@@ -302,7 +302,7 @@ fn shardings_without_index_domains_take_those_of_the_shards() {
 }
 
 #[test]
-fn shards_that_do_not_make_up_the_array_are_refused_with_the_reason() {
+fn shards_that_do_not_cover_the_array_are_refused() {
     let all = devices(2);
     let memory = all[0].upload(&[0; 4]).unwrap();
     let long = all[1].upload(&[0; 5]).unwrap();
@@ -349,7 +349,7 @@ fn strings_and_other_layouts_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_sharding_param_goes_into_a_state_at_the_versions_that_can_say_it() {
+fn sharding_param_is_saved_at_versions_that_can_express_it() {
     let all = devices(2);
     let version = |number| SerDesAnyVersionAccessor::get(number).unwrap();
     let halves = [all[0].upload(&[1, 2]).unwrap(), all[1].upload(&[3, 4]).unwrap()];
@@ -391,7 +391,7 @@ fn a_sharding_param_goes_into_a_state_at_the_versions_that_can_say_it() {
 }
 
 #[test]
-fn all_devices_are_saved_at_the_same_time_and_into_the_same_bytes() {
+fn devices_are_saved_concurrently_into_the_same_bytes() {
     let all = devices(3);
     let dims = [3 * 700, 1 << 11];
     let array = Array::new(DType::U16, &dims, hlo(3, &[3, 1]), &all, 4);
@@ -417,7 +417,7 @@ fn all_devices_are_saved_at_the_same_time_and_into_the_same_bytes() {
 }
 
 #[test]
-fn every_flipped_bit_truncation_and_swap_in_a_state_of_shards_is_found() {
+fn flipped_bits_truncations_and_swaps_of_shards_are_found() {
     let all = devices(4);
     let rows = Array::new(DType::U16, &[8, 5], hlo(4, &[4, 1]), &all, 1);
     let pipe = Pipe::default();

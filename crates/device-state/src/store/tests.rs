@@ -170,7 +170,7 @@ fn the_new_state_replaces_the_old_one_and_takes_its_parts_away() {
 }
 
 #[test]
-fn what_dead_savers_left_goes_at_the_next_save_and_what_living_ones_write_stays() {
+fn leftovers_of_dead_savers_go_and_files_of_running_ones_stay() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");
     let parts = directory.path().join("a.sds.parts");
@@ -194,7 +194,7 @@ fn what_dead_savers_left_goes_at_the_next_save_and_what_living_ones_write_stays(
 }
 
 #[test]
-fn parts_of_a_save_that_failed_can_be_discarded_and_those_of_others_stay() {
+fn parts_of_a_failed_save_can_be_discarded_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");
     let parts = directory.path().join("a.sds.parts");
@@ -312,7 +312,7 @@ fn files(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_flipped_bit_in_every_byte_and_truncations_of_every_file_are_found() {
+fn flipped_bits_and_truncations_of_every_file_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");
     save(&path, FIRST).unwrap();
@@ -414,7 +414,7 @@ fn salvaged(path: &Path) -> ([Vec<String>; 3], Vec<Error>) {
 }
 
 #[test]
-fn what_lies_in_other_parts_is_salvaged_and_the_part_that_is_lost_is_named() {
+fn salvage_reads_other_parts_and_names_the_lost_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.sds");
     save(&path, FIRST).unwrap();

@@ -166,7 +166,7 @@ fn frameworks_beyond_the_tables_are_one_warning() {
 }
 
 #[test]
-fn what_needs_another_jax_and_jaxlib_has_one_cause() {
+fn package_that_needs_an_older_jax_has_one_cause() {
     let diagnosis = judged_lock("jax==0.6.0\njaxlib==0.6.0\njax-metal==0.1.1\n");
     assert_eq!(rules(&diagnosis), ["undeclared_need"]);
     let commands = commands(&diagnosis);

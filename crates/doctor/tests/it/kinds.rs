@@ -96,7 +96,7 @@ fn empty_cuda_packages_are_missing_libraries() {
 }
 
 #[test]
-fn protobuf_below_the_generated_code_is_refused_and_above_it_fits() {
+fn protobuf_older_than_generated_code_is_refused() {
     let tensorflow = "tensorflow==2.21.0\nkeras==3.10.0\nnumpy==2.2.0\nml-dtypes==0.5.1\n";
     let diagnosis = judged_lock(&format!("{tensorflow}protobuf==5.29.5\n"));
     assert_eq!(rules(&diagnosis), ["protobuf"]);

@@ -95,7 +95,7 @@ fn uv(entries: &[(&str, &str, &str)]) -> Vec<Vec<&'static str>> {
 }
 
 #[test]
-fn extras_and_groups_of_a_project_are_installations_of_their_own() {
+fn extras_and_groups_of_a_project_are_separate_installations() {
     let jax = "dependencies = [{ name = \"jaxlib\" }]\n[package.optional-dependencies]\n\
                cuda12 = [{ name = \"jax-cuda12-plugin\" }]\ncuda13 = [{ name = \"jax-cuda13-plugin\" }]\n";
     for kind in ["optional-dependencies", "dev-dependencies"] {

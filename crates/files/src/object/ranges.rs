@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_not_asked_for_again_however_it_is_read() {
+    fn cached_ranges_are_not_requested_again() {
         let source = counted(8 << 20);
         let cache = RangeCache::new(&source).unwrap();
         cache.read_exact_at(&mut [0; 10], 5000).unwrap();

@@ -93,7 +93,7 @@ fn delimited(number: u8, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_longer_than_a_window_is_told_as_if_it_were_not() {
+fn scan_reports_values_longer_than_the_window_alike() {
     let text = "schön".repeat(30_000).into_bytes();
     let numbers: Vec<u8> = (0..60_000).flat_map(|number| varint(number * 37)).collect();
     let message =

@@ -47,7 +47,7 @@ mod tests {
     };
 
     #[test]
-    fn every_message_and_enumeration_that_a_field_names_is_in_the_table() {
+    fn schema_table_has_every_type_that_a_field_names() {
         for message in &tables::MESSAGES {
             for field in message.fields {
                 match field.kind {

@@ -35,7 +35,7 @@ mod loaded {
     }
 
     #[test]
-    fn the_table_is_as_it_should_be_and_fits_every_framework_without_a_gate() {
+    fn table_is_valid_and_fits_every_framework_without_a_gate() {
         let plugin = plugin();
         assert_eq!((plugin.minor().number(), plugin.struct_size()), (80, 984));
         assert_eq!(plugin.warnings(), &[] as &[String]);
@@ -55,7 +55,7 @@ mod loaded {
     }
 
     #[test]
-    fn a_client_has_as_many_devices_as_asked_for_with_three_memories_each() {
+    fn client_has_the_asked_devices_with_three_memories_each() {
         let (client, devices) = client(4);
         assert_eq!(client.platform_name(), "serdes_host");
         assert_eq!((devices.len(), client.devices().unwrap().len()), (4, 4));
@@ -87,7 +87,7 @@ mod loaded {
     }
 
     #[test]
-    fn arrays_of_every_type_come_back_by_elements_and_by_bytes_from_every_memory() {
+    fn arrays_of_every_type_round_trip_through_every_memory() {
         let (client, devices) = client(2);
         let minor = client.minor();
         let known = ElementType::ALL.iter().filter(|known| known.number_in(minor).is_some());
@@ -189,7 +189,7 @@ mod loaded {
     }
 
     #[test]
-    fn a_state_goes_to_another_device_of_another_client_and_to_one_of_stream_executor() {
+    fn state_moves_to_another_client_and_to_stream_executor() {
         let folder = std::env::temp_dir().join(format!("serdes-host-pjrt-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("state.sds");

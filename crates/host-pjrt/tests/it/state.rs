@@ -109,7 +109,7 @@ mod loaded {
     }
 
     #[test]
-    fn a_state_goes_from_one_interface_to_the_other_and_back_bit_for_bit() {
+    fn state_round_trips_between_both_interfaces_bit_for_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         save_arrays(&path("first.sds"));
@@ -305,7 +305,7 @@ mod loaded {
     }
 
     #[test]
-    fn an_array_that_was_deleted_ends_a_save_with_the_words_of_the_plug_in() {
+    fn deleted_array_ends_a_save_with_the_plugins_message() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sds");
         let space = &spaces(&[])[0];

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_read_outside_of_the_array_is_refused() {
+    fn range_outside_of_the_array_is_refused() {
         for (dims, strides) in [
             (&[2, 3][..], &[12, -4][..]),
             (&[-1], &[]),

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layout_is_that_of_the_host_only_without_tiles_and_with_the_last_dimension_fastest() {
+    fn host_layout_has_no_tiles_and_the_last_dimension_fastest() {
         let tiled = |minor_to_major: &[i64], tiles: &[&[i64]]| MemoryLayout::Tiled {
             minor_to_major: minor_to_major.to_vec(),
             tiles: tiles.iter().map(|tile| tile.to_vec()).collect(),

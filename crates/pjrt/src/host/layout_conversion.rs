@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_host_and_what_is_no_order_are_left_to_the_plug_in() {
+    fn host_order_and_invalid_orders_are_left_to_the_plugin() {
         for order in [vec![1, 0], vec![0, 0], vec![0, 2], vec![0], vec![-1, 0], vec![0, 1, 2]] {
             assert!(LayoutConversion::new(&[2, 3], order.clone(), 4).is_none(), "{order:?}");
         }

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_of_a_type_that_plug_ins_end_the_process_on_is_refused() {
+    fn option_of_a_type_that_crashes_plugins_is_refused() {
         let refused = |name: &str, value: Value, minor: u32| {
             named_values(&[(name.to_owned(), value)], Minor::new(minor)).is_err()
         };

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_passed_over() {
+    fn invalid_table_is_passed_over() {
         for (at, other) in [
             (0, 0x5280_0309), // no size of a table
             (4, 0x5280_0409), // not 24

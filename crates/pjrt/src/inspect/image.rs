@@ -146,7 +146,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_file_is_not_read() {
+    fn range_outside_of_the_file_is_not_read() {
         let image = image(&[1, 0, 0, 0, 0, 0, 0, 0, 2], PF_W);
         assert_eq!(image.word_at(0x1000), Some(1));
         assert_eq!(image.word_at(0x1001), Some(2 << 56));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_plug_ins_of_that_minor_do_not_say_is_not_consistent() {
+    fn size_unknown_for_its_minor_is_inconsistent() {
         let version = |minor, struct_size| VersionInFile { minor: Minor::new(minor), struct_size };
         assert!(version(81, 984).is_consistent() && version(54, 808).is_consistent());
         assert!(version(117, 1144).is_consistent() && version(200, 4000).is_consistent());

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_passed_over() {
+    fn invalid_table_is_passed_over() {
         // No size of a table, no version, too far away, cut off at every byte.
         assert_eq!(found(&stores(24, 81)), []);
         assert_eq!(found(&stores(985, 81)), []);

@@ -93,7 +93,7 @@ fn a_plug_in_of_a_time_in_which_slots_moved_is_never_called() {
 }
 
 #[test]
-fn a_plug_in_that_demands_equal_sizes_takes_neither_longer_nor_shorter() {
+fn plugin_with_equal_size_rule_takes_no_other_size() {
     // aws-neuron-sdk#1095.
     let strict = plugin(54).with_size_rule(SizeRule::Equal);
     let fit = framework(71).fit(&strict);
@@ -104,7 +104,7 @@ fn a_plug_in_that_demands_equal_sizes_takes_neither_longer_nor_shorter() {
 }
 
 #[test]
-fn a_plug_in_that_takes_what_frameworks_have_had_since_a_minor_fits_older_ones() {
+fn plugin_with_a_since_rule_fits_older_frameworks() {
     let lenient = |oldest| plugin(80).with_size_rule(SizeRule::Since(Minor::new(oldest)));
     for release in ["jaxlib-0.4.33", "jaxlib-0.5.3", "jaxlib-0.7.2", "jaxlib-0.12.0.1"] {
         let framework = Framework::named(release).unwrap();
@@ -148,7 +148,7 @@ fn older_hosts_fail_where_they_were_seen_to() {
 }
 
 #[test]
-fn what_few_use_is_a_warning() {
+fn rarely_used_function_is_a_warning() {
     // Statistics of memory have grown since; arrays and programs go on working.
     let fit = framework(81).fit(&plugin(114));
     assert!(fit.fits());
@@ -158,7 +158,7 @@ fn what_few_use_is_a_warning() {
 }
 
 #[test]
-fn less_than_its_own_is_no_warning_where_a_plug_in_was_seen_to_take_it() {
+fn shorter_size_seen_accepted_is_no_warning() {
     // 64 of 72 bytes, 185 of 201, 112 of 120: the least that libtpu 0.0.52 takes.
     assert!(!framework(112).fit(&plugin(113)).warnings().is_empty());
     for own in [110, 112, 116] {
@@ -172,7 +172,7 @@ fn less_than_its_own_is_no_warning_where_a_plug_in_was_seen_to_take_it() {
 }
 
 #[test]
-fn what_is_newer_than_the_table_is_taken_for_its_newest_and_said() {
+fn plugin_newer_than_the_table_is_taken_for_the_newest_minor() {
     let fit = framework(117).fit(&plugin(118));
     assert!(fit.fits());
     assert_eq!(fit.warnings()[0].rule(), SkewRule::BeyondTheTable);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_with_a_shorter_struct_gets_no_field_that_it_has_no_room_for() {
+    fn host_with_a_shorter_struct_gets_only_fields_that_fit() {
         let block = filled(&SP_Platform::LAYOUT, 34);
         assert_eq!(block[0], 34);
         assert_eq!(block[4].to_le_bytes(), [1, 1, 0xEE, 0xEE, 0xEE, 0xEE, 0xEE, 0xEE]);

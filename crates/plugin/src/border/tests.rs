@@ -18,7 +18,7 @@ use self::host::{Bench, FUNCTIONS, Registration, Room, Slabs, call, newest};
 use crate::{Allocator, Status, register};
 
 #[test]
-fn every_layout_is_filled_where_its_host_looks_and_nothing_leaks() {
+fn layouts_are_filled_where_their_hosts_look_without_leaks() {
     for layout in LAYOUTS {
         for allocator in [Allocator::Custom, Allocator::BestFit { growth: true }] {
             let slabs = Slabs { allocator, ..Slabs::default() };
@@ -117,7 +117,7 @@ fn a_forced_layout_wins_over_the_hosts_sizes() {
 }
 
 #[test]
-fn parameters_that_a_host_got_wrong_are_refused_and_nothing_is_written() {
+fn wrong_parameters_of_a_host_are_refused_and_left_alone() {
     type Spoil = fn(&mut Registration);
     let cases: [(&str, Spoil, TF_Code); 6] = [
         ("struct_size 0", |host| host.params.struct_size = 0, TF_Code::INVALID_ARGUMENT),
@@ -470,7 +470,7 @@ fn a_panic_of_the_author_never_crosses() {
 }
 
 #[test]
-fn statistics_that_a_device_does_not_keep_are_said_to_be_missing() {
+fn statistics_that_a_device_lacks_are_reported_missing() {
     let bench = Bench::new(Slabs::default());
     let stats = Room::<SP_AllocatorStats>::new(SP_AllocatorStats::STRUCT_SIZE);
     let (mut free, mut total) = (0, 0);

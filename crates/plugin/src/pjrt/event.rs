@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_asked_is_told_once_before_and_after() {
+    fn callback_runs_once_whether_set_before_or_after_the_event() {
         let (completer, event) = Event::pending();
         let (told, answers) = mpsc::channel();
         let early = told.clone();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_is_done_with_a_failure() {
+    fn dropped_completer_completes_its_event_with_an_error() {
         let (completer, event) = Event::pending();
         let waiting = std::thread::spawn({
             let event = event.clone();

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_shapes_are_refused_also_behind_a_dimension_of_nothing() {
+    fn impossible_shapes_are_refused_also_with_a_zero_dimension() {
         for dimensions in [vec![-1], vec![i64::MAX, 2], vec![0, i64::MAX, 2], vec![1; 257]] {
             assert!(Shape::new(ElementType::F32, dimensions).is_err());
         }

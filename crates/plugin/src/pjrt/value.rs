@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_of_another_type_or_name_is_refused_with_what_could_be() {
+    fn wrong_option_is_refused_with_the_possible_ones() {
         let text = |name: &str| (name.to_owned(), Value::Text("4".to_owned()));
         let options = Options::new(vec![text("devices"), text("ml_framework_name")]);
         let error = options.integer("devices").unwrap_err();

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_never_fits_is_refused_and_what_does_not_fit_now_waits() {
+    async fn amount_over_the_limit_is_refused_and_a_smaller_one_waits() {
         let account = account(8192);
         for amount in [8193, u64::MAX] {
             let error = account.take(amount).await.unwrap_err();
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_level_lacks_is_taken_of_none() {
+    fn amount_is_taken_from_all_levels_or_none() {
         let (own, all) = (Budget::bytes("own", 1024), Budget::bytes("all", 512));
         let both = Account::new(vec![own.clone(), all], None);
         let error = both.take_now(1024).unwrap_err();

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_small_request_has_its_turn_while_as_many_large_ones_as_there_are_lanes_go_on() {
+    async fn small_request_runs_while_large_ones_fill_the_lanes() {
         const LANES: u64 = 4;
         let context = context();
         let done: Vec<Arc<AtomicUsize>> = (0..LANES).map(|_| Arc::default()).collect();

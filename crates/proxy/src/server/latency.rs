@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_is_always_left() {
+    fn runtime_always_keeps_one_free_thread() {
         let passing = Passing::default();
         assert!(passing.take(0).is_none() && passing.take(1).is_none());
         let first = passing.take(3);

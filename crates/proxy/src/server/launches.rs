@@ -51,7 +51,7 @@ mod tests {
     const MOMENT: Duration = Duration::from_millis(50);
 
     #[tokio::test]
-    async fn programs_wait_for_those_alone_that_run_on_one_of_their_devices() {
+    async fn programs_wait_only_for_others_on_their_devices() {
         let launches = Launches::new(2, 4);
         let launching = launches.take(0, &[1, 0]).await;
         drop(launches.take(0, &[2, 3]).await);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_refused_with_what_would_be_one() {
+    fn invalid_limit_is_refused_with_the_expected_form() {
         let mut limits = Limits::default();
         for (name, value, part) in [
             ("session", "1", "peer-sessions"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn no_share_is_larger_than_the_whole_and_the_defaults_fit_into_the_machine() {
+    fn limits_of_a_peer_fit_the_total_and_defaults_the_machine() {
         let limits = Limits { total_host_bytes: 1000, sessions: 3, ..Limits::default() };
         let limits = limits.resolved(Some(512 << 20));
         assert_eq!((limits.peer_host_bytes, limits.session_host_bytes), (1000, 1000));

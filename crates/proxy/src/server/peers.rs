@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn one_machine_is_one_peer_whichever_of_its_addresses_it_takes() {
+    fn peer_is_one_machine_under_any_of_its_addresses() {
         let peers = Peers::default();
         let limits = Limits::default();
         let number = |address| peers.of(&at(address), &limits).number;

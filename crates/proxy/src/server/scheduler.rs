@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_waits_no_more_is_passed_over() {
+    async fn waiter_that_gave_up_is_passed_over() {
         let turns = FairScheduler::new(2);
         let held = vec![turns.take(turn(1, 1)).await, turns.take(turn(1, 2)).await];
         for _ in 0..1000 {

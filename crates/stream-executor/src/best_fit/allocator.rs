@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allocator_of_a_device_goes_with_its_last_user_and_keeps_no_plugin() {
+    fn allocator_goes_with_its_last_user_and_keeps_no_plugin() {
         let plugin = Plugin::open("host:allocator=bfc", LayoutChoice::Detect).unwrap();
         let memory = plugin.device(0).unwrap().upload(&[1, 2, 3]).unwrap();
         // Only the memory holds the allocator now; a new handle finds it.

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_chunk_is_split_off_only_if_it_is_long() {
+    fn rest_of_a_chunk_is_split_off_only_if_long() {
         let mut fit = BestFit::new();
         fit.add_region(0, 1024);
         // 1024 is less than twice 768: the rest goes with it.

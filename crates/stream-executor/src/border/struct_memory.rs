@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn producers_and_consumers_of_older_and_newer_headers_understand_each_other() {
+    fn structs_of_older_and_newer_headers_are_compatible() {
         assert_eq!(read(&produced(&OLD), &OLD), (Some(5), None, None));
         assert_eq!(read(&produced(&OLD), &NEW), (Some(5), None, None));
         assert_eq!(read(&produced(&NEW), &OLD), (Some(5), None, None));

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_the_plugin_is_known_to_have_written_decide_over_slots() {
+    fn sizes_that_a_plugin_wrote_decide_over_slots() {
         for written in [34, 35, 40] {
             let (a, b) = blocks(written, 88, &UP_TO_72);
             assert_eq!(platform(&a, &b, false), Detected::Layout(&TENSORFLOW_2_14));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_a_name_with_known_releases_and_names_are_there_once() {
+    fn symbol_table_has_unique_names_with_known_releases() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
         let mut count = 0;
         for line in lines {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_release_does_not_export_is_told_and_what_nobody_promises_is_not_decided() {
+    fn missing_exports_of_a_release_are_listed() {
         let plugin = |symbols: &[&str]| Inspection {
             architecture: "x86_64".to_owned(),
             shared: true,

@@ -104,7 +104,7 @@ fn bytes_behind_the_elements_are_passed_over_as_numpy_does() {
 }
 
 #[test]
-fn what_is_no_array_is_refused_by_name() {
+fn member_that_is_no_array_is_refused_by_name() {
     let a = npy("|O", "False", "()", b"");
     let source =
         open(archive(&[("a.npy", &a), ("notes.txt", b"hi")], CompressionMethod::Stored)).unwrap();

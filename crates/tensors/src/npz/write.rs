@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_once_is_not_tried_again() {
+    fn failed_write_is_not_tried_again() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

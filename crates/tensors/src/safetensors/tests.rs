@@ -60,7 +60,7 @@ fn a_canonical_file_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn data_that_would_lie_askew_is_sorted_as_the_reference_sorts_it() {
+fn misaligned_data_is_sorted_as_by_the_reference() {
     let bytes = file(
         concat!(
             r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"#,
@@ -97,7 +97,7 @@ fn an_unknown_type_is_refused_by_name_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_tensor_is_described_in_any_order_beside_other_keys_or_by_a_list_as_the_reference_reads_it() {
+fn tensor_entry_is_read_in_any_order_as_by_the_reference() {
     for entry in [
         r#"{"data_offsets":[0,2],"note":{"deep":[1]},"shape":[2],"dtype":"U8"}"#,
         r#"["U8",[2],[0,2]]"#,
@@ -123,7 +123,7 @@ fn a_tensor_is_described_in_any_order_beside_other_keys_or_by_a_list_as_the_refe
 }
 
 #[test]
-fn spaces_before_the_object_are_taken_as_the_reference_takes_them() {
+fn spaces_before_the_object_are_accepted_as_by_the_reference() {
     let source =
         open(file(" \n{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", b"xy"));
     let source = source.unwrap();
@@ -136,7 +136,7 @@ fn spaces_before_the_object_are_taken_as_the_reference_takes_them() {
 }
 
 #[test]
-fn of_a_name_that_comes_twice_the_last_entry_counts_as_for_the_reference() {
+fn repeated_name_takes_the_last_entry_as_in_the_reference() {
     let twice = |first: &str| {
         let last = r#"{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
         open(file(

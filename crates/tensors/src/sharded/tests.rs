@@ -75,7 +75,7 @@ fn shards_hold_as_much_as_they_may_and_the_index_names_them() {
 }
 
 #[test]
-fn what_fits_one_file_is_one_file() {
+fn set_that_fits_one_file_is_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     write(&path, 1000, &[("a", 4), ("b", 6)]).unwrap();
@@ -133,7 +133,7 @@ fn with_index(index: &str) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn tensors_that_are_missing_doubled_or_not_in_the_index_are_named() {
+fn tensors_missing_doubled_or_unlisted_are_named() {
     let names = with_index(
         r#"{"metadata":{"x":[1]},"weight_map":{"b":"b.safetensors","a":"a.safetensors"}}"#,
     );
@@ -348,7 +348,7 @@ fn index_of(files: &[&str]) -> String {
 }
 
 #[test]
-fn what_a_dead_saver_left_goes_with_the_next_save() {
+fn leftovers_of_a_dead_saver_go_with_the_next_save() {
     let folder = Folder::new();
     // Killed before the index of a first set, when one of two files had its name.
     fs::write(
@@ -390,7 +390,7 @@ fn what_a_dead_saver_left_goes_with_the_next_save() {
 }
 
 #[test]
-fn what_a_living_saver_writes_stays() {
+fn files_of_a_running_saver_stay() {
     let folder = Folder::new();
     save(&folder.target(), 1, true).unwrap();
     let infos = ["a", "b"]
@@ -407,7 +407,7 @@ fn what_a_living_saver_writes_stays() {
 }
 
 #[test]
-fn savers_at_one_time_leave_one_whole_set_and_every_look_finds_one() {
+fn concurrent_savers_leave_one_whole_set_at_all_times() {
     let folder = Folder::new();
     save(&folder.target(), 0, true).unwrap();
     let ended = std::sync::atomic::AtomicBool::new(false);

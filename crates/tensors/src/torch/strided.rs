@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_contiguous_is_seen() {
+    fn contiguous_tensors_are_recognised() {
         let is = |dimensions: &[(u64, u64)]| {
             let dimensions =
                 dimensions.iter().map(|&(extent, stride)| Dimension { extent, stride });
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_memory_is_read_in_bands_and_rows() {
+    fn strided_tensor_beyond_memory_is_read_in_bands_and_rows() {
         // Turned: rows of 64 elements that lie 1 MiB apart.
         let turned = first_bytes(&[(1 << 20, 1), (64, 1 << 20)], 1 << 17);
         let wanted = |at: u64| ((((at % 64) << 20) | (at / 64)) / 1024) as u8;

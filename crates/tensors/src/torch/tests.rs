@@ -61,7 +61,7 @@ pub(super) fn read(source: &dyn Source, position: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_real_torch_wrote_is_read_to_the_byte() {
+fn files_of_real_torch_are_read_to_the_byte() {
     let mut files = 0;
     for release in releases() {
         let text = fs::read(release.join("expected.json")).unwrap();
@@ -131,7 +131,7 @@ fn plain_values_are_where_the_python_package_looks_for_them() {
 }
 
 #[test]
-fn modules_and_programs_are_refused_by_the_name_of_what_they_are() {
+fn modules_and_programs_are_refused_by_their_kind() {
     for release in releases() {
         let said = |file: &str| open(release.join(file)).err().unwrap().to_string();
         assert!(
@@ -250,7 +250,7 @@ fn tensors_beyond_their_storage_are_damage() {
 }
 
 #[test]
-fn what_a_pickle_names_is_never_run() {
+fn globals_of_a_pickle_are_never_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("proof");
     let command = text(&format!("touch {}", file.display()));
@@ -306,7 +306,7 @@ fn containers_that_hold_each_other_are_not_followed_for_ever() {
 }
 
 #[test]
-fn lengths_that_the_file_does_not_have_are_found_before_they_are_kept() {
+fn lengths_beyond_the_file_are_found_before_allocation() {
     for operations in [
         &b"X\xff\xff\xff\x7fx"[..],
         b"\x8d\xff\xff\xff\xff\xff\xff\xff\x7fx",
@@ -448,7 +448,7 @@ fn archives_that_are_damaged_or_compressed_are_told() {
 }
 
 #[test]
-fn a_file_is_told_by_its_first_bytes_where_its_name_says_nothing() {
+fn file_without_a_known_name_is_detected_by_its_first_bytes() {
     let folder = tempfile::tempdir().unwrap();
     for release in releases() {
         for file in ["views.pt", "views_legacy.pt"] {

@@ -129,7 +129,7 @@ fn no_memory_is_taken_for_a_length_that_a_server_announces() {
 }
 
 #[test]
-fn what_a_server_says_does_nothing_to_a_terminal() {
+fn text_of_a_server_cannot_control_a_terminal() {
     let said = refused(|_| answer("200 OK", "content-encoding: \u{9b}2Jevil\r\n", b"x"));
     assert!(said.contains("compressed") && !said.contains(char::is_control), "{said:?}");
 }
@@ -157,7 +157,7 @@ fn read_all(said: &'static [&'static str]) -> io::Result<Vec<u8>> {
 }
 
 #[test]
-fn what_the_first_answer_says_of_a_file_holds_for_all_of_them() {
+fn first_answer_about_a_file_holds_for_all_of_them() {
     const TIME: &str = "last-modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
     for same in [&[""][..], &["etag: \"a\"\r\n"], &["etag: W/\"a\"\r\n"], &[TIME]] {
         assert!(read_all(same).is_ok(), "{same:?}");

@@ -31,7 +31,7 @@ fn added<'t>(before: &str, after: &'t str) -> Vec<&'t str> {
 }
 
 #[test]
-fn an_entry_is_added_at_the_end_of_its_line_and_nothing_else_moves() {
+fn entry_is_added_at_the_end_of_its_line_and_no_other_moves() {
     let file = Path::new("versions.toml").display().to_string();
     let as_of = crate::parse(&file, OURS).unwrap().as_of;
     for line in crate::parse(&file, OURS).unwrap().lines {
@@ -87,7 +87,7 @@ fn the_number_follows_the_line() {
 }
 
 #[test]
-fn what_a_rule_refuses_is_refused_before_anything_is_written() {
+fn edit_refused_by_a_rule_writes_nothing() {
     let refused = |entry: &NewEntry| match add_entry("v", TRAINER, entry).unwrap_err() {
         EditError::Refused(errors) => errors.iter().next().unwrap().defect.clone(),
         other => panic!("{other}"),
@@ -191,7 +191,7 @@ fn a_file_that_cannot_be_written_is_as_it_was() {
 }
 
 #[test]
-fn first_line_is_a_file_of_the_documented_form_and_overwrites_none() {
+fn first_line_has_the_documented_form_and_overwrites_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("versions.toml");
     let line = |name: &str, format: &str| FirstLine::new(name, format, day("2026-11-20"));

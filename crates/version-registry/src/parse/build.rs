@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_far_behind_is_a_warning_that_changes_nothing_and_fails_nothing() {
+    fn registry_behind_today_is_a_warning_that_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("versions.toml");
         let line = "[[line]]\nname = \"a\"\ntype = \"A\"\ntitle = \"a\"\nsummary = \"a\"\nminimum = 0\n\

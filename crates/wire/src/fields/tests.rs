@@ -62,7 +62,7 @@ fn a_short_field_is_taken_if_it_comes_next() {
 }
 
 #[test]
-fn what_no_parser_takes_is_refused_and_says_where() {
+fn bytes_that_no_parser_takes_are_refused_with_place() {
     for (bytes, at) in [
         (&[0x08][..], 1),
         (&[0x08, 0x80], 1),
@@ -110,7 +110,7 @@ fn surplus_bits_are_refused_by_prost_alone() {
 }
 
 #[test]
-fn tags_and_lengths_of_more_than_five_bytes_are_taken_by_prost_alone() {
+fn tags_longer_than_five_bytes_are_taken_by_prost_alone() {
     let tag = [0x88, 0x80, 0x80, 0x80, 0x80, 0x00, 1];
     let length = [0x0a, 0x81, 0x80, 0x80, 0x80, 0x80, 0x00, b'a'];
     assert_eq!(fields(Dialect::Prost, &tag).unwrap(), [(1, FieldValue::Varint(1))]);
@@ -132,7 +132,7 @@ fn a_hundred_groups_may_be_inside_one_another() {
 }
 
 #[test]
-fn a_hundred_messages_may_be_inside_one_another_and_groups_count() {
+fn nesting_limit_is_a_hundred_messages_and_groups() {
     let group = groups(1, &[]);
     let mut reader = WireReader::new(Dialect::Tensorflow, &group);
     for _ in 0..100 {
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn what_prost_skips_is_what_its_dialect_reads(bytes in bytes(), depth in 96..103_usize) {
+    fn dialect_of_prost_reads_what_prost_skips(bytes in bytes(), depth in 96..103_usize) {
         for bytes in [groups(depth, &bytes), bytes] {
             prop_assert_eq!(check_fields(&bytes).is_ok(), Nothing::decode(&bytes[..]).is_ok());
         }

@@ -63,7 +63,7 @@ fn check_decode<T: PackedNumber + Debug + PartialEq>(bytes: &[u8], prost: Option
 }
 
 #[test]
-fn a_processor_without_vector_instructions_would_be_asked_for_none() {
+fn implementation_never_exceeds_the_processor() {
     assert_eq!(Implementation::Scalar.choose(), Implementation::Scalar);
     assert_eq!(Implementation::in_use(), Implementation::Scalar);
     assert_eq!(Implementation::Avx2.choose(), Implementation::fastest());
@@ -71,7 +71,7 @@ fn a_processor_without_vector_instructions_would_be_asked_for_none() {
 }
 
 #[test]
-fn lists_around_the_borders_of_lengths_and_blocks_are_as_prost_writes_them() {
+fn lists_at_length_and_block_borders_are_written_as_by_prost() {
     let borders = [
         0,
         1,
@@ -132,7 +132,7 @@ fn numbers() -> impl Strategy<Value = Vec<i64>> {
 
 proptest! {
     #[test]
-    fn both_implementations_write_what_prost_writes_and_read_it_back(wide in numbers()) {
+    fn implementations_write_and_read_as_prost_does(wide in numbers()) {
         let narrow: Vec<i32> = wide.iter().map(|value| *value as i32).collect();
         check_encode(&narrow, content(&Narrow { values: narrow.clone() }.encode_to_vec()));
         check_encode(&wide, content(&Wide { values: wide.clone() }.encode_to_vec()));

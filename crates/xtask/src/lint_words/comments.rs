@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_read_to_its_end() {
+    fn truncated_source_is_read_to_its_end() {
         for text in ["/* a", "\"a", "r#\"a", "'", "'\\", "/", "r#", "/** a", "é'", "\"\\"] {
             Source::read(text);
         }

@@ -26,7 +26,7 @@ fn texts(sharding: &HloSharding, dims: &[i64]) -> Vec<String> {
 }
 
 #[test]
-fn tiles_that_do_not_divide_a_dimension_leave_smaller_parts_at_the_edge() {
+fn tiles_that_do_not_divide_leave_smaller_parts_at_the_edge() {
     let thirds = sharding(3, OpSharding::tiled(iota(&[3], &[3], &[0])));
     assert_eq!(thirds.shard_shape(&shape([4])), Ok(shape([2])));
     assert_eq!(texts(&thirds, &[4]), ["[0]+[2]", "[2]+[2]", "[4]+[0]"]);
@@ -59,7 +59,7 @@ fn devices_of_a_replicated_subgroup_hold_the_same_part() {
 }
 
 #[test]
-fn answers_about_many_devices_and_many_dimensions_are_bounded_by_the_product_of_both() {
+fn index_domains_are_bounded_by_devices_times_dimensions() {
     let many = shape([1; 2000]);
     let everywhere = sharding(2000, OpSharding::replicated());
     let ones = [&[2000][..], &[1; 1999]].concat();
@@ -105,7 +105,7 @@ fn the_names_of_a_mesh_are_not_repeated_at_full_length() {
 }
 
 #[test]
-fn what_a_sharding_does_not_say_is_an_error() {
+fn question_that_a_sharding_cannot_answer_is_an_error() {
     let manual = OpSharding::with_subgroups(iota(&[2, 2], &[4], &[0]), &[OpShardingType::Manual]);
     for op_sharding in [
         OpSharding::manual(),
@@ -127,7 +127,7 @@ fn what_a_sharding_does_not_say_is_an_error() {
 }
 
 #[test]
-fn another_number_of_tiles_than_devices_is_refused_naming_both_and_the_sharding() {
+fn tile_count_other_than_device_count_is_refused() {
     let quarters = OpSharding::tiled(iota(&[4], &[4], &[0]));
     let proto = HloShardingProto {
         devices: Some(devices(3).to_proto(SerDesVersion::current()).unwrap()),

@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn named_shardings_become_the_tiles_that_jaxlib_0_12_0_1_makes_of_them() {
+    fn named_shardings_become_the_tiles_of_jaxlib_0_12_0_1() {
         let table = include_str!("../../../../tests/data/ifrt/named_shardings.tsv");
         let mut count = 0;
         for line in table.lines().filter(|line| !line.starts_with('#')) {

@@ -44,7 +44,7 @@ fn shardings_are_printed_in_the_notation_of_hlo() {
 }
 
 #[test]
-fn a_message_that_contradicts_itself_is_refused_with_the_status_of_xla() {
+fn contradictory_message_is_refused_with_the_status_of_xla() {
     let tiled = || xla::OpSharding { r#type: 3, ..Default::default() };
     let tuple = || xla::OpSharding { r#type: 2, ..Default::default() };
     for (proto, part) in [

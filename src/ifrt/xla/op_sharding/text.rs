@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read_as_the_same_sharding() {
+    fn printed_sharding_is_parsed_back() {
         for text in [
             "{replicated}",
             "{maximal device=3}",
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sharding_says_where() {
+    fn invalid_sharding_text_is_refused_with_its_place() {
         for (text, at) in [
             ("", "`{` at byte 0"),
             ("{red}", "at byte 4"),

@@ -72,7 +72,7 @@ fn the_example_of_the_strategy_is_read_with_its_comments() {
 }
 
 #[test]
-fn only_what_the_comments_of_the_strategys_example_mark_is_deprecated_at_minor() {
+fn deprecation_comments_mark_members_of_the_strategys_example() {
     let example = |deprecated: &str| {
         read(&format!(
             "struct Example {{\n  int32_t cannot_be_zero;         // {deprecated}0 is no-op.\n  void* cannot_be_null;           // {deprecated}NULL is no-op.\n  int32_t can_be_zero; // {deprecated}\n  void* can_be_null; // {deprecated}\n  int32_t optional_zero_default;  // {deprecated}Optional. 0 by default.\n  void* optional_null_default;    // {deprecated}Optional. NULL by default.\n}};\n"
@@ -209,7 +209,7 @@ fn a_comment_in_front_of_what_is_defined_is_no_part_of_it() {
 }
 
 #[test]
-fn what_cannot_be_read_says_where_and_why() {
+fn unreadable_header_is_refused_with_place_and_reason() {
     for (text, definitions, part) in [
         ("", "", "no struct"),
         ("int x;", "", "no struct"),

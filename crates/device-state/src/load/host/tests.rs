@@ -82,7 +82,7 @@ fn read(
 }
 
 #[test]
-fn every_part_is_the_bytes_that_were_saved_whatever_the_pieces_and_chunks_are() {
+fn parts_equal_the_saved_bytes_for_any_pieces_and_chunks() {
     let bytes = noise(2 * (ROWS * COLUMNS) as usize, 5);
     let parts = [
         ([0, 0], [ROWS, COLUMNS]),
@@ -154,7 +154,7 @@ fn a_part_costs_the_chunks_that_it_crosses_and_no_more() {
 }
 
 #[test]
-fn what_several_parts_want_of_a_piece_is_read_once() {
+fn piece_that_several_parts_want_is_read_once() {
     let bytes = noise(2 * (ROWS * COLUMNS) as usize, 11);
     for chunk_bytes in [64, 256, 1 << 20] {
         let reader = Reader::from_source(both(&bytes, chunk_bytes), "a state").unwrap();
@@ -284,7 +284,7 @@ fn a_watch_stops_the_work() {
 }
 
 #[test]
-fn what_a_late_source_is_asked_for_is_what_is_read() {
+fn late_source_is_asked_only_for_what_is_read() {
     /// Answers in a moment.
     struct Late(Vec<u8>);
 

@@ -213,7 +213,7 @@ fn several_savers_make_one_state() {
 }
 
 #[test]
-fn a_part_that_is_missing_leaves_the_old_state_and_another_attempt_follows_it() {
+fn missing_part_leaves_the_old_state_and_a_retry_works() {
     let (_directory, stores) = stores();
     for store in &stores {
         save(store, FIRST).unwrap();
@@ -249,7 +249,7 @@ fn a_part_that_went_away_is_named() {
 }
 
 #[test]
-fn parts_of_the_replaced_state_go_at_once_and_young_ones_of_other_saves_stay() {
+fn parts_of_the_replaced_state_go_and_young_others_stay() {
     let (_directory, stores) = stores();
     for store in &stores {
         save(store, FIRST).unwrap();
@@ -283,7 +283,7 @@ fn a_state_of_one_object_takes_the_place_of_one_of_several() {
 }
 
 #[test]
-fn of_two_merges_at_a_time_one_is_refused_where_the_store_has_conditions() {
+fn concurrent_merge_is_refused_if_the_store_has_conditions() {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     // With a state there and without one.
     for _ in 0..2 {

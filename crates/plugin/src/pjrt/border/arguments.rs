@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_of_every_supported_minor_are_taken_and_shorter_ones_are_not() {
+    fn sizes_of_supported_minors_are_taken_and_shorter_refused() {
         let attributes = PJRT_Plugin_Attributes_Args::STRUCT;
         assert_eq!(room("", attributes, 24), Ok(32), "the macro forgot a field until 0.70");
         assert_eq!(room("", attributes, 32), Ok(32));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_by_a_call_that_fails_and_a_panic_is_an_error() {
+    fn failed_call_writes_nothing_and_a_panic_is_an_error() {
         let mut host = PJRT_Event_IsReady_Args::new();
         for panics in [false, true] {
             // SAFETY: the arguments are valid, and ours.

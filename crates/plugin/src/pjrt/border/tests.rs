@@ -19,7 +19,7 @@ const FAILED_PRECONDITION: i32 = 9;
 const UNIMPLEMENTED: i32 = 12;
 
 #[test]
-fn the_table_says_its_size_and_minor_and_has_a_function_in_every_slot() {
+fn table_has_its_size_its_minor_and_every_function() {
     for (host, minor) in [
         (Host::of::<OfMinor57>(), Minor::new(57)),
         (Host::of::<Switchable>(), DEFAULT_MINOR),
@@ -36,7 +36,7 @@ fn the_table_says_its_size_and_minor_and_has_a_function_in_every_slot() {
 }
 
 #[test]
-fn what_the_sdk_does_not_have_answers_unimplemented_in_words() {
+fn functions_that_the_sdk_lacks_answer_unimplemented() {
     let host = Host::of::<Switchable>();
     let wrong = host.call(&mut PJRT_Executable_GetCostAnalysis_Args::new()).unwrap_err();
     assert_eq!(wrong.code, UNIMPLEMENTED);
@@ -59,7 +59,7 @@ fn null_arguments_and_null_handles_are_errors() {
 }
 
 #[test]
-fn no_function_touches_what_lies_behind_the_arguments_or_follows_null() {
+fn functions_stay_within_their_arguments_and_refuse_null() {
     let host = Host::of::<Newest>();
     // These make things of nothing; errors answer nothing.
     let others =
@@ -89,7 +89,7 @@ fn no_function_touches_what_lies_behind_the_arguments_or_follows_null() {
 }
 
 #[test]
-fn an_older_framework_creates_a_client_and_learns_what_the_plugin_says_of_itself() {
+fn older_framework_creates_a_client_and_reads_attributes() {
     let host = Host::of::<Switchable>();
     let mut create = PJRT_Client_Create_Args::new();
     create.struct_size = 72;
@@ -107,7 +107,7 @@ fn an_older_framework_creates_a_client_and_learns_what_the_plugin_says_of_itself
 }
 
 #[test]
-fn a_panic_in_the_plugin_is_an_error_of_the_call_or_of_its_event() {
+fn panic_in_the_plugin_is_an_error_of_the_call_or_event() {
     let host = Host::of::<Switchable>();
     let wrong = host.client_with(&[("panic", 1)]).unwrap_err();
     assert_eq!(wrong.message, "the plug-in panicked: in create_client");
@@ -122,7 +122,7 @@ fn a_panic_in_the_plugin_is_an_error_of_the_call_or_of_its_event() {
 }
 
 #[test]
-fn an_array_comes_back_as_it_went_also_in_parts_and_from_another_memory() {
+fn arrays_round_trip_in_parts_and_from_another_memory() {
     let host = Host::of::<Switchable>();
     let client = host.client_with(&[]).unwrap();
     let bytes: Vec<u8> = (0..240).collect();
@@ -154,7 +154,7 @@ fn a_deleted_array_keeps_its_shape_and_gives_no_bytes() {
 }
 
 #[test]
-fn an_array_that_is_given_up_or_was_never_there_says_so_to_whoever_waits() {
+fn abandoned_or_missing_array_fails_its_waiters() {
     let host = Host::of::<Switchable>();
     let client = host.client_with(&[]).unwrap();
     let manager = client.transfers(&[(ElementType::U8, &[4])]);
@@ -191,7 +191,7 @@ fn a_transfer_is_complete_when_its_last_piece_has_come() {
 }
 
 #[test]
-fn whoever_wants_to_be_told_of_an_event_is_told_once_and_owns_the_error() {
+fn callback_of_an_event_runs_once_and_owns_the_error() {
     let host = Host::of::<Newest>();
     let client = host.client_with(&[("slow", 30)]).unwrap();
     let array = client.put(ElementType::U8, &[2], &[1, 2], 1).unwrap();
@@ -220,7 +220,7 @@ fn an_event_of_the_host_is_set_once() {
 }
 
 #[test]
-fn raw_bytes_go_to_memory_that_is_there_later_or_fail_with_the_host() {
+fn raw_copy_to_later_memory_completes_or_fails_with_the_host() {
     let host = Host::of::<Newest>();
     let client = host.client_with(&[]).unwrap();
     let array = client.put(ElementType::U8, &[4], &[1, 2, 3, 4], 0).unwrap();

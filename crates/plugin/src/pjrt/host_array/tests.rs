@@ -35,7 +35,7 @@ fn scattered(array: &HostArray, device: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_transposed_array_is_put_into_the_order_of_the_device_and_back() {
+fn transposed_array_round_trips_through_the_device_order() {
     let host = [0, 1, 2, 3, 4, 5];
     let array = HostArray::strided(shape(ElementType::U8, &[3, 2]), &[1, 3]).unwrap();
     assert_eq!(gathered(&array, &host), [0, 3, 1, 4, 2, 5]);
@@ -105,7 +105,7 @@ fn strides_and_orders_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn chunks_of_every_size_keep_their_place_in_arrays_with_gaps_and_several_dimensions() {
+fn chunks_keep_their_place_in_arrays_with_gaps() {
     for (element_type, width) in [
         (ElementType::U8, 1),
         (ElementType::U16, 2),

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn data_is_read_however_it_is_cut_and_long_pieces_stay_as_they_came() {
+    async fn frames_are_read_in_any_pieces_and_long_ones_not_copied() {
         let sent = [&b""[..], b"abc", &[7; 200_000]];
         let mut whole: Vec<u8> = sent.iter().flat_map(|data| framed(data)).collect();
         // A field that a newer client may add; data in two parts, of which the last counts.
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_long_compressed_or_cut_off_is_refused() {
+    async fn message_too_long_compressed_or_cut_is_refused() {
         let read = async |bytes: &'static [u8]| {
             let (sender, mut messages) = messages(&account(1 << 20));
             sender.send(Bytes::from_static(bytes)).unwrap();

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_function_is_refused() {
+    fn invalid_function_is_refused() {
         let found = read(&XlaHostCallback::new([argument(1, &[2, 3]), argument(5, &[])], []));
         assert_eq!(found.unwrap().operand_bytes(), 28);
         for (callback, part) in [
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_calls_waits_for_the_answer_of_the_client() {
+    async fn caller_waits_for_the_answer_of_the_client() {
         let callback = doubling();
         let own = Arc::clone(&callback);
         let called = std::thread::spawn(move || own.call(Bytes::from_static(b"operands")));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_client_that_has_gone() {
+    async fn caller_of_a_gone_client_gets_an_error() {
         let callback = doubling();
         let own = Arc::clone(&callback);
         let called = std::thread::spawn(move || own.call(Bytes::new()));

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_of_xla_is_refused_with_what_would_be_one() {
+    fn unknown_program_type_is_refused_with_the_known_ones() {
         let value = |type_name: &str| Serialized {
             type_name: type_name.to_owned(),
             data: Bytes::from_static(b"x"),

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_words_of_the_function_are_those_of_the_device_which_receives_nothing_then() {
+    async fn error_of_a_function_is_the_error_of_its_device() {
         let exchange = exchange(LONG);
         let own = Arc::clone(&exchange);
         let sending = thread::spawn(move || {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_takes_is_where_its_outputs_lie() {
+    fn donated_parameters_are_those_of_aliases() {
         let mut module = module(shape(&[]));
         let numbers = [3, -1, 1, 3];
         let entries = numbers.map(|parameter_number| AliasMessage { parameter_number }).to_vec();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_shardings_as_parameters_and_outputs_or_none() {
+    fn shardings_of_a_module_are_complete_or_none() {
         let replicated = xla::OpSharding::default();
         let kind = OpShardingType::Tuple.number();
         let of = |count| xla::OpSharding {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_module_is_refused_whatever_it_is() {
+    fn invalid_module_is_refused() {
         assert!(Module::read("mlir", b"", 0).is_err());
         assert!(Module::read("hlo", &[0xff; 9], 0).is_err());
         assert!(Module::read("hlo", b"", 0).is_ok());

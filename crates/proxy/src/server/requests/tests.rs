@@ -229,7 +229,7 @@ async fn every_request_is_answered_though_it_says_nothing() {
 }
 
 #[tokio::test]
-async fn every_request_that_fails_leaves_its_error_under_the_handles_of_its_results() {
+async fn failed_request_leaves_its_error_under_its_results() {
     let messages = Messages::read();
     let mut tried = 0;
     for (name, fields) in &messages.fields {

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_server_left_behind_locks_nobody_out() {
+    fn lock_of_a_killed_server_keeps_no_server_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.sds");
         fs::write(folder.path().join(".x.sds.lock"), "4194304999999999999999").unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_somebody_replaced_is_not_taken_away_from_who_has_it_now() {
+    fn replaced_lock_is_not_removed_from_its_new_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.sds");
         let first = Lock::take(&path, 0).unwrap();

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_called_by_its_session_and_handle_or_as_the_client_says() {
+    fn array_is_named_by_session_and_handle_or_by_the_client() {
         let data = [("serdes.state.name", "model"), ("serdes.state.name.7", "weights")];
         let names = names(3, &data, None);
         assert_eq!(names.name(1), ("session-3/1".to_owned(), false));
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_for_two_arrays_is_refused() {
+    fn name_of_two_arrays_is_refused() {
         for data in [
             [("serdes.state.name.1", "x"), ("serdes.state.name.2", "x")],
             [("serdes.state.name", "model"), ("serdes.state.name.1", "model/2")],

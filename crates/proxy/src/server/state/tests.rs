@@ -144,7 +144,7 @@ async fn stop(server: Server, before: impl Future<Output = ()> + Send) -> Result
 }
 
 #[tokio::test]
-async fn a_snapshot_of_a_client_without_a_name_outlives_the_client_and_the_server() {
+async fn snapshot_of_an_unnamed_client_outlives_the_server() {
     let place = Folder::new();
     let server = place.server();
     let mut client = open(&server, &[]);
@@ -192,7 +192,7 @@ async fn a_session_that_ends_while_the_state_is_saved_loses_nothing() {
 }
 
 #[tokio::test]
-async fn arrays_that_are_not_there_are_left_out_and_nobody_waits_for_them() {
+async fn pending_arrays_are_left_out_of_a_save_without_waiting() {
     let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
@@ -247,7 +247,7 @@ async fn only_a_deletion_takes_a_named_array_out_of_the_state() {
 }
 
 #[tokio::test]
-async fn arrays_whose_handles_the_server_chose_are_saved_as_others_are() {
+async fn arrays_with_server_chosen_handles_are_saved() {
     let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
@@ -287,7 +287,7 @@ fn give(server: &Server, handles: &[u64]) {
 }
 
 #[tokio::test]
-async fn what_was_given_to_a_program_leaves_the_state_when_what_came_of_it_is_saved() {
+async fn donated_array_leaves_the_state_with_the_next_save() {
     let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
@@ -392,7 +392,7 @@ async fn names_belong_to_who_made_them() {
 }
 
 #[tokio::test]
-async fn a_client_that_comes_again_has_its_name_once_its_session_is_over() {
+async fn name_of_a_returning_client_is_free_after_its_session() {
     let place = Folder::new();
     let server = place.server();
     let first = named(&server, "model").await;
@@ -404,7 +404,7 @@ async fn a_client_that_comes_again_has_its_name_once_its_session_is_over() {
 }
 
 #[tokio::test]
-async fn a_stop_with_nothing_new_leaves_the_file_alone_and_a_request_keeps_the_one_before() {
+async fn stop_without_changes_leaves_the_file_alone() {
     let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
@@ -437,7 +437,7 @@ async fn a_stop_with_nothing_new_leaves_the_file_alone_and_a_request_keeps_the_o
 }
 
 #[tokio::test]
-async fn a_save_that_fails_at_the_stop_is_tried_again_and_takes_nothing() {
+async fn save_that_fails_at_the_stop_is_retried_without_loss() {
     let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
@@ -501,7 +501,7 @@ async fn a_save_at_the_stop_has_a_deadline() {
 }
 
 #[test]
-fn a_place_where_no_state_can_be_is_found_when_the_server_is_built() {
+fn impossible_place_of_a_state_fails_the_build_of_a_server() {
     let place = Folder::new();
     let plugin = Plugin::open("host", LayoutChoice::Detect).unwrap();
     let build = |path: &str| {
@@ -527,7 +527,7 @@ fn a_place_where_no_state_can_be_is_found_when_the_server_is_built() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_of_the_state_before_is_kept_beside_it() {
+async fn unreadable_arrays_of_the_old_state_are_kept_beside_it() {
     let place = Folder::new();
     let server = place.builder().previous_states(0).build().unwrap();
     let mut client = open(&server, &[]);
@@ -648,7 +648,7 @@ async fn words_of_the_state_that_are_not_the_servers_stay() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_a_client_that_is_known_is_its_own_on_every_server() {
+async fn arrays_of_an_authenticated_client_stay_its_own() {
     let place = Folder::new();
     let name = [("serdes.state.name", "model")];
     let server = place.server();

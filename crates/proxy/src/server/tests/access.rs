@@ -155,7 +155,7 @@ fn init() -> Vec<Request> {
 }
 
 #[test]
-fn host_buffers_are_for_whoever_opened_their_session_even_if_another_knows_its_id() {
+fn host_buffers_are_only_for_the_client_of_their_session() {
     test(|| async {
         let running = Running::start(Server::builder(&plugin()).build().unwrap()).await;
         let caller = |from| Caller { server: &running.address, from, token: None };

@@ -353,7 +353,7 @@ fn an_array_takes_its_bytes_as_they_come() {
 }
 
 #[test]
-fn a_transfer_that_is_too_short_or_too_long_fails_the_array_that_waits_for_it() {
+fn transfer_of_a_wrong_length_fails_the_waiting_array() {
     test(|| async {
         for chunks in [&[&b"abc"[..]][..], &[b"abc", b"de"]] {
             let waiting = Waiting::start().await;
@@ -619,7 +619,7 @@ fn a_server_stops_though_a_client_is_there() {
 }
 
 #[test]
-fn a_look_up_may_be_faster_than_the_request_that_makes_its_buffer() {
+fn look_up_may_come_before_the_request_of_its_buffer() {
     test(|| async {
         let server = server(Ranges::supported());
         let local = server.local_session(Ranges::supported()).unwrap();

@@ -86,7 +86,7 @@ fn a_put_that_nobody_waits_for_leaves_nothing() {
 }
 
 #[test]
-fn a_store_is_answered_by_its_status_alone_where_the_client_says_that_this_is_enough() {
+fn store_is_answered_by_a_status_alone_if_asked() {
     test(|| async {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();
@@ -124,7 +124,7 @@ fn with<T>(message: T, request: &IfrtRequest) -> Call<T> {
 }
 
 #[test]
-fn a_transfer_brings_no_other_request_along_than_the_one_for_its_buffer() {
+fn transfer_brings_only_the_request_of_its_buffer() {
     test(|| async {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();

@@ -101,7 +101,7 @@ fn health_is_told_without_a_token_and_nothing_else_is() {
 }
 
 #[test]
-fn who_watches_the_health_hears_that_the_server_drains_and_that_it_stops() {
+fn health_watch_reports_draining_and_stop() {
     test(|| async {
         let running = serving(Limits { drain_timeout: LONG, ..limits() }).await;
         let mut watched = watch(&running.address, "").await.unwrap();

@@ -186,7 +186,7 @@ pub(crate) fn tiled(dims: &[i64]) -> Sharding {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn unknown_handle_is_not_found() {
     let mut client = Client::new(&server(2));
     assert_eq!(client.get(7, 8).await, Err(StatusCode::NotFound));
     assert_eq!(client.destruct(7).await, Err(StatusCode::NotFound));

@@ -37,7 +37,7 @@ fn shape(bytes: i64) -> Shape {
 }
 
 #[test]
-fn many_small_arrays_come_back_as_they_went_whoever_else_sends_some() {
+fn small_arrays_round_trip_beside_other_clients() {
     test(|| async {
         let running = running().await;
         let mut tasks = JoinSet::new();
@@ -88,7 +88,7 @@ fn a_small_array_that_cannot_be_says_why_and_others_go_on() {
 }
 
 #[test]
-fn small_arrays_go_on_in_calls_of_their_own_where_their_stream_is_over() {
+fn small_arrays_use_single_calls_after_their_stream_ends() {
     test(|| async {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();
@@ -165,7 +165,7 @@ fn copy(array: u64, handle: u64) -> Request {
 }
 
 #[test]
-fn what_is_no_small_transfer_is_refused() {
+fn invalid_small_transfer_is_refused() {
     const INVALID: i32 = StatusCode::InvalidArgument as i32;
     test(|| async {
         let running = running().await;

@@ -133,7 +133,7 @@ fn a_peer_has_its_share_of_sessions_and_others_get_theirs() {
 }
 
 #[test]
-fn a_session_that_asks_for_nothing_ends_and_one_that_has_something_stays() {
+fn idle_session_ends_unless_it_holds_something() {
     test(|| async {
         let limits = Limits {
             handshake_timeout: BUSY,
@@ -158,7 +158,7 @@ fn a_session_that_asks_for_nothing_ends_and_one_that_has_something_stays() {
 }
 
 #[test]
-fn connections_that_say_nothing_end_and_honest_ones_get_in_meanwhile() {
+fn silent_connections_end_and_others_are_accepted_meanwhile() {
     test(|| async {
         let limits = Limits { handshake_timeout: BUSY, ..Limits::default() };
         let running = serving(limits).await;
@@ -222,7 +222,7 @@ fn silent_handshakes_of_tls_end() {
 }
 
 #[test]
-fn a_peer_with_all_its_connections_busy_gets_no_more_and_others_do() {
+fn peer_at_its_connection_limit_leaves_room_for_others() {
     test(|| async {
         let limits = Limits { connections: 4, peer_connections: 2, ..Limits::default() };
         let running = serving(limits).await;
@@ -276,7 +276,7 @@ fn pinned_memory_and_copies_count_for_what_a_server_may_hold() {
 }
 
 #[test]
-fn one_of_two_peers_cannot_take_all_memory_of_the_devices() {
+fn peer_cannot_take_all_memory_of_the_devices() {
     test(|| async {
         let limits =
             Limits { total_array_bytes: 4096, peer_array_bytes: 3072, ..Limits::default() };
@@ -332,7 +332,7 @@ impl Accept for Starved {
 }
 
 #[test]
-fn a_listener_that_gets_no_descriptor_waits_longer_each_time_and_serves_again() {
+fn listener_without_descriptors_backs_off_and_recovers() {
     test(|| async {
         const REFUSALS: usize = 6;
         let server = Server::builder(&plugin()).build().unwrap();

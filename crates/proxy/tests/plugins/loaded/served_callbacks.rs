@@ -276,7 +276,7 @@ async fn a_program_waits_for_its_client_no_longer_than_it_may() {
 }
 
 #[tokio::test]
-async fn there_are_never_more_functions_than_requests_that_can_wait_for_them() {
+async fn functions_never_outnumber_requests_that_can_wait() {
     let library = Library::new(106, &["MODULE"]);
     let mut limits = Limits::default();
     limits.set("session-requests", "4").unwrap();

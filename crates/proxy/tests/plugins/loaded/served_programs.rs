@@ -249,7 +249,7 @@ async fn a_platform_is_called_as_its_server_was_told() {
 }
 
 #[tokio::test]
-async fn what_fails_while_a_program_runs_is_said_by_its_results() {
+async fn error_while_a_program_runs_is_in_its_results() {
     let library = Library::new(106, &["MODULE", "COMPLETE_FAILS"]);
     let mut served = Served::new(&library, Limits::default());
     let handle = served.compile("outputs 1").await.unwrap().loaded_executable_handle;
@@ -275,7 +275,7 @@ async fn what_fails_while_a_program_runs_is_said_by_its_results() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_run_leaves_its_reason_under_its_results() {
+async fn program_that_cannot_run_leaves_its_error_in_its_results() {
     let library = Library::new(106, &["MODULE"]);
     let mut served = Served::new(&library, Limits::default());
     let handle = served.compile("outputs 1").await.unwrap().loaded_executable_handle;

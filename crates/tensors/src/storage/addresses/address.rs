@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_known_by_its_scheme_and_everything_else_is_a_path() {
+    fn address_is_known_by_its_scheme_and_the_rest_are_paths() {
         assert_eq!(of("s3://b/runs/7.sds"), object(Scheme::S3, "b", "runs/7.sds"));
         assert_eq!(of("S3://b"), object(Scheme::S3, "b", ""));
         assert_eq!(of("gs://b/dir/"), object(Scheme::Google, "b", "dir"));

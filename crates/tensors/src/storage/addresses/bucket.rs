@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lists_in_one_go_is_visited_as_well() {
+    fn listing_without_pages_is_visited_too() {
         let bucket = bucket(None);
         let store = bucket.store();
         let put = async move { store.put(&Key::from("run/a"), vec![1].into()).await };

@@ -250,7 +250,7 @@ aws_access_key_id = three
     }
 
     #[test]
-    fn what_the_environment_says_goes_before_the_profile() {
+    fn environment_goes_before_the_profile() {
         let builder = AmazonS3Builder::new()
             .with_access_key_id("mine")
             .with_secret_access_key("own")
@@ -263,7 +263,7 @@ aws_access_key_id = three
     }
 
     #[test]
-    fn what_is_not_done_or_not_there_is_refused_in_words_without_secrets() {
+    fn unsupported_profile_is_refused_without_its_secrets() {
         let refused = |name| filled(Some(name), AmazonS3Builder::new()).unwrap_err().to_string();
         assert!(refused("role").contains("`role_arn`"), "{}", refused("role"));
         assert!(refused("half").contains("expected both"), "{}", refused("half"));
@@ -304,7 +304,7 @@ aws_access_key_id = three
 
     proptest! {
         #[test]
-        fn files_of_any_lines_make_a_client_or_an_error_without_their_values(
+        fn profile_errors_never_show_values(
             config in vec(line(), 0..12),
             credentials in vec(line(), 0..12),
             name in select(&[None, Some("default"), Some("lab")][..]),
@@ -323,7 +323,7 @@ aws_access_key_id = three
     }
 
     #[test]
-    fn a_file_of_profiles_that_is_no_text_is_told_only_to_who_named_a_profile() {
+    fn binary_profile_file_is_an_error_only_for_a_named_profile() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");
         std::fs::write(&path, b"\xff\xfe").unwrap();

@@ -348,7 +348,7 @@ fn a_file_address_is_a_path_and_everything_else_a_path_too() {
 }
 
 #[test]
-fn what_the_web_serves_is_not_written() {
+fn web_address_is_read_only() {
     let path = Path::new("https://host.invalid/a.sds?token=secret");
     let error = Storage::anywhere().create_state(path, options()).err().unwrap().to_string();
     assert!(error.contains("only read") && !error.contains("secret"), "{error}");

@@ -36,7 +36,7 @@ fn a_tensor_that_is_there_very_often_is_refused() {
 }
 
 #[test]
-fn what_every_tensor_refers_to_is_not_gone_through_by_every_tensor() {
+fn marks_and_items_of_a_tensor_are_bounded() {
     // Marks are a dict of two truths; PyTorch writes them behind the hooks.
     let marks = |count: usize| [&b"}("[..], &b"K\x01\x89".repeat(count), b"u"].concat();
     let plain = tensor(0, &[4], &[1]);
