@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_that_nobody_saves_cost_no_more_than_others() {
+    fn boxes_in_stairs_are_compared_in_bounded_time() {
         // Each is long in one dimension and lies beside all others in it.
         let stairs: Vec<Bounds> = (0..30_000).map(|n| vec![(n, 30_000), (n, 1)]).collect();
         assert_eq!(are_apart(&stairs), Some(true));

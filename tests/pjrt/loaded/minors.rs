@@ -80,7 +80,7 @@ fn a_plug_in_of_another_numbering_is_never_called() {
 }
 
 #[test]
-fn a_library_is_initialised_once_whoever_loads_it() {
+fn library_is_initialised_once_for_all_its_loaders() {
     let library = Library::new(81, &[]);
     let first = library.load().unwrap();
     let link = library.path().with_file_name("link.so");

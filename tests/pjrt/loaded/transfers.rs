@@ -47,7 +47,7 @@ fn a_copy_that_is_on_its_way_has_the_memory_until_it_is_done() {
 }
 
 #[test]
-fn a_copy_that_nobody_waits_for_keeps_what_it_uses() {
+fn abandoned_copy_keeps_what_it_uses() {
     let library = Library::new(81, &["LATE"]);
     let (client, device) = client(&library);
     for _ in 0..4 {

@@ -146,7 +146,7 @@ fn the_end_of_a_check_counts_and_says_how_many_would_not_load() {
 }
 
 #[test]
-fn a_type_that_nobody_serializes_is_named_for_programs() {
+fn unserializable_type_is_named_for_programs() {
     let found = objects_of(&["check", text(&data("rules/missing_type.bin")), "--json"]);
     let reason = &found[0]["reasons"][0];
     assert_eq!(reason["rule"], "missing_type");

@@ -86,7 +86,7 @@ fn results_that_cannot_be_written_are_failures_of_every_command() {
 }
 
 #[test]
-fn an_answer_that_is_no_is_a_failure_where_nobody_gets_it() {
+fn negative_answer_is_a_failure_if_it_cannot_be_written() {
     let tiny = tiny();
     let folder = tempfile::tempdir().unwrap();
     let graph = folder.path().join("graph.pb");

@@ -103,7 +103,7 @@ fn state_by_a_link_to_nothing_yet_has_one_server() {
 }
 
 #[test]
-fn state_of_a_running_server_is_written_by_nobody_else() {
+fn state_of_a_running_server_is_written_by_it_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (state, link, older) = (path("x.sds"), path("link.sds"), path("x.sds.1"));

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_any_more_is_brought_to_its_end() {
+    async fn dropped_work_is_completed() {
         let (go, goes) = oneshot::channel::<()>();
         let (end, ended) = oneshot::channel();
         let work = Completing::new(Handle::current(), async move {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_is_waited_for_gives_what_it_has() {
+    async fn awaited_work_gives_its_result() {
         assert_eq!(Completing::new(Handle::current(), async { 7 }).await, 7);
     }
 }

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn insides_wait_for_programs_that_run_and_for_nobody_else() {
+    async fn insides_wait_only_for_running_programs() {
         let (account, insides) = (account(8192), Arc::new(ProgramMemory::default()));
         let limit = Duration::from_secs(60);
         let array = account.take_now(4096).unwrap();

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn work_that_nobody_waits_for_ends_with_the_piece_that_it_is_at() {
+    async fn abandoned_work_ends_with_its_current_piece() {
         let context = context();
         let done = Arc::new(AtomicUsize::new(0));
         let (own, counting) = (Arc::clone(&context), Arc::clone(&done));

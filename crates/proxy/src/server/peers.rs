@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_for_whoever_opened_it() {
+    fn session_admits_only_the_identity_that_opened_it() {
         let token = |byte| Identity { token: Some([byte; 32]), ..at("192.0.2.1") };
         let certificate = |byte| Identity { certificate: Some([byte; 32]), ..at("192.0.2.1") };
         assert!(at("192.0.2.1").admits(&at("192.0.2.1")));

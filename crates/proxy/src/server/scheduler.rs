@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn peers_and_their_sessions_take_turns_whoever_asked_first() {
+    async fn peers_and_their_sessions_take_turns() {
         let turns = FairScheduler::new(2);
         let (busy, other, quiet) = (turn(1, 1), turn(1, 2), turn(2, 3));
         let held = vec![turns.take(busy).await, turns.take(other).await];

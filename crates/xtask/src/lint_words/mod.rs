@@ -247,13 +247,17 @@ mod tests {
 
     #[test]
     fn names_of_files_are_read_whatever_is_in_them() {
-        for name in [".ci/nobody", "tests/interop/nobody.py", "src/whoever/mod.rs"] {
-            assert_eq!(lint(&workspace(&[(name, "")]), &[]), Ok(false), "{name}");
+        let lint = |name: &str| {
+            let folder = workspace(&[(name, "")]);
+            fs::write(folder.path().join(TERMS), "habits = \"faults\"").unwrap();
+            run(folder.path(), &[])
+        };
+        for name in [".ci/habits", "tests/interop/habits.py", "src/habits/mod.rs"] {
+            assert_eq!(lint(name), Ok(false), "{name}");
         }
-        assert_eq!(
-            lint(&workspace(&[("target/nobody.py", ""), (".git/nobody", "")]), &[]),
-            Ok(true)
-        );
+        for name in ["target/habits.py", ".git/habits", "src/habit.rs"] {
+            assert_eq!(lint(name), Ok(true), "{name}");
+        }
     }
 
     #[test]

@@ -42,11 +42,12 @@ impl Terms {
         VAGUE.into_iter().chain(own.map(|(word, term)| (&**word, &**term)))
     }
 
-    /// The first single word that is a part of `name`: an identifier, or the path of a file.
+    /// The first private word that is a part of `name`: an identifier, or the path of a file.
     fn in_name(&self, name: &str) -> Option<(&str, &str)> {
         let parts = parts_of_name(name);
-        self.phrases()
-            .find(|(word, _)| !word.contains(' ') && parts.iter().any(|part| part == word))
+        let mut words = self.0.iter().filter(|(word, _)| !Self::is_identifier(word));
+        let found = words.find(|(word, _)| parts.contains(word));
+        found.map(|(word, term)| (&**word, &**term))
     }
 
     /// The finding of a file whose path has a private word.
@@ -238,7 +239,8 @@ mod tests {
 
     #[test]
     fn private_words_are_found_as_parts_of_paths() {
-        for path in ["tests/strangers.py", ".ci/strangers", "src/old-strangers/mod.rs", "Nobody.md"]
+        for path in
+            ["tests/strangers.py", ".ci/strangers", "src/old-strangers/mod.rs", "Strangers.md"]
         {
             assert!(terms().in_path(path).is_some(), "{path}");
         }

@@ -153,7 +153,7 @@ async fn errors_of_a_computation_come_with_its_results() {
 }
 
 #[tokio::test]
-async fn a_computation_that_is_dropped_leaves_nobody_waiting() {
+async fn dropped_computation_leaves_no_waiter() {
     let mut client = Client::of(server(1).local_session(Ranges::supported()).unwrap());
     client.put(1, b"a", &on(&[0])).await.unwrap();
     let session = Arc::clone(client.session.session());

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_open_sessions_are_taken_from_nobody() {
+    fn names_of_open_sessions_stay_with_them() {
         let mut claims = Claims::default();
         let first = names(1, &[("serdes.state.name", "a"), ("serdes.state.name.1", "b/2")], None);
         assert_eq!(claims.take(&first), Ok(None));

@@ -58,7 +58,7 @@ fn a_put_and_a_get_are_the_same_with_requests_and_without() {
 }
 
 #[test]
-fn a_put_that_nobody_waits_for_leaves_nothing() {
+fn abandoned_put_leaves_nothing() {
     test(|| async {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();

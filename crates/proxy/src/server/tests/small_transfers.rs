@@ -200,7 +200,7 @@ fn invalid_small_transfer_is_refused() {
 }
 
 #[test]
-fn a_read_that_waits_keeps_nobody_else() {
+fn waiting_read_delays_no_other_request() {
     test(|| async {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();

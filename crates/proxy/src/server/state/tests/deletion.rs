@@ -6,7 +6,7 @@ use super::{Folder, delete, handle, init, named, open, stop};
 use crate::server::tests::session::on;
 
 #[tokio::test]
-async fn delete_takes_out_arrays_that_nobody_gave_a_name() {
+async fn delete_removes_arrays_without_a_given_name() {
     let place = Folder::new();
     let server = place.server();
     let mut client = open(&server, &[]);
