@@ -1,13 +1,13 @@
-//! Ranges of versions, for peers that settle on one.
+//! Ranges of versions, from which two peers negotiate one.
 
 use std::{fmt, marker::PhantomData};
 
 use super::{Line, Version, lines::Ifrt};
 
-/// An inclusive range of numbers of a line that is named beside it.
+/// An inclusive range of version numbers, without the line that they belong to.
 ///
-/// The line is not part of the type, so that the error of any negotiation is one type.
-/// [`VersionRange::try_from`] takes its two ends where the line is known.
+/// [`NegotiationError`] holds two of them beside the name of the line, so that it is one type for
+/// all lines. Where the line is known at compile time, use [`VersionRange`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     minimum: i32,
@@ -43,7 +43,8 @@ impl fmt::Display for NumberRange {
     }
 }
 
-/// An inclusive range of numbers of the line `L`; a peer's may lie outside what this build knows.
+/// An inclusive range of version numbers of the line `L`. A peer's range may have numbers that this
+/// build does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VersionRange<L: Line = Ifrt> {
     numbers: NumberRange,
@@ -105,7 +106,7 @@ impl<L: Line> fmt::Display for VersionRange<L> {
     }
 }
 
-/// The side of a negotiation that is too old.
+/// One of the two sides of a negotiation, such as the one that has to be upgraded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// This side.
@@ -114,7 +115,7 @@ pub enum Side {
     Theirs,
 }
 
-/// An error of a negotiation: both sides have no version in common.
+/// The error of a negotiation whose two ranges have no version in common.
 ///
 /// ```
 /// use serdes::version::{SerDesAnyVersionAccessor, Side, VersionRange};
@@ -139,8 +140,8 @@ pub struct NegotiationError {
 }
 
 impl NegotiationError {
-    /// The error of these ranges of one line. The side whose range ends first is the one to
-    /// upgrade; ours, where both end with the same number.
+    /// Creates the error for two ranges of one line. The side with the lower maximum has to be
+    /// upgraded, and this side if the maxima are equal.
     pub(super) fn between<L: Line>(ours: VersionRange<L>, theirs: VersionRange<L>) -> Self {
         let upgrade = if ours.maximum() <= theirs.maximum() { Side::Ours } else { Side::Theirs };
         Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
@@ -167,7 +168,8 @@ impl NegotiationError {
     }
 }
 
-/// A number that is not a version of the line that this build reads and writes.
+/// The error for a number that is no version of the line, or not one that this build reads and
+/// writes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{line} version {found} {} ({supported})",
@@ -182,6 +184,6 @@ pub struct UnknownVersion {
     pub found: i32,
     /// The supported range, as text.
     pub supported: String,
-    /// Set if the number is listed but was taken back.
+    /// True if the number is listed in `versions.toml` as withdrawn.
     pub withdrawn: bool,
 }

@@ -1,26 +1,25 @@
-//! The C APIs of device plug-ins as they lie in memory: every layout that was ever published, as
-//! data and as `repr(C)` types. StreamExecutor's is here; the module `pjrt`, behind the feature of
-//! that name, has the history of PJRT's.
+//! The memory layouts of the C APIs of device plug-ins: every published layout, as data and as
+//! `repr(C)` types. Those of StreamExecutor are at the root of the crate; those of PJRT are in the
+//! module `pjrt`, with the feature of that name.
 //!
-//! Two families exist, and all of their headers call themselves version 0.0.1:
+//! StreamExecutor has two families of layouts. All of their headers declare version 0.0.1:
 //!
 //! * the layouts that TensorFlow shipped (2.4, 2.5 to 2.6, 2.8, and 2.14 to 2.21), in [`released`],
 //!   [`tensorflow_2_8`], [`tensorflow_2_5`] and [`tensorflow_2_4`];
 //! * the layout of RFC #257 as it was printed, in [`rfc`].
 //!
-//! A struct is defined once, by a macro that makes the type, the asserts that its offsets are the
-//! published ones (they run when this crate is compiled), and its description as data
-//! ([`StructLayout`]). [`LAYOUTS`] lists the descriptions by name.
+//! A macro defines each struct once: its type, compile-time assertions that its offsets are the
+//! published ones, and its description as data ([`StructLayout`]). [`LAYOUTS`] lists the
+//! descriptions by name.
 //!
-//! [`StatusCode`] is the one list of canonical status codes, which the C API, gRPC and TensorFlow's
-//! files share, and [`ErrorKind`] the one list of kinds of errors, which the errors of every crate of
-//! serdes answer.
+//! [`StatusCode`] lists the canonical status codes, which the C API, gRPC and TensorFlow's files
+//! share. [`ErrorKind`] lists the kinds of errors; the errors of every crate of serdes have one.
 //!
-//! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it,
-//! depends on nothing, and works without the standard library, which the feature `std` adds for the
-//! codes of its errors; the feature `diff`, which reads layouts from files and compares them, adds
-//! both. Offsets are those of LP64 targets (x86-64 and
-//! aarch64 Linux, where they were measured).
+//! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it.
+//! Without features it has no dependency and needs no standard library. The feature `std` maps
+//! errors of the standard library to status codes; the feature `diff` reads layouts from files and
+//! compares them, and needs dependencies and the standard library. Offsets are those of LP64
+//! targets; they were measured on x86-64 and aarch64 Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -1,18 +1,19 @@
-//! The canonical status codes, and `TF_Status`: its code in C, and the functions that act on one.
+//! The canonical status codes, and `TF_Status` of the C API with its functions.
 
 use core::{
     ffi::{c_char, c_int},
     fmt,
 };
 
-/// A status; known to the side that made it alone. All access goes through [`StatusFunctions`].
+/// A status of the C API, opaque to all but the side that created it: access goes through
+/// [`StatusFunctions`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct TF_Status {
     _opaque: [u8; 0],
 }
 
-/// A status code as it crosses the C API, a C `int`. Open: numbers without a name survive.
+/// A status code as the C API passes it, a C `int`. Any number is valid, also one without a name.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TF_Code(pub c_int);
@@ -24,7 +25,7 @@ impl TF_Code {
         StatusCode::from_number(self.0)
     }
 
-    /// The code's name in the C API without its prefix, if it has one.
+    /// The name in the C API without the prefix `TF_`, if the number has one.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self.canonical() {
@@ -49,7 +50,7 @@ impl fmt::Display for TF_Code {
     }
 }
 
-/// Makes [`StatusCode`] and the constants of [`TF_Code`] of one list.
+/// Defines [`StatusCode`] and the constants of [`TF_Code`] from one list.
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $name:ident = $number:literal;)*) => {
         /// The canonical status codes, with the names and numbers that Abseil, gRPC and TensorFlow
@@ -91,25 +92,25 @@ macro_rules! codes {
 codes! {
     /// No error.
     Ok, OK = 0;
-    /// The caller gave up.
+    /// The caller cancelled the operation.
     Cancelled, CANCELLED = 1;
     /// An error that no other code describes.
     Unknown, UNKNOWN = 2;
     /// The argument is wrong, whatever the state of the system.
     InvalidArgument, INVALID_ARGUMENT = 3;
-    /// The time ran out.
+    /// The deadline passed before the operation was done.
     DeadlineExceeded, DEADLINE_EXCEEDED = 4;
     /// The requested item does not exist.
     NotFound, NOT_FOUND = 5;
     /// The item to create exists already.
     AlreadyExists, ALREADY_EXISTS = 6;
-    /// The caller may not do this.
+    /// The caller is not permitted to do this.
     PermissionDenied, PERMISSION_DENIED = 7;
     /// A quota, a limit or the memory is used up.
     ResourceExhausted, RESOURCE_EXHAUSTED = 8;
     /// The system is not in the state that the operation needs.
     FailedPrecondition, FAILED_PRECONDITION = 9;
-    /// The operation was given up, for example in a conflict with another.
+    /// The operation was aborted, for example because of a conflict with another one.
     Aborted, ABORTED = 10;
     /// Past the end of a valid range.
     OutOfRange, OUT_OF_RANGE = 11;
@@ -117,11 +118,11 @@ codes! {
     Unimplemented, UNIMPLEMENTED = 12;
     /// An invariant of the system is broken.
     Internal, INTERNAL = 13;
-    /// Not reachable now; may be tried again.
+    /// The service is not reachable now; a retry may succeed.
     Unavailable, UNAVAILABLE = 14;
     /// Data is lost or damaged beyond repair.
     DataLoss, DATA_LOSS = 15;
-    /// The caller did not say who it is.
+    /// The caller has no valid credentials.
     Unauthenticated, UNAUTHENTICATED = 16;
 }
 

@@ -1,10 +1,10 @@
-//! Bans of operations, as the recipes of [`evolution`](serdes::version::evolution) make them, for
-//! graphs.
+//! Bans of operations from [`evolution`](serdes::version::evolution), as rules for graphs.
 
 use serdes::version::evolution::OperationBan;
 use serdes_graphs::graph::DeprecatedOperation;
 
-/// The operation that a ban deprecates.
+/// Converts a ban to a deprecated operation: graphs of producers from its version on are refused if
+/// they have the operation.
 pub(super) fn deprecated(ban: &OperationBan) -> DeprecatedOperation {
     DeprecatedOperation {
         name: ban.operation.clone(),
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ban_of_a_recipe_is_an_operation_of_the_list() {
+    fn ban_becomes_a_deprecated_operation() {
         let ban = OperationBan::new("OurFusedOp", 2000, "OurFusedOpV2");
         let list = DeprecatedOperations::tensorflow().clone().with([deprecated(&ban)]);
         let listed = list.get("OurFusedOp").unwrap();

@@ -1,10 +1,10 @@
-//! Says whether the packages of a Python environment for machine learning fit one another, before
-//! any of them is imported.
+//! Checks that the packages of a Python environment for machine learning are compatible with each
+//! other, without importing any of them.
 //!
 //! An environment is a virtual environment, a conda prefix, a folder of packages, the root of an
 //! image, or a lock file. Nothing in it is run, imported or loaded: versions come from metadata,
-//! version files and the headers of libraries. What fits is decided by tables of measured releases
-//! ([`Releases`]), by what the packages declare, and by the files themselves.
+//! version files and the headers of libraries. Compatibility is decided by tables of measured
+//! releases ([`Releases`]), by the requirements that packages declare, and by their files.
 //!
 //! ```no_run
 //! use serdes_doctor::{Environment, TablesOnly, diagnose};
@@ -21,8 +21,8 @@
 //! # Ok::<(), serdes_doctor::ReadError>(())
 //! ```
 //!
-//! A remedy is printed only if the changed environment, judged by the same rules, no longer has the
-//! problem and has no new one.
+//! A remedy is given only if the environment as the remedy changes it, checked by the same rules,
+//! no longer has the problem and has no new one.
 
 #![forbid(unsafe_code)]
 // No file of an environment makes the crate panic: what could is an exception with its reason.

@@ -1,14 +1,14 @@
-//! Files: read from any place, written past the system's cache or through it, and appearing whole
-//! or not at all.
+//! Files: read at any offset, written with or without the page cache of the system (direct I/O),
+//! and replaced atomically.
 //!
 //! Bytes go into a partial file beside the target, which only its owner can read; at the end it
 //! gets what the target had (mode, owner, group, extended attributes) and then the target's name.
 //! The owner of a partial file holds a lock on it for as long as it lives, so that the next save
-//! can tell those of dead owners from those of live ones. What takes long says how far it has come,
-//! and may be stopped, by a [`Watch`].
+//! can tell those of dead owners from those of live ones. A [`Watch`] reports the progress of long
+//! work, and can cancel it.
 //!
-//! This crate must never know what the bytes mean, nor follow what it did not make: links, pipes and
-//! files of others that have a partial file's name stay as they are.
+//! This crate must never know what the bytes mean. It never opens an entry that it did not create:
+//! links, pipes and other users' files that have the name of a partial file stay as they are.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

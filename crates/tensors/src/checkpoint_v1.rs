@@ -1,7 +1,7 @@
 //! TensorFlow V1 checkpoints as sources of tensors.
 //!
-//! The format keeps the values of a slice in one message, so that a tensor is in memory while it is
-//! read.
+//! The format stores the values of a slice in one protobuf message, so that a tensor is read into
+//! memory as a whole.
 
 use std::{
     io::{self, Cursor, Read},
@@ -22,7 +22,7 @@ use crate::{ifrt_types, storage::Storage};
 
 const KIND: &str = "checkpoint_v1";
 
-/// The one file of a checkpoint, which is open already.
+/// A checkpoint of a single file, which is open already.
 #[derive(Debug)]
 struct OneFile(Arc<dyn ReadAt>);
 
@@ -32,12 +32,13 @@ impl Files for OneFile {
     }
 }
 
-/// A checkpoint as a source.
+/// A V1 checkpoint as a [`Source`] of tensors.
 pub(super) struct V1Source {
     checkpoint: CheckpointV1,
     path: PathBuf,
     listing: Listing,
-    /// The position in the checkpoint of each tensor of the listing.
+    /// For each tensor of the listing, its index in [`CheckpointV1::tensors`]; refused tensors are
+    /// not listed.
     positions: Vec<usize>,
 }
 

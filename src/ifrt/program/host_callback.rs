@@ -1,4 +1,4 @@
-//! Functions of the host that a program calls.
+//! Host callbacks: functions of the host that an XLA program calls while it runs.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use crate::{
     version::SerDesVersion,
 };
 
-/// The message records none of them.
+/// The formats of the type. The message has no field for the number.
 const FORMATS: Formats = Formats::of("XlaHostCallback");
 
-/// Shape of an operand or result, and the channel of a host callback that transfers it.
+/// An operand or a result of a host callback: its shape, and the channel that transfers it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostCallbackArgument {
-    /// The channel.
+    /// The number of the send or receive channel in the XLA program.
     pub channel_id: u32,
-    /// The shape.
+    /// The shape and element type of the array.
     pub shape: Shape,
 }
 
 /// A function of the host that a program of XLA calls
 /// (`xla::ifrt::PjRtHostSendAndRecvLoadedHostCallback`, message `XlaHostCallbackProto`).
 ///
-/// The message has no version, and the function itself is kept as it is. Compile requests of the
-/// proxy carry the bytes.
+/// The message records no version number, and the function in it is not parsed. Compile requests of
+/// the proxy carry its bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XlaHostCallback {
     operands: Vec<HostCallbackArgument>,
@@ -54,7 +54,7 @@ impl XlaHostCallback {
         self
     }
 
-    /// With `true`, the data is in row-major order, whatever the layout on the device.
+    /// Sets if data is passed in row-major order (`true`) or in the layout of the device.
     #[must_use]
     pub fn with_major_to_minor_data_layout(mut self, row_major: bool) -> Self {
         self.use_major_to_minor_data_layout = row_major;
@@ -107,7 +107,7 @@ impl fmt::Display for XlaHostCallback {
     }
 }
 
-/// Writes the same at every version.
+/// Writes the same bytes at every version.
 impl ToProto for XlaHostCallback {
     type Proto = wire::XlaHostCallbackProto;
 

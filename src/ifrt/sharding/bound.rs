@@ -1,23 +1,26 @@
-//! Limit on the memory of an answer about every device. A few bytes can announce a mesh of any
-//! size, and a list of devices multiplies the answer about each of them.
+//! Memory limits for answers with one entry per device. A sharding of a few bytes can describe a
+//! mesh of any size, so that the size of an answer is checked before it is computed.
 
 use super::SingleDeviceSharding;
 use crate::ifrt::{IfrtError, IndexDomain, Shape};
 
-/// The most bytes that an answer about every device takes unless the caller allows another number:
-/// enough for 600,000 devices.
+/// Default limit on the memory of an answer with one entry per device, in bytes: enough for 600,000
+/// devices.
 pub const DEFAULT_ANSWER_BYTES: u64 = 64 << 20;
 
-/// The list of one device, and what its reference count takes.
+/// Bytes of a list of one device, with its reference count.
 const DEVICE_LIST_BYTES: u64 = 96;
 
-/// Shapes and positions of more dimensions than this lie on the heap.
+/// Largest number of dimensions that shapes and indexes store without an allocation.
 const INLINE_DIMENSIONS: usize = 4;
 
+/// Bytes on the heap of one shape or index of `rank` dimensions.
 fn heap_bytes(rank: usize) -> u64 {
     if rank > INLINE_DIMENSIONS { 8 * rank as u64 } else { 0 }
 }
 
+/// Fails if `count` entries of `each` bytes take more than `limit`. `what` names the size in the
+/// error.
 fn require(what: &'static str, count: u64, each: u64, limit: u64) -> Result<(), IfrtError> {
     let found = count.saturating_mul(each);
     if found > limit {

@@ -1,4 +1,4 @@
-//! Computation of the part of an array that each device holds.
+//! The index domain of each device of a [`ShardingParam`]: the part of the array that it holds.
 
 use smallvec::SmallVec;
 
@@ -15,11 +15,11 @@ use crate::{
 struct Axis {
     /// The number of devices along it.
     size: i32,
-    /// From one device to the next along it, in logical numbers.
+    /// Difference of the logical numbers of two neighbours along the axis.
     stride: i32,
 }
 
-/// Tiles of an array on a verified mesh.
+/// An array divided over the mesh of a verified [`ShardingParam`].
 struct Tiles {
     axes: SmallVec<[Axis; 4]>,
     devices: i32,
@@ -49,8 +49,8 @@ impl ShardingParam {
         }))
     }
 
-    /// The axes of a verified mesh that have several devices, the fastest first, and the number of
-    /// all devices.
+    /// The axes of a verified mesh with more than one device, the fastest varying first, and the
+    /// number of all devices.
     fn axes(&self) -> (SmallVec<[Axis; 4]>, i32) {
         let mut devices = 1_i32;
         let mut strides = Vec::with_capacity(self.axis_sizes.len());
@@ -67,7 +67,8 @@ impl ShardingParam {
         (axes.collect(), devices)
     }
 
-    /// Part of an array of `shape` that each device holds, by its logical number.
+    /// The part of an array of `shape` that each device holds, in the order of the logical numbers
+    /// of the devices.
     ///
     /// # Errors
     /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape);
@@ -91,7 +92,7 @@ impl ShardingParam {
         (0..tiles.devices).map(|device| self.domain_of(&tiles, device)).collect()
     }
 
-    /// Part of an array of `shape` that the device of this logical number holds.
+    /// The part of an array of `shape` that the device with this logical number holds.
     ///
     /// ```
     /// use serdes::ifrt::{ShardingParam, Shape};
@@ -116,6 +117,7 @@ impl ShardingParam {
         self.domain_of(&tiles, device)
     }
 
+    /// Verifies the sharding and divides an array of `shape` by it.
     fn tiles(&self, shape: &Shape) -> Result<Tiles, IfrtError> {
         self.verify(Validation::Strict)?;
         let shard_shape = self.shard_shape(shape)?;
@@ -126,7 +128,7 @@ impl ShardingParam {
     }
 
     fn domain_of(&self, tiles: &Tiles, device: i32) -> Result<IndexDomain, IfrtError> {
-        // The place of the device in the order: its index along each axis, the first of which
+        // Position of the device in `device_order`: its index along each axis, of which the first
         // varies fastest.
         let (mut position, mut product) = (0, 1_i32);
         for Axis { size, stride } in &tiles.axes {
@@ -137,7 +139,7 @@ impl ShardingParam {
         IndexDomain::new(origin, tiles.shard_shape.clone())
     }
 
-    /// Index of the first element of a tile; tiles are numbered in row-major order.
+    /// Index of the first element of a tile. Tiles are numbered in row-major order.
     fn origin(&self, tile: i32, shard_shape: &Shape) -> Index {
         let mut rest = i64::from(tile);
         let mut elements: SmallVec<[i64; 8]> = self

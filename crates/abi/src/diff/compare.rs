@@ -1,4 +1,4 @@
-//! The changes between two layouts, struct by struct.
+//! Comparison of two layouts, struct by struct, and the version bump that each change requires.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::{
     values::compare_values,
 };
 
-/// Compares two layouts.
+/// Compares two layouts and returns the changes, with the version bump that they require.
 #[must_use]
 pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     let mut changes = Changes::default();
@@ -26,7 +26,7 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     for before in &old.structs {
         match found.get(before.name.as_str()) {
             Some(after) => compare(before, after, (&scope, &alignments), &mut changes),
-            None if scope.leaves_out(before) => {}
+            None if scope.excludes(before) => {}
             None => changes.add(
                 &before.name,
                 "",
@@ -37,7 +37,7 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
         }
     }
     for after in &new.structs {
-        if !known.contains_key(after.name.as_str()) && !scope.leaves_out(after) {
+        if !known.contains_key(after.name.as_str()) && !scope.excludes(after) {
             changes.add(
                 &after.name,
                 "",
@@ -54,15 +54,16 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     Diff { required, changes, versions: (old.version, new.version), remarks }
 }
 
-/// The facts that both layouts have, and can be compared in.
+/// The kinds of facts that both layouts state, so that they can be compared.
 #[derive(Debug)]
 struct Scope {
-    /// Both have enumerations, or could have.
+    /// True if both sources can state enumerations; the layout that is built in cannot.
     enumerations: bool,
-    /// Both say what zero means and what is required, or neither does.
+    /// True if both layouts state the meaning of zero and which fields are required, or neither
+    /// does.
     marks: bool,
-    /// The old layout follows the rules of marks and versions: a deprecation that is not announced
-    /// is one by leaving zero.
+    /// True if the old layout is no header, or has marks or a version. A field that is then marked
+    /// deprecated without an announcement is deprecated by leaving it zero.
     versioned: bool,
 }
 
@@ -94,12 +95,12 @@ impl Scope {
     }
 
     /// Returns `true` for a struct on one side that the source of the other side cannot have.
-    fn leaves_out(&self, found: &Structure) -> bool {
-        !self.enumerations && found.is_enumeration()
+    fn excludes(&self, structure: &Structure) -> bool {
+        !self.enumerations && structure.is_enumeration()
     }
 }
 
-/// Compares a struct with what became of it.
+/// Compares the old and the new form of a struct.
 fn compare(
     before: &Structure,
     after: &Structure,
@@ -121,7 +122,7 @@ fn compare(
     for field in &before.fields {
         match found.by_name.get(field.name.as_str()) {
             Some(other) => compare_field(name, (field, other), scope, changes),
-            None => lost_field(before, &known, &found, field, changes),
+            None => compare_removed_field(before, &known, &found, field, changes),
         }
     }
     let appended = added_fields(before, after, (&known, &found), changes);
@@ -130,7 +131,8 @@ fn compare(
     compare_values(before, after, changes);
 }
 
-/// The fields that only the new struct has. Answers where the last one ends that was appended.
+/// Reports the fields that only the new struct has. Returns the end of the last appended one, in
+/// bytes from the start of the struct.
 fn added_fields(
     before: &Structure,
     after: &Structure,
@@ -180,7 +182,7 @@ fn added_fields(
     appended
 }
 
-/// Checks that struct_size moves with the members, and no further.
+/// Checks that struct_size grows with the appended members, and no further than their end.
 fn compare_struct_size(
     before: &Structure,
     after: &Structure,
@@ -217,10 +219,10 @@ fn compare_struct_size(
     }
 }
 
-/// The longest alignment that the strategy supports, in bytes (seed 000, "Limitations").
-const LONGEST_ALIGNMENT: u64 = 8;
+/// Largest alignment that the versioning strategy supports, in bytes (seed 000, "Limitations").
+const MAX_ALIGNMENT: u64 = 8;
 
-/// The alignment of a struct, and of the fields that it did not have before.
+/// Checks the alignment of a struct, and of the fields that were added to it.
 fn compare_alignment(
     before: Option<&Structure>,
     after: &Structure,
@@ -228,8 +230,7 @@ fn compare_alignment(
     changes: &mut Changes,
 ) {
     let was = before.and_then(|before| before.alignment);
-    if after.alignment.is_some_and(|alignment| alignment > LONGEST_ALIGNMENT)
-        && after.alignment != was
+    if after.alignment.is_some_and(|alignment| alignment > MAX_ALIGNMENT) && after.alignment != was
     {
         let why = "the strategy supports an alignment of 8 bytes at most".to_owned();
         changes.add(&after.name, "", "alignment", Bump::Major, why);
@@ -241,7 +242,7 @@ fn compare_alignment(
         .collect();
     for field in after.fields.iter().filter(|field| !known.contains(field.name.as_str())) {
         let Some(alignment) = alignments.of_field(field) else { continue };
-        if alignment > LONGEST_ALIGNMENT {
+        if alignment > MAX_ALIGNMENT {
             let why = format!(
                 "{} is aligned to {alignment} bytes, and the strategy supports 8 at most",
                 field.kind
@@ -257,10 +258,11 @@ fn compare_alignment(
     }
 }
 
-/// The reason for which an announcement breaks nothing.
+/// Explanation of a deprecation that is only announced, which breaks no build.
 const ANNOUNCED: &str =
     "it will be deprecated, and works until then: builds go on setting and reading it";
 
+/// Compares a field that both structs have: its place, type, signature, deprecation and marks.
 fn compare_field(
     name: &str,
     (before, after): (&Field, &Field),
@@ -289,18 +291,19 @@ fn compare_field(
         add("repurposed", Bump::Major, why);
     }
     if after.deprecation > before.deprecation {
-        deprecated(name, (before, after), scope, changes);
+        compare_deprecation(name, (before, after), scope, changes);
     } else if before.deprecation == Some(Deprecation::ByZero)
         && after.deprecation < before.deprecation
     {
-        restored(name, before, changes);
+        report_restored(name, before, changes);
     }
     if after.deprecation != Some(Deprecation::ByZero) && scope.marks {
         compare_marks(name, before, after, changes);
     }
 }
 
-/// Compares the meaning of 0 and the need of a field that is not deprecated.
+/// Compares the marks of a field that is not deprecated: the meaning of zero, and if it is
+/// required.
 fn compare_marks(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
     if before.zero.is_no_op() != after.zero.is_no_op() {
         let why = format!(
@@ -320,8 +323,14 @@ fn compare_marks(name: &str, before: &Field, after: &Field, changes: &mut Change
     }
 }
 
-/// A field whose deprecation went on: that it can be left zero must have been said before.
-fn deprecated(name: &str, (before, after): (&Field, &Field), scope: &Scope, changes: &mut Changes) {
+/// Reports a field that was deprecated further. Deprecation by leaving it zero breaks older builds
+/// unless their header says that zero is a no-op.
+fn compare_deprecation(
+    name: &str,
+    (before, after): (&Field, &Field),
+    scope: &Scope,
+    changes: &mut Changes,
+) {
     let state = match after.deprecation {
         Some(Deprecation::ByZero) if scope.versioned || before.zero.is_no_op() => {
             Deprecation::ByZero
@@ -350,8 +359,8 @@ fn deprecated(name: &str, (before, after): (&Field, &Field), scope: &Scope, chan
     changes.add_deprecated((name, &before.name), state, answer, after.replaced_by.as_ref());
 }
 
-/// A field that was deprecated by leaving it zero, and no longer is.
-fn restored(name: &str, before: &Field, changes: &mut Changes) {
+/// Reports a field that was deprecated by leaving it zero, and is in use again.
+fn report_restored(name: &str, before: &Field, changes: &mut Changes) {
     let (requires, why) = if before.zero.is_no_op() {
         (Bump::Minor, "it was deprecated: builds of that time leave it zero, which is a no-op")
     } else {
@@ -363,14 +372,14 @@ fn restored(name: &str, before: &Field, changes: &mut Changes) {
     changes.add(name, &before.name, "restored", requires, why.to_owned());
 }
 
-/// The fields of a struct, by what they are looked up by.
+/// Look-up tables of the fields of a struct.
 struct Fields<'a> {
     by_name: HashMap<&'a str, &'a Field>,
     by_place: HashMap<(u64, u64, &'a str), &'a Field>,
     /// In the order of their offsets.
     ordered: &'a [Field],
-    /// For each of them, where it or one before it ends at the latest.
-    reach: Vec<u64>,
+    /// For each field in `ordered`, the largest end of it and all fields before it.
+    max_ends: Vec<u64>,
 }
 
 impl<'a> Fields<'a> {
@@ -380,11 +389,11 @@ impl<'a> Fields<'a> {
             by_name: fields.iter().map(|field| (field.name.as_str(), field)).collect(),
             by_place: fields.iter().map(|field| (field.position(), field)).collect(),
             ordered: fields,
-            reach: fields
+            max_ends: fields
                 .iter()
-                .scan(0, |reach: &mut u64, field| {
-                    *reach = field.end().max(*reach);
-                    Some(*reach)
+                .scan(0, |end: &mut u64, field| {
+                    *end = field.end().max(*end);
+                    Some(*end)
                 })
                 .collect(),
         }
@@ -392,13 +401,14 @@ impl<'a> Fields<'a> {
 
     /// The first field that shares bytes with `other`.
     fn overlapping(&self, other: &Field) -> Option<&'a Field> {
-        // The first that ends behind its beginning; those behind that one begin no earlier.
-        let first = self.reach.partition_point(|&reach| reach <= other.offset);
+        // The first field that ends behind the start of `other`. Fields behind that one start no
+        // earlier, so that they overlap only if it does.
+        let first = self.max_ends.partition_point(|&end| end <= other.offset);
         self.ordered.get(first).filter(|field| field.overlaps(other))
     }
 }
 
-/// The old field that a new one took the place and type of, under another name.
+/// The old field that was renamed to `field`: the same place and type, under another name.
 fn renamed_from<'a>(before: &Fields<'a>, after: &Fields<'_>, field: &Field) -> Option<&'a Field> {
     let old = before.by_place.get(&field.position())?;
     let is_gone = !after.by_name.contains_key(old.name.as_str());
@@ -406,7 +416,8 @@ fn renamed_from<'a>(before: &Fields<'a>, after: &Fields<'_>, field: &Field) -> O
     (is_gone && is_new).then_some(old)
 }
 
-fn lost_field(
+/// Reports a field that only the old struct has: renamed, or removed.
+fn compare_removed_field(
     before: &Structure,
     known: &Fields<'_>,
     found: &Fields<'_>,

@@ -1,4 +1,5 @@
-//! Queries of the history: structs, functions and numbers by their names, without allocation.
+//! Look-ups in the history of the PJRT C API by name, without allocation: functions, structs and
+//! enumerations.
 
 use super::{
     generated::{ENUMERATIONS, FUNCTIONS, MINORS, STRUCTS},
@@ -6,25 +7,25 @@ use super::{
     minor::Minor,
 };
 
-/// The history of every minor, oldest first.
+/// Every known minor with the sizes of its table, oldest first.
 #[must_use]
 pub const fn minors() -> &'static [MinorRecord] {
     MINORS
 }
 
-/// Every function that a table ever had, by name.
+/// Every function of any minor, sorted by name.
 #[must_use]
 pub const fn functions() -> &'static [Function] {
     FUNCTIONS
 }
 
-/// Every struct that there ever was, by name; the table itself is [`functions`].
+/// Every struct of any minor, sorted by name, but for the table of functions ([`functions`]).
 #[must_use]
 pub const fn structures() -> &'static [Struct] {
     STRUCTS
 }
 
-/// Every enumeration.
+/// Every enumeration of any minor.
 #[must_use]
 pub const fn enumerations() -> &'static [Enumeration] {
     ENUMERATIONS
@@ -69,8 +70,8 @@ pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
     None
 }
 
-/// The length of the table of functions in that minor; for a newer minor than is known, that of the
-/// newest.
+/// The sizes of the table of functions in that minor. A minor beyond the tables has those of the
+/// newest one in them.
 #[must_use]
 pub const fn table_size(minor: Minor) -> Option<StructSize> {
     let number = minor.or_newest().number();

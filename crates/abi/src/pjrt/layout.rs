@@ -1,25 +1,26 @@
-//! The forms in which the history is kept: each entry says from which minor to which it holds.
+//! Types of the tables of the PJRT C API's history. Each entry has the first and the last minor for
+//! which it is true.
 
 use super::minor::Minor;
 
-/// Zero bytes behind a struct that is handed to a plug-in newer than the table: room for the fields
-/// that it may have got since.
+/// Number of zero bytes behind a struct for a plug-in that is newer than these tables: space for
+/// fields that were added since.
 pub const PADDING: usize = 64;
 
-/// A minor and the table that it had.
+/// A minor version, and the sizes of its table of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinorRecord {
-    /// Its number.
+    /// The minor number.
     pub minor: u16,
     /// The day on which it was first seen, as YYYY-MM-DD.
     pub first_seen: &'static str,
-    /// The length of its table, in bytes.
+    /// `sizeof` the table, in bytes.
     pub size_of: u16,
-    /// The length that a plug-in of it declares for its table, in bytes.
+    /// The size that a plug-in of this minor declares for its table, in bytes.
     pub declared: u16,
 }
 
-/// A function of the table, and where its pointer lay.
+/// A function of the table, and the places of its pointer through the minors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name in C.
@@ -28,7 +29,7 @@ pub struct Function {
     pub spans: &'static [SlotSpan],
 }
 
-/// The place of a function's pointer in a span of minors.
+/// The place of a function's pointer in a range of minors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotSpan {
     /// The first minor.
@@ -44,8 +45,8 @@ const FIRST_SLOT: usize = 40;
 const SLOT: usize = 8;
 
 impl Function {
-    /// The offset of its pointer in the table of that minor, in bytes; for a newer minor than is
-    /// known, that of the newest.
+    /// The offset of the pointer in the table of that minor, in bytes. A minor beyond the tables
+    /// has the offsets of the newest one in them.
     #[must_use]
     pub const fn offset(&self, minor: Minor) -> Option<usize> {
         let mut spans = self.spans;
@@ -67,8 +68,7 @@ impl Function {
         }
     }
 
-    /// The minor that brought it; for a function without places, which no table has, a minor that
-    /// there will never be.
+    /// The first minor that has the function; the largest number for a function that no table has.
     #[must_use]
     pub const fn since(&self) -> Minor {
         match self.spans {
@@ -78,17 +78,17 @@ impl Function {
     }
 }
 
-/// The lengths of a struct.
+/// The sizes of a struct in one minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StructSize {
     /// `sizeof`, in bytes, padding at the end included.
     pub size_of: usize,
-    /// The number that a build of that minor writes into `struct_size`: the end of the last field
-    /// by its macro, in bytes. At times that is less than the field's real end.
+    /// The value of `struct_size` in builds of that minor, in bytes: the end of the last field that
+    /// the macro names, which in some minors is not the last field of the struct.
     pub declared: usize,
 }
 
-/// The lengths of a struct in a span of minors.
+/// The sizes of a struct in a range of minors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StructSpan {
     /// The first minor.
@@ -101,7 +101,7 @@ pub struct StructSpan {
     pub declared: u16,
 }
 
-/// A field of a struct, where it lay in some minors.
+/// A field of a struct, and its place in a range of minors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Its name in C; `value` for a union without one.
@@ -125,7 +125,7 @@ impl Field {
         self.offset as usize + self.size as usize
     }
 
-    /// Returns `true` if structs of that minor have it at this place.
+    /// Returns `true` if the struct of that minor has the field at this place.
     #[must_use]
     pub const fn is_in(&self, minor: Minor) -> bool {
         holds(self.first, self.last, minor)
@@ -137,25 +137,26 @@ impl Field {
 pub struct Struct {
     /// Its name in C.
     pub name: &'static str,
-    /// Its lengths, oldest first.
+    /// The sizes, oldest first.
     pub spans: &'static [StructSpan],
-    /// Every field that it ever had, in the order of the minors that brought them.
+    /// Every field of any minor, in the order of their first minors.
     pub fields: &'static [Field],
 }
 
-/// The lengths with which a host hands a struct to a plug-in of a certain minor.
+/// The declared size and the allocated size of a struct that a host passes to a plug-in of a
+/// certain minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// The value of `struct_size`, in bytes.
     pub struct_size: usize,
-    /// The length of the memory behind the pointer, in bytes: at least `struct_size`, and all that
-    /// a plug-in of that minor may read or write. Bytes that are not set are zero.
+    /// Size of the memory behind the pointer, in bytes: at least `struct_size`, and at least as
+    /// much as a plug-in of that minor reads or writes. The host sets unused bytes to zero.
     pub memory: usize,
 }
 
 impl Struct {
-    /// Its lengths in that minor, or `None` if that has no such struct; for a newer minor than is
-    /// known, those in the newest.
+    /// The sizes in that minor, or `None` if it has no such struct. A minor beyond the tables has
+    /// the sizes of the newest one in them.
     #[must_use]
     pub const fn size(&self, minor: Minor) -> Option<StructSize> {
         let mut spans = self.spans;
@@ -171,8 +172,8 @@ impl Struct {
         None
     }
 
-    /// The field of that name where it lies in that minor; for a newer one than is known, where it
-    /// lies in the newest.
+    /// The field of that name in that minor. A minor beyond the tables has the fields of the newest
+    /// one in them.
     #[must_use]
     pub const fn field(&self, name: &str, minor: Minor) -> Option<&'static Field> {
         let mut fields = self.fields;
@@ -196,17 +197,17 @@ impl Struct {
         self.fields(minor).map(Field::end).max().unwrap_or(0)
     }
 
-    /// Returns `true` if builds of that minor declare less than the struct's length, by a mistake
-    /// in its macro.
+    /// Returns `true` if builds of that minor declare less than the end of the last field, because
+    /// upstream did not update the macro.
     #[must_use]
     pub fn is_stale(&self, minor: Minor) -> bool {
         self.size(minor).is_some_and(|size| size.declared < self.end(minor))
     }
 
-    /// The lengths with which a host hands it to a plug-in of that minor: exactly those of a host
-    /// of the same day; with [`PADDING`] where the minor is newer than the table. A struct that
-    /// stands in arrays is never padded, because plug-ins step through them by the length that they
-    /// were compiled with.
+    /// The sizes with which a host passes the struct to a plug-in of that minor: those of a host of
+    /// the same minor, with [`PADDING`] if the minor is newer than the tables. Elements of arrays
+    /// are never padded, because plug-ins step through an array by the size that they were compiled
+    /// with.
     #[must_use]
     pub const fn handover(&self, minor: Minor) -> Option<Handover> {
         let Some(StructSize { size_of, declared }) = self.size(minor) else { return None };
@@ -217,14 +218,14 @@ impl Struct {
         })
     }
 
-    /// Returns `true` if it is handed over by itself, and never as an element of an array.
+    /// Returns `true` if the struct is only passed by itself, and never as an element of an array.
     const fn is_alone(&self) -> bool {
         same(self.name, "PJRT_ExecuteOptions")
             || matches!(self.name.as_bytes(), [.., b'_', b'A', b'r', b'g', b's'])
     }
 }
 
-/// A number of an enumeration, and in which minors its name stood for it.
+/// A value of an enumeration, and the range of minors in which its name has that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnumerationValue {
     /// Its name in C.
@@ -247,8 +248,8 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    /// The name of the number in a build of that minor, or `None` if it does not know it; for a
-    /// newer minor than is known, the name in the newest.
+    /// The name of the number in that minor, or `None` if it has none. A minor beyond the tables
+    /// has the names of the newest one in them.
     #[must_use]
     pub fn name_of(&self, value: i32, minor: Minor) -> Option<&'static str> {
         let mut known = self.values(minor);

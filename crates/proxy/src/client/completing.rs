@@ -1,4 +1,4 @@
-//! Futures of work on the server that complete even if they are dropped.
+//! Futures of requests to the server that run to completion even if they are dropped.
 
 use std::{
     pin::Pin,
@@ -7,7 +7,8 @@ use std::{
 
 use tokio::runtime::Handle;
 
-/// A future that continues in a task of its own once it is dropped. Until then, it costs no task.
+/// A future that is moved to a task of its own when it is dropped before completion. Until then it
+/// needs no task.
 pub(super) struct Completing<F>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -20,7 +21,7 @@ impl<F> Completing<F>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    /// Work that has not begun, and the runtime on which it goes on.
+    /// Wraps `work`, which continues on `runtime` if it is dropped.
     pub(super) fn new(runtime: Handle, work: F) -> Self {
         Self { work: Some(Box::pin(work)), runtime }
     }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path};
 use super::{
     claims::{self, Claim},
     marks::{deprecation, function, joined, marks, written},
-    sizes::{End, announce_sizes, version},
+    sizes::{End, set_declared_sizes, version},
     tokens::{Macro, Macros, Token, Word, number_of, tokens},
     types::{POINTER, Type, Types},
 };
@@ -50,7 +50,7 @@ pub(in crate::diff) fn parse(
     if structs.is_empty() {
         return Err(malformed(1, "no struct".to_owned(), "a header that declares some"));
     }
-    remarks.extend(announce_sizes(&mut structs, &macros, &ends).map_err(|found| {
+    remarks.extend(set_declared_sizes(&mut structs, &macros, &ends).map_err(|found| {
         LayoutFileError::Malformed {
             at: path.display().to_string(),
             found,

@@ -1,32 +1,36 @@
-//! The macros of a header: the sizes that structs announce, and the version.
+//! The macros of a C header that give the declared sizes of structs, and its version.
 
 use std::collections::HashMap;
 
 use super::tokens::{Macros, Word, number_of};
 use crate::diff::layout::{Field, Structure};
 
-/// The struct and the member at which it ends, as a macro at the top level says it.
+/// A use of a macro at the top level of a header, such as
+/// `PJRT_DEFINE_STRUCT_TRAITS(PJRT_Error_Destroy_Args, error)`: the declared size of the struct is
+/// the end of the member.
 #[derive(Debug)]
 pub(super) struct End {
-    /// The macro.
+    /// The name of the macro.
     pub(super) by: String,
     pub(super) structure: String,
     pub(super) member: String,
 }
 
-/// The structs of a header, to which sizes are given.
+/// The structs of a header while their declared sizes are set.
 struct Sizes<'a> {
     structs: &'a mut [Structure],
     by_name: HashMap<String, usize>,
-    /// By the names that their macros have: without underscores, in capitals.
+    /// Indexes by name in the form of macros: in capitals, without underscores.
     by_macro: HashMap<String, usize>,
     remarks: Vec<String>,
 }
 
-/// Takes the sizes that structs announce from the STRUCT_SIZE macros and from macros at the top
-/// level. Returns remarks on macros that do not fit; fails where one names a member that its struct
-/// does not have.
-pub(super) fn announce_sizes(
+/// Sets the declared size of each struct from its STRUCT_SIZE macro, or from a use of a macro at
+/// the top level. Returns remarks on macros that do not fit.
+///
+/// # Errors
+/// A macro that names a member which its struct does not have.
+pub(super) fn set_declared_sizes(
     structs: &mut [Structure],
     macros: &Macros,
     ends: &[End],
@@ -51,11 +55,11 @@ pub(super) fn announce_sizes(
         .iter()
         .filter(|(name, _)| name.ends_with("SIZE"))
         .filter_map(|(name, meaning)| {
-            let (structure, member) = named(meaning.words()?)?;
+            let (structure, member) = struct_and_member(meaning.words()?)?;
             Some((name, structure, member))
         })
         .collect();
-    // The macro that has a struct's name decides over others that speak of it.
+    // Macros are applied in order: the one named after a struct comes last and decides.
     found.sort_by_key(|(name, ..)| (sizes.struct_of(name).is_some(), *name));
     for (name, structure, member) in found {
         sizes.apply(name, structure, member)?;
@@ -64,13 +68,14 @@ pub(super) fn announce_sizes(
 }
 
 impl Sizes<'_> {
-    /// The struct whose size a macro of that name is.
+    /// Index of the struct whose declared size the macro of that name is.
     fn struct_of(&self, name: &str) -> Option<usize> {
         let stem = name.strip_suffix("_STRUCT_SIZE").or_else(|| name.strip_suffix("_SIZE"))?;
         self.by_macro.get(&in_capitals(stem)).copied()
     }
 
-    /// The end of a member of a struct, or of the struct; `None` if there is no such member.
+    /// End of a member of a struct, or of the struct without `member`, in bytes; `None` if there is
+    /// no such member.
     fn end_of(&self, at: usize, member: Option<&str>) -> Option<u64> {
         let found = self.structs.get(at)?;
         match member {
@@ -88,7 +93,8 @@ impl Sizes<'_> {
         }
     }
 
-    /// The macro `name`, which gives where `member` of `structure` ends, or how long it is.
+    /// Applies the macro `name`, whose value is the end of `member` in `structure`, or the size of
+    /// `structure` without a member.
     fn apply(&mut self, name: &str, structure: &str, member: Option<&str>) -> Result<(), String> {
         let owner = self.struct_of(name);
         let own_name = |at: usize| self.structs.get(at).map_or("", |found| found.name.as_str());
@@ -126,13 +132,14 @@ impl Sizes<'_> {
     }
 }
 
-/// A name as macros are called: `SP_TimerFns` and `SP_TIMER_FNS` are `SPTIMERFNS`.
+/// A name in the form of macros: `SPTIMERFNS` for `SP_TimerFns` and `SP_TIMER_FNS`.
 fn in_capitals(name: &str) -> String {
     name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect()
 }
 
-/// The struct, and the member at which it ends, that a macro stands for.
-fn named(words: &[Word]) -> Option<(&str, Option<&str>)> {
+/// The struct and the member in the replacement of a macro: `sizeof(STRUCT)` or
+/// `MACRO(STRUCT, MEMBER)`.
+fn struct_and_member(words: &[Word]) -> Option<(&str, Option<&str>)> {
     let words = match words {
         [Word::Sign('('), inner @ .., Word::Sign(')')] => inner,
         _ => words,
@@ -155,8 +162,8 @@ fn named(words: &[Word]) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// The version that a header defines: `SE_MAJOR`, or another `..._MAJOR`, with its MINOR and, if
-/// there is one, PATCH.
+/// The version that a header defines as macros: `SE_MAJOR` or another `..._MAJOR`, with the MINOR
+/// and PATCH of the same prefix. PATCH is optional.
 pub(super) fn version(macros: &Macros) -> Option<[i64; 3]> {
     let mut prefixes: Vec<&str> =
         macros.keys().filter_map(|name| name.strip_suffix("MAJOR")).collect();

@@ -1,4 +1,4 @@
-//! Taking connections, whatever the system says meanwhile.
+//! Accepting connections, with retries while the system cannot give one.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -8,10 +8,10 @@ use crate::ProxyError;
 
 /// A source of connections.
 pub(crate) trait Accept {
-    /// The next one.
+    /// Waits for the next connection.
     ///
     /// # Errors
-    /// If the system gives no connection.
+    /// The error of the system's `accept`.
     fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send;
 }
 
@@ -21,10 +21,13 @@ impl Accept for TcpListener {
     }
 }
 
-/// Waits after the system has refused a connection, from and to.
-const WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(500)];
+/// First wait after the system could not accept a connection; each further one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+/// Longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
-/// Takes connections from a listener, and waits where the system has no room for one.
+/// Accepts connections from a listener, and backs off while the system is out of descriptors or
+/// memory.
 pub(crate) struct Accepting<L> {
     listener: L,
     wait: Duration,
@@ -32,11 +35,11 @@ pub(crate) struct Accepting<L> {
 
 impl<L: Accept> Accepting<L> {
     pub(crate) const fn new(listener: L) -> Self {
-        Self { listener, wait: WAITS[0] }
+        Self { listener, wait: FIRST_WAIT }
     }
 
-    /// The next connection. Where there are no descriptors, or no memory for one, it tells
-    /// `exhausted`, waits, longer each time, and tries again.
+    /// Accepts the next connection. While the system is out of descriptors or memory, it calls
+    /// `exhausted` and tries again after a wait, which doubles each time.
     ///
     /// # Errors
     /// [`ProxyError::System`] if no connection will ever come.
@@ -47,10 +50,10 @@ impl<L: Accept> Accepting<L> {
         loop {
             match self.listener.accept().await {
                 Ok(accepted) => {
-                    self.wait = WAITS[0];
+                    self.wait = FIRST_WAIT;
                     return Ok(accepted);
                 }
-                // The peer was faster than this.
+                // The peer closed the connection before it was accepted.
                 Err(error) if is_of_peer(&error) => {}
                 Err(error) if is_final(&error) => {
                     return Err(ProxyError::System { doing: "waiting for connections", error });
@@ -59,7 +62,7 @@ impl<L: Accept> Accepting<L> {
                     tracing::warn!(%error, "no connection can be taken now");
                     exhausted();
                     let wait = self.wait;
-                    self.wait = (wait * 2).min(WAITS[1]);
+                    self.wait = (wait * 2).min(LONGEST_WAIT);
                     tokio::time::sleep(wait).await;
                 }
             }
