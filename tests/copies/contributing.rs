@@ -1,5 +1,5 @@
-//! Tests that the steps in `docs/contributing` for a new rule, a new callback and a new request are
-//! complete: the edits fit the sources, the edited copy compiles without a warning, and the tests
+//! Tests that the steps in `docs/contributing` for a new rule, callback, request and format of tensor
+//! files are complete: the edits fit the sources, the edited copy compiles without a warning, and the tests
 //! that the pages name pass.
 
 use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
@@ -15,21 +15,25 @@ use crate::scratch;
 /// The sources, and what their tests include.
 const DIRECTORIES: [&str; 7] = ["src", "proto", "crates", "include", "tests", "docs", "fuzz"];
 
-/// Packages under test: the library, the proxy, the host of plug-ins, verdicts, and the layouts of the C API.
-const TESTED: [&[&str]; 5] = [
+/// Packages under test: the library, the proxy, the host of plug-ins, files of tensors, verdicts, and
+/// the layouts of the C API.
+const TESTED: [&[&str]; 6] = [
     &["-p", "serdes", "--lib", "--test", "stream_executor"],
     &["-p", "serdes-proxy", "--lib"],
     &["-p", "serdes-stream-executor", "--lib"],
+    &["-p", "serdes-tensors", "--lib"],
     &["-p", "serdes-check", "--test", "it"],
     &["-p", "serdes-abi", "--all-features"],
 ];
 
 /// Modules with the tests of the examples, and with tests about every rule, every function of a
 /// plug-in and every request.
-const TESTS: [&str; 8] = [
+const TESTS: [&str; 10] = [
     "server::tests::session::",
     "server::requests::tests::",
     "rules::",
+    "raw_vector::",
+    "check_kinds::",
     "requirements::tests::",
     "loaded::behaviour::a_device_says",
     "loaded::conformance::plugin_without_fault_switches_conforms",
@@ -38,11 +42,13 @@ const TESTS: [&str; 8] = [
 ];
 
 /// One test of each of those places that must have been run.
-const NAMED_BY_THE_PAGES: [&str; 8] = [
+const NAMED_BY_THE_PAGES: [&str; 10] = [
     "server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
     "server::requests::tests::every_request_is_answered_though_it_says_nothing",
     "server::requests::tests::failed_request_leaves_its_error_under_its_results",
     "rules::every_rule_has_an_artifact_that_it_is_about",
+    "raw_vector::tests::raw_vector_is_read_back_as_it_was_written",
+    "check_kinds::every_kind_is_told_by_its_name_by_any_name_and_without_one",
     "load::requirements::tests::every_function_of_every_layout_is_told_when_it_is_missing",
     "loaded::behaviour::a_device_says_how_many_watts_it_takes_at_most",
     "header::the_c_header_has_the_layouts_of_the_rust_types",
@@ -75,10 +81,10 @@ fn follow(page: &str, serdes: &Path) {
 
 #[test]
 #[ignore = "compiles a copy of the sources; `.ci/run copies` runs it"]
-fn pages_add_a_rule_a_callback_and_a_request() {
+fn pages_add_a_rule_a_callback_a_request_and_a_format() {
     let serdes = workplace(scratch(), "contributing").join("serdes");
     copy_sources(&serdes, &DIRECTORIES);
-    for page in ["rule", "callback", "request"] {
+    for page in ["rule", "callback", "request", "tensor-format"] {
         follow(&format!("docs/contributing/{page}.md"), &serdes);
     }
     protos::write(&serdes, &protos::generate(&serdes));
