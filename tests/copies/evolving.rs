@@ -50,7 +50,7 @@ fn follow(section: &str, serdes: &Path, program: &Path) -> Option<String> {
 fn new_sharding_and_new_type_take_three_edits_and_a_message() {
     let folder = workplace(scratch(), "evolving");
     let [serdes, program] = ["serdes", "program"].map(|name| folder.join(name));
-    copy_sources(&serdes, &["src", "proto", "crates"]);
+    copy_sources(&serdes, &["src", "proto", "crates", "tests/it"]);
     let expected = [
         ("program", "A new kind of sharding, from end to end"),
         ("checksum", "A type of no family, from end to end"),

@@ -79,10 +79,12 @@ impl Descriptors {
     }
 }
 
-/// The message behind a registered name; the messages of specs are ours.
+/// The message behind a registered name, `xla::ifrt::NAME` or `serdes::ifrt::NAME`; the messages of
+/// specs are ours.
 pub(crate) fn message_of(type_name: &str) -> String {
-    let name = type_name.strip_prefix("xla::ifrt::").unwrap();
-    let ours = name.ends_with("ShardingSpec") && name != "HloShardingSpec";
+    let (package, name) = type_name.split_once("::ifrt::").unwrap();
+    let is_spec = name.ends_with("ShardingSpec") && name != "HloShardingSpec";
+    let ours = package == "serdes" || is_spec;
     format!("{}.ifrt.{name}Proto", if ours { "serdes" } else { "xla" })
 }
 
