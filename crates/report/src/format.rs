@@ -2,7 +2,7 @@
 
 use std::{fmt, io, str::FromStr};
 
-use crate::{Artifact, Report, Room, github, gitlab, html, junit, markdown, sarif, text};
+use crate::{Artifact, Report, TextOptions, github, gitlab, html, junit, markdown, sarif, text};
 
 /// A form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +81,7 @@ impl Report {
     /// If the writer fails.
     pub fn write(&self, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
         match format {
-            Format::Text => text::write(self, Room::file(), out),
+            Format::Text => text::write(self, TextOptions::file(), out),
             Format::GitHub => github::write(self, out),
             Format::GitLab => gitlab::write(self, out),
             Format::Sarif => sarif::write(self, out),
@@ -91,21 +91,21 @@ impl Report {
         }
     }
 
-    /// Writes the report as text for the room that there is.
+    /// Writes the report as text with these widths and colours.
     ///
     /// # Errors
     /// If the writer fails.
-    pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
-        text::write(self, room, out)
+    pub fn write_text(&self, options: TextOptions, out: &mut dyn io::Write) -> io::Result<()> {
+        text::write(self, options, out)
     }
 }
 
 impl Artifact {
-    /// Writes the answers as text for the room that there is.
+    /// Writes the answers as text with these widths and colours.
     ///
     /// # Errors
     /// If the writer fails.
-    pub fn write_text(&self, room: Room, out: &mut dyn io::Write) -> io::Result<()> {
-        text::write_artifact(self, room, out)
+    pub fn write_text(&self, options: TextOptions, out: &mut dyn io::Write) -> io::Result<()> {
+        text::write_artifact(self, options, out)
     }
 }

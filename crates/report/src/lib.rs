@@ -73,4 +73,4 @@ pub use format::{Format, UnknownFormat};
 pub use level::{Level, Levels};
 pub use report::{Report, Rule, Tool};
 pub use summary::Summary;
-pub use text::Room;
+pub use text::TextOptions;

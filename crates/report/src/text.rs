@@ -15,10 +15,10 @@ const ODD: Style = AnsiColor::Magenta.on_default().bold();
 const NAME: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// The room that a text has.
+/// Widths and colours of a report as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Room {
+pub struct TextOptions {
     /// Columns of a table.
     pub table: usize,
     /// Columns of a line; `None` where lines are not wrapped, for those who search in them.
@@ -27,7 +27,7 @@ pub struct Room {
     pub has_colours: bool,
 }
 
-impl Room {
+impl TextOptions {
     /// A terminal of this number of columns.
     #[must_use]
     pub const fn terminal(columns: usize) -> Self {
@@ -42,9 +42,9 @@ impl Room {
 }
 
 /// Writes the report; one artifact that was judged for one release has no table.
-pub(crate) fn write(report: &Report, room: Room, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(report: &Report, options: TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let tables = report.tables();
-    let mut text = Text { room, out };
+    let mut text = Text { options, out };
     for table in &tables {
         if table.releases.len() > 1 || table.artifacts.len() > 1 {
             text.table(table)?;
@@ -68,14 +68,14 @@ fn says_anything(artifact: &Artifact) -> bool {
 /// Writes what the releases say of one artifact.
 pub(crate) fn write_artifact(
     artifact: &Artifact,
-    room: Room,
+    options: TextOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    Text { room, out }.reasons(artifact)
+    Text { options, out }.reasons(artifact)
 }
 
 struct Text<'o> {
-    room: Room,
+    options: TextOptions,
     out: &'o mut dyn Write,
 }
 
@@ -83,21 +83,21 @@ impl Text<'_> {
     /// Writes a line behind an indentation, wrapped at words; `label` is part of it and may have a
     /// colour.
     fn line(&mut self, indent: &str, label: &str, words: &str) -> io::Result<()> {
-        let label = if self.room.has_colours { label.to_owned() } else { plain(label) };
+        let label = if self.options.has_colours { label.to_owned() } else { plain(label) };
         let words = shown(words);
-        let Some(width) = self.room.line else {
+        let Some(width) = self.options.line else {
             return writeln!(self.out, "{indent}{label}{words}");
         };
         // The width of a label does not count its colours.
         let used = indent.len() + plain(&label).width();
         let hanging = format!("{indent}    ");
         let blank = " ".repeat(used);
-        let options = Options::new(width.max(20))
+        let wrapping = Options::new(width.max(20))
             .word_splitter(WordSplitter::NoHyphenation)
             .word_separator(textwrap::WordSeparator::AsciiSpace)
             .initial_indent(&blank)
             .subsequent_indent(&hanging);
-        for (number, line) in textwrap::wrap(&words, options).iter().enumerate() {
+        for (number, line) in textwrap::wrap(&words, wrapping).iter().enumerate() {
             match line.get(used..).filter(|_| number == 0) {
                 Some(rest) => writeln!(self.out, "{indent}{label}{rest}")?,
                 None => writeln!(self.out, "{line}")?,
@@ -108,7 +108,7 @@ impl Text<'_> {
 
     /// Writes words in a colour.
     fn styled(&mut self, style: Style, words: &str) -> io::Result<()> {
-        if self.room.has_colours {
+        if self.options.has_colours {
             return write!(self.out, "{style}{words}{style:#}");
         }
         write!(self.out, "{words}")
@@ -116,7 +116,7 @@ impl Text<'_> {
 
     /// Writes artifacts by releases, in several pieces where there are more releases than fit.
     fn table(&mut self, table: &Table<'_>) -> io::Result<()> {
-        let layout = Layout::of(table, self.room.table);
+        let layout = Layout::of(table, self.options.table);
         let numbers: Vec<usize> = (0..table.releases.len()).collect();
         for piece in numbers.chunks(layout.columns) {
             write!(self.out, "{:1$}", "", layout.name)?;
@@ -146,7 +146,7 @@ impl Text<'_> {
         if width <= layout.name {
             write!(self.out, "{path}{:1$}", "", layout.name - width)?;
         } else {
-            for line in lines_of_path(&path, self.room.table) {
+            for line in lines_of_path(&path, self.options.table) {
                 writeln!(self.out, "{line}")?;
             }
             write!(self.out, "{:1$}", "", layout.name)?;
@@ -163,7 +163,7 @@ impl Text<'_> {
     /// Writes a path with its kind.
     fn title(&mut self, artifact: &Artifact) -> io::Result<()> {
         let kind = artifact.kind().map(|kind| format!(" ({kind})")).unwrap_or_default();
-        let width = self.room.line.unwrap_or(usize::MAX);
+        let width = self.options.line.unwrap_or(usize::MAX);
         let lines = lines_of_path(&shown(artifact.path()), width);
         let used = lines.last().map(|line| line.width()).unwrap_or_default();
         for (number, line) in lines.iter().enumerate() {
@@ -376,9 +376,9 @@ mod tests {
         report
     }
 
-    fn text(report: &Report, room: Room) -> String {
+    fn text(report: &Report, options: TextOptions) -> String {
         let mut out = Vec::new();
-        write(report, room, &mut out).unwrap();
+        write(report, options, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn text_fits_the_width_and_breaks_no_word() {
         for (width, releases) in [(80, 10), (80, 30), (60, 10), (120, 10), (40, 3)] {
-            let shown = text(&report(&PATHS, releases), Room::terminal(width));
+            let shown = text(&report(&PATHS, releases), TextOptions::terminal(width));
             let words: Vec<&str> = shown.split_whitespace().collect();
             for line in plain(&shown).lines() {
                 assert!(line.width() <= width, "{width}: {line}");
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn text_of_a_file_has_no_colours_and_a_line_a_fact() {
-        let shown = text(&report(&PATHS, 10), Room::file());
+        let shown = text(&report(&PATHS, 10), TextOptions::file());
         assert!(!shown.contains('\u{1b}'));
         for line in [
             "  2.12: unacceptable\n    reason: unknown_op: there is no such operation in this release (at a/node)\n",
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn text_has_a_row_an_artifact_where_it_fits() {
-        let shown = text(&report(&["m", "n"], 3), Room::file());
+        let shown = text(&report(&["m", "n"], 3), TextOptions::file());
         let rows: Vec<Vec<&str>> =
             shown.lines().take(3).map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(

@@ -14,7 +14,7 @@ use serdes_abi::{
     SP_StreamExecutor, SP_TimerFns, TF_Code, TF_Status, layout_named, rfc,
 };
 
-use self::host::{Bench, FUNCTIONS, Registration, Room, Slabs, call, newest};
+use self::host::{Bench, FUNCTIONS, Registration, Slabs, StructBuffer, call, newest};
 use crate::{Allocator, Status, register};
 
 #[test]
@@ -60,7 +60,7 @@ fn layouts_are_filled_where_their_hosts_look_without_leaks() {
             if let Some(count) = layout.field("SP_Platform", "visible_device_count") {
                 assert_eq!(registration.platform.word(count.offset), 2, "{}", layout.name);
             }
-            let executor = Room::<SP_StreamExecutor>::new(size("SP_StreamExecutor"));
+            let executor = StructBuffer::<SP_StreamExecutor>::new(size("SP_StreamExecutor"));
             let create = layout.field("SP_PlatformFns", "create_stream_executor").unwrap();
             let mut params = SE_CreateStreamExecutorParams {
                 struct_size: SE_CreateStreamExecutorParams::STRUCT_SIZE,
@@ -207,7 +207,7 @@ fn a_device_describes_itself_in_every_host() {
         assert!(device.pci_bus_id.is_null());
         let functions = *bench.registration.functions.get();
         let platform = bench.registration.platform.get();
-        let table = Room::<SP_DeviceFns>::new(SP_DeviceFns::STRUCT_SIZE);
+        let table = StructBuffer::<SP_DeviceFns>::new(SP_DeviceFns::STRUCT_SIZE);
         let mut params = SE_CreateDeviceFnsParams {
             struct_size: 24,
             ext: ptr::null_mut(),
@@ -232,7 +232,7 @@ fn a_device_that_is_not_there_is_refused() {
         let functions = *bench.registration.functions.get();
         let platform = bench.registration.platform.get();
         for ordinal in [-1, 2, i32::MAX] {
-            let device = Room::<SP_Device>::new(SP_Device::STRUCT_SIZE);
+            let device = StructBuffer::<SP_Device>::new(SP_Device::STRUCT_SIZE);
             let mut params = SE_CreateDeviceParams {
                 struct_size: 32,
                 ext: ptr::null_mut(),
@@ -472,7 +472,7 @@ fn a_panic_of_the_author_never_crosses() {
 #[test]
 fn statistics_that_a_device_lacks_are_reported_missing() {
     let bench = Bench::new(Slabs::default());
-    let stats = Room::<SP_AllocatorStats>::new(SP_AllocatorStats::STRUCT_SIZE);
+    let stats = StructBuffer::<SP_AllocatorStats>::new(SP_AllocatorStats::STRUCT_SIZE);
     let (mut free, mut total) = (0, 0);
     // SAFETY: a live device and room for the answers.
     unsafe {
@@ -491,9 +491,11 @@ fn the_allocators_of_the_rfc_reach_the_device() {
     let counters = Arc::clone(&slabs.counters);
     let mut registration = Registration::new(layout);
     registration.register(slabs).unwrap();
-    let device = Room::<SP_Device>::new(32);
-    let allocator = Room::<rfc::SP_CustomAllocator>::new(rfc::SP_CustomAllocator::STRUCT_SIZE);
-    let table = Room::<rfc::SP_CustomAllocatorFns>::new(rfc::SP_CustomAllocatorFns::STRUCT_SIZE);
+    let device = StructBuffer::<SP_Device>::new(32);
+    let allocator =
+        StructBuffer::<rfc::SP_CustomAllocator>::new(rfc::SP_CustomAllocator::STRUCT_SIZE);
+    let table =
+        StructBuffer::<rfc::SP_CustomAllocatorFns>::new(rfc::SP_CustomAllocatorFns::STRUCT_SIZE);
     // SAFETY: the structs are filled by the plug-in and alive.
     unsafe {
         let functions = *registration.functions.get().cast::<rfc::SP_PlatformFns>();
@@ -541,7 +543,7 @@ fn the_allocators_of_the_rfc_reach_the_device() {
 #[test]
 fn timer_functions_come_in_their_table() {
     let bench = Bench::new(Slabs::default());
-    let table = Room::<SP_TimerFns>::new(SP_TimerFns::STRUCT_SIZE);
+    let table = StructBuffer::<SP_TimerFns>::new(SP_TimerFns::STRUCT_SIZE);
     // SAFETY: the structs are filled by the plug-in and alive.
     unsafe {
         let functions = *bench.registration.functions.get();

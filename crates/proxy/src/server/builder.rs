@@ -14,7 +14,7 @@ use super::{
     limits::Limits,
     programs::{CallRules, OptionRules, TrialCompiler, Trials},
     registry::Registry,
-    state::{Room, State, StateOptions},
+    state::{RestoreBudget, State, StateOptions},
 };
 use crate::{Handshake as _, ProxyError, Ranges};
 
@@ -253,8 +253,8 @@ impl ServerBuilder {
         });
         let limits = self.limits.resolved(devices.memory());
         let budgets = Budgets::of_all(&limits);
-        let room = Room::new(budgets.arrays.clone(), budgets.pinned.clone());
-        let state = State::open(state, &devices, &gauges, &room)?;
+        let restored = RestoreBudget::new(budgets.arrays.clone(), budgets.pinned.clone());
+        let state = State::open(state, &devices, &gauges, &restored)?;
         let trials = Trials::new(self.trial_compiler);
         let calls = CallRules::new(self.custom_calls)?;
         let portable_only = self.portable_programs_only.then_some(calls);

@@ -10,7 +10,7 @@ use std::{env, path::Path};
 use serde_json::Value;
 use serdes_check::{
     Outcome, Remedy, Verdicts,
-    report::{self, Artifact, Cell, Format, Report, Room, Terms},
+    report::{self, Artifact, Cell, Format, Report, Terms, TextOptions},
 };
 
 use self::{
@@ -33,7 +33,7 @@ pub(crate) struct Reports {
     gate: Gate,
     report: Report,
     loader: ModelLoader,
-    room: Room,
+    text: TextOptions,
     /// True if text for people is one page, which comes last.
     is_page: bool,
     /// The lines of `--json`, for files.
@@ -64,17 +64,17 @@ impl Reports {
         let outputs = Outputs::of(&arguments.reports, terminal)?;
         let gate = Gate::of(&arguments.reports, arguments.strict)?;
         let columns = || env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let mut room = match terminal.columns().or_else(columns) {
-            Some(columns) => Room::terminal(columns),
-            None => Room::file(),
+        let mut text = match terminal.columns().or_else(columns) {
+            Some(columns) => TextOptions::terminal(columns),
+            None => TextOptions::file(),
         };
-        room.has_colours = true;
+        text.has_colours = true;
         Ok(Self {
             outputs,
             gate,
             report: report::report_with(&words),
             loader: arguments.loader,
-            room,
+            text,
             is_page: are_several,
             lines: String::new(),
         })
@@ -119,7 +119,7 @@ impl Reports {
         }
         if self.is_streamed() {
             let mut text = Vec::new();
-            artifact.write_text(self.room, &mut text).map_err(Failure::of)?;
+            artifact.write_text(self.text, &mut text).map_err(Failure::of)?;
             terminal.raw(&text)?;
         }
         let counted = Counted {
@@ -205,7 +205,7 @@ impl Reports {
         match self.outputs.standard {
             Some(Form::Report(Format::Text)) if self.is_page => {
                 let mut text = Vec::new();
-                self.report.write_text(self.room, &mut text).map_err(Failure::of)?;
+                self.report.write_text(self.text, &mut text).map_err(Failure::of)?;
                 terminal.raw(&text)?;
             }
             Some(Form::Report(format)) if format != Format::Text => {

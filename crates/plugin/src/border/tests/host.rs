@@ -128,11 +128,11 @@ impl Platform for Slabs {
     }
 }
 
-/// Oversized, zeroed room for a struct, aligned for all of them; reached by one pointer, which
+/// Oversized, zeroed memory for a struct, aligned for all of them; reached by one pointer, which
 /// stays good while the plug-in keeps it.
-pub(crate) struct Room<T>(*mut [u64; 512], std::marker::PhantomData<T>);
+pub(crate) struct StructBuffer<T>(*mut [u64; 512], std::marker::PhantomData<T>);
 
-impl<T> Room<T> {
+impl<T> StructBuffer<T> {
     pub(crate) fn new(struct_size: usize) -> Self {
         let mut words = Box::new([0; 512]);
         words[0] = struct_size as u64;
@@ -154,7 +154,7 @@ impl<T> Room<T> {
     }
 }
 
-impl<T> Drop for Room<T> {
+impl<T> Drop for StructBuffer<T> {
     fn drop(&mut self) {
         // SAFETY: made from a box, and the plug-in was told to destroy what is in it.
         drop(unsafe { Box::from_raw(self.0) });
@@ -163,8 +163,8 @@ impl<T> Drop for Room<T> {
 
 /// A registration, with all structs as large as a host of `layout` announces them.
 pub(crate) struct Registration {
-    pub(crate) platform: Room<SP_Platform>,
-    pub(crate) functions: Room<SP_PlatformFns>,
+    pub(crate) platform: StructBuffer<SP_Platform>,
+    pub(crate) functions: StructBuffer<SP_PlatformFns>,
     pub(crate) params: SE_PlatformRegistrationParams,
 }
 
@@ -172,8 +172,8 @@ impl Registration {
     pub(crate) fn new(layout: &Layout) -> Self {
         let size = |name: &str| layout.structure(name).map_or(0, |found| found.struct_size);
         Self {
-            platform: Room::new(size("SP_Platform")),
-            functions: Room::new(size("SP_PlatformFns")),
+            platform: StructBuffer::new(size("SP_Platform")),
+            functions: StructBuffer::new(size("SP_PlatformFns")),
             params: SE_PlatformRegistrationParams {
                 struct_size: SE_PlatformRegistrationParams::STRUCT_SIZE,
                 ext: ptr::null_mut(),
@@ -215,7 +215,7 @@ pub(crate) fn newest() -> &'static Layout {
 /// A device of the newest layout, ready to be called.
 pub(crate) struct Bench {
     pub(crate) registration: Registration,
-    pub(crate) device: Room<SP_Device>,
+    pub(crate) device: StructBuffer<SP_Device>,
     pub(crate) executor: SP_StreamExecutor,
 }
 
@@ -223,8 +223,8 @@ impl Bench {
     pub(crate) fn new(slabs: Slabs) -> Self {
         let mut registration = Registration::new(newest());
         registration.register(slabs).unwrap();
-        let device = Room::<SP_Device>::new(SP_Device::STRUCT_SIZE);
-        let executor = Room::<SP_StreamExecutor>::new(SP_StreamExecutor::STRUCT_SIZE);
+        let device = StructBuffer::<SP_Device>::new(SP_Device::STRUCT_SIZE);
+        let executor = StructBuffer::<SP_StreamExecutor>::new(SP_StreamExecutor::STRUCT_SIZE);
         // SAFETY: the structs are filled by the plug-in and alive.
         let executor = unsafe {
             let functions = *registration.functions.get();

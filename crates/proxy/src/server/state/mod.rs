@@ -47,6 +47,6 @@ pub(crate) use self::{
     kept::{LiveArrays, StateOptions},
     names::{NamedArrays, Names, Owner},
     replace::Replacing,
-    restore::Room,
+    restore::RestoreBudget,
     store::{Occasion, State},
 };

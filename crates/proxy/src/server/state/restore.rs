@@ -34,13 +34,13 @@ use crate::{
 /// They are there before any client, and nothing of them is left out: those that are more than a
 /// limit allows take all that it has.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct RestoreBudget {
     arrays: Budget,
     pinned: Budget,
     is_full: AtomicBool,
 }
 
-impl Room {
+impl RestoreBudget {
     /// Counts for what all sessions may have of arrays, and of those in pinned memory.
     pub(crate) const fn new(arrays: Budget, pinned: Budget) -> Self {
         Self { arrays, pinned, is_full: AtomicBool::new(false) }
@@ -77,7 +77,7 @@ pub(crate) fn restore(
     tensor: &Tensor,
     devices: &Devices,
     gauges: &Arc<Gauges>,
-    room: &Room,
+    budget: &RestoreBudget,
 ) -> Result<Array, ProxyError> {
     let Layout { spec, spaces, domains } = Layout::of(tensor, devices)?;
     let shard = |space, shape: &Shape, memory| {
@@ -89,7 +89,7 @@ pub(crate) fn restore(
         && spec.dtype() != DType::String
     {
         // Straight from the file to the device.
-        let share = room.share(space.kind, tensor.bytes());
+        let share = budget.share(space.kind, tensor.bytes());
         let memory = Memory::restore(tensor, devices.at(space)?, share, gauges)?;
         let shards = vec![shard(space, spec.shape(), memory)];
         return Ok(Array { spec, shards });
@@ -103,7 +103,7 @@ pub(crate) fn restore(
             DType::String => Contents::of_bytes(bytes.len() as u64),
             dtype => contents_of(dtype, domain.shape())?,
         };
-        let share = room.share(space.kind, contents.bytes());
+        let share = budget.share(space.kind, contents.bytes());
         let memory = Memory::write(device, space.kind, &contents, [&bytes[..]], share, gauges)?;
         shards.push(shard(space, domain.shape(), memory));
     }

@@ -16,7 +16,7 @@ use super::{
     lock::Lock,
     names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
     plan::{self, Before, Plan, alive},
-    restore::{Room, restore},
+    restore::{RestoreBudget, restore},
     write::{self, Pulse},
 };
 use crate::{
@@ -62,7 +62,7 @@ impl State {
         options: Option<StateOptions>,
         devices: &Devices,
         gauges: &Arc<Gauges>,
-        room: &Room,
+        budget: &RestoreBudget,
     ) -> Result<Self, ProxyError> {
         // Once and for all: the place that is locked is the one that is written, whatever becomes
         // of links and of the working directory.
@@ -73,7 +73,7 @@ impl State {
         if let Some(options) = &options {
             write::try_place(options)?;
             lock = Some(Arc::new(Lock::take(&options.path, options.previous)?));
-            contents = read(options, devices, gauges, room)?;
+            contents = read(options, devices, gauges, budget)?;
         }
         let last = contents.arrays.keys().filter_map(|name| number_of(name)).max();
         Ok(Self {
@@ -353,7 +353,7 @@ fn read(
     options: &StateOptions,
     devices: &Devices,
     gauges: &Arc<Gauges>,
-    room: &Room,
+    budget: &RestoreBudget,
 ) -> Result<Contents, ProxyError> {
     let path = &options.path;
     let is_there = path.try_exists().map_err(|error| {
@@ -378,14 +378,14 @@ fn read(
     let mut arrays = BTreeMap::new();
     for tensor in reader.tensors() {
         let tensor = tensor?;
-        let array = Arc::new(restore(&tensor, devices, gauges, room)?);
+        let array = Arc::new(restore(&tensor, devices, gauges, budget)?);
         let name = tensor.name().to_owned();
         let owner = owners.remove(&name).unwrap_or_default();
         let saved = Some(Arc::downgrade(&array));
         arrays.insert(name, Kept { owner, array: Some(array), saved });
     }
     tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
-    room.report();
+    budget.report();
     let identity = FileIdentity::of(path);
     let (file, given) = (Some(reader), Vec::new());
     Ok(Contents { arrays, file, identity, metadata, given, deleted: None })
