@@ -107,7 +107,7 @@ fn slices_that_overlap_beside_a_hole_are_no_tensor() {
 }
 
 #[test]
-fn the_values_of_a_tensor_without_elements_are_nobodys_need() {
+fn tensor_without_elements_needs_no_values() {
     let slice = [field(1, &[]), field(1, &[])].concat();
     let dimensions = [field(2, &[8, 0]), field(2, &[8, 2])].concat();
     let tensor = [field(1, b"t"), field(2, &dimensions), vec![0x18, 3], field(4, &slice)].concat();

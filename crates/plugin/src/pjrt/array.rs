@@ -181,7 +181,9 @@ impl<P: Plugin> Array<P> {
     pub(super) fn release(&self) -> Result<()> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).pop();
         held.map(drop).ok_or_else(|| {
-            Status::failed_precondition("no hold is left: the array was released more often than held")
+            Status::failed_precondition(
+                "no hold is left: the array was released more often than held",
+            )
         })
     }
 

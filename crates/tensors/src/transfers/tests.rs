@@ -124,7 +124,7 @@ fn checkpoint_with_strings_is_saved_and_restored() {
 }
 
 #[test]
-fn what_cannot_be_held_is_refused_by_name_or_left_out_on_request() {
+fn unsupported_tensor_is_refused_by_name_or_left_out_on_request() {
     let directory = tempfile::tempdir().unwrap();
     let (path, state) = (directory.path().join("a.safetensors"), directory.path().join("a.sds"));
     let header = concat!(
@@ -210,7 +210,7 @@ fn two_npy_files_are_compared_whatever_they_are_called() {
 }
 
 #[test]
-fn what_is_close_enough_is_equal_and_its_distance_is_still_told() {
+fn numbers_within_the_tolerance_are_equal_with_their_distance() {
     let directory = tempfile::tempdir().unwrap();
     let [a, b] = ["a.npy", "b.npy"].map(|name| directory.path().join(name));
     npy(&a, &[1.0, f32::NAN, 0.0, f32::INFINITY]);
@@ -224,7 +224,7 @@ fn what_is_close_enough_is_equal_and_its_distance_is_still_told() {
 }
 
 #[test]
-fn endings_of_other_kinds_and_folders_are_no_prefixes_of_checkpoints() {
+fn paths_of_other_kinds_and_folders_are_no_checkpoint_prefixes() {
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
     fs::create_dir(place("folder")).unwrap();
