@@ -34,7 +34,7 @@ impl<'a> Releases<'a> {
     /// No release: nothing that depends on operations is judged.
     pub const NONE: Self = Self(&[]);
 
-    /// Those whose operations these are.
+    /// The releases whose operations these are.
     pub fn new(registries: &'a [Registry]) -> Self {
         Self(registries)
     }
@@ -107,13 +107,13 @@ impl<T> PerRelease<T> {
         self.0.iter()
     }
 
-    /// What `value` makes of each value.
+    /// Maps each value by `value`.
     pub fn map<U>(self, mut value: impl FnMut(ReleaseId, T) -> U) -> PerRelease<U> {
         let values = self.0.into_iter().enumerate();
         PerRelease(values.map(|(position, one)| value(ReleaseId(position), one)).collect())
     }
 
-    /// What `value` makes of each value, up to the first error.
+    /// Maps each value by `value`, up to the first error.
     pub fn try_map<U, E>(
         self,
         mut value: impl FnMut(ReleaseId, T) -> Result<U, E>,

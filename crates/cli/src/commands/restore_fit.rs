@@ -139,9 +139,11 @@ fn say(
 ) -> Result<(), Failure> {
     if terminal.json() {
         let mut object = objects::fit(fit);
-        object["path"] = json_of_path(&arguments.file);
-        object["dry_run"] = json!(true);
-        object["plugin"] = json!(platform);
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("path".to_owned(), json_of_path(&arguments.file));
+            fields.insert("dry_run".to_owned(), json!(true));
+            fields.insert("plugin".to_owned(), json!(platform));
+        }
         return terminal.object(&object);
     }
     let (style, word) = if fit.is_yes() { (GOOD, "fits") } else { (BAD, "does not fit") };

@@ -11,7 +11,7 @@ use crate::graph::release::{PerRelease, ReleaseId};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ByRelease<T> {
     Same(Rc<T>),
-    #[expect(clippy::box_collection, reason = "one word, as there is one for each function")]
+    /// Boxed, so that it is one word: there is one for each function.
     Each(Box<PerRelease<Option<Rc<T>>>>),
 }
 

@@ -127,7 +127,7 @@ impl Names {
     pub(crate) fn owner_of(&self, below: &str) -> Owner {
         match &self.owner {
             Owner::Known(identity) => Owner::Known(identity.clone()),
-            Owner::Nobody | Owner::Named(_) => Owner::Named(below.to_owned()),
+            Owner::Unowned | Owner::Named(_) => Owner::Named(below.to_owned()),
         }
     }
 

@@ -26,8 +26,8 @@ pub(crate) struct Replacing {
 }
 
 impl State {
-    /// Keeps arrays of a session in place of those below the same name. The session shows them to
-    /// nobody else until it is over; the state does from now on, and they outlive the session.
+    /// Keeps arrays of a session in place of those below the same name. No other session sees
+    /// them until it is over; the state does from now on, and they outlive the session.
     ///
     /// # Errors
     /// FAILED_PRECONDITION without a file for the state, and for arrays whose data have not
