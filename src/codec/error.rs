@@ -106,6 +106,18 @@ impl EncodeError {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
+    /// The kind of the error, by the action that it calls for.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnsupportedAtVersion { .. } | Self::NotSerializable { .. } => {
+                ErrorKind::Unsupported
+            }
+            Self::MissingSerDes { .. } => ErrorKind::MissingType,
+            Self::InvalidValue { .. } | Self::Inconsistent { .. } => ErrorKind::InvalidInput,
+            Self::SerDes(status) => status.kind(),
+        }
+    }
+
     /// The status code that upstream answers in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
@@ -415,4 +427,13 @@ pub enum RegistryError {
         /// The Rust type that is registered under it.
         registered_type: &'static str,
     },
+}
+
+impl RegistryError {
+    /// The kind of the error, by the action that it calls for.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::DuplicateType { .. } | Self::DuplicateName { .. } => ErrorKind::InvalidInput,
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Errors between builds: a code and a message.
 
+use super::ErrorKind;
+
 pub use serdes_abi::StatusCode;
 
 /// A code with a message: the form in which errors travel between builds.
@@ -19,6 +21,11 @@ impl Status {
     /// The code.
     pub const fn code(&self) -> StatusCode {
         self.code
+    }
+
+    /// The kind of the error, by the action that it calls for: that of its code.
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::of_code(self.code)
     }
 
     /// The message, without the code.

@@ -35,7 +35,7 @@ use std::cell::RefCell;
 
 pub use golden::{GoldenError, golden};
 
-use super::ToProto;
+use super::{ErrorKind, ToProto};
 use crate::version::{AnyVersionAccessor, Line};
 
 thread_local! {
@@ -112,6 +112,13 @@ pub struct LostVersion {
     pub expected: i32,
     /// The version that it was asked for.
     pub requested: i32,
+}
+
+impl LostVersion {
+    /// The kind of the error, by the action that it calls for.
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::Faulty
+    }
 }
 
 /// Writes `value` at every version of the line and fails unless each type inside of it is asked for

@@ -1,6 +1,6 @@
 //! Why a value cannot be made, asked or parsed.
 
-use crate::codec::{DecodeError, Status, StatusCode};
+use crate::codec::{DecodeError, ErrorKind, Status, StatusCode};
 
 /// An error for an invalid value, with `message`.
 pub(in crate::ifrt) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
@@ -150,6 +150,16 @@ impl IfrtError {
     /// The error that a sharding knows one shape only, and was asked for another.
     pub(in crate::ifrt) fn shape_mismatch(found: &impl ToString, expected: &impl ToString) -> Self {
         Self::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
+    }
+
+    /// The kind of the error, by the action that it calls for.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::MissingAttribute { .. } => ErrorKind::NotFound,
+            Self::LimitExceeded { .. } => ErrorKind::Limit,
+            Self::NotKnown { .. } => ErrorKind::Unsupported,
+            _ => ErrorKind::InvalidInput,
+        }
     }
 
     /// The status code that upstream answers in this case.

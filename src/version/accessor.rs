@@ -2,6 +2,8 @@
 
 use std::{env, marker::PhantomData, sync::LazyLock};
 
+use serdes_abi::ErrorKind;
+
 use super::{Date, Line, NegotiationError, Selection, UnknownVersion, Version, VersionRange};
 
 /// A line has no version yet on the day asked for.
@@ -15,6 +17,14 @@ pub struct NoVersionYet {
     pub day: Date,
     /// The first day with a version that this build reads and writes.
     pub first: Date,
+}
+
+impl NoVersionYet {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidInput
+    }
 }
 
 fn on<L: Line>(day: Date, days: i64) -> Result<Version<L>, NoVersionYet> {

@@ -6,6 +6,8 @@
     reason = "constants are made here: the compiler evaluates them, and a panic is its error"
 )]
 
+use serdes_abi::ErrorKind;
+
 use super::{Entry, Line, Version};
 
 /// A version of a line holds no values of another one yet.
@@ -25,6 +27,14 @@ pub struct NotEmbedded {
     pub embedded: &'static str,
     /// The first version that holds such values.
     pub first: i32,
+}
+
+impl NotEmbedded {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::Unsupported
+    }
 }
 
 impl<L: Line> Version<L> {

@@ -2,6 +2,8 @@
 
 use std::{fmt, marker::PhantomData};
 
+use serdes_abi::ErrorKind;
+
 use super::{Line, Version, lines::Ifrt};
 
 /// An inclusive range of version numbers, without the line that they belong to.
@@ -91,6 +93,14 @@ pub struct EmptyRange {
     pub maximum: i32,
 }
 
+impl EmptyRange {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidInput
+    }
+}
+
 /// The range from the first number to the second, both included.
 impl<L: Line> TryFrom<(i32, i32)> for VersionRange<L> {
     type Error = EmptyRange;
@@ -147,6 +157,12 @@ impl NegotiationError {
         Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
     }
 
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::Refused
+    }
+
     /// The name of the line.
     pub const fn line(&self) -> &'static str {
         self.line
@@ -186,4 +202,12 @@ pub struct UnknownVersion {
     pub supported: String,
     /// True if the number is listed in `versions.toml` as withdrawn.
     pub withdrawn: bool,
+}
+
+impl UnknownVersion {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidInput
+    }
 }

@@ -1,5 +1,7 @@
 //! TensorFlow's own lines: what each release speaks, and what a GraphDef number stands for.
 
+use serdes_abi::ErrorKind;
+
 use super::{
     Consumer, Date, LineRecord, Producer, Product, Release, evolution::OperationAddition, registry,
 };
@@ -19,6 +21,14 @@ pub struct UnknownRelease {
     pub found: String,
     /// The known releases, as text.
     pub known: String,
+}
+
+impl UnknownRelease {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
 }
 
 fn product() -> Option<&'static Product> {

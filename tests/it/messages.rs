@@ -16,6 +16,8 @@ fn sources() -> Vec<(PathBuf, String)> {
         "src",
         "crates/abi/src",
         "crates/check/src",
+        "crates/doctor/src",
+        "crates/report/src",
         "crates/checkpoints/src",
         "crates/device-state/src",
         "crates/files/src",
@@ -159,4 +161,54 @@ fn every_error_with_a_cause_says_it_in_its_own_text() {
         }
     }
     assert!(count > 30, "{count}");
+}
+
+/// Faults inside of an error, which derive one for their words.
+const WITHOUT_KIND: [&str; 4] =
+    ["BodyFault", "BodyFaultKind", "StructureFault", "StructureFaultKind"];
+
+/// True for the sources of crates whose errors programs meet: not those of internal crates, nor of
+/// the build tool of `versions.toml`.
+fn is_of_programs(path: &Path) -> bool {
+    let internal = ["graph-format", "library-file", "version-registry", "wire", "files"];
+    !internal.iter().any(|name| path.starts_with(root().join("crates").join(name)))
+}
+
+/// The public types of a source that derive an error.
+fn public_errors(code: &str) -> Vec<&str> {
+    let derived = code.match_indices("thiserror::Error").map(|(at, _)| &code[at..]);
+    let named = derived.filter_map(|rest| {
+        let line = rest.lines().find(|line| {
+            let line = line.trim_start();
+            ["pub enum ", "pub struct ", "enum ", "struct ", "pub("]
+                .iter()
+                .any(|start| line.starts_with(start))
+        })?;
+        let name = line.strip_prefix("pub enum ").or_else(|| line.strip_prefix("pub struct "))?;
+        name.split(|letter: char| !letter.is_alphanumeric()).next()
+    });
+    named.collect()
+}
+
+#[test]
+fn public_errors_are_found_by_their_derive() {
+    let code = "#[derive(Debug, thiserror::Error)]\n#[error(\"x\")]\npub struct Gone;\n\
+                #[derive(thiserror::Error)]\npub(crate) enum Inside {\n#[derive(thiserror::Error)]\npub enum Out {";
+    assert_eq!(public_errors(code), ["Gone", "Out"]);
+}
+
+#[test]
+fn every_public_error_answers_its_kind() {
+    let mut count = 0;
+    for (path, code) in sources().iter().filter(|(path, _)| is_of_programs(path)) {
+        for name in public_errors(code).iter().filter(|name| !WITHOUT_KIND.contains(name)) {
+            count += 1;
+            let methods = code.split(&format!("impl {name} {{")).skip(1);
+            let answers = methods
+                .map(|rest| rest.split("\n}").next().unwrap_or_default())
+                .any(|methods| methods.contains("fn kind(&self) -> ErrorKind"));
+            assert!(answers, "{}: {name} has no method kind", path.display());
+        }
+    }
+    assert!(count > 25, "{count}");
 }

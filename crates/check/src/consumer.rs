@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
-use serdes::version::{
-    self, DeviceState, Ifrt, Line, LineRecord, Release,
-    evolution::OperationBan,
-    registry,
-    tensorflow::{self, UnknownRelease},
+use serdes::{
+    ErrorKind,
+    version::{
+        self, DeviceState, Ifrt, Line, LineRecord, Release,
+        evolution::OperationBan,
+        registry,
+        tensorflow::{self, UnknownRelease},
+    },
 };
 use serdes_graphs::graph::{DeprecatedOperation, DeprecatedOperations};
 use serdes_operations::{OperationDefinition, Registry};
@@ -125,6 +128,20 @@ pub enum ConsumerError {
         /// The min_producer.
         min_producer: i32,
     },
+}
+
+impl ConsumerError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownRelease(error) => error.kind(),
+            Self::UnknownJaxlib { .. } | Self::UnknownLine { .. } => ErrorKind::NotFound,
+            Self::Syntax { .. } | Self::NoRelease { .. } | Self::BelowMinProducer { .. } => {
+                ErrorKind::InvalidInput
+            }
+        }
+    }
 }
 
 /// The ends of a range of releases, `None` for one that is open: `2.12..2.16`, `2.17..`, `..2.16`,

@@ -4,7 +4,7 @@
 
 use std::{fmt, str::FromStr};
 
-use serdes::ifrt::MessageType;
+use serdes::{ErrorKind, ifrt::MessageType};
 
 use super::consumer::ArtifactLine;
 
@@ -90,6 +90,14 @@ pub enum Kind {
 pub struct UnknownKind {
     /// The text found, cut to 60 characters.
     pub found: String,
+}
+
+impl UnknownKind {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
 }
 
 impl Kind {

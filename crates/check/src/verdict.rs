@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use serdes::version::{Consumer, VersionDef};
+use serdes::{
+    ErrorKind,
+    version::{Consumer, VersionDef},
+};
 
 use super::{Kind, Loaders, Outcome, Reason, Warning};
 
@@ -56,6 +59,14 @@ impl From<&Consumer> for ConsumerVersion {
 pub struct Cancelled {
     /// The path of the artifact, as it was given.
     pub path: String,
+}
+
+impl Cancelled {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::Cancelled
+    }
 }
 
 /// The findings of a kind's reader, before they are assigned to an artifact.

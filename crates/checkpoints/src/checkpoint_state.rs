@@ -28,7 +28,10 @@ use serdes_graph_format::{
 };
 
 pub use self::search::{Found, begins_like_state, find, is_matched, location, state_in};
-use super::tensor_bundle::{prefix_of_data, prefix_of_index};
+use super::{
+    ErrorKind,
+    tensor_bundle::{prefix_of_data, prefix_of_index},
+};
 
 /// The name that TensorFlow gives the file, unless a program asks for another one.
 pub const FILE_NAME: &str = "checkpoint";
@@ -70,6 +73,18 @@ pub enum CheckpointStateError {
     /// The system could not read it.
     #[error("cannot read the file: {0}")]
     Io(#[from] io::Error),
+}
+
+impl CheckpointStateError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Text(_) | Self::NoNewest => ErrorKind::Corrupt,
+            Self::TooLong { .. } => ErrorKind::Limit,
+            Self::Io(error) => ErrorKind::of_io(error),
+        }
+    }
 }
 
 impl From<ScanError> for CheckpointStateError {

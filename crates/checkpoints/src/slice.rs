@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::StatusCode;
+use super::{ErrorKind, StatusCode};
 
 /// The most dimensions that a TensorFlow shape can have.
 pub const MAX_RANK: usize = 254;
@@ -79,6 +79,17 @@ pub enum SliceError {
 }
 
 impl SliceError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::BadExtent { .. }
+            | Self::Rank { .. }
+            | Self::Outside { .. }
+            | Self::Syntax { .. } => ErrorKind::InvalidInput,
+        }
+    }
+
     /// The status code that TensorFlow gives.
     #[must_use]
     pub fn status(&self) -> StatusCode {

@@ -6,6 +6,8 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use serdes_abi::ErrorKind;
+
 /// An operation that graphs of newer producers may not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeprecatedOperation {
@@ -56,6 +58,16 @@ pub enum DeprecationListError {
         "the list of deprecated operations must be JSON with a field \"deprecated\" that is an array"
     )]
     NoList,
+}
+
+impl DeprecationListError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Syntax(_) | Self::Entry(_) | Self::NoList => ErrorKind::InvalidInput,
+        }
+    }
 }
 
 static TENSORFLOW: LazyLock<DeprecatedOperations> = LazyLock::new(|| {

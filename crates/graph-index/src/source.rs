@@ -5,6 +5,8 @@
 
 use std::io;
 
+use serdes_abi::ErrorKind;
+
 use crate::{
     files::ReadAt,
     scan::{self, ScanError, Scanner, Visitor, WireError},
@@ -57,6 +59,17 @@ pub enum GraphError {
     /// The system could not read the file.
     #[error("cannot read the file: {0}")]
     Io(#[from] io::Error),
+}
+
+impl GraphError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Malformed(_) | Self::Text(_) => ErrorKind::Corrupt,
+            Self::Io(error) => ErrorKind::of_io(error),
+        }
+    }
 }
 
 impl From<ScanError> for GraphError {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use serdes_abi::ErrorKind;
 use serdes_graph_format::schema::EnumType;
 
 /// An operation, owned. [`Operation::to_definition`](super::Operation::to_definition) makes one.
@@ -138,6 +139,14 @@ pub struct DefinitionError {
     pub found: String,
     /// The expected text.
     pub expected: &'static str,
+}
+
+impl DefinitionError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidInput
+    }
 }
 
 impl Element {

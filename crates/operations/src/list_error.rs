@@ -4,6 +4,7 @@
 
 use std::io;
 
+use serdes_abi::ErrorKind;
 use serdes_graph_format::scan::WireError;
 use serdes_wire::Malformed;
 
@@ -58,4 +59,20 @@ pub enum ListError {
         "the list names no operation; write an object an operation as lists of releases have it, or a name a line"
     )]
     Empty,
+}
+
+impl ListError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Json(_) | Self::Name { .. } | Self::NotListed | Self::Empty => {
+                ErrorKind::InvalidInput
+            }
+            Self::Definition(error) => error.kind(),
+            Self::Serialized(_) | Self::SavedModel(_) => ErrorKind::Corrupt,
+            Self::Oversized { .. } => ErrorKind::Limit,
+            Self::Io(error) => ErrorKind::of_io(error),
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use serdes_abi::ErrorKind;
+
 use super::{
     Operation, OperationDefinition,
     encode::{History, ReleaseRecord},
@@ -56,6 +58,14 @@ pub struct Registry {
 pub struct UnknownRelease {
     /// The text found, cut at 40 characters.
     pub found: String,
+}
+
+impl UnknownRelease {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
 }
 
 impl Registry {

@@ -88,16 +88,17 @@ impl ProxyError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Configuration { .. } | Self::Value(_) => ErrorKind::InvalidInput,
+            Self::Configuration { .. } => ErrorKind::InvalidInput,
             Self::Refused { .. } => ErrorKind::Refused,
             Self::Protocol(_) => ErrorKind::Faulty,
-            Self::Status(status) => ErrorKind::of_code(status.code()),
+            Self::Status(status) => status.kind(),
             Self::Connection { .. } => ErrorKind::Unavailable,
             Self::State(error) => error.kind(),
             Self::Device(error) => error.kind(),
             Self::Pjrt(error) => error.kind(),
-            Self::Encode(_) => ErrorKind::Unsupported,
+            Self::Encode(error) => error.kind(),
             Self::Decode(error) => error.kind(),
+            Self::Value(error) => error.kind(),
             Self::System { error, .. } => ErrorKind::of_io(error),
         }
     }

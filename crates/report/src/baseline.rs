@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serdes_abi::ErrorKind;
 
 use crate::{Answer, Artifact, Finding, Report, fingerprint::clean};
 
@@ -67,6 +68,17 @@ pub enum BaselineError {
         /// The version of the form.
         found: u32,
     },
+}
+
+impl BaselineError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Line { .. } | Self::NoHeader => ErrorKind::Corrupt,
+            Self::TooNew { .. } => ErrorKind::TooNew,
+        }
+    }
 }
 
 /// An entry that names no finding.

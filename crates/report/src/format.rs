@@ -2,6 +2,8 @@
 
 use std::{fmt, io, str::FromStr};
 
+use serdes_abi::ErrorKind;
+
 use crate::{Artifact, Report, TextOptions, github, gitlab, html, junit, markdown, sarif, text};
 
 /// A form of a report.
@@ -63,6 +65,14 @@ impl fmt::Display for Format {
 pub struct UnknownFormat {
     /// The name.
     pub found: String,
+}
+
+impl UnknownFormat {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
 }
 
 impl FromStr for Format {

@@ -1,5 +1,7 @@
 //! Errors of programs, and of their conversion for an older reader.
 
+use serdes_abi::ErrorKind;
+
 use super::{Need, StableHloVersion};
 
 /// Why a program could not be read, or not be written for that version.
@@ -70,6 +72,22 @@ pub enum StableHloError {
         /// The words of the bridge, or what is wrong with its answer.
         words: String,
     },
+}
+
+impl StableHloError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoVersion { .. } => ErrorKind::InvalidInput,
+            Self::NoArtifact { .. } | Self::Malformed { .. } => ErrorKind::Corrupt,
+            Self::UnknownEncoding { found: 7.. } => ErrorKind::TooNew,
+            Self::UnknownEncoding { .. } => ErrorKind::TooOld,
+            Self::TargetTooOld { .. } | Self::Inexpressible { .. } | Self::Bridge { .. } => {
+                ErrorKind::Unsupported
+            }
+        }
+    }
 }
 
 /// As many needs as a person reads.

@@ -20,6 +20,12 @@ pub struct StatusError {
 }
 
 impl StatusError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.code.canonical().map_or(ErrorKind::Other, ErrorKind::of_code)
+    }
+
     /// The message, or that there is none.
     pub(crate) fn message_or_none(&self) -> &str {
         if self.message.is_empty() { "(no message)" } else { &self.message }
@@ -246,9 +252,7 @@ impl Error {
             | Self::Unsupported { .. }
             | Self::UnsupportedTarget { .. }
             | Self::ForeignStatusFunctions { .. } => ErrorKind::Unsupported,
-            Self::Status(status) => {
-                status.code.canonical().map_or(ErrorKind::Other, ErrorKind::of_code)
-            }
+            Self::Status(status) => status.kind(),
             Self::OutOfMemory { .. } => ErrorKind::Limit,
             Self::Refused(_)
             | Self::MemoryInUse { .. }

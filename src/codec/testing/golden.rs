@@ -9,7 +9,7 @@ use std::{
 use prost::Message;
 
 use crate::{
-    codec::{DecodeError, DeserializeOptions, EncodeError, FromProto, ToProto},
+    codec::{DecodeError, DeserializeOptions, EncodeError, ErrorKind, FromProto, ToProto},
     version::{AnyVersionAccessor, Line, Version},
 };
 
@@ -96,6 +96,22 @@ pub enum GoldenError {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl GoldenError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing { .. } => ErrorKind::NotFound,
+            Self::NotWritten { source, .. } => source.kind(),
+            Self::NotRead { source, .. } => source.kind(),
+            Self::Changed { .. } | Self::ReadOtherwise { .. } | Self::NotRefused { .. } => {
+                ErrorKind::Faulty
+            }
+            Self::File { source, .. } => ErrorKind::of_io(source),
+        }
+    }
 }
 
 fn shown(paths: &[PathBuf]) -> String {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{DimLevelType, Layout, PrimitiveType, SplitConfig, Tile};
-use crate::ifrt::permutation::check_permutation;
+use crate::{codec::ErrorKind, ifrt::permutation::check_permutation};
 
 /// Layouts are short: this bounds what a hostile text makes us hold.
 const LONGEST_TEXT: usize = 64 * 1024;
@@ -25,6 +25,13 @@ pub struct LayoutTextError {
     pub position: usize,
     /// Message with what was found and what was expected.
     pub problem: String,
+}
+
+impl LayoutTextError {
+    /// The kind of the error, by the action that it calls for.
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidInput
+    }
 }
 
 impl fmt::Display for Layout {

@@ -6,6 +6,7 @@ use super::{
     PrimitiveType, Shape,
     layout_text::{DEEPEST_PHYSICAL_SHAPE, Parser, TextError},
 };
+use crate::codec::ErrorKind;
 
 /// Tuples of large programs have some thousand elements; this bounds what a hostile text makes us
 /// hold.
@@ -29,6 +30,13 @@ pub struct ShapeTextError {
     pub position: usize,
     /// Message with what was found and what was expected.
     pub problem: String,
+}
+
+impl ShapeTextError {
+    /// The kind of the error, by the action that it calls for.
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidInput
+    }
 }
 
 impl fmt::Display for Shape {

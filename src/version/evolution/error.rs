@@ -1,5 +1,7 @@
 //! The errors of steps that are refused.
 
+use serdes_abi::ErrorKind;
+
 use super::{Date, ReleaseError};
 
 /// A step that would leave readers behind, or numbers that contradict each other.
@@ -115,4 +117,15 @@ pub enum EvolutionError {
     /// A text that is no release, or releases that do not rise.
     #[error(transparent)]
     Release(#[from] ReleaseError),
+}
+
+impl EvolutionError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OutOfNumbers { .. } => ErrorKind::Limit,
+            _ => ErrorKind::InvalidInput,
+        }
+    }
 }

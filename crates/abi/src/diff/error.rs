@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::built_in;
+use crate::ErrorKind;
 
 /// Layouts that cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -45,4 +46,16 @@ pub enum LayoutFileError {
         /// The expected value.
         expected: &'static str,
     },
+}
+
+impl LayoutFileError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unreadable { error, .. } => ErrorKind::of_io(error),
+            Self::NoSection { .. } => ErrorKind::NotFound,
+            Self::NotJson { .. } | Self::Malformed { .. } => ErrorKind::Corrupt,
+        }
+    }
 }

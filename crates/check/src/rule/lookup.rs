@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use serdes::version::VersionRule;
+use serdes::{ErrorKind, version::VersionRule};
 
 use super::Rule;
 
@@ -27,6 +27,14 @@ impl fmt::Display for UnknownRule {
 }
 
 impl std::error::Error for UnknownRule {}
+
+impl UnknownRule {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
+}
 
 impl Rule {
     /// The rule of verdicts that a condition of the VersionDef rule is.

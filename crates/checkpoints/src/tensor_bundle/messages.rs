@@ -4,7 +4,10 @@ use bytes::Bytes;
 use serdes_version_registry::VersionDef;
 use serdes_wire::{BackwardWriter, Dialect, Field, FieldValue, Malformed, WireReader};
 
-use crate::slice::{Extent, MAX_RANK, SliceError, TensorSlice};
+use crate::{
+    ErrorKind,
+    slice::{Extent, MAX_RANK, SliceError, TensorSlice},
+};
 
 /// In which order the bytes of a number lie in the data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -108,6 +111,17 @@ pub enum ShapeError {
         /// Dimensions found.
         rank: usize,
     },
+}
+
+impl ShapeError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Negative { .. } => ErrorKind::InvalidInput,
+            Self::TooManyElements | Self::Rank { .. } => ErrorKind::Limit,
+        }
+    }
 }
 
 /// Number of elements of a tensor of `shape`, by TensorFlow's rule: the sizes are multiplied from

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use serdes_abi::ErrorKind;
+
 /// The reason for which an environment cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,4 +36,16 @@ pub enum ReadError {
         /// The damage that was found.
         reason: String,
     },
+}
+
+impl ReadError {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::System { source, .. } => ErrorKind::of_io(source),
+            Self::NoEnvironment { .. } | Self::NoFile { .. } => ErrorKind::InvalidInput,
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+        }
+    }
 }

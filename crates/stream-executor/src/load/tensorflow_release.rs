@@ -3,6 +3,8 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use serdes_abi::ErrorKind;
+
 use super::elf::{Api, Inspection, is_of_tensorflow};
 
 /// The releases of which the exported functions are known, oldest first: a line of the table.
@@ -58,6 +60,14 @@ pub struct TensorFlowRelease {
 pub struct UnknownTensorFlowRelease {
     /// The text found, cut at 40 characters.
     pub found: String,
+}
+
+impl UnknownTensorFlowRelease {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::NotFound
+    }
 }
 
 /// Result of comparing a plug-in's file with a release.

@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes::codec::{Status, StatusCode};
+use serdes::{
+    ErrorKind,
+    codec::{Status, StatusCode},
+};
 
 use crate::{
     server::digest::{Digest, hash},
@@ -57,6 +60,19 @@ pub enum TrialFailure {
         /// For what reason.
         reason: String,
     },
+}
+
+impl TrialFailure {
+    /// The kind of the error, by the action that it calls for.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Refused { code, .. } => ErrorKind::of_code(*code),
+            Self::Ended { .. } => ErrorKind::Faulty,
+            Self::Overdue => ErrorKind::Limit,
+            Self::NotStarted { .. } => ErrorKind::System,
+        }
+    }
 }
 
 /// Who compiles programs first, and which have passed.
