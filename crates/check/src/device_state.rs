@@ -1,10 +1,10 @@
 //! Verdicts on device states: opening one reads its ends; with verification every byte of it is
 //! read.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use serdes::ifrt;
-use serdes_device_state::{Error, Reader, Tensor};
+use serdes_device_state::{Damage, Error, Reader, Tensor};
 
 use super::{
     Findings, Inspection, NestedVersion, Options, Reason, Remedy, Rule, TensorSummary,
@@ -18,7 +18,13 @@ const LISTED: usize = 100;
 fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
     let source = Arc::clone(&file.source);
     let opened = Reader::from_source_among(source, &file.label, file.tree.clone());
-    opened.map_err(|error| Box::new(Reason::from(&error)))
+    opened.map_err(|error| Box::new(reason_in(file, error)))
+}
+
+/// The reason of an error; its words name a part of the state, and not the artifact itself, which
+/// each verdict names.
+fn reason_in(file: &Bytes, error: Error) -> Reason {
+    Reason::from(&error.without_path(Path::new(&file.label)))
 }
 
 /// Converts an error of reading or writing a state into the reason of a verdict, for callers that
@@ -48,7 +54,8 @@ impl From<&Error> for Reason {
             Error::BadConsumer { number, .. } => reason(Rule::BadConsumer)
                 .with_numbers(number, "a consumer that is not in bad_consumers"),
             Error::Spec { name, source, .. } => reason_of_spec(source).at(name.clone()),
-            Error::Corrupt { found, expected, .. } => {
+            Error::Corrupt { found, expected, .. }
+            | Error::NothingSalvaged { found, expected, .. } => {
                 reason(Rule::Corrupt).with_numbers(found, expected)
             }
             Error::NotDeviceState { .. } => reason(Rule::Corrupt),
@@ -122,7 +129,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     let mut specs = Specs::default();
     for tensor in reader.tensors() {
         let found = tensor
-            .map_err(|error| Box::new(Reason::from(&error)))
+            .map_err(|error| Box::new(reason_in(file, error)))
             .and_then(|tensor| specs.add(&tensor, limit));
         if let Err(reason) = found {
             findings.refuse(*reason);
@@ -137,11 +144,11 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     if options.verifies_data() {
         match reader.verify(options.watch()) {
             Ok(damages) => {
-                for damage in damages.iter().take(LISTED) {
-                    findings.refuse(Reason::from(&damage.error).at(damage.tensor.clone()));
+                for Damage { tensor, error, .. } in damages.into_iter().take(LISTED) {
+                    findings.refuse(reason_in(file, error).at(tensor));
                 }
             }
-            Err(error) => findings.refuse(&error),
+            Err(error) => findings.refuse(reason_in(file, error)),
         }
     }
     findings
@@ -158,7 +165,7 @@ pub(super) fn inspect(file: &Bytes, mut inspection: Inspection) -> Result<Inspec
     let mut specs = Specs::default();
     let mut state = Summing::of(&reader);
     for tensor in reader.tensors() {
-        let tensor = tensor.map_err(|error| Box::new(Reason::from(&error)))?;
+        let tensor = tensor.map_err(|error| Box::new(reason_in(file, error)))?;
         specs.add(&tensor, i32::MAX)?;
         let sharding = state.add(&tensor);
         let spec: &ifrt::ArraySpec = tensor.spec();

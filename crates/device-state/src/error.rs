@@ -15,18 +15,26 @@ use serdes_pjrt::PjrtError;
 pub enum Error {
     // The bytes.
     /// The file is something else.
-    #[error("{found} is no device state; expected a file written by `serdes save`")]
+    #[error(
+        "{} is no device state: found {found}, expected a file that serdes saved",
+        subject(path)
+    )]
     #[non_exhaustive]
     NotDeviceState {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// First bytes of the file.
         found: String,
     },
     /// Bytes that no version explains.
     #[error(
-        "the device state is damaged at its {place}: found {found}, expected {expected}; take another copy, or salvage what is whole"
+        "the device state{} is damaged at its {place}: found {found}, expected {expected}; take another copy, or salvage what is whole",
+        named(path)
     )]
     #[non_exhaustive]
     Corrupt {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// The part of the file.
         place: String,
         /// The value that was found.
@@ -34,12 +42,33 @@ pub enum Error {
         /// The value that was expected.
         expected: String,
     },
+    /// Nothing is left of a state: its header is damaged, or the index over its parts.
+    #[error(
+        "nothing of {} can be salvaged, because its {place} is damaged: found {found}, expected {expected}; {remedy}",
+        path.display()
+    )]
+    #[non_exhaustive]
+    NothingSalvaged {
+        /// The file.
+        path: PathBuf,
+        /// The part of the file.
+        place: String,
+        /// The value that was found.
+        found: String,
+        /// The value that was expected.
+        expected: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
     /// The state needs a newer build.
     #[error(
-        "the {what} {found} of the state is newer than {supported}, the newest that this build reads; upgrade this build, or save again with an older version"
+        "the {what} {found} of the state{} is newer than {supported}, the newest that this build reads; upgrade this build, or save again with an older version",
+        named(path)
     )]
     #[non_exhaustive]
     TooNew {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// Name of the number.
         what: &'static str,
         /// The number found.
@@ -48,9 +77,14 @@ pub enum Error {
         supported: i64,
     },
     /// The state uses something that a reader must understand and that this build does not know.
-    #[error("the state needs {what} {found}, which this build does not know; upgrade this build")]
+    #[error(
+        "the state{} needs {what} {found}, which this build does not know; upgrade this build",
+        named(path)
+    )]
     #[non_exhaustive]
     TooNewFeature {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// Kind of the thing.
         what: &'static str,
         /// Its number.
@@ -58,10 +92,13 @@ pub enum Error {
     },
     /// The format of the state is one that this build no longer reads.
     #[error(
-        "the device state format {found} of the state is older than {supported}, the oldest that this build reads; restore it with an older build, and save it from there at format {supported} or newer"
+        "the device state format {found} of the state{} is older than {supported}, the oldest that this build reads; restore it with an older build, and save it from there at format {supported} or newer",
+        named(path)
     )]
     #[non_exhaustive]
     TooOld {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// The format found.
         found: i32,
         /// The oldest format that this build reads.
@@ -69,10 +106,13 @@ pub enum Error {
     },
     /// The build that wrote the state is one whose states this build does not take.
     #[error(
-        "the state was written by a build of device-state number {found}, and this build takes {supported} or newer; save it again with a newer build"
+        "the state{} was written by a build of device-state number {found}, and this build takes {supported} or newer; save it again with a newer build",
+        named(path)
     )]
     #[non_exhaustive]
     ProducerTooOld {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// The number of the build that wrote the state.
         found: i32,
         /// The oldest number whose states this build takes.
@@ -80,19 +120,24 @@ pub enum Error {
     },
     /// The writer lists this build's number as faulty.
     #[error(
-        "the state, written by {release:?}, excludes readers of device-state version {number}, which is this build's; upgrade this build"
+        "the state{}, written by {release:?}, excludes readers of device-state version {number}, which is this build's; upgrade this build",
+        named(path)
     )]
     #[non_exhaustive]
     BadConsumer {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// Our number.
         number: i32,
         /// The release that wrote the state.
         release: String,
     },
     /// The array spec of a tensor cannot be read.
-    #[error("the array spec of {name:?} cannot be read: {source}")]
+    #[error("the array spec of {name:?} in the state{} cannot be read: {source}", named(path))]
     #[non_exhaustive]
     Spec {
+        /// The file, where it is known.
+        path: Option<PathBuf>,
         /// The tensor.
         name: String,
         /// Error of the spec.
@@ -183,7 +228,7 @@ pub enum Error {
         name: String,
     },
     /// The state has no such tensor.
-    #[error("the state has no tensor {name:?}; `serdes inspect` lists its {count} tensors")]
+    #[error("the state has no tensor {name:?} among its {count}; use one of its names")]
     #[non_exhaustive]
     NoSuchTensor {
         /// The name asked for.
@@ -309,6 +354,16 @@ pub enum Error {
     },
 }
 
+/// The name of a file behind the word for it, where it is known.
+fn named(path: &Option<PathBuf>) -> String {
+    path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()))
+}
+
+/// A file as the subject of a message.
+fn subject(path: &Option<PathBuf>) -> String {
+    path.as_deref().map_or_else(|| "this".to_owned(), |path| path.display().to_string())
+}
+
 /// Message about a save whose parts are incomplete.
 fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32) -> String {
     if found == 0 {
@@ -326,16 +381,18 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotDeviceState { .. } | Self::Corrupt { .. } | Self::Shards { .. } => {
-                ErrorKind::Corrupt
-            }
+            Self::NotDeviceState { .. }
+            | Self::Corrupt { .. }
+            | Self::NothingSalvaged { .. }
+            | Self::Shards { .. } => ErrorKind::Corrupt,
             // The writer asks of its readers to be newer builds.
             Self::TooNew { .. } | Self::TooNewFeature { .. } | Self::BadConsumer { .. } => {
                 ErrorKind::TooNew
             }
             Self::TooOld { .. } | Self::ProducerTooOld { .. } => ErrorKind::TooOld,
             Self::Spec { source, .. } => source.kind(),
-            Self::Encode { .. } | Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Encode { source, .. } => source.kind(),
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
             Self::MissingPart { .. }
             | Self::LostPart { .. }
             | Self::IncompleteSave { .. }
@@ -355,7 +412,7 @@ impl Error {
     }
 
     pub(crate) fn corrupt(place: &str, found: String, expected: String) -> Self {
-        Self::Corrupt { place: place.to_owned(), found, expected }
+        Self::Corrupt { path: None, place: place.to_owned(), found, expected }
     }
 
     pub(crate) fn invalid(reason: String) -> Self {

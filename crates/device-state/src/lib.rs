@@ -59,6 +59,7 @@
 )]
 
 mod error;
+mod error_file;
 pub mod files;
 mod format;
 mod hosted;

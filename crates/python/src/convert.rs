@@ -190,6 +190,6 @@ pub(crate) fn convert(
             Ok((report.moved.tensors, report.moved.bytes, skipped, left_out))
         }
         (Err(_), Some(error)) => Err(error),
-        (Err(error), None) => Err(failures::of_tensors(py, &error)),
+        (Err(error), None) => Err(failures::of_tensors(py, error)),
     }
 }

@@ -25,14 +25,22 @@ mod errno {
     pub(super) const FULL: i32 = 28;
 }
 
+/// The name of a state in memory, which messages leave out.
+pub(crate) const BYTES: &str = "the bytes";
+
 /// An error of a state; `path` is that of the state, where it has one.
 pub(crate) fn of_state(
     py: Python<'_>,
-    error: &serdes_device_state::Error,
+    error: serdes_device_state::Error,
     path: Option<&Path>,
 ) -> PyErr {
     use serdes_device_state::Error;
-    match error {
+    // Its message begins with the path.
+    let error = match path {
+        Some(path) => error.without_path(Path::new(&named(path))),
+        None => error.without_path(Path::new(BYTES)),
+    };
+    match &error {
         Error::NoSuchTensor { name, .. } => {
             PyKeyError::new_err(format!("the state has no tensor {name:?}"))
         }
@@ -79,10 +87,13 @@ fn is_of_another_kind(path: Option<&Path>) -> bool {
 }
 
 /// An error of files of tensors.
-pub(crate) fn of_tensors(py: Python<'_>, error: &tensor_io::Error) -> PyErr {
+pub(crate) fn of_tensors(py: Python<'_>, error: tensor_io::Error) -> PyErr {
     use tensor_io::Error;
-    match error {
-        Error::DeviceState(error) => of_state(py, error, None),
+    let error = match error {
+        Error::DeviceState(error) => return of_state(py, *error, None),
+        error => error,
+    };
+    match &error {
         Error::Io { source, path, .. } => of_system(py, source, error.to_string(), path),
         Error::Corrupt { found, expected, path, .. } => {
             let reason = Reason::new(Rule::Corrupt, error.to_string());

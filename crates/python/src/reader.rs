@@ -48,7 +48,7 @@ impl Reader {
                 let is_near = storage(&Watch::new()).is_of_system(&path);
                 Ok(Self { reader, path: Some(path), is_near })
             }
-            Err(error) => Err(failures::of_state(py, &error, Some(&path))),
+            Err(error) => Err(failures::of_state(py, error, Some(&path))),
         }
     }
 
@@ -56,9 +56,9 @@ impl Reader {
     #[staticmethod]
     fn of_bytes(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         let source = Readable::of(array)?;
-        match py.detach(|| serdes_device_state::Reader::from_source(source, "the bytes")) {
+        match py.detach(|| serdes_device_state::Reader::from_source(source, failures::BYTES)) {
             Ok(reader) => Ok(Self { reader, path: None, is_near: true }),
-            Err(error) => Err(failures::of_state(py, &error, None)),
+            Err(error) => Err(failures::of_state(py, error, None)),
         }
     }
 
@@ -117,7 +117,7 @@ impl Reader {
         if self.is_near && total <= BRIEF_BYTES && progress.is_none() {
             let read =
                 py.detach(|| self.reader.read_into(targets, verification(verify), &Watch::new()));
-            return read.map_err(|error| self.failure(py, &error));
+            return read.map_err(|error| self.failure(py, error));
         }
         self.read(py, targets, verify, total, progress)
     }
@@ -143,7 +143,7 @@ impl Reader {
             total += bytes.len() as u64;
             let domain = domain(origin, extent)?;
             let target = HostTarget::part(tensor, &domain, bytes);
-            targets.push(target.map_err(|error| self.failure(py, &error))?);
+            targets.push(target.map_err(|error| self.failure(py, error))?);
         }
         self.read(py, targets, verify, total, progress)
     }
@@ -163,7 +163,7 @@ impl Reader {
         } else {
             interruptible(py, None, 0, read)?
         };
-        let strings = strings.map_err(|error| self.failure(py, &error))?;
+        let strings = strings.map_err(|error| self.failure(py, error))?;
         PyList::new(py, strings.iter().map(|string| PyBytes::new(py, string)))
     }
 
@@ -198,10 +198,10 @@ pub(crate) fn matching(pattern: &str, names: Vec<String>) -> Vec<String> {
 
 impl Reader {
     fn tensor(&self, py: Python<'_>, name: &str) -> PyResult<Tensor> {
-        self.reader.tensor(name).map_err(|error| self.failure(py, &error))
+        self.reader.tensor(name).map_err(|error| self.failure(py, error))
     }
 
-    fn failure(&self, py: Python<'_>, error: &Error) -> PyErr {
+    fn failure(&self, py: Python<'_>, error: Error) -> PyErr {
         failures::of_state(py, error, self.path.as_deref())
     }
 
@@ -215,7 +215,7 @@ impl Reader {
     ) -> PyResult<u64> {
         let reader = &self.reader;
         let work = |watch: &_| reader.read_into(targets, verification(verify), watch);
-        interruptible(py, progress, total, work)?.map_err(|error| self.failure(py, &error))
+        interruptible(py, progress, total, work)?.map_err(|error| self.failure(py, error))
     }
 }
 

@@ -268,7 +268,7 @@ pub(crate) fn difference(
         let (a, b) = (open(&a)?, open(&b)?);
         tensor_io::diff(&*a, &*b, tolerance, watch, |_| {})
     })?;
-    let found = found.map_err(|error| failures::of_tensors(py, &error))?;
+    let found = found.map_err(|error| failures::of_tensors(py, error))?;
     let objects: Vec<_> = found.iter().map(objects::difference).collect();
     serde_json::to_string(&objects).map_err(|error| failures::of_json(&error))
 }

@@ -202,7 +202,7 @@ pub(crate) fn save<'py>(
     let tensors = tensors.into_iter().map(|given| Prepared::of(given, &raised));
     let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
     let total = tensors.iter().map(Prepared::bytes).sum();
-    let failed = |error: Error| failures::of_state(py, &error, path.as_deref());
+    let failed = |error: Error| failures::of_state(py, error, path.as_deref());
     let target = match (path.as_deref(), part) {
         (None, _) => {
             let parts = tensors.iter().map(|one| (&*one.name, &one.spec, one.bytes()));
@@ -261,7 +261,7 @@ pub(crate) fn merge(
     let merged = interruptible(py, None, 0, |watch| {
         storage(watch).merge(&path, SaveId::new(id), &options.with_watch(watch.clone()))
     })?;
-    merged.map(drop).map_err(|error| failures::of_state(py, &error, Some(&path)))
+    merged.map(drop).map_err(|error| failures::of_state(py, error, Some(&path)))
 }
 
 /// Removes the parts of a save that failed, unless another process still writes one of them.
@@ -281,7 +281,7 @@ pub(crate) fn remove_state(py: Python<'_>, path: PathBuf) -> PyResult<()> {
         }
         removed
     })?;
-    removed.map_err(|error| failures::of_state(py, &error, Some(&path)))
+    removed.map_err(|error| failures::of_state(py, error, Some(&path)))
 }
 
 /// The id of a new save of several processes.

@@ -1,16 +1,24 @@
 //! Exit statuses of the library's errors.
+
+use std::path::Path;
+
 use serdes_tensors as tensor_io;
 
-use crate::{commands::plugin_opening, failure::Failure};
+use crate::{commands::plugin_opening, failure::Failure, startup::INPUT};
 
 /// An error of the container: too new is an answer, everything else a failure.
 pub(crate) fn device_state(error: serdes_device_state::Error) -> Failure {
+    // Standard input has no name to look for.
+    let error = error.without_path(Path::new(INPUT));
     match &error {
         serdes_device_state::Error::TooNew { .. }
         | serdes_device_state::Error::TooNewFeature { .. }
         | serdes_device_state::Error::BadConsumer { .. } => Failure::no(error),
         serdes_device_state::Error::Device { source, .. } if plugin_opening::is_answer(source) => {
             Failure::no(error)
+        }
+        serdes_device_state::Error::NoSuchTensor { .. } => {
+            Failure::of(error).with_hint("`serdes inspect` lists them")
         }
         _ => Failure::of(error),
     }

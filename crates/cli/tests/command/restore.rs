@@ -159,3 +159,45 @@ fn restore_writes_a_state_at_the_version_of_its_reader() {
     let unknown = serdes(&["restore", text(&state), "--to", text(&old), "--serdes-version", "99"]);
     assert_eq!(status(&unknown), 2, "{unknown:?}");
 }
+
+#[test]
+fn damaged_state_is_named_once_in_each_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "w");
+    let whole = fs::read(&state).unwrap();
+    let data = whole.windows(2).rposition(|two| two == b"ab").unwrap();
+    let target = folder.path().join("to.safetensors");
+    for at in [40, data] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&state, damaged).unwrap();
+        for command in [
+            &["restore", text(&state)][..],
+            &["convert", text(&state), text(&target)],
+            &["check", text(&state), "--verify-data"],
+        ] {
+            let output = serdes(command);
+            assert_eq!(status(&output), 2, "{command:?} {output:?}");
+            let said = [&output.stdout[..], &output.stderr].concat();
+            let said = String::from_utf8(said).unwrap();
+            assert!(said.contains(text(&state)), "{command:?}: {said}");
+            for line in said.lines() {
+                assert!(line.matches(text(&state)).count() < 2, "{command:?}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn salvage_without_a_header_advises_no_salvage() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "w");
+    let mut damaged = fs::read(&state).unwrap();
+    damaged[40] ^= 1;
+    fs::write(&state, damaged).unwrap();
+    let output = serdes(&["restore", text(&state), "--salvage"]);
+    assert_eq!(status(&output), 2, "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("can be salvaged") && said.contains("take another copy"), "{said}");
+    assert!(!said.contains("salvage what is whole"), "{said}");
+}

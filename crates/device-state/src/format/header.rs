@@ -57,7 +57,7 @@ impl Prefix {
         let Some(prefix) = bytes.first_chunk::<PREFIX_BYTES>() else {
             let magic = MAGIC.get(..bytes.len()).unwrap_or(&MAGIC);
             return Err(if bytes.is_empty() || !bytes.starts_with(magic) {
-                Error::NotDeviceState { found: describe(bytes) }
+                Error::NotDeviceState { path: None, found: describe(bytes) }
             } else {
                 Error::corrupt(
                     "header",
@@ -68,7 +68,7 @@ impl Prefix {
         };
         let mut cursor = Cursor::new(prefix, "header");
         if cursor.array::<8>()? != MAGIC {
-            return Err(Error::NotDeviceState { found: describe(bytes) });
+            return Err(Error::NotDeviceState { path: None, found: describe(bytes) });
         }
         let (format, producer, min_consumer) = (cursor.i32()?, cursor.i32()?, cursor.i32()?);
         let (header_bytes, reserved) = (cursor.u32()? as usize, cursor.u32()?);
@@ -81,6 +81,7 @@ impl Prefix {
         // number of a newer writer and no damage.
         if min_consumer > ours.current {
             return Err(Error::TooNew {
+                path: None,
                 what: "device state format",
                 found: i64::from(min_consumer.max(format)),
                 supported: i64::from(ours.current),
@@ -94,10 +95,14 @@ impl Prefix {
             ));
         }
         if producer < ours.min_producer {
-            return Err(Error::ProducerTooOld { found: producer, supported: ours.min_producer });
+            return Err(Error::ProducerTooOld {
+                path: None,
+                found: producer,
+                supported: ours.min_producer,
+            });
         }
         if format < ours.minimum {
-            return Err(Error::TooOld { found: format, supported: ours.minimum });
+            return Err(Error::TooOld { path: None, found: format, supported: ours.minimum });
         }
         if reserved != 0
             || header_bytes < PREFIX_BYTES + ALIGNMENT as usize / 2
@@ -224,7 +229,8 @@ impl Header {
         }
         if header.bad_consumers.contains(&ours.current) {
             let number = ours.current;
-            return Err(Error::BadConsumer { number, release: header.producer_release });
+            let release = header.producer_release;
+            return Err(Error::BadConsumer { path: None, number, release });
         }
         if !header.chunk_bytes.is_power_of_two() || !(64..=1 << 24).contains(&header.chunk_bytes) {
             return Err(Error::corrupt(
@@ -269,6 +275,7 @@ impl Header {
             MERGED => self.role = Role::Merged(MergedRole::decode(value)?),
             unknown if unknown & CRITICAL != 0 => {
                 return Err(Error::TooNewFeature {
+                    path: None,
                     what: "header field",
                     found: unknown & !CRITICAL,
                 });

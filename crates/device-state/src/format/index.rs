@@ -328,6 +328,7 @@ impl Index {
                 PLACEMENTS => placements = range,
                 unknown if unknown & CRITICAL != 0 => {
                     return Err(Error::TooNewFeature {
+                        path: None,
                         what: "index table",
                         found: unknown & !CRITICAL,
                     });

@@ -89,12 +89,12 @@ fn format_and_producer_below_the_minimum_are_refused() {
     for format in [0, 1] {
         let error = decode(format, 3).unwrap_err();
         assert!(
-            matches!(error, Error::TooOld { found, supported: 2 } if found == format),
+            matches!(error, Error::TooOld { found, supported: 2, .. } if found == format),
             "{error}"
         );
     }
     let error = decode(2, 2).unwrap_err();
-    assert!(matches!(error, Error::ProducerTooOld { found: 2, supported: 3 }), "{error}");
+    assert!(matches!(error, Error::ProducerTooOld { found: 2, supported: 3, .. }), "{error}");
     // Numbers that contradict each other are no old ones.
     let error = decode(1, 0).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");

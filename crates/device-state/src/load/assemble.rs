@@ -56,7 +56,6 @@ pub(super) struct Assembler {
 /// A piece on its way, its reader once it is begun, and the bytes that are left of it.
 struct Source {
     tensor: Tensor,
-    number: u32,
     piece: PieceEntry,
     reader: Option<PieceReader>,
     left: u64,
@@ -65,9 +64,8 @@ struct Source {
 impl Assembler {
     pub(super) fn new(tensor: &Tensor) -> Result<Self, Error> {
         let (pieces, blocks) = pieces_of(tensor)?;
-        let sources = pieces.into_iter().map(|(number, piece)| Source {
+        let sources = pieces.into_iter().map(|(_, piece)| Source {
             tensor: tensor.clone(),
-            number,
             piece,
             reader: None,
             left: piece.data_bytes,
@@ -98,7 +96,7 @@ impl Read for Assembler {
         let Some(source) = self.pieces.get_mut(*number) else { return Ok(0) };
         let length = out.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         let reader = source.reader.get_or_insert_with(|| {
-            PieceReader::new(Arc::clone(&source.tensor.state), source.number, source.piece, count)
+            PieceReader::new(Arc::clone(&source.tensor.state), source.piece, count)
         });
         let count = reader.read(&mut out[..length])?;
         if count == 0 {

@@ -140,7 +140,8 @@ impl Reading<'_> {
         let mut filled = Filled::new(buffer, extent.bytes)?;
         let read = self.ahead.read(&*self.state.source, &mut filled, extent.offset);
         read.map_err(|error| Error::io("read", &self.state.path, error))?;
-        self.check(&extent, &filled)?;
+        let checked = self.check(&extent, &filled);
+        checked.map_err(|error| self.state.in_file_at(extent.offset, error))?;
         Ok(Arrived { extent, filled: Some(filled), returns: self.returns.clone() })
     }
 

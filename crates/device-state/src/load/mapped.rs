@@ -135,6 +135,7 @@ impl MappedState {
             .ok_or_else(|| {
                 let found = format!("{} bytes", now.len());
                 Error::corrupt("file", found, format!("{expected} as when it was opened"))
+                    .in_file(&self.reader.state.path)
             })
     }
 }

@@ -123,7 +123,14 @@ impl OpenState {
         }
         let begin = chunk * u64::from(self.header.chunk_bytes);
         let place = format!("data of {name:?}, chunk {chunk} from its byte {begin} on");
-        Err(Error::checksum(&place, stored, computed))
+        let error = Error::checksum(&place, stored, computed);
+        Err(self.in_file_at(piece.data_offset, error))
+    }
+
+    /// The error with the file in which a byte of the state lies: the state, or one of its parts.
+    pub(super) fn in_file_at(&self, offset: u64, error: Error) -> Error {
+        let part = self.merged.as_ref().and_then(|merged| merged.parts.path_at(offset));
+        error.in_file(part.as_deref().unwrap_or(&self.path))
     }
 
     /// Offset at which the next piece or the index begins.

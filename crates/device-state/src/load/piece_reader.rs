@@ -12,7 +12,6 @@ use serdes_files::Prefetch;
 /// The data of one piece, chunk by chunk, each checked before it is given out.
 pub(super) struct PieceReader {
     state: Arc<OpenState>,
-    number: u32,
     piece: PieceEntry,
     next_chunk: u64,
     chunk: Vec<u8>,
@@ -22,15 +21,10 @@ pub(super) struct PieceReader {
 
 impl PieceReader {
     /// The reader of a piece, one of `readers` that are read at a time.
-    pub(super) fn new(
-        state: Arc<OpenState>,
-        number: u32,
-        piece: PieceEntry,
-        readers: usize,
-    ) -> Self {
+    pub(super) fn new(state: Arc<OpenState>, piece: PieceEntry, readers: usize) -> Self {
         let all = piece.data_offset..piece.data_offset.saturating_add(piece.data_bytes);
         let ahead = Prefetch::one_of(readers, std::iter::once(all));
-        Self { state, number, piece, next_chunk: 0, chunk: Vec::new(), position: 0, ahead }
+        Self { state, piece, next_chunk: 0, chunk: Vec::new(), position: 0, ahead }
     }
 
     fn fill(&mut self) -> io::Result<bool> {
@@ -44,16 +38,12 @@ impl PieceReader {
         self.chunk.resize(length as usize, 0);
         let offset = self.piece.data_offset + begin;
         self.ahead.read(&*state.source, &mut self.chunk, offset)?;
-        let stored = state.index.checksum(u64::from(self.piece.first_chunk) + self.next_chunk);
+        let name = state.index.array(self.piece.array).map_or("", |array| array.name);
         let computed = checksum(&self.chunk);
-        if stored != computed {
-            let message = format!(
-                "chunk {} of piece {} has checksum {computed:08x}, not {stored:08x}",
-                self.next_chunk, self.number
-            );
+        if let Err(error) = state.compare_chunk(name, &self.piece, self.next_chunk, computed) {
             self.chunk.clear();
             self.position = 0;
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
         self.next_chunk += 1;
         self.position = 0;

@@ -20,8 +20,8 @@ impl Tensor {
     /// If the file is the [part](crate::Part) of one saver, and has not all shards.
     pub fn read(&self) -> Result<impl Read + Send + use<>, Error> {
         match self.pieces().next() {
-            Some((number, piece)) if self.is_whole() => {
-                Ok(TensorReader::Whole(PieceReader::new(Arc::clone(&self.state), number, piece, 1)))
+            Some((_, piece)) if self.is_whole() => {
+                Ok(TensorReader::Whole(PieceReader::new(Arc::clone(&self.state), piece, 1)))
             }
             _ => {
                 self.check_complete()?;
@@ -57,6 +57,7 @@ impl Tensor {
         let wrong = || {
             let found = format!("strings of {:?} that do not fit", self.name());
             Error::corrupt("data", found, "ascending ends inside the text".to_owned())
+                .in_file(&self.state.path)
         };
         let count = self.spec().shape().element_count().ok();
         let count = count.and_then(|count| usize::try_from(count).ok());
@@ -75,14 +76,14 @@ impl Tensor {
 
     /// An error of [`read`](Self::read) as one of this module.
     pub(crate) fn read_error(&self, path: &Path, error: io::Error) -> Error {
-        if error.kind() == io::ErrorKind::InvalidData {
-            Error::corrupt(
-                &format!("data of {:?}", self.name()),
-                error.to_string(),
-                "the bytes that were saved".to_owned(),
-            )
-        } else {
-            Error::io("read", path, error)
+        match error.downcast() {
+            Ok(error) => error,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let place = format!("data of {:?}", self.name());
+                let expected = "the bytes that were saved".to_owned();
+                Error::corrupt(&place, error.to_string(), expected).in_file(path)
+            }
+            Err(error) => Error::io("read", path, error),
         }
     }
 }

@@ -105,8 +105,19 @@ impl Reader {
         Self::open_with_parts(index, &store.place(), Some(&store))
     }
 
-    /// Opens a state, and its parts, if it has some, by `open_parts`.
+    /// Opens a state, and its parts, if it has some, by `open_parts`; errors name the file.
     pub(super) fn from_index(
+        source: Box<dyn ReadAt>,
+        path: PathBuf,
+        store: Option<Arc<dyn PartStore>>,
+        open_parts: impl FnOnce(Arc<dyn PartStore>, &MergedRole) -> Result<Parts, Error>,
+    ) -> Result<Self, Error> {
+        let place = path.clone();
+        let read = Self::read_index(source, path, store, open_parts);
+        read.map_err(|error| error.in_file(&place))
+    }
+
+    fn read_index(
         source: Box<dyn ReadAt>,
         path: PathBuf,
         store: Option<Arc<dyn PartStore>>,
@@ -307,7 +318,7 @@ impl Reader {
             first_piece: array.first_piece,
             piece_count: array.piece_count,
         };
-        tensor.check()?;
+        tensor.check().map_err(|error| error.in_file(&self.state.path))?;
         Ok(tensor)
     }
 }

@@ -215,6 +215,23 @@ fn is_unread(lost: &Lost) -> bool {
     }
 }
 
+/// Remedy for a state whose header is damaged.
+const WITHOUT_HEADER: &str =
+    "without the header no tensor is found; take another copy, or a state that was saved before";
+
+/// Remedy for the damaged index over the parts that several processes saved.
+const WITHOUT_INDEX: &str = "its tensors lie in its parts: salvage each of those by itself";
+
+/// The error of a salvage that ends at damage.
+fn nothing_salvaged(error: Error, path: &Path, remedy: &'static str) -> Error {
+    match error {
+        Error::Corrupt { place, found, expected, .. } => {
+            Error::NothingSalvaged { path: path.to_path_buf(), place, found, expected, remedy }
+        }
+        error => error.in_file(path),
+    }
+}
+
 /// Searches a file for pieces that could not be opened because of `error`.
 fn salvage_found(
     source: Box<dyn ReadAt>,
@@ -223,10 +240,11 @@ fn salvage_found(
     watch: &Watch,
 ) -> Result<Salvaged, Error> {
     let size = source.size().map_err(|error| Error::io("read", path, error))?;
-    let (header, _, header_bytes) = read_header(&*source, path, size)?;
+    let (header, _, header_bytes) = read_header(&*source, path, size)
+        .map_err(|error| nothing_salvaged(error, path, WITHOUT_HEADER))?;
     if matches!(header.role, Role::Merged(_)) {
         // There are no pieces in it.
-        return Err(error);
+        return Err(nothing_salvaged(error, path, WITHOUT_INDEX));
     }
     let mut search = Search { source: &*source, path, size, header: &header, watch };
 
@@ -247,7 +265,7 @@ fn salvage_found(
                     None => arrays.push((name, vec![found])),
                 }
             }
-            Err(error) => lost.push(Damage { tensor: name, error }),
+            Err(error) => lost.push(Damage { tensor: name, error: error.in_file(path) }),
         }
     }
 
@@ -549,6 +567,10 @@ mod tests {
     fn a_state_with_a_damaged_header_cannot_be_salvaged() {
         let mut bytes = small();
         bytes[40] ^= 1;
-        assert!(matches!(salvage(&bytes), Err(Error::Corrupt { .. })));
+        let error = salvage(&bytes).unwrap_err();
+        assert!(matches!(error, Error::NothingSalvaged { .. }), "{error}");
+        let words = error.to_string();
+        assert!(words.contains("header") && words.contains("another copy"), "{words}");
+        assert!(!words.contains("salvage what is whole"), "{words}");
     }
 }

@@ -43,8 +43,11 @@ fn bytes_of(dtype: DType, elements: u64) -> Option<u64> {
 
 pub(super) fn decode_spec(name: &str, bytes: &[u8]) -> Result<ArraySpec, Error> {
     let options = with_devices(AnyDevice);
-    ArraySpec::from_bytes(Bytes::copy_from_slice(bytes), &options)
-        .map_err(|source| Error::Spec { name: name.to_owned(), source: Box::new(source) })
+    ArraySpec::from_bytes(Bytes::copy_from_slice(bytes), &options).map_err(|source| Error::Spec {
+        path: None,
+        name: name.to_owned(),
+        source: Box::new(source),
+    })
 }
 
 /// Checks that the length of a piece is that of its part of the array.

@@ -9,7 +9,10 @@ use crate::{
     pump::tests::{Toy, ToyMemory},
     tests::Pipe,
 };
-use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
+use serdes::{
+    codec::ErrorKind,
+    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+};
 use serdes_files::{ReadAt, Watch};
 use serdes_testkit::noise::noise;
 
@@ -141,4 +144,32 @@ fn index_longer_than_any_is_damage_and_takes_no_memory() {
         assert!(matches!(error, Error::Corrupt { .. }), "{error}");
         assert!(error.to_string().contains("at most"), "{error}");
     }
+}
+
+#[test]
+fn error_of_damage_names_the_file_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("damaged.sds");
+    let whole = state(1 << 20);
+    let data = noise(64, 1);
+    let data = whole.windows(64).position(|part| part == data).unwrap();
+    for at in [40, data + 5, whole.len() - 3] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let read = Reader::open(&path).and_then(|reader| {
+            let tensor = reader.tensor("t1")?;
+            let read = io::copy(&mut tensor.read()?, &mut io::sink());
+            read.map(|_| ()).map_err(|error| tensor.read_error(&path, error))
+        });
+        let error = read.unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{at}: {error}");
+        assert_eq!((error.path(), error.kind()), (Some(&*path), ErrorKind::Corrupt), "{at}");
+        let name = path.display().to_string();
+        assert_eq!(error.to_string().matches(&name).count(), 1, "{error}");
+        assert!(!error.without_path(&path).to_string().contains(&name));
+    }
+    std::fs::write(&path, "no state").unwrap();
+    let error = Reader::open(&path).unwrap_err();
+    assert_eq!(error.path(), Some(&*path), "{error}");
 }

@@ -172,11 +172,12 @@ impl Reader {
             buffer.resize(after.len(), 0);
             ahead.read(&*state.source, buffer, data_offset + data_bytes).map_err(io)?;
             if !same_before || *buffer != after {
-                return Err(Error::corrupt(
+                let error = Error::corrupt(
                     &format!("words around the data of {name:?}"),
                     "other bytes".to_owned(),
                     "what the index says".to_owned(),
-                ));
+                );
+                return Err(state.in_file_at(data_offset, error));
             }
         }
         Ok(watch.check()?)

@@ -93,7 +93,7 @@ impl Parts {
                 Ok(source) => (spans.len() < KEPT_OPEN || source.answers_late()).then_some(source),
                 Err(error) => {
                     // What is damaged is opened when it is read.
-                    lost.push(Lost { part, error });
+                    lost.push(Lost { part, error: error.in_file(&path) });
                     None
                 }
             };
@@ -118,7 +118,10 @@ impl Parts {
         for span in self.spans.iter().filter(|span| chosen(span.part)) {
             match self.verify_part(span) {
                 Ok(()) => {}
-                Err(error) if damage(&error) => damaged.push(Lost { part: span.part, error }),
+                Err(error) if damage(&error) => {
+                    let error = error.in_file(&self.path_of(span.part));
+                    damaged.push(Lost { part: span.part, error });
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -155,6 +158,11 @@ impl Parts {
         let behind = self.spans.partition_point(|span| span.base <= offset);
         let span = behind.checked_sub(1).and_then(|at| self.spans.get(at))?;
         Some((span, offset - span.base))
+    }
+
+    /// The path of the part in which a byte of the merged state lies.
+    pub(crate) fn path_at(&self, offset: u64) -> Option<PathBuf> {
+        self.span_at(offset).map(|(span, _)| self.path_of(span.part))
     }
 
     fn path_of(&self, part: Part) -> PathBuf {

@@ -390,6 +390,7 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     let error = Reader::open(&path).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert!(error.to_string().contains("another save"), "{error}");
+    assert_eq!(error.path(), Some(&*one), "{error}");
     fs::write(&one, &bytes[..bytes.len() - 100]).unwrap();
     let salvaged = Reader::salvage(&one, &Watch::new()).unwrap();
     assert_eq!(salvaged.whole[0].name(), "own-1");
@@ -459,6 +460,14 @@ fn salvage_reads_other_parts_and_names_the_lost_one() {
     let counts: Vec<_> =
         (0..bytes.len()).step_by(97).map(|end| whole_of(&bytes[..end]).len()).collect();
     assert!(counts.is_sorted() && counts.contains(&3), "{counts:?}");
+    // Damage is told with the part that has it.
+    let own = Reader::open(&one).unwrap();
+    let mut flipped = bytes.clone();
+    let at = own.tensor("own-1").unwrap().pieces().next().unwrap().1.data_offset as usize;
+    flipped[at] ^= 1;
+    fs::write(&one, &flipped).unwrap();
+    let (_, errors) = salvaged(&path);
+    assert_eq!(errors[0].path(), Some(&*one), "{}", errors[0]);
     // Damage outside of the data costs no tensor.
     let mut flipped = bytes.clone();
     flipped[40] ^= 1;

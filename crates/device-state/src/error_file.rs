@@ -1,0 +1,63 @@
+//! The file that an error is about: attached where a state is opened or its data is compared, because
+//! readers of bytes do not know it.
+
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+impl Error {
+    /// The file that the error is about, where it is known: the state, or one of its parts.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NotDeviceState { path, .. }
+            | Self::Corrupt { path, .. }
+            | Self::TooNew { path, .. }
+            | Self::TooNewFeature { path, .. }
+            | Self::TooOld { path, .. }
+            | Self::ProducerTooOld { path, .. }
+            | Self::BadConsumer { path, .. }
+            | Self::Spec { path, .. } => path.as_deref(),
+            Self::MissingPart { place: path, .. }
+            | Self::NothingSalvaged { path, .. }
+            | Self::Unreadable { path, .. }
+            | Self::Io { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The error without the path, if that is the file it is about: for messages that begin with
+    /// the path. An error of the system keeps it.
+    #[must_use]
+    pub fn without_path(mut self, path: &Path) -> Self {
+        if let Some(slot) = self.optional_path()
+            && slot.as_deref() == Some(path)
+        {
+            *slot = None;
+        }
+        self
+    }
+
+    /// The error with the file that it is about, if it names none yet.
+    pub(crate) fn in_file(mut self, path: &Path) -> Self {
+        if let Some(slot @ None) = self.optional_path() {
+            *slot = Some(path.to_path_buf());
+        }
+        self
+    }
+
+    /// The path of an error about the contents of a file, which readers of bytes do not know.
+    fn optional_path(&mut self) -> Option<&mut Option<PathBuf>> {
+        match self {
+            Self::NotDeviceState { path, .. }
+            | Self::Corrupt { path, .. }
+            | Self::TooNew { path, .. }
+            | Self::TooNewFeature { path, .. }
+            | Self::TooOld { path, .. }
+            | Self::ProducerTooOld { path, .. }
+            | Self::BadConsumer { path, .. }
+            | Self::Spec { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
