@@ -453,6 +453,12 @@ def refusal_of(text: str, endpoint: Endpoint, release: str, with_token: bool) ->
             f"jaxlib {release} and the server at {endpoint} do not fit: {words}. Both lines of"
             f" versions: `serdes negotiate {endpoint.url}`",
         )
+    if "the token is none of this server's" in words:
+        return Refusal(
+            TokenRefused,
+            f"{endpoint} does not know the token: pass one of the lines of its --token-file as"
+            f" token=… ({words})",
+        )
     if "UNAUTHENTICATED" in text or "PERMISSION_DENIED" in text:
         how = (
             "the server takes no tokens from clients of JAX, which cannot send metadata; start it"

@@ -203,6 +203,12 @@ PREFIX = "Unable to establish connection to ifrt_proxy server; detailed error: "
             "--allow-session-token",
         ),
         (
+            f"UNAUTHENTICATED: {PREFIX}the token is none of this server's; expected …",
+            True,
+            TokenRefused,
+            "does not know the token: pass one of the lines of its --token-file",
+        ),
+        (
             f"UNAVAILABLE: {PREFIX}terminated: CANCELLED",
             True,
             SessionRefused,

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Map, json};
-use serdes::version::{Line, VersionRange};
+use serdes::{
+    codec::StatusCode,
+    version::{Line, VersionRange},
+};
 use serdes_proxy::{
     self as proxy, Agreement, Client, ClientOptions, Handshake as _, Health, ProxyError, Ranges,
 };
@@ -71,8 +74,14 @@ pub(crate) fn run(
     }
 }
 
+/// True if the server refuses the token, or wants one.
+fn is_unauthenticated(error: &ProxyError) -> bool {
+    matches!(error, ProxyError::Status(status) if status.code() == StatusCode::Unauthenticated)
+}
+
 /// Says what was agreed on, and what the server offers in a session, if it takes one: that it takes
-/// none for now changes nothing of the agreement.
+/// none for now changes nothing of the agreement. A server that wants another token takes none at
+/// all, which is a failure.
 fn agreed(
     agreement: Agreement,
     address: &str,
@@ -94,7 +103,17 @@ fn agreed(
         .line(format_args!("{NAME}{address}{NAME:#}: protocol {protocol}, IFRT SerDes {values}"))?;
     match offer {
         Ok(offer) => offer.print(terminal)?,
-        Err(error) => terminal.note(format_args!("no session: {error}")),
+        Err(error) if is_unauthenticated(error) && !terminal.json() => {
+            return Err(Failure::new(error).about("no session"));
+        }
+        Err(error) => {
+            terminal.note(format_args!("no session: {error}"));
+            return Ok(if is_unauthenticated(error) {
+                ExitStatus::Error
+            } else {
+                ExitStatus::Success
+            });
+        }
     }
     Ok(ExitStatus::Success)
 }

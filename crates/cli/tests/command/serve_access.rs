@@ -93,6 +93,26 @@ fn tokens_are_required_on_loopback_and_reread_on_sighup() {
     }
 }
 
+#[test]
+fn negotiation_without_a_session_for_want_of_a_token_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let tokens = path("tokens");
+    write(Path::new(&tokens), "a-token-that-is-long\n");
+    let serving = Serving::start(&["--token-file", &tokens, "--allow-session-token"]);
+    let negotiate = |more: &[&str]| serdes(&[&["negotiate", &serving.address], more].concat());
+    // The versions are told to anyone, and no session is opened.
+    let without = negotiate(&[]);
+    assert_eq!(without.status.code(), Some(2), "{without:?}");
+    assert!(error_of(&without).contains("this server wants a token"), "{without:?}");
+    let json = negotiate(&["--json"]);
+    assert_eq!(json.status.code(), Some(2), "{json:?}");
+    let object = &crate::testkit::objects(&json)[0];
+    assert!(object["session"].as_str().unwrap().contains("wants a token"), "{object}");
+    assert_eq!(negotiate(&["--token-file", &tokens]).status.code(), Some(0));
+    assert_eq!(serving.stop().0, Some(0));
+}
+
 /// A pipe by a name, whose writer is `write`; the writer ends with the test.
 fn pipe(path: &Path, write: &str) -> std::process::Child {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

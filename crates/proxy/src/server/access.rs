@@ -200,11 +200,17 @@ impl Access {
             Ok(AttributeValue::String(bytes)) => Some(bytes),
             _ => None,
         };
-        let found = self.tokens().zip(given).and_then(|(tokens, token)| tokens.find(token));
+        let Some(given) = given else {
+            return Err(status!(
+                Unauthenticated,
+                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, or in the initialization data `{SESSION_TOKEN}`: with JAX, serdes_ml.jax.connect(ADDRESS, token=TOKEN)"
+            ));
+        };
+        let found = self.tokens().and_then(|tokens| tokens.find(given));
         found.ok_or_else(|| {
             status!(
                 Unauthenticated,
-                "this server wants a token; send one in the metadata `authorization: Bearer TOKEN`, or in the initialization data `{SESSION_TOKEN}`: with JAX, serdes_ml.jax.connect(ADDRESS, token=TOKEN)"
+                "the token is none of this server's; expected in the initialization data `{SESSION_TOKEN}` one of the lines of its file of tokens"
             )
         })
     }

@@ -3,7 +3,7 @@
 use std::{
     future::{Future, poll_fn},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::Poll,
     time::Duration,
 };
@@ -94,7 +94,10 @@ fn open(
         None => AttributeMap::new(),
     };
     if caller.token_to_come {
-        caller.identity.token = Some(registry.access.check_session(&initialization)?);
+        let checked = registry.access.check_session(&initialization).inspect_err(|_| {
+            registry.context.gauges.unauthenticated.fetch_add(1, Ordering::Relaxed);
+        })?;
+        caller.identity.token = Some(checked);
         caller.identity.late = true;
         caller.peer = registry.peers.of(&caller.identity, &registry.context.limits);
         let others = initialization.iter().filter(|(key, _)| *key != SESSION_TOKEN);

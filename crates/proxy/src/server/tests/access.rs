@@ -297,14 +297,16 @@ fn a_session_may_bring_its_token_where_the_server_allows_it() {
         let caller = |from| Caller { server: &running.address, from, token: None };
         let (owner, outsider) = (caller("127.0.0.1"), caller("127.0.0.2"));
         assert_eq!(owner.get_version().await, Ok(()));
-        for data in
-            [AttributeMap::new(), AttributeMap::from_iter([("serdes.token", "another".into())])]
-        {
-            assert_eq!(
-                owner.session(data, init()).await.unwrap_err().code(),
-                Code::Unauthenticated
-            );
+        let with = |token: &'static str| AttributeMap::from_iter([("serdes.token", token.into())]);
+        for (data, words) in [
+            (AttributeMap::new(), "this server wants a token"),
+            (with("another"), "the token is none of this server's"),
+        ] {
+            let refused = owner.session(data, init()).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+            assert!(refused.message().contains(words), "{refused}");
         }
+        assert_eq!(running.server.metrics().unauthenticated, 2);
         let data = AttributeMap::from_iter([("serdes.token", "a-token-that-is-long".into())]);
         let (answer, _open) = owner.session(data, init()).await.unwrap();
         let id = id_of(answer);
