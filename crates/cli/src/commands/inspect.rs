@@ -1,11 +1,10 @@
 //! `serdes inspect`: what is in an artifact.
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use chrono::DateTime;
 use serdes_check::{
-    self as check, Artifact, AxisSummary, CheckpointList, Inspection, Kind, Options, StateSummary,
-    TensorSummary,
+    self as check, Artifact, CheckpointList, Inspection, Kind, Options, TensorSummary,
 };
 use serdes_device_state::files::Tree;
 use serdes_tensors::storage::Storage;
@@ -13,7 +12,7 @@ use serdes_tensors::storage::Storage;
 use crate::{
     arguments::InspectArguments,
     commands::{
-        inspect_jax, inspect_message, inspect_model, remedies, streams, unread,
+        inspect_jax, inspect_message, inspect_model, inspect_state, remedies, streams, unread,
         walk_options::named_kind,
     },
     failure::Failure,
@@ -94,9 +93,8 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         shown(&inspection.path),
         inspection.kind
     ))?;
-    if let Some(versions) = &inspection.versions {
+    if let Some(versions) = inspection.versions.as_ref().filter(|_| inspection.state.is_none()) {
         let label = match inspection.kind {
-            Kind::DeviceState => "container versions",
             Kind::TensorBundle | Kind::CheckpointV1 => "checkpoint versions",
             _ => "GraphDef versions",
         };
@@ -108,9 +106,11 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
         let (producer, oldest) = (versions.producer, versions.min_consumer);
         terminal.fact(label, format_args!("producer {producer}, min_consumer {oldest}{bad}"))?;
     }
-    facts(inspection, terminal)?;
+    if inspection.state.is_none() {
+        facts(inspection, terminal)?;
+    }
     if let Some(state) = &inspection.state {
-        show_state(state, terminal)?;
+        inspect_state::show(inspection, state, terminal)?;
     }
     if let Some(list) = &inspection.checkpoints {
         show_list(list, terminal)?;
@@ -121,7 +121,9 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     if let Some(model) = &inspection.model {
         inspect_model::show(model, terminal)?;
     }
-    nested(inspection, terminal)?;
+    if inspection.state.is_none() {
+        nested(inspection, terminal)?;
+    }
     operations(inspection, terminal)?;
     let holds_tensors = matches!(inspection.kind, Kind::DeviceState | Kind::TensorBundle);
     if holds_tensors || !inspection.tensors.is_empty() {
@@ -149,11 +151,6 @@ fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure
         terminal.fact("stripped_op_list", count(listed, "operation"))?;
     }
     for (label, value) in &inspection.details {
-        let label = if inspection.kind == Kind::DeviceState && label == "requested" {
-            "for readers of ifrt_serdes"
-        } else {
-            label
-        };
         if value.is_empty() {
             terminal.fact(label, "none")?;
         } else {
@@ -165,73 +162,6 @@ fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure
     }
     if let Some(functions) = inspection.functions {
         terminal.fact("functions", functions)?;
-    }
-    Ok(())
-}
-
-/// With what the keys begin that the Python package keeps for itself: objects of JSON with the names
-/// of all leaves of a tree.
-const OF_THE_PACKAGE: &str = "serdes_ml.";
-
-/// With what the keys begin by which a server says whose an array is; the array's name follows.
-const OF_A_SERVER: &str = "serdes.state.owner/";
-
-/// Prints whose the arrays of a server are, a line for the arrays of a session.
-fn show_owners(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut sessions: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for (key, owner) in &state.metadata {
-        let Some(name) = key.strip_prefix(OF_A_SERVER) else { continue };
-        let session = name.split_once('/').map_or(name, |(session, _)| session);
-        *sessions.entry((session, owner)).or_default() += 1;
-    }
-    for ((session, owner), arrays) in sessions {
-        let arrays = count(arrays, "array");
-        terminal.fact("owner", format_args!("{arrays} of {}: {}", shown(session), shown(owner)))?;
-    }
-    Ok(())
-}
-
-/// The first characters of a text.
-fn beginning(text: &str) -> Cow<'_, str> {
-    const SHOWN: usize = 100;
-    if text.chars().nth(SHOWN).is_none() {
-        return text.into();
-    }
-    text.chars().take(SHOWN).chain(['…']).collect::<String>().into()
-}
-
-/// Prints the devices of a state, and how its arrays lie on them.
-fn show_state(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
-    if let Some(part) = &state.part {
-        terminal.fact("part", format_args!("{} of {} of {}", part.number, part.count, part.id))?;
-    }
-    if state.parts > 0 {
-        terminal.fact("parts", state.parts)?;
-    }
-    for (key, value) in state.metadata.iter().filter(|(key, _)| !key.starts_with(OF_A_SERVER)) {
-        let value =
-            if key.starts_with(OF_THE_PACKAGE) { beginning(value) } else { Cow::from(value) };
-        terminal.fact("metadata", format_args!("{} = {}", shown(key), shown(&value)))?;
-    }
-    show_owners(state, terminal)?;
-    terminal.fact("pieces", state.pieces)?;
-    for device in &state.devices {
-        let pieces = count(device.pieces, "piece");
-        let size = bytes(device.bytes);
-        terminal.fact("device", format_args!("{}: {pieces}, {size}", device.id))?;
-    }
-    for mesh in &state.meshes {
-        let axis = |axis: &AxisSummary| match &axis.name {
-            Some(name) => format!("{}={}", shown(name), axis.size),
-            None => axis.size.to_string(),
-        };
-        let axes: Vec<String> = mesh.axes.iter().map(axis).collect();
-        let devices = count(mesh.devices.len() as u64, "device");
-        terminal.fact("mesh", format_args!("{} of {devices}", axes.join(" x ")))?;
-    }
-    for sharding in &state.shardings {
-        let tensors = count(sharding.tensors, "tensor");
-        terminal.fact("sharding", format_args!("{tensors}: {}", shown(&sharding.sharding)))?;
     }
     Ok(())
 }

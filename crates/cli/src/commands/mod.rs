@@ -27,6 +27,7 @@ mod inspect;
 mod inspect_jax;
 mod inspect_message;
 mod inspect_model;
+mod inspect_state;
 mod left_out;
 mod locations;
 mod man;

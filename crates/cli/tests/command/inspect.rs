@@ -85,3 +85,23 @@ fn signatures_are_listed_as_tensorflow_lists_them() {
     assert!(object["fingerprint"]["checkpoint_hash"].is_string(), "{object}");
     assert_eq!(object["assets"], serde_json::json!([]));
 }
+
+#[test]
+fn state_says_which_builds_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "w");
+    let shown = printed(&serdes(&["inspect", text(&state)]));
+    let fact = |label: &str| {
+        let line = shown.lines().find_map(|line| line.trim_start().strip_prefix(label));
+        line.unwrap_or_else(|| panic!("{label}: {shown}")).trim_start().to_owned()
+    };
+    assert!(fact("written by").contains("(container version 0 of 2026-11-20)"), "{shown}");
+    assert!(fact("read by").starts_with("builds from 2026-11-20 on (container version 0, "));
+    assert!(fact("saved at").starts_with("IFRT SerDes version "), "{shown}");
+    for word in ["min_consumer", "producer", "device_state 0"] {
+        assert!(!shown.contains(word), "{word}: {shown}");
+    }
+    let object = &objects_of(&["inspect", text(&state), "--json"])[0];
+    assert_eq!(object["versions"]["min_consumer"], 0, "{object}");
+    assert_eq!(object["nested"][0]["type"], "device_state", "{object}");
+}

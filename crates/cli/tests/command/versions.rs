@@ -111,7 +111,7 @@ fn the_lines_of_any_crate_are_listed() {
     let on = trainer.run(&["--json", "--as-of", "2026-12-08"]);
     assert_eq!(objects(&on)[3]["week_4_old"], true);
     let text = shown(&trainer.run(&[]));
-    assert!(text.contains("seeds of the shards") && text.contains("as of 2026-11-20"), "{text}");
+    assert!(text.contains("seeds of the shards") && text.contains("those of 2026-11-20"), "{text}");
     assert!(!text.contains("ifrt_serdes"), "{text}");
 
     let empty = tempfile::tempdir().unwrap();

@@ -52,7 +52,14 @@ pub(super) fn run(
             as_of
         }
     };
-    terminal.line(format_args!("{FAINT}as of {}{FAINT:#}", asked.unwrap_or(as_of)))?;
+    let counted = match asked {
+        Some(day) => format!("ages and marks are those of {day}"),
+        None => format!(
+            "ages and marks are those of {as_of}, the as_of of versions.toml, and not of today; \
+             --as-of DATE counts to another day"
+        ),
+    };
+    terminal.line(format_args!("{FAINT}{counted}{FAINT:#}"))?;
     Ok(ExitStatus::Success)
 }
 
