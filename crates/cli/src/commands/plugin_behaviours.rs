@@ -2,7 +2,7 @@
 //! plug-in is mended.
 
 use serde_json::json;
-use serdes_stream_executor::conformance::{self, Guidance};
+use serdes_stream_executor::conformance::{self, Class, Guidance};
 
 use crate::{
     failure::Failure,
@@ -47,6 +47,19 @@ pub(crate) fn explain(
     }
     terminal.line(format_args!("{NAME}{behaviour}{NAME:#} ({class})\n"))?;
     terminal.line(demand)?;
-    terminal.line(format_args!("\n{NAME}Written{NAME:#}  {}", guidance.written))?;
+    terminal.line(format_args!("\n{NAME}Result{NAME:#}   {}", result(guidance.class)))?;
+    terminal.line(format_args!("{NAME}Written{NAME:#}  {}", guidance.written))?;
     terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", guidance.remedy))
+}
+
+/// The results of a behaviour of a class that `plugin verify` counts as failures.
+fn result(class: Class) -> &'static str {
+    match class {
+        Class::Required => {
+            "`fail` counts; `unsupported`, of a plug-in that does not have or does not implement the function, is no failure"
+        }
+        Class::Robust => {
+            "`fail` counts with --level robust alone; `unsupported`, of a plug-in that does not have or does not implement the function, is no failure"
+        }
+    }
 }

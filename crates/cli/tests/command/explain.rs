@@ -1,6 +1,6 @@
 //! `serdes explain`: rules and behaviours.
 
-use crate::testkit::{objects, serdes, status};
+use crate::testkit::{objects, printed, serdes, status};
 
 #[test]
 fn rules_are_explained_and_bad_usage_is_told() {
@@ -44,4 +44,12 @@ fn a_behaviour_that_was_probably_meant_is_suggested() {
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains(&format!("did you mean {meant}?")), "{error}");
     }
+}
+
+#[test]
+fn behaviour_says_what_counts_as_a_failure() {
+    let said = printed(&serdes(&["explain", "pjrt_compile"]));
+    assert!(said.contains("`unsupported`") && said.contains("is no failure"), "{said}");
+    let said = printed(&serdes(&["explain", "pjrt_no_program"]));
+    assert!(said.contains("--level robust"), "{said}");
 }
