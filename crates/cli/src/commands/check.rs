@@ -17,7 +17,7 @@ use crate::{
     arguments::CheckArguments,
     commands::{
         against,
-        consumers::{Several, consumers, options},
+        consumers::{Several, check_configured, consumers, options},
         locations,
         reports::Reports,
         streams, unread,
@@ -35,7 +35,9 @@ pub(crate) fn run_configured(
     arguments: &CheckArguments,
     terminal: &mut Terminal,
 ) -> Result<ExitStatus, Failure> {
-    let Effective { arguments, file, .. } = Effective::of(arguments)?;
+    let effective = Effective::of(arguments)?;
+    check_configured(&effective)?;
+    let Effective { arguments, file, .. } = effective;
     if arguments.paths.is_empty() {
         let hint = match file {
             Some(file) => format!("name one, or add paths to {}", shown_path(&file)),

@@ -11,6 +11,7 @@ use serdes_operations::{self as ops, OperationDefinition};
 
 use crate::{
     arguments::{CheckArguments, ModelLoader},
+    configuration::{Effective, Origin},
     failure::Failure,
 };
 
@@ -47,10 +48,7 @@ impl Several {
 pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure> {
     let mut all = Vec::new();
     for text in &arguments.tensorflow {
-        all.extend(Consumer::releases(text).map_err(|error| {
-            let failure = Failure::new(format_args!("--tensorflow: {error}"));
-            advice(text).into_iter().fold(failure, Failure::with_hint)
-        })?);
+        all.extend(tensorflow(text).map_err(|failure| failure.about("--tensorflow"))?);
     }
     if all.is_empty() {
         all.push(Consumer::newest());
@@ -80,6 +78,48 @@ pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure
     Ok(Consumers { all: consumers, several })
 }
 
+/// Checks the releases that `serdes.toml` names, as far as they count, so that one that is not known
+/// is told with its line.
+pub(crate) fn check_configured(effective: &Effective) -> Result<(), Failure> {
+    let arguments = &effective.arguments;
+    for setting in &effective.settings {
+        let (texts, releases): (_, fn(&str) -> Result<Vec<Consumer>, Failure>) =
+            match setting.key.as_str() {
+                "tensorflow" => (&arguments.tensorflow, tensorflow),
+                "jax" => (&arguments.jax, jaxlib),
+                _ => continue,
+            };
+        if matches!(setting.origin, Origin::Line(_)) {
+            let place = format!("{}: {}", effective.place(&setting.origin), setting.key);
+            for text in texts {
+                releases(text).map_err(|failure| failure.about(&place))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The releases of TensorFlow that a text names.
+fn tensorflow(text: &str) -> Result<Vec<Consumer>, Failure> {
+    let text = without_name(text, &["tensorflow", "tf"]);
+    Consumer::releases(text)
+        .map_err(|error| advice(text).into_iter().fold(Failure::of(error), Failure::with_hint))
+}
+
+/// The releases of jaxlib that a text names.
+fn jaxlib(text: &str) -> Result<Vec<Consumer>, Failure> {
+    Consumer::jax_releases(without_name(text, &["jaxlib", "jax"])).map_err(Failure::of)
+}
+
+/// The release of `NAME-RELEASE` and `NAME==RELEASE`, as packages are written.
+fn without_name<'t>(text: &'t str, names: &[&str]) -> &'t str {
+    let behind = |name: &&str| {
+        let rest = text.strip_prefix(*name)?;
+        rest.strip_prefix("==").or_else(|| rest.strip_prefix('-'))
+    };
+    names.iter().find_map(behind).unwrap_or(text)
+}
+
 /// The advice for a text that names no release of TensorFlow.
 fn advice(text: &str) -> Option<String> {
     let newest = Consumer::newest().release()?.to_owned();
@@ -104,10 +144,7 @@ fn number(release: &str) -> Option<(u32, u32)> {
 fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
     let mut all = Vec::new();
     for text in texts {
-        all.extend(
-            Consumer::jax_releases(text)
-                .map_err(|error| Failure::new(format_args!("--jax: {error}")))?,
-        );
+        all.extend(jaxlib(text).map_err(|failure| failure.about("--jax"))?);
     }
     all.sort_by_key(order);
     all.dedup_by_key(|consumer| consumer.jaxlib());
@@ -192,6 +229,23 @@ fn deprecated(path: &Path) -> Result<DeprecatedOperations, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_are_taken_as_packages_are_written() {
+        for (text, expected) in [
+            ("jaxlib-0.12.0.1", "0.12.0.1"),
+            ("jaxlib==0.9.1", "0.9.1"),
+            ("jax==0.9..", "0.9.."),
+            ("0.9.1", "0.9.1"),
+            ("jaxlib", "jaxlib"),
+        ] {
+            assert_eq!(without_name(text, &["jaxlib", "jax"]), expected, "{text}");
+        }
+        assert_eq!(jaxlib("jaxlib-0.12.0.1").unwrap()[0].jaxlib(), Some("0.12.0.1"));
+        assert_eq!(tensorflow("tensorflow==2.16").unwrap()[0].release(), Some("2.16"));
+        let error = jaxlib("jaxlib-99").unwrap_err().to_string();
+        assert!(error.contains("jaxlib 99 "), "{error}");
+    }
 
     #[test]
     fn advice_is_for_open_ranges_and_newer_releases() {

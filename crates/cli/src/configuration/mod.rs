@@ -7,7 +7,7 @@ mod file;
 mod key;
 mod search;
 
-pub(crate) use effective::Effective;
+pub(crate) use effective::{Effective, Origin};
 
 /// True if a text is a configuration.
 #[cfg(test)]

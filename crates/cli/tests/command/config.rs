@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Output};
 
 use serde_json::{Value, json};
 
-use crate::testkit::{command, copy_model, objects, printed, status, text};
+use crate::testkit::{command, copy_model, data, objects, printed, serdes, status, text};
 
 fn serdes_in(folder: &Path, arguments: &[&str]) -> Output {
     command().args(arguments).current_dir(folder).output().unwrap()
@@ -134,4 +134,22 @@ fn strict_on_the_command_line_denies_what_the_file_allows() {
     fs::write(project.path().join("serdes.toml"), configuration).unwrap();
     assert_eq!(run(&[]), 0, "the file's own levels count beside its own strict");
     assert_eq!(run(&["--strict"]), 1);
+}
+
+#[test]
+fn unknown_release_in_the_file_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("serdes.toml");
+    let model = data("tensorflow/sm/tf2");
+    for (key, release) in [("tensorflow", "2.99"), ("jax", "jaxlib-99.1")] {
+        fs::write(&file, format!("[check]\nstrict = false\n{key} = \"{release}\"\n")).unwrap();
+        let check = ["check", text(&model), "--config", text(&file)];
+        let output = serdes(&check);
+        assert_eq!(status(&output), 2, "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&format!("serdes.toml:3: {key}: ")), "{said}");
+        // What the command line says instead counts.
+        let known = ["--tensorflow", "2.21", "--jax", "jaxlib-0.9.1"];
+        assert_eq!(status(&serdes(&[&check[..], &known].concat())), 0);
+    }
 }
