@@ -41,7 +41,8 @@ pub enum Form {
 }
 
 impl Form {
-    const ALL: [Self; 9] = [
+    /// Every form.
+    pub const ALL: [Self; 9] = [
         Self::Safetensors,
         Self::Npy,
         Self::Npz,

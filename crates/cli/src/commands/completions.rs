@@ -1,7 +1,9 @@
 //! `serdes completions`: what shells complete.
 
 use clap::{Arg, Command, CommandFactory, builder::PossibleValuesParser};
-use serdes_check::{Consumer, Kind, Rule};
+use serdes_check::{Consumer, Kind, Rule, report::Format};
+use serdes_pjrt::Framework;
+use serdes_tensors::Form;
 
 use crate::{
     arguments::Cli,
@@ -32,24 +34,54 @@ fn with_words(mut command: Command) -> Command {
     let explained: Vec<&str> =
         rules.iter().chain(&behaviours).copied().chain(of_environments).collect();
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.id()).collect();
+    let forms: Vec<&str> = Form::ALL.iter().map(|form| form.as_str()).collect();
+    let reports: Vec<&str> = Format::ALL.iter().map(|format| format.id()).chain(["json"]).collect();
     let tensorflow = releases(Consumer::releases("all"), |consumer| consumer.release());
     let jax = releases(Consumer::jax_releases("all"), |consumer| consumer.jaxlib());
+    let single: Vec<&str> = tensorflow.iter().copied().filter(|name| name.contains('.')).collect();
+    let frameworks = frameworks();
+    for subcommand in ["check", "config"] {
+        for (argument, words) in [
+            ("tensorflow", &tensorflow),
+            ("jax", &jax),
+            ("kind", &kinds),
+            ("deny", &rules),
+            ("warn", &rules),
+            ("allow", &rules),
+            ("format", &reports),
+        ] {
+            command = completed(command, &[subcommand], argument, words);
+        }
+    }
     for (path, argument, words) in [
         (&["explain"][..], "rule", &explained),
-        (&["check"], "tensorflow", &tensorflow),
-        (&["check"], "jax", &jax),
-        (&["check"], "kind", &kinds),
-        (&["check"], "deny", &rules),
-        (&["check"], "warn", &rules),
-        (&["check"], "allow", &rules),
         (&["inspect"], "kind", &kinds),
+        (&["ops"], "release", &single),
+        (&["ops"], "other", &single),
         (&["plugin", "inspect"], "tensorflow", &tensorflow),
+        (&["plugin", "check"], "frameworks", &frameworks),
         (&["plugin", "verify"], "only", &behaviours),
         (&["plugin", "verify"], "skip", &behaviours),
+        (&["convert"], "kind", &forms),
+        (&["convert"], "to_kind", &forms),
+        (&["diff"], "kind", &forms),
+        (&["restore"], "to_kind", &forms),
+        (&["save"], "kind", &forms),
     ] {
         command = completed(command, path, argument, words);
     }
+    let versions = vec!["current", "week-4-old", "minimum"];
+    for subcommand in ["convert", "restore", "save", "serve"] {
+        command = completed(command, &[subcommand], "serdes_version", &versions);
+    }
     command
+}
+
+/// The frameworks that `plugin check --for` is asked about.
+fn frameworks() -> Vec<&'static str> {
+    let names = Framework::names().chain(Framework::torch_xla_names());
+    // Leaked once: a process prints one script.
+    names.map(|name| &*name.leak()).chain(["all"]).collect()
 }
 
 /// The releases of a framework, and the words for several of them.

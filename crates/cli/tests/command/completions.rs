@@ -19,7 +19,17 @@ fn each_shell_gets_a_script_that_knows_the_commands() {
 fn values_are_completed_where_shells_complete_any() {
     for shell in ["bash", "fish", "zsh"] {
         let script = printed(&serdes(&["completions", shell]));
-        for word in ["attribute_dropped", "2.16", "pjrt_put", "saved_model"] {
+        for word in [
+            "attribute_dropped",
+            "2.16",
+            "pjrt_put",
+            "saved_model",
+            "jaxlib-0.9.1",
+            "torch_xla-2.9",
+            "safetensors",
+            "sarif",
+            "week-4-old",
+        ] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
