@@ -28,8 +28,9 @@ pub enum Error {
     },
     /// Bytes that no version explains.
     #[error(
-        "the device state{} is damaged at its {place}: found {found}, expected {expected}; take another copy, or salvage what is whole",
-        named(path)
+        "the device state{} is damaged at its {place}: found {found}, expected {expected}; take another copy{}",
+        named(path),
+        or_salvage(place)
     )]
     #[non_exhaustive]
     Corrupt {
@@ -357,6 +358,11 @@ pub enum Error {
 /// The name of a file behind the word for it, where it is known.
 fn named(path: &Option<PathBuf>) -> String {
     path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()))
+}
+
+/// The other remedy for damage: without its header nothing of a state is found.
+fn or_salvage(place: &str) -> &'static str {
+    if place == "header" { "" } else { ", or salvage what is whole" }
 }
 
 /// A file as the subject of a message.

@@ -195,6 +195,8 @@ fn salvage_without_a_header_advises_no_salvage() {
     let mut damaged = fs::read(&state).unwrap();
     damaged[40] ^= 1;
     fs::write(&state, damaged).unwrap();
+    let plain = String::from_utf8(serdes(&["restore", text(&state)]).stderr).unwrap();
+    assert!(plain.contains("take another copy") && !plain.contains("salvage"), "{plain}");
     let output = serdes(&["restore", text(&state), "--salvage"]);
     assert_eq!(status(&output), 2, "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
