@@ -461,6 +461,7 @@ fn salvage_reads_other_parts_and_names_the_lost_one() {
         (0..bytes.len()).step_by(97).map(|end| whole_of(&bytes[..end]).len()).collect();
     assert!(counts.is_sorted() && counts.contains(&3), "{counts:?}");
     // Damage is told with the part that has it.
+    fs::write(&one, &bytes).unwrap();
     let own = Reader::open(&one).unwrap();
     let mut flipped = bytes.clone();
     let at = own.tensor("own-1").unwrap().pieces().next().unwrap().1.data_offset as usize;
