@@ -203,8 +203,10 @@ fn every_public_error_answers_its_kind() {
     for (path, code) in sources().iter().filter(|(path, _)| is_of_programs(path)) {
         for name in public_errors(code).iter().filter(|name| !WITHOUT_KIND.contains(name)) {
             count += 1;
-            let methods = code.split(&format!("impl {name} {{")).skip(1);
-            let answers = methods
+            let opening = format!("impl {name} {{");
+            let answers = code
+                .split(&opening)
+                .skip(1)
                 .map(|rest| rest.split("\n}").next().unwrap_or_default())
                 .any(|methods| methods.contains("fn kind(&self) -> ErrorKind"));
             assert!(answers, "{}: {name} has no method kind", path.display());
