@@ -16,8 +16,6 @@ fn sources() -> Vec<(PathBuf, String)> {
         "src",
         "crates/abi/src",
         "crates/check/src",
-        "crates/doctor/src",
-        "crates/report/src",
         "crates/checkpoints/src",
         "crates/device-state/src",
         "crates/files/src",
