@@ -83,12 +83,12 @@ pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure
 pub(crate) fn check_configured(effective: &Effective) -> Result<(), Failure> {
     let arguments = &effective.arguments;
     for setting in &effective.settings {
-        let (texts, releases): (_, fn(&str) -> Result<Vec<Consumer>, Failure>) =
-            match setting.key.as_str() {
-                "tensorflow" => (&arguments.tensorflow, tensorflow),
-                "jax" => (&arguments.jax, jaxlib),
-                _ => continue,
-            };
+        let texts = match setting.key.as_str() {
+            "tensorflow" => &arguments.tensorflow,
+            "jax" => &arguments.jax,
+            _ => continue,
+        };
+        let releases = if setting.key == "jax" { jaxlib } else { tensorflow };
         if matches!(setting.origin, Origin::Line(_)) {
             let place = format!("{}: {}", effective.place(&setting.origin), setting.key);
             for text in texts {
