@@ -107,8 +107,9 @@ impl CheckpointState {
         if size > LONGEST {
             return Err(CheckpointStateError::TooLong { size });
         }
-        let mut state = Self::default();
-        text::merge(source, CHECKPOINT_STATE, &mut state)?;
+        let mut collected = Collected::default();
+        text::merge(source, CHECKPOINT_STATE, &mut collected)?;
+        let Collected(state) = collected;
         if state.newest.is_empty() {
             return Err(CheckpointStateError::NoNewest);
         }
@@ -116,20 +117,24 @@ impl CheckpointState {
     }
 }
 
-impl Visitor for CheckpointState {
+/// The fields of the message that were found until now.
+#[derive(Default)]
+struct Collected(CheckpointState);
+
+impl Visitor for Collected {
     fn string(&mut self, _: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         let value = match field.number {
             fields::MODEL_CHECKPOINT_PATH => {
                 if is.first {
-                    self.newest.clear();
+                    self.0.newest.clear();
                 }
-                &mut self.newest
+                &mut self.0.newest
             }
             _ => {
                 if is.first {
-                    self.all.push(String::new());
+                    self.0.all.push(String::new());
                 }
-                let Some(value) = self.all.last_mut() else { return };
+                let Some(value) = self.0.all.last_mut() else { return };
                 value
             }
         };
@@ -140,8 +145,8 @@ impl Visitor for CheckpointState {
     fn integer(&mut self, _: MessageId, field: &'static Field, bits: u64) {
         let seconds = f64::from_bits(bits);
         match field.number {
-            fields::LAST_PRESERVED_TIMESTAMP => self.last_preserved = Some(seconds),
-            _ => self.timestamps.push(seconds),
+            fields::LAST_PRESERVED_TIMESTAMP => self.0.last_preserved = Some(seconds),
+            _ => self.0.timestamps.push(seconds),
         }
     }
 }

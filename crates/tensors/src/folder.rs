@@ -24,6 +24,7 @@ pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Opti
 }
 
 /// True if the folder is a checkpoint of torch.distributed, by the file that describes it.
+#[doc(hidden)]
 pub fn is_distributed(tree: &dyn Tree, folder: &Path) -> bool {
     let head = || -> io::Result<bool> {
         let mut head = [0; 256];

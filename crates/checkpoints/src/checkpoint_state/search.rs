@@ -12,6 +12,7 @@ use crate::{
 
 /// True if a file that begins with these bytes is a CheckpointState in text form: one of its fields
 /// with its value, after comments. A value of YAML has no quotes.
+#[doc(hidden)]
 pub fn begins_like_state(head: &[u8]) -> bool {
     let mut rest = head.trim_ascii_start();
     while let Some(comment) = rest.strip_prefix(b"#") {
@@ -69,6 +70,7 @@ pub fn find(tree: &dyn Tree, prefix: &Path) -> Option<Found> {
 
 /// True if `tf.train.latest_checkpoint` finds the checkpoint at a prefix, which it takes for a
 /// pattern: in a folder named `run[1]` it finds none.
+#[doc(hidden)]
 pub fn is_matched(tree: &dyn Tree, prefix: &Path) -> bool {
     let is_found = |path: &Path| match is_pattern(path) {
         true => matching(tree, path).is_some_and(|found| !found.is_empty()),

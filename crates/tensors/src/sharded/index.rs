@@ -25,6 +25,7 @@ const LONGEST: u64 = 100_000_000;
 /// True if a path is that of an index, by its name: `model.safetensors.index.json`, and with the
 /// name of a variant between any two of its parts but the last, as diffusers and transformers write
 /// it (`model.safetensors.index.fp16.json`).
+#[doc(hidden)]
 pub fn is_index(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let mut parts: Vec<&str> = name.split('.').collect();
@@ -40,6 +41,7 @@ pub fn is_index(path: &Path) -> bool {
 
 /// True if bytes begin like an index: an object of JSON with an object under `weight_map`. They may
 /// end anywhere behind that key.
+#[doc(hidden)]
 pub fn begins_like_index(head: &[u8]) -> bool {
     struct Keys<'f>(&'f Cell<bool>);
 
@@ -124,6 +126,7 @@ impl Index {
 }
 
 /// The paths of the files that the index at a path names; none where it cannot be read.
+#[doc(hidden)]
 pub fn files_of_index(tree: &dyn serdes_files::Tree, path: &Path) -> Vec<std::path::PathBuf> {
     let shown = tree.name(path);
     let index = tree.open(path).ok().and_then(|file| Index::read(&*file, Path::new(&shown)).ok());
