@@ -3,6 +3,10 @@
 //! A task runs what a page of the documentation would otherwise have to spell out. It must never do
 //! what `.ci/run` does not check.
 
+#[cfg(feature = "api")]
+mod api;
+#[cfg(any(feature = "api", test))]
+mod api_texts;
 mod lint_words;
 mod releases;
 mod upstream;
@@ -24,7 +28,7 @@ struct Task {
     switch: Option<&'static str>,
 }
 
-const TASKS: [Task; 12] = [
+const TASKS: [Task; 13] = [
     Task {
         name: "golden",
         does: "write the golden bytes that are missing (none is ever overwritten) and the text of all",
@@ -109,6 +113,12 @@ const TASKS: [Task; 12] = [
         switch: Some("SERDES_REGENERATE_HELP"),
     },
     Task {
+        name: "api",
+        does: "write the public items of each library into docs/api; --check compares them",
+        command: &["cargo", "run", "--quiet", "-p", "xtask", "--features", "api", "--", "api"],
+        switch: None,
+    },
+    Task {
         name: "docs",
         does: "make the site from docs/ into target/site",
         command: &["bash", ".ci/site", "build"],
@@ -138,6 +148,10 @@ fn root() -> PathBuf {
 
 /// A task of this process: true if there is nothing to complain of.
 fn here(name: &str, arguments: &[String]) -> Option<Result<bool, Box<dyn Error>>> {
+    #[cfg(feature = "api")]
+    if name == "api" {
+        return Some(api::run(&root(), arguments));
+    }
     if name == LINT_WORDS.0 {
         return Some(lint_words::run(&root(), arguments).map_err(Into::into));
     }
