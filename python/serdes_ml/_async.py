@@ -52,7 +52,7 @@ class Future:
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait for the end, and answer what went wrong."""
         if timeout is not None:
-            timeout = number("timeout", timeout, "a number of seconds, or None")
+            number("timeout", timeout, "a number of seconds, or None")
         try:
             error = self._future.exception(timeout)
         except _TimeoutError:
