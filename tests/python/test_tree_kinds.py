@@ -88,9 +88,13 @@ def boxed() -> Any:
     return [one.init(jax.random.key(0), ones) for one in (dense, other)]
 
 
+# A static field of a train state: each call would make another one.
+OPTIMIZER = optax.adam(1e-3)
+
+
 def train_state() -> Any:
     """A state of flax with an optimizer, and what scales its gradients and stops it."""
-    state = TrainState.create(apply_fn=None, params=params(), tx=optax.adam(1e-3))
+    state = TrainState.create(apply_fn=None, params=params(), tx=OPTIMIZER)
     scale = DynamicScale(fin_steps=jnp.int32(0), scale=jnp.float32(2.0))
     return state.replace(step=jnp.int32(0)), scale
 
