@@ -73,8 +73,8 @@ def explained(name: str, index: str) -> str:
     kinds = {
         "does_not_fit": "The packages do not fit one another. Exit status 1.",
         "warning": "A warning. `--strict` makes a problem of it.",
-        "required": "Required: a `fail` counts. `unsupported`, where a plug-in does not have or does"
-        " not implement the function, is no failure.",
+        "required": "Required: a `fail` counts. `unsupported`, where a plug-in does not have or"
+        " does not implement the function, is no failure.",
         "robust": "A `fail` counts with `--level robust` alone: no host gives such input.",
     }
     lines += [kinds[found.get("verdict") or found["class"]], ""]
