@@ -10,6 +10,8 @@ use std::{
     path::Path,
 };
 
+use serdes_testkit::copies::root;
+
 /// The path of a module: names from the root of its crate on.
 type Module = Vec<String>;
 
@@ -306,10 +308,6 @@ fn cycles(sources: &Path, within: &[String]) -> BTreeMap<String, BTreeSet<String
         .into_iter()
         .map(|(m, others)| (shown(m), others.into_iter().map(shown).collect()))
         .collect()
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

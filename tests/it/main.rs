@@ -11,6 +11,7 @@ mod device_state_golden;
 mod ifrt_golden;
 mod ifrt_properties;
 mod ifrt_vectors;
+mod manifests;
 mod messages;
 mod module_dependencies;
 mod pages_and_tree;

@@ -6,9 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use serdes_testkit::copies::root;
 
 /// The sources of the library and of the crates below it: nothing of the command.
 fn sources() -> Vec<(PathBuf, String)> {

@@ -7,12 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serdes_testkit::copies::root;
+
+use crate::manifests;
+
 /// Modules or crates by their names, each with those that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// The rows of the first table of the page: `` | `module` | for | `used`, `used` | ``.
 fn table() -> Uses {
@@ -170,9 +170,7 @@ fn crates_of_page() -> Uses {
 fn dependencies(name: &str) -> BTreeSet<String> {
     let manifest = root().join("crates").join(name).join("Cargo.toml");
     let text = fs::read_to_string(manifest).unwrap();
-    let lines = text.lines().skip_while(|line| *line != "[dependencies]").skip(1);
-    let names = lines.take_while(|line| !line.starts_with('[')).filter_map(|line| {
-        let name = line.split([' ', '.']).next()?;
+    let names = manifests::dependencies(&text, "[dependencies]").filter_map(|name| {
         if name == "serdes" { Some(name) } else { name.strip_prefix("serdes-") }
     });
     names.map(str::to_owned).collect()
@@ -189,8 +187,7 @@ fn crates_depend_on_each_other_as_the_page_says() {
 #[test]
 fn page_of_architecture_has_a_row_of_every_crate() {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
+    for name in manifests::crates() {
         let row = format!("| `crates/{name}` | ");
         let rows = page.lines().filter(|line| line.starts_with(&row)).count();
         assert_eq!(rows, 1, "rows of crates/{name} in the tables of docs/architecture.md");

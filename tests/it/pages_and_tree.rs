@@ -7,9 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use serdes_testkit::copies::root;
 
 /// All files below a folder with one of these endings, but for what cargo built.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {

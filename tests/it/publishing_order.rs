@@ -4,19 +4,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
 };
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use serdes_testkit::copies::root;
+
+use crate::manifests;
 
 /// The manifests of the packages that are published, by their names.
 fn published() -> BTreeMap<String, String> {
-    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    let manifests = folders.chain([PathBuf::from(root())]).map(|folder| folder.join("Cargo.toml"));
-    let texts =
-        manifests.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap());
+    let folders = manifests::crates().into_iter().map(|name| root().join("crates").join(name));
+    let manifests = folders.chain([root()]).map(|folder| folder.join("Cargo.toml"));
+    let texts = manifests.map(|path| fs::read_to_string(path).unwrap());
     texts
         .filter(|text| !text.lines().any(|line| line == "publish = false"))
         .map(|text| {
@@ -29,14 +27,8 @@ fn published() -> BTreeMap<String, String> {
 
 /// The packages of the workspace that a manifest needs to be built.
 fn needs<'a>(manifest: &'a str, packages: &BTreeMap<String, String>) -> BTreeSet<&'a str> {
-    let mut section = "";
-    let names = manifest.lines().filter_map(|line| {
-        if line.starts_with('[') {
-            section = line;
-        }
-        let is_needed = matches!(section, "[dependencies]" | "[build-dependencies]");
-        is_needed.then(|| line.split([' ', '.']).next().unwrap_or_default())
-    });
+    let tables = ["[dependencies]", "[build-dependencies]"];
+    let names = tables.into_iter().flat_map(|table| manifests::dependencies(manifest, table));
     names.filter(|name| packages.contains_key(*name)).collect()
 }
 

@@ -2,24 +2,16 @@
 //! those of the sources. No crate has more lines than a reader can keep in view.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
+use serdes_testkit::copies::root;
+
+use crate::manifests;
+
 /// Most lines of a crate, without its tests and generated code.
 const LARGEST_CRATE: usize = 25_000;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The names of the folders of `crates/`.
-fn crates() -> BTreeSet<String> {
-    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap());
-    let names = folders.filter(|entry| entry.path().join("Cargo.toml").is_file());
-    names.map(|entry| entry.file_name().into_string().unwrap()).collect()
-}
 
 /// True for `tests`, `test` and names that end so behind an underscore.
 fn is_of_tests(name: &str) -> bool {
@@ -126,7 +118,8 @@ fn page_of_scope_has_a_row_of_every_crate() {
         let path = format!("crates/{name}");
         rows.iter().any(|row| row.paths.contains(&path.as_str()))
     };
-    let missing: Vec<String> = crates().into_iter().filter(|name| !named(name)).collect();
+    let missing: Vec<String> =
+        manifests::crates().into_iter().filter(|name| !named(name)).collect();
     assert!(missing.is_empty(), "docs/scope.md has no row of these crates: {missing:?}");
     let paths = rows.iter().flat_map(|row| &row.paths);
     let gone: Vec<&&str> =
@@ -136,7 +129,7 @@ fn page_of_scope_has_a_row_of_every_crate() {
 
 #[test]
 fn no_crate_is_larger_than_its_limit() {
-    let mut sizes: Vec<(String, usize)> = crates()
+    let mut sizes: Vec<(String, usize)> = manifests::crates()
         .into_iter()
         .map(|name| (format!("crates/{name}"), lines(&root().join("crates").join(name), &[])))
         .collect();
