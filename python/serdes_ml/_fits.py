@@ -125,8 +125,8 @@ def fit_of(path: str, devices: str, found: dict[str, Any], leaves: Sequence[FitR
     rows = [_types(found["types"]), _mesh(found["mesh"])]
     rows += map(_memory, found["memory"]["devices"])
     if found["host_bytes"]:
-        number = found["host_bytes"]
-        rows.append(FitRow("host", True, number, None, None, f"{size(number)} stay on the host"))
+        held = found["host_bytes"]
+        rows.append(FitRow("host", True, held, None, None, f"{size(held)} stay on the host"))
     rows += leaves
     ok = bool(found["fits"]) and not leaves
     return Fit(path, devices, ok, found["tensors"], found["bytes"], tuple(rows), json.dumps(found))

@@ -21,7 +21,7 @@ impl Offer {
     /// The offer of a StreamExecutor plug-in.
     ///
     /// # Errors
-    /// Those of [`Plugin::device`].
+    /// The error of [`Plugin::device`] for the first device that does not open.
     pub fn of_plugin(plugin: &Plugin) -> Result<Self, Error> {
         let devices = plugin.device_count();
         let free = (0..devices).map(|ordinal| plugin.device(ordinal).map(|one| free_of(&one)));
@@ -31,7 +31,7 @@ impl Offer {
     /// The offer of a client of a PJRT plug-in: its version decides about the types.
     ///
     /// # Errors
-    /// What the plug-in answers when it is asked for its devices.
+    /// The error of the plug-in if it cannot list its memory spaces or devices.
     pub fn of_client(client: &Client) -> Result<Self, PjrtError> {
         let spaces = client.memory_spaces()?;
         let minor = client.minor();
@@ -54,14 +54,18 @@ fn free_of(device: &Device) -> Option<u64> {
         return u64::try_from(usage.free).ok();
     }
     let stats = device.allocator_stats().ok()??;
-    let free = stats.bytes_limit?.checked_sub(stats.bytes_in_use)?;
-    u64::try_from(free).ok()
+    left(stats.bytes_limit?, stats.bytes_in_use)
 }
 
+/// Bytes that are free in a memory space, if its plug-in says so.
 fn free_of_space(space: &MemorySpace) -> Option<u64> {
     let stats = space.device().memory_statistics().ok()??;
-    let free = stats.bytes_limit?.checked_sub(stats.bytes_in_use)?;
-    u64::try_from(free).ok()
+    left(stats.bytes_limit?, stats.bytes_in_use)
+}
+
+/// Bytes of a limit that are not in use; `None` for numbers that contradict each other.
+fn left(limit: i64, in_use: i64) -> Option<u64> {
+    u64::try_from(limit.checked_sub(in_use)?).ok()
 }
 
 /// Bytes that a device needs, and those that it offers.
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_nobody_tells_is_no_refusal() {
+    fn memory_that_is_unknown_is_no_refusal() {
         let untold = fit(&[(0, 10), (1, 10)], &[Some(10), None]);
         assert_eq!((untold.has_memory(), untold.is_yes()), (None, true));
         assert_eq!(fit(&[(0, 10), (1, 10)], &[Some(9), None]).has_memory(), Some(false));
