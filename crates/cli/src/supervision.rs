@@ -174,7 +174,7 @@ impl Asked {
 /// Runs this command, with these arguments, in a worker, to its end.
 ///
 /// # Errors
-/// What the system says if there can be none.
+/// The error that the system reports if there can be none.
 pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     let (status, said) = pipe_with(PipeFlags::CLOEXEC)?;
     let (orders, order) = pipe_with(PipeFlags::CLOEXEC)?;

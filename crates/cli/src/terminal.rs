@@ -93,7 +93,7 @@ impl Terminal {
     /// Speaks as the global options say.
     ///
     /// # Errors
-    /// What the system says if standard output cannot be set apart.
+    /// The error that the system reports if standard output cannot be set apart.
     pub(crate) fn new(global: &Global) -> io::Result<Self> {
         let choice = match global.color {
             Color::Auto => None,

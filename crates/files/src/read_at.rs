@@ -76,8 +76,8 @@ pub trait ReadAt: Send + Sync {
 /// Opens a file to be read from any place.
 ///
 /// # Errors
-/// What the system says. A pipe or a device is refused: it cannot be read from any place, and
-/// opening a pipe waits for a writer.
+/// The error that the system reports. A pipe or a device is refused: it cannot be read
+/// from any place, and opening a pipe waits for a writer.
 pub fn open(path: &Path) -> io::Result<File> {
     let check = |metadata: std::fs::Metadata| {
         let kind = metadata.file_type();

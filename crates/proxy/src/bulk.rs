@@ -214,7 +214,7 @@ impl BodyBytes {
     /// Waits until there are bytes in `rest`. False at the end of the body.
     ///
     /// # Errors
-    /// What the transport says.
+    /// The error that the transport reports.
     pub(super) async fn wait(&mut self) -> Result<bool, Status> {
         while self.rest.is_empty() {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await;

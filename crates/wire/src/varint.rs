@@ -71,7 +71,7 @@ fn wrapping_long(bytes: &mut &[u8], longest: usize) -> Option<u64> {
 /// [`wrapping`] for bytes that come one at a time; `None` after ten without an end.
 ///
 /// # Errors
-/// Those of `next`.
+/// The errors of `next`.
 pub fn wrapping_from<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Option<u64>, E> {
     let mut value = 0;
     for index in 0..LONGEST {

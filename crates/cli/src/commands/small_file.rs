@@ -18,7 +18,7 @@ const PIPE_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// Reads a file, which is to hold `what`, of at most `most` bytes.
 ///
 /// # Errors
-/// What the system says; if the file is longer, a device, or a pipe that does not end.
+/// The error that the system reports; if the file is longer, a device, or a pipe that does not end.
 pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, Failure> {
     let failed =
         |error: io::Error| Failure::new(format_args!("cannot read {}: {error}", path.display()));

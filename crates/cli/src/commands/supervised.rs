@@ -17,7 +17,7 @@ use crate::{
 /// `None` where this process is to do it.
 ///
 /// # Errors
-/// What the system says if there can be no worker.
+/// The error that the system reports if there can be no worker.
 pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     if matches!(cli.command, Command::Serve(_)) {
         // The state is what clients have sent, and this machine may have others.

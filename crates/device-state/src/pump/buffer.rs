@@ -169,7 +169,7 @@ impl Filling {
     /// Lets `fill` write the next bytes, at most `most`; answers how many there were.
     ///
     /// # Errors
-    /// Those of `fill`; the bytes do not count then.
+    /// The errors of `fill`; the bytes do not count then.
     pub(crate) fn fill<E>(
         &mut self,
         most: u64,

@@ -45,7 +45,7 @@ impl Upload {
     /// Begins an upload that becomes the object at `location`.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error that the store reports.
     pub fn begin(
         driver: Arc<Driver>,
         store: Arc<dyn ObjectStore>,
@@ -72,7 +72,7 @@ impl Upload {
     /// Makes the object appear; answers how long that took.
     ///
     /// # Errors
-    /// What the store says; nothing appears then.
+    /// The error that the store reports; nothing appears then.
     pub fn complete(&self) -> io::Result<Duration> {
         let begin = Instant::now();
         lock(&self.0).complete()?;

@@ -276,7 +276,7 @@ pub(crate) struct Acceptor(Arc<RwLock<Option<TlsAcceptor>>>);
 
 impl Acceptor {
     /// # Errors
-    /// Those of [`Encryption::acceptor`].
+    /// The errors of [`Encryption::acceptor`].
     pub(crate) fn new(encryption: &Encryption) -> Result<Self, ProxyError> {
         encryption.acceptor().map(|acceptor| Self(Arc::new(RwLock::new(acceptor))))
     }
@@ -289,7 +289,7 @@ impl Acceptor {
     /// Encrypts with other certificates from now on.
     ///
     /// # Errors
-    /// Those of [`Encryption::acceptor`]; [`ProxyError::Configuration`] where connections are
+    /// The errors of [`Encryption::acceptor`]; [`ProxyError::Configuration`] where connections are
     /// plain, which clients rely on. Nothing changes then.
     pub(crate) fn replace(&self, encryption: &Encryption) -> Result<(), ProxyError> {
         let acceptor = encryption.acceptor()?;

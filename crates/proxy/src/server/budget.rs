@@ -295,7 +295,7 @@ impl ProgramMemory {
     /// for.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// The errors of `take`.
     pub(crate) async fn take(
         self: &Arc<Self>,
         limit: Duration,

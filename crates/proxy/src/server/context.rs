@@ -243,7 +243,7 @@ impl Context {
     /// gives the result with the last one. Between two pieces others have their turns, if any wait.
     ///
     /// # Errors
-    /// Those of `step`; INTERNAL if it panics.
+    /// The errors of `step`; INTERNAL if it panics.
     pub(crate) async fn in_pieces<T: Send + 'static>(
         &self,
         turn: Turn,

@@ -9,7 +9,7 @@ use crate::status::status;
 /// The result of a future, unless it takes too long.
 ///
 /// # Errors
-/// Those of the future; DEADLINE_EXCEEDED.
+/// The errors of the future; DEADLINE_EXCEEDED.
 pub(crate) async fn within<T>(
     limit: Duration,
     what: &str,

@@ -148,7 +148,7 @@ impl BfcAllocator {
     /// it forces growth or the device cannot tell how much is free.
     ///
     /// # Errors
-    /// What the plug-in reports.
+    /// The error that the plug-in reports.
     pub fn for_device(device: &Device) -> Result<Self, Error> {
         let forced = device.registration().facts.force_memory_growth;
         let usage = match device.memory_usage() {

@@ -111,7 +111,7 @@ impl Device {
     /// Makes an event.
     ///
     /// # Errors
-    /// What the plug-in reports.
+    /// The error that the plug-in reports.
     pub fn create_event(&self) -> Result<Event, Error> {
         Event::create(self)
     }
@@ -137,7 +137,7 @@ impl Event {
     /// Waits until the work before it is done.
     ///
     /// # Errors
-    /// What the plug-in reports; [`Error::EventFailed`] if the work failed.
+    /// The error that the plug-in reports; [`Error::EventFailed`] if the work failed.
     pub fn wait(&self) -> Result<(), Error> {
         self.inner.wait()
     }

@@ -211,7 +211,7 @@ impl Device {
     /// Waits for all work of the device.
     ///
     /// # Errors
-    /// What the plug-in reports.
+    /// The error that the plug-in reports.
     pub fn synchronize(&self) -> Result<(), Error> {
         // SAFETY: the device is alive.
         unsafe { self.calls().synchronize_all_activity() }

@@ -33,7 +33,7 @@ impl Device {
     /// Makes a stream.
     ///
     /// # Errors
-    /// What the plug-in reports.
+    /// The error that the plug-in reports.
     pub fn create_stream(&self) -> Result<Stream, Error> {
         Stream::create(self)
     }
@@ -356,7 +356,7 @@ impl Stream {
     /// Waits until the stream has done its work so far.
     ///
     /// # Errors
-    /// What the plug-in reports, a failure of the work included.
+    /// The error that the plug-in reports, a failure of the work included.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.inner.synchronize()
     }

@@ -328,7 +328,7 @@ impl Devices {
     /// The answer to the first request of a session.
     ///
     /// # Errors
-    /// Those of the attribute map at that version.
+    /// The errors of the attribute map at that version.
     pub(crate) fn describe(
         &self,
         session_id: u64,

@@ -200,7 +200,7 @@ impl Memory {
     /// All of a tensor of a state, straight from the file into the device's own memory.
     ///
     /// # Errors
-    /// What the state and the plug-in report.
+    /// The error that the state or the plug-in reports.
     pub(crate) fn restore(
         tensor: &Tensor,
         device: &ServedDevice,
@@ -295,7 +295,7 @@ impl Memory {
     /// Adds it to a state straight from its device; `false` where it is on none.
     ///
     /// # Errors
-    /// What the device and the file report.
+    /// The error that the device or the file reports.
     pub(crate) fn add_to(
         &self,
         writer: &mut Writer,

@@ -68,7 +68,7 @@ impl<M: Message + Default> Messages<M> {
     /// Waits for the first byte of a message; false at the end.
     ///
     /// # Errors
-    /// What the transport says.
+    /// The error that the transport reports.
     pub(crate) async fn begin(&mut self) -> Result<bool, Status> {
         self.bytes.wait().await
     }

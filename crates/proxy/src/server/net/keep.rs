@@ -21,6 +21,7 @@ use crate::{
     status::status,
 };
 
+/// Answers the call: the arrays of the request take the place of those below its name.
 pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     let Call { caller, metadata: given, body } = call;
     let key = service::STORE_METADATA;
@@ -67,8 +68,11 @@ fn previous_owner(
     Ok(identity.owner().map(Owner::Known))
 }
 
+/// Has the state keep the arrays of the request.
+///
 /// # Errors
-/// Those of handles, and of [`State::replace`](crate::server::state::State::replace).
+/// The error of a handle without an array, and of
+/// [`State::replace`](crate::server::state::State::replace).
 fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> Result<(), Status> {
     // The arrays are the session's until the state has them.
     let table = session.table();

@@ -245,7 +245,7 @@ impl Program {
     /// Frees what it holds of the devices; it cannot be run any more. May wait for the plug-in.
     ///
     /// # Errors
-    /// What the plug-in reports.
+    /// The error that the plug-in reports.
     pub(crate) fn delete(&self) -> Result<(), Status> {
         if self.deleted.swap(true, Ordering::Relaxed) {
             return Ok(());

@@ -140,7 +140,7 @@ impl Makings {
     /// Adds a host buffer; its number among the sources.
     ///
     /// # Errors
-    /// Those of strides and element types that cannot be used.
+    /// The errors of strides and element types that cannot be used.
     pub(super) fn source(
         &mut self,
         handle: u64,
@@ -155,7 +155,7 @@ impl Makings {
     /// Adds an array whose shards are those parts of the sources.
     ///
     /// # Errors
-    /// Those of a sharding that these devices do not have.
+    /// The errors of a sharding that these devices do not have.
     pub(super) fn array(
         &mut self,
         context: &Context,
@@ -178,7 +178,7 @@ impl Makings {
     /// Puts the arrays under their handles, and asks for their host buffers.
     ///
     /// # Errors
-    /// Those of handles that cannot be used; RESOURCE_EXHAUSTED for too many host buffers.
+    /// The errors of handles that cannot be used; RESOURCE_EXHAUSTED for too many host buffers.
     pub(super) fn register(mut self, session: &Session, wanted: &[u64]) -> Result<Self, Status> {
         self.handles = session.register(wanted, std::mem::take(&mut self.arrays))?;
         for (source, makings) in &self.sources {

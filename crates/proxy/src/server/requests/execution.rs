@@ -128,7 +128,7 @@ fn promised(program: &Program) -> (Promises, Vec<Array>) {
 /// Descriptions of the outputs for the client.
 ///
 /// # Errors
-/// Those of writing them at the agreed version.
+/// The errors of writing them at the agreed version.
 fn describe(program: &Program, handles: &[u64], session: &Session) -> Result<Vec<Output>, Status> {
     let version = session.agreement.serdes();
     let outputs = program.outputs().iter().zip(handles).map(|(output, handle)| {

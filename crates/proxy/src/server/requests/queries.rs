@@ -54,7 +54,7 @@ impl Work for Init {
 /// Puts what is in the state into the session's table; gives what the client is told of it.
 ///
 /// # Errors
-/// Those of writing array specs at that version.
+/// The errors of writing array specs at that version.
 fn show_state(session: &Session) -> Result<AttributeMap, Status> {
     let arrays = session.state.arrays(&session.names);
     let mut attributes = Vec::with_capacity(2 * arrays.len());

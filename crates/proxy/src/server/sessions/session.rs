@@ -143,7 +143,7 @@ impl Session {
     /// Puts new arrays under their handles.
     ///
     /// # Errors
-    /// Those of [`Table::claim`].
+    /// The errors of [`Table::claim`].
     pub(crate) fn register(&self, wanted: &[u64], arrays: Vec<Array>) -> Result<Vec<u64>, Status> {
         self.exchange(wanted, arrays, std::iter::empty())
     }
@@ -152,7 +152,7 @@ impl Session {
     /// handles. The exchange is atomic for all readers.
     ///
     /// # Errors
-    /// Those of [`Table::claim`] and [`Table::delete`].
+    /// The errors of [`Table::claim`] and [`Table::delete`].
     pub(crate) fn exchange<'a>(
         &self,
         wanted: &[u64],

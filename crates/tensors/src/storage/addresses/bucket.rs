@@ -156,7 +156,7 @@ impl Bucket {
     /// Calls `visit` with each name under a prefix; one page of them is in memory at a time.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error that the store reports.
     pub(super) fn visit(&self, prefix: &Key, visit: &mut dyn FnMut(&str)) -> io::Result<()> {
         self.each_page(prefix, &mut |page| {
             let objects = page.objects.iter().map(|meta| &meta.location);
@@ -207,7 +207,7 @@ impl Bucket {
     /// Begins the object at a key.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error that the store reports.
     pub(super) fn put(&self, key: Key) -> io::Result<(UploadSink, Upload)> {
         Upload::begin(Arc::clone(&self.driver), self.store(), key)
     }
@@ -215,7 +215,7 @@ impl Bucket {
     /// Removes the object at a key.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error that the store reports.
     pub(super) fn remove(&self, key: Key) -> io::Result<()> {
         let store = self.store();
         self.driver.run(async move { store.delete(&key).await })
