@@ -7,13 +7,14 @@ mod schema;
 
 use std::fmt;
 
+use schema::{Content, Schema};
+
 use crate::{
     codec::DecodeError,
     ifrt::registry::message_of,
     version::{Ifrt, Line as _, VersionRange},
     wire::{Dialect, FieldValue, Malformed, WireReader},
 };
-use schema::{Content, Schema};
 
 /// Limit on the nesting of values.
 const DEEPEST: usize = 100;

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::mesh_names::{AxisSummary, MeshNames};
 use serdes::ifrt::{HloSharding, Sharding};
 use serdes_device_state::{Reader, Tensor};
+
+use super::mesh_names::{AxisSummary, MeshNames};
 
 /// The devices of a state, and how its arrays lie on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

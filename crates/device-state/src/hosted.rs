@@ -1,8 +1,9 @@
 //! Devices and memory of the kinds of plug-ins that the library hosts, for states.
 
-use super::pump::{Contents, Memory, Streams};
 use serdes::ifrt::DeviceId;
 use serdes_stream_executor::{Device, DeviceMemory};
+
+use super::pump::{Contents, Memory, Streams};
 
 /// A device that states are restored onto: one of a StreamExecutor plug-in, or a memory of a device
 /// of a PJRT client.

@@ -4,13 +4,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::*;
 use serdes::{
     ErrorKind,
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
 use serdes_stream_executor::{Device, Plugin};
 use serdes_testkit::noise::noise;
+
+use super::*;
 
 fn device() -> Device {
     Plugin::host().device(0).unwrap()

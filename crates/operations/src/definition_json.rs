@@ -5,12 +5,12 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Map, Value as Json, json};
+use serdes_graph_format::schema::EnumType;
 
 use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, DefinitionError, Element,
     OperationDefinition, ValueDefinition, type_name,
 };
-use serdes_graph_format::schema::EnumType;
 
 fn type_number(name: &str) -> Option<i32> {
     EnumType::data_types()

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use serdes_graph_format::data_type::describe;
+
 use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition, ValueDefinition,
 };
-use serdes_graph_format::data_type::describe;
 
 /// One thing in which two definitions of an operation differ.
 ///

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serdes_wire::varint;
+
 use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition, ValueDefinition,
     table::{AGGREGATE, COMMUTATIVE, DEPRECATED, MAGIC, NAME_ALONE, STATEFUL, UNINITIALIZED},
 };
-use serdes_wire::varint;
 
 /// One release of a [`History`].
 #[derive(Clone, Debug, Default, PartialEq)]

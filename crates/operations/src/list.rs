@@ -3,9 +3,9 @@
 //! Knows the forms of a list. It must never know where one comes from.
 
 use serde_json::Value as Json;
+use serdes_files::ReadAt;
 
 use super::{ListError, OperationDefinition, Registry, op_list};
-use serdes_files::ReadAt;
 
 /// Reads a list of operations: JSON objects in the form of
 /// [`OperationDefinition::to_json`], one after another or in an array; a serialized `OpList`; or

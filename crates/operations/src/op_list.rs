@@ -4,10 +4,6 @@
 
 use std::ops::Range;
 
-use super::{
-    ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, DefinitionError,
-    ListError, OperationDefinition, ValueDefinition,
-};
 use serdes_files::ReadAt;
 use serdes_graph_format::{
     scan::{ScanError, Step, Visitor, scan},
@@ -21,6 +17,11 @@ use serdes_graph_format::{
     },
 };
 use serdes_wire::{Dialect, FieldValue, Malformed, WireReader};
+
+use super::{
+    ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, DefinitionError,
+    ListError, OperationDefinition, ValueDefinition,
+};
 
 /// The longest list in a SavedModel that is read. One of all of TensorFlow's operations has half a
 /// megabyte.

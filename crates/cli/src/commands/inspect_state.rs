@@ -3,8 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use serdes::version::{Date, Line, LineRecord, registry};
-use serdes::version::{DeviceState, Ifrt};
+use serdes::version::{Date, DeviceState, Ifrt, Line, LineRecord, registry};
 use serdes_check::{AxisSummary, Inspection, StateSummary};
 
 use crate::{

@@ -1,10 +1,11 @@
 //! The head of a state: the part that is frozen for ever, and the fields behind it.
 
+use serdes::version::{Line, VersionRange};
+
 use super::{
     ALIGNMENT, CRITICAL, Cursor, Error, MAGIC, align, checksum, length_u32,
     role::{MergedRole, PartRole, Role},
 };
-use serdes::version::{Line, VersionRange};
 
 /// Bytes of the frozen prefix; what they mean never changes.
 pub(crate) const PREFIX_BYTES: usize = 32;

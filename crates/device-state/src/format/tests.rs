@@ -1,3 +1,5 @@
+use serdes::version::{Date, Entry, Line};
+
 use super::{
     header::{Header, Supported},
     index::{Index, IndexBuilder, Placement, Surroundings},
@@ -6,7 +8,6 @@ use super::{
     trailer::Trailer,
     *,
 };
-use serdes::version::{Date, Entry, Line};
 
 fn header() -> Header {
     Header {

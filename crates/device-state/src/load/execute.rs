@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use serdes_files::Watch;
 use smallvec::{SmallVec, smallvec};
 
 use super::{
@@ -12,7 +13,6 @@ use crate::{
     Error,
     pump::{Filling, Incoming, Memory, Returns, ToDevice},
 };
-use serdes_files::Watch;
 
 /// One target of a plan: its bytes on their way onto the devices that hold it.
 pub(super) struct Target {

@@ -6,6 +6,8 @@ use std::{
     thread,
 };
 
+use serdes_files::Prefetch;
+
 use super::{
     open_state::OpenState,
     plan::{Plan, ReadExtent, Source},
@@ -15,7 +17,6 @@ use crate::{
     format::checksum,
     pump::{Buffer, Filled, IN_FLIGHT, Pool, Returns, has_second_core},
 };
-use serdes_files::Prefetch;
 
 /// ReadExtents that are read ahead.
 const AHEAD: usize = IN_FLIGHT;

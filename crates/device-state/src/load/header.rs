@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use serdes::version::DeviceState;
+use serdes_files::ReadAt;
+
 use crate::{
     Error,
     format::header::{Header, PREFIX_BYTES, Prefix, Supported},
 };
-use serdes::version::DeviceState;
-use serdes_files::ReadAt;
 
 /// Reads and judges the header of a file; answers it, its checksum and its length.
 pub(crate) fn read_header(

@@ -17,6 +17,9 @@ use std::{
     thread::{self, available_parallelism},
 };
 
+use serdes::ifrt::IndexDomain;
+use serdes_files::{Phase, Prefetch, Watch};
+
 use self::runs::{Run, Runs};
 use super::{
     Reader, Tensor,
@@ -28,8 +31,6 @@ use crate::{
     format::{checksum, index::PieceEntry},
     shards::Block,
 };
-use serdes::ifrt::IndexDomain;
-use serdes_files::{Phase, Prefetch, Watch};
 
 /// Bytes that are read at once, unless a chunk is longer: they are summed while they are in the
 /// processor's caches.

@@ -10,10 +10,10 @@
 use std::{fmt, fs::File, path::Path};
 
 use memmap2::{Mmap, MmapOptions};
+use serdes_files::read_at;
 
 use super::{Reader, Tensor};
 use crate::{Error, pump::ChunkSums};
-use serdes_files::read_at;
 
 /// A state whose file is mapped into memory. The system reads pages when they are touched, and
 /// takes them back when it needs the memory.

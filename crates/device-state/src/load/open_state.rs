@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::OnceLock};
 
+use serdes_files::ReadAt;
+
 use super::spec::KnownSpec;
 use crate::{
     Error, Part, SaveId,
@@ -15,7 +17,6 @@ use crate::{
     },
     store::Spread,
 };
-use serdes_files::ReadAt;
 
 /// Shared state of a reader and all of its tensors.
 pub(crate) struct OpenState {

@@ -5,9 +5,10 @@ use std::{
     sync::Arc,
 };
 
+use serdes_files::Prefetch;
+
 use super::open_state::OpenState;
 use crate::format::{checksum, index::PieceEntry};
-use serdes_files::Prefetch;
 
 /// The data of one piece, chunk by chunk, each checked before it is given out.
 pub(super) struct PieceReader {

@@ -6,9 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use serdes::ifrt::DType;
+
 use super::{Tensor, assemble::Assembler, piece_reader::PieceReader};
 use crate::{Error, format::u64_at};
-use serdes::ifrt::DType;
 
 impl Tensor {
     /// The data, row-major, each chunk compared with its checksum before any of it is given out.

@@ -6,6 +6,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use serdes::version::{UnknownVersion, VersionDef};
+use serdes_files::{FileSystem, Files, ReadAt, open_together, read_at};
+
 use super::{Tensor, header::read_header, open_state::OpenState};
 use crate::{
     Error, LocalParts, Part, PartStore, Versions,
@@ -18,8 +21,6 @@ use crate::{
     },
     store::{Parts, ReadOnlyParts, Spread},
 };
-use serdes::version::{UnknownVersion, VersionDef};
-use serdes_files::{FileSystem, Files, ReadAt, open_together, read_at};
 
 /// An open state: its header and index, checked; the data is read when it is asked for.
 #[derive(Clone)]

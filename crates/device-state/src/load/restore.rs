@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serdes_files::Watch;
+
 use super::{
     Reader, Tensor,
     execute::{Load, Target},
@@ -16,7 +18,6 @@ use crate::{
     pump::{Contents, Memory},
     shards::Block,
 };
-use serdes_files::Watch;
 
 /// Summary of a finished restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

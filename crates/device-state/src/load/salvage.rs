@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+use serdes_files::{Files, ReadAt, Watch, read_at};
+
 use super::{
     Damage, Reader, Tensor,
     header::read_header,
@@ -28,7 +30,6 @@ use crate::{
     shards::check_tiling,
     store::{Lost, Parts, ReadOnlyParts},
 };
-use serdes_files::{Files, ReadAt, Watch, read_at};
 
 /// Headers of pieces that are searched for are not longer; a name or sharding of that size is no
 /// real one, and a hostile file could announce one every 64 bytes.

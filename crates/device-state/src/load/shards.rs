@@ -8,6 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serdes::ifrt::{DeviceId, IndexDomain, Sharding};
+use serdes_files::Watch;
+use serdes_stream_executor::{Device, DeviceMemory};
+
 use super::{
     Tensor,
     assemble::{element_bytes, pieces_of},
@@ -20,9 +24,6 @@ use crate::{
     pump::{Contents, Memory},
     shards::{Block, blocks_of},
 };
-use serdes::ifrt::{DeviceId, IndexDomain, Sharding};
-use serdes_files::Watch;
-use serdes_stream_executor::{Device, DeviceMemory};
 
 /// Bytes that are collected for a shard before they are copied onto its device.
 const STAGE_BYTES: u64 = 1 << 20;

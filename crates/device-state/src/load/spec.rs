@@ -1,12 +1,12 @@
 //! Checks of the specs of tensors, and of the lengths of their pieces.
 
 use bytes::Bytes;
-
-use crate::Error;
 use serdes::{
     codec::{DecodeError, FromProto},
     ifrt::{ArraySpec, DType, DeviceId, DeviceLookup, Reach, with_devices},
 };
+
+use crate::Error;
 
 /// Specs name devices of the build that saved them; any number is one here.
 struct AnyDevice;

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use serdes::ifrt::{ArraySpec, DType, DeviceId};
+
 use super::{
     open_state::OpenState,
     spec::{KnownSpec, check_piece, decode_spec},
@@ -14,7 +16,6 @@ use crate::{
     format::{index::PieceEntry, role::Role},
     shards::check_tiling,
 };
-use serdes::ifrt::{ArraySpec, DType, DeviceId};
 
 /// From which device a piece was saved, and how long it is.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,13 @@
 
 use std::io;
 
+use serdes::{
+    codec::ErrorKind,
+    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
+};
+use serdes_files::{ReadAt, Watch};
+use serdes_testkit::noise::noise;
+
 use super::*;
 use crate::{
     Error, Versions, WriteOptions,
@@ -9,12 +16,6 @@ use crate::{
     pump::tests::{Toy, ToyMemory},
     tests::Pipe,
 };
-use serdes::{
-    codec::ErrorKind,
-    ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
-};
-use serdes_files::{ReadAt, Watch};
-use serdes_testkit::noise::noise;
 
 /// Lengths of tensors that are read alone, together, and not at all.
 const LENGTHS: [usize; 7] = [3 << 20, 70_000, 0, 200_000, (4 << 20) + 1, 1 << 20, 9];

@@ -10,13 +10,14 @@ use std::{
     thread::{self, available_parallelism},
 };
 
+use serdes_files::{Phase, Prefetch, Watch};
+
 use super::Reader;
 use crate::{
     Error,
     format::index::PieceEntry,
     pump::{BUFFER_BYTES, ChunkSums},
 };
-use serdes_files::{Phase, Prefetch, Watch};
 
 /// A tensor that did not stand up to verification.
 #[derive(Debug)]

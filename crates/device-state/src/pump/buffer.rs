@@ -7,8 +7,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::Error;
 use serdes_stream_executor::HostMemory;
+
+use crate::Error;
 
 /// Bytes of one buffer on the way between a device and a file.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;

@@ -1,11 +1,11 @@
 //! The pump's interface to devices, and its implementation for StreamExecutor.
 
+use serdes::ifrt::DType;
+use serdes_stream_executor::{Device, DeviceMemory, HostMemory, Stream, Transfer};
 use smallvec::SmallVec;
 
 use super::Buffer;
 use crate::Error;
-use serdes::ifrt::DType;
-use serdes_stream_executor::{Device, DeviceMemory, HostMemory, Stream, Transfer};
 
 /// Contents of memory: a number of elements of a type. Devices that know arrays, and not only
 /// bytes, allocate by it.

@@ -1,12 +1,13 @@
 //! The pump's interface to PJRT clients: arrays, read in pieces where the plug-in can, and as a
 //! whole where it cannot.
 
-use super::{Contents, Incoming, Memory};
-use crate::Error;
 use serdes::ifrt::DType;
 use serdes_pjrt::{
     Array, ArrayTransfer, ElementType, HostMemory, IncomingArray, MemorySpace, PjrtError,
 };
+
+use super::{Contents, Incoming, Memory};
+use crate::Error;
 
 /// The type of the same name; the numbers of the two are not the same.
 fn element_type(dtype: DType) -> Result<ElementType, PjrtError> {

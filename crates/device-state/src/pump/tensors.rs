@@ -3,12 +3,13 @@
 
 use std::io::{self, Read};
 
+use serdes_files::Watch;
+
 use super::{
     BUFFER_BYTES, ChunkSums, Contents, Filled, FromDevice, Incoming, Memory, Pool, Returns,
     Streams, ToDevice,
 };
 use crate::Error;
-use serdes_files::Watch;
 
 /// Puts tensors onto a device as their bytes come out of readers.
 pub struct Uploads<'a, M: Memory> {

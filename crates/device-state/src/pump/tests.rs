@@ -6,11 +6,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use super::*;
-use crate::Error;
 use serdes::ifrt::DType;
 use serdes_files::Watch;
 use serdes_testkit::noise::noise;
+
+use super::*;
+use crate::Error;
 
 /// A device that notes what is asked of it. It copies as late as it may: when it is waited for.
 #[derive(Clone, Default)]

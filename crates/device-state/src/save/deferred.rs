@@ -3,9 +3,10 @@
 
 use std::{io, path::Path};
 
+use serdes::ifrt::ArraySpec;
+
 use super::Writer;
 use crate::Error;
-use serdes::ifrt::ArraySpec;
 
 /// Bytes of an array, or of a shard, that are not in memory before they are written: those on a
 /// device that another library hosts, for example.

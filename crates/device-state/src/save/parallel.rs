@@ -11,6 +11,8 @@ use std::{
     thread,
 };
 
+use serdes_files::Watch;
+
 use super::{
     Writer,
     writer::{OpenArray, PlacedPiece},
@@ -20,7 +22,6 @@ use crate::{
     format::{index::Placement, piece},
     pump::{BUFFER_BYTES, ChunkSums, FromDevice, Memory, Pool, Returns, Streams},
 };
-use serdes_files::Watch;
 
 /// Devices that are saved from at a time, so that buffers stay few.
 const MOST_THREADS: usize = 12;

@@ -2,6 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serdes::{
+    codec::ToProto,
+    ifrt::{ArraySpec, DeviceId, IndexDomain, Sharding},
+};
+use serdes_stream_executor::DeviceMemory;
+
 use super::{
     Writer,
     deferred::{DeferredBytes, bytes_of},
@@ -12,11 +18,6 @@ use crate::{
     format::index::Placement,
     shards::{Block, blocks_of, check_tiling, element_bytes},
 };
-use serdes::{
-    codec::ToProto,
-    ifrt::{ArraySpec, DeviceId, IndexDomain, Sharding},
-};
-use serdes_stream_executor::DeviceMemory;
 
 /// The part of an array that one device holds: memory of a StreamExecutor plug-in, an array of a
 /// PJRT client, or bytes (`[u8]`) that were copied from a device that another library hosts.

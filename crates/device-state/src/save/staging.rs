@@ -7,6 +7,8 @@ use std::{
     thread,
 };
 
+use serdes_files::Watch;
+
 use super::output::{Output, Sink};
 use crate::{
     Error,
@@ -15,7 +17,6 @@ use crate::{
         Streams, capacity_at,
     },
 };
-use serdes_files::Watch;
 
 /// Bytes that lie in memory of this process and are summed, and then written, at a time: these and
 /// the system's copy of them fit into the cache of a core together, so that the second of both

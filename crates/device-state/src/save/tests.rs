@@ -8,12 +8,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use super::*;
-use crate::{Error, Part, Reader, SaveId, Versions, WriteOptions, tests::Pipe};
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 use serdes_files::{DirectSink, Durability, FileSink, Phase, Progress, Watch};
 use serdes_stream_executor::Plugin;
 use serdes_testkit::noise::noise;
+
+use super::*;
+use crate::{Error, Part, Reader, SaveId, Versions, WriteOptions, tests::Pipe};
 
 /// Directories on a disk and, on Linux, in memory.
 fn places() -> Vec<tempfile::TempDir> {

@@ -2,12 +2,13 @@
 
 use std::io::{self, Read};
 
+use serdes::ifrt::{ArraySpec, DType};
+
 use super::{
     Writer,
     writer::{OpenArray, OpenPiece},
 };
 use crate::{Error, HostedMemory, WriteOptions, format::index::Placement, pump::Contents};
-use serdes::ifrt::{ArraySpec, DType};
 
 impl Writer {
     /// Adds a tensor that lies in device memory, all of it: memory of a StreamExecutor plug-in, or

@@ -9,6 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serdes::{codec::ToProto, ifrt::ArraySpec};
+use serdes_files::{Durability, sync_watched};
+
 use super::{output::Sink, staging::Staging};
 use crate::{
     Commit, Error, Versions, WriteOptions,
@@ -23,8 +26,6 @@ use crate::{
     hosted::{AllStreams, HostedMemory},
     pump::{ChunkSums, Memory},
 };
-use serdes::{codec::ToProto, ifrt::ArraySpec};
-use serdes_files::{Durability, sync_watched};
 
 /// Summary of a finished save.
 #[derive(Clone, Copy, Debug, PartialEq)]

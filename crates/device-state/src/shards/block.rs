@@ -1,11 +1,11 @@
 //! Parts of an array, and which device holds which.
 
-use smallvec::SmallVec;
-
-use super::super::format::piece::Domain;
 use serdes::ifrt::{
     ArraySpec, DeviceId, IndexDomain, PjRtLayout, Shape, Sharding, sharding::ShardShapes,
 };
+use smallvec::SmallVec;
+
+use super::super::format::piece::Domain;
 
 /// A box inside an array, in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

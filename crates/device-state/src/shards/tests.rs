@@ -1,5 +1,3 @@
-use super::*;
-use crate::{Error, Reader, Shard, ShardTarget, Versions, WriteOptions, Writer, tests::Pipe};
 use serdes::{
     ifrt::{
         ArraySpec, ConcreteEvenSharding, ConcreteSharding, DType, DeviceId, DeviceList,
@@ -13,6 +11,9 @@ use serdes::{
 use serdes_files::{Durability, Watch};
 use serdes_stream_executor::{Device, DeviceMemory, LayoutChoice, Plugin};
 use serdes_testkit::noise::noise;
+
+use super::*;
+use crate::{Error, Reader, Shard, ShardTarget, Versions, WriteOptions, Writer, tests::Pipe};
 
 fn devices(count: usize) -> Vec<Device> {
     let plugin = Plugin::open(&format!("host:devices={count}"), LayoutChoice::default()).unwrap();

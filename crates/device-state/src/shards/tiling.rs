@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use serdes::ifrt::ArraySpec;
 use smallvec::SmallVec;
 
 use super::{super::format::piece::Domain, Block};
-use serdes::ifrt::ArraySpec;
 
 /// Corners that are counted at most: a state with more cuts than any real one has is refused.
 const MOST_CORNERS: usize = 1 << 24;

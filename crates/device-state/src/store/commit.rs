@@ -2,8 +2,9 @@
 
 use std::{fs::File, time::Duration};
 
-use crate::Error;
 use serdes_files::Durability;
+
+use crate::Error;
 
 /// Makes what was written appear, whole; dropped without that, nothing of it stays.
 pub trait Commit: Send {

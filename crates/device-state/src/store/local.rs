@@ -11,15 +11,16 @@ use std::{
     time::Duration,
 };
 
+use serdes_files::{
+    self, DirectSource, Durability, Replacement, StillDirect,
+    read_at::{self, ReadAt},
+};
+
 use super::{Commit, NewFile, Part, PartStore, PendingPart, SaveId};
 use crate::{
     Error,
     format::{MAGIC, role::Role},
     load::read_header,
-};
-use serdes_files::{
-    self, DirectSource, Durability, Replacement, StillDirect,
-    read_at::{self, ReadAt},
 };
 
 /// The state at a path of the file system, its parts in the directory `<name>.parts` beside it.

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use serdes_files::ReadAt;
+
 use super::{LocalParts, Part, PartStore, SaveId};
 use crate::{
     Error, Reader, WriteOptions,
@@ -21,7 +23,6 @@ use crate::{
     load::read_header,
     shards::check_tiling,
 };
-use serdes_files::ReadAt;
 
 /// Summary of a merge.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,9 +2,10 @@
 
 use std::{fs::File, path::Path, sync::atomic::Ordering, time::Duration};
 
+use serdes_files::{DirectSink, Durability, FileSink, Replacement, StillDirect};
+
 use super::Commit;
 use crate::{Error, save::Sink};
-use serdes_files::{DirectSink, Durability, FileSink, Replacement, StillDirect};
 
 /// A file of a state in the making, and the one way of bytes into it.
 #[derive(Debug)]

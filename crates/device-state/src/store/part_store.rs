@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
+use serdes_files::{Durability, ReadAt};
+
 use super::{Commit, NewFile, Part, SaveId};
 use crate::Error;
-use serdes_files::{Durability, ReadAt};
 
 /// A part that is being written.
 pub struct PendingPart {

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use serdes_files::{ReadAt, read_at::read_arriving};
 
 use super::{Part, PartStore, SaveId};
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
     },
     load::read_header,
 };
-use serdes_files::{ReadAt, read_at::read_arriving};
 
 /// Parts from this one on are opened for every read, so that not too many are open at a time.
 const KEPT_OPEN: usize = 128;

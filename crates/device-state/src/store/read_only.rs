@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
+use serdes_files::{Durability, Files, ReadAt};
+
 use super::{Part, PartStore, PendingPart, SaveId};
 use crate::Error;
-use serdes_files::{Durability, Files, ReadAt};
 
 /// The state at a path, its parts in the directory that its index names, beside it.
 #[derive(Debug)]

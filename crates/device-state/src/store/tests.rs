@@ -9,8 +9,6 @@ use std::{
     time::Duration,
 };
 
-use super::*;
-use crate::{Error, Reader, Shard, Versions, WriteOptions, Writer};
 use serdes::ifrt::{
     ArraySpec, DType, DeviceId, DeviceList, HloSharding, IndexDomain, MemoryKind, Shape,
     SingleDeviceSharding,
@@ -19,6 +17,9 @@ use serdes::ifrt::{
 use serdes_files::{Durability, ReadAt, Watch};
 use serdes_stream_executor::{LayoutChoice, Plugin};
 use serdes_testkit::noise::noise;
+
+use super::*;
+use crate::{Error, Reader, Shard, Versions, WriteOptions, Writer};
 
 fn options() -> WriteOptions {
     WriteOptions::new(Versions::current())

@@ -1,7 +1,8 @@
 //! Strings and packed varints that are longer than a window, read in pieces.
 
-use super::{Field, Kind, MessageId, Piece, Visitor, WireFault, window::Window};
 use serdes_wire::{Dialect, varint};
+
+use super::{Field, Kind, MessageId, Piece, Visitor, WireFault, window::Window};
 
 /// A field that is longer than a window.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
 //! The walk itself: one field a step.
 
+use serdes_wire::{Dialect, MAXIMUM_DEPTH, varint};
+
 use super::{
     Encoding, Field, Kind, Label, MessageId, MessageType, Piece, Schema, Step, Visitor, WireError,
     WireFault,
     long::{Long, packed_varints},
     window::Window,
 };
-use serdes_wire::{Dialect, MAXIMUM_DEPTH, varint};
 
 /// Whose parser the scanner takes the place of.
 const DIALECT: Dialect = Dialect::Tensorflow;

@@ -7,10 +7,11 @@
 
 use std::io;
 
+use serdes_files::ReadAt;
+
 use super::{
     MessageId, Progress, Scanner, Schema, Visitor, WHOLE_STRING, WireError, scanner::FIELD_HEADER,
 };
-use serdes_files::ReadAt;
 
 /// The first read, and the first after a jump, in bytes.
 const SMALLEST: usize = 512;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
+use serdes_wire::{Dialect, WireReader};
 
 use super::*;
-use serdes_wire::{Dialect, WireReader};
 
 const ROOT: MessageId = MessageId(0);
 

@@ -1,8 +1,9 @@
 //! Bytes of a text, one after the other, with the place where they stand; and the tokens that they
 //! make.
 
-use super::{ScanError, TextError, TextFault};
 use serdes_files::ReadAt;
+
+use super::{ScanError, TextError, TextFault};
 
 /// Bytes that are read at once.
 const WINDOW: usize = 64 * 1024;

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use serdes_version_registry::VersionDef;
+
 use super::{
     DeprecatedUse, Judgement, StructureFault, StructureFaultKind, objects::ObjectGraph,
     references::References,
 };
-use serdes_version_registry::VersionDef;
 
 use crate::{scan::Piece, schema::fields::saver_def};
 

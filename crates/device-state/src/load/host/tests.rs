@@ -1,13 +1,14 @@
 //! Loads into memory of the host.
 
-use super::*;
-use crate::{Shard, Versions, WriteOptions, Writer, tests::Pipe};
 use serdes::ifrt::{
     ArraySpec, ConcreteEvenSharding, DType, DeviceId, DeviceList, Index, MemoryKind, Shape,
     SingleDeviceSharding,
 };
 use serdes_files::ReadAt;
 use serdes_testkit::noise::noise;
+
+use super::*;
+use crate::{Shard, Versions, WriteOptions, Writer, tests::Pipe};
 
 const ROWS: i64 = 97;
 const COLUMNS: i64 = 53;

@@ -2,8 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{Commit, Error};
 use serdes_files::{Durability, object::Upload};
+
+use crate::{Commit, Error};
 
 /// The end of an upload that makes the object appear.
 pub(super) struct UploadCommit {

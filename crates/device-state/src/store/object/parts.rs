@@ -13,14 +13,14 @@ use object_store::{
     UpdateVersion,
     path::{Path, PathPart},
 };
+use serdes_files::{
+    Durability, ReadAt, Watch,
+    object::{Driver, Object, Upload, UploadSink, system_error},
+};
 
 use super::commit::UploadCommit;
 use crate::{
     Commit, Error, Part, PartStore, PendingPart, SaveId, format::role::Role, load::read_header,
-};
-use serdes_files::{
-    Durability, ReadAt, Watch,
-    object::{Driver, Object, Upload, UploadSink, system_error},
 };
 
 /// Age from which on parts of other saves count as left by dead savers.

@@ -8,10 +8,6 @@ use std::{
 
 use bytes::Bytes;
 use object_store::{ObjectStoreExt, local::LocalFileSystem, memory::InMemory};
-use tokio::runtime::Builder;
-
-use super::*;
-use crate::{Merged, Part, PendingPart, SaveId, Shard, ShardTarget, Versions, merge, merge_in};
 use serdes::ifrt::{
     ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape, Sharding,
     SingleDeviceSharding,
@@ -20,6 +16,10 @@ use serdes::ifrt::{
 use serdes_files::{Durability, ReadAt, Watch, object::PART_BYTES};
 use serdes_stream_executor::{Device, LayoutChoice, Plugin};
 use serdes_testkit::noise::noise;
+use tokio::runtime::Builder;
+
+use super::*;
+use crate::{Merged, Part, PendingPart, SaveId, Shard, ShardTarget, Versions, merge, merge_in};
 
 const LOCATION: &str = "runs/7/step.sds";
 
