@@ -233,9 +233,9 @@ impl Connection {
             Some(status) => drop(sender.send(Err(status.clone()))),
             None => {
                 waiting.by_op.insert(op_id, sender);
-                if sending.requests.send(request).is_err() {
-                    waiting.by_op.remove(&op_id);
-                }
+                // Where requests are no longer taken, the stream of answers ends as well, and says
+                // why to all that wait.
+                drop(sending.requests.send(request));
             }
         }
         receiver
