@@ -324,26 +324,62 @@ def in_sources(folder: Path, otherwise: str) -> list[Message]:
     return sorted(rows.values())
 
 
+def text_of(node: ast.expr, texts: dict[str, str]) -> str:
+    """The text that an expression of Python makes, with `…` for what differs."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(piece.value) if isinstance(piece, ast.Constant) else "…" for piece in node.values
+        )
+    return texts.get(node.id, "…") if isinstance(node, ast.Name) else "…"
+
+
+def texts_in(function: ast.AST) -> dict[str, str]:
+    """The texts that a function gives names."""
+    return {
+        node.targets[0].id: text_of(node.value, {})
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Constant | ast.JoinedStr)
+    }
+
+
+# Functions of the package that raise `WrongType`: the name of an argument, the argument, and
+# what was expected.
+CHECKS = {"wrong_type", "text", "whole", "number"}
+
+
+def raised_in(function: ast.AST) -> list[tuple[str, str]]:
+    """The messages that a function of Python raises, each with the name of its exception."""
+    found = []
+    texts = texts_in(function)
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[what, _, expected]) if name in CHECKS:
+                said = f"{text_of(what, texts)} is …; expected {text_of(expected, texts)}"
+                found.append((said, "WrongType"))
+            case ast.Raise(
+                exc=ast.Call(func=raised, args=[ast.Constant() | ast.JoinedStr() as said, *_])
+            ) if ast.unparse(raised) not in CHECKS:
+                found.append((text_of(said, texts), ast.unparse(raised)))
+    return found
+
+
 def in_python(root: Path) -> list[Message]:
     """The messages of the Python package."""
     rows: dict[str, Message] = {}
     for path in sorted((root / "python/serdes_ml").glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
-                continue
-            raised = ast.unparse(node.exc.func)
-            for part in node.exc.args[:1]:
-                text = ""
-                if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    text = part.value
-                elif isinstance(part, ast.JoinedStr):
-                    text = "".join(
-                        str(piece.value) if isinstance(piece, ast.Constant) else "…"
-                        for piece in part.values
-                    )
-                if len(text.replace("…", "")) > 8:
-                    text = " ".join(text.split())
-                    rows[text] = Message(text, f"Raised as `{raised}`.", remedy(text, PYTHON))
+        functions = (
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef)
+        )
+        for said, raised in (row for function in functions for row in raised_in(function)):
+            text = " ".join(said.split())
+            if len(text.replace("…", "")) > 8 and text != "… is …; expected …":
+                rows[text] = Message(text, f"Raised as `{raised}`.", remedy(text, PYTHON))
     rows |= {text: Message(text, "", do) for text, do in FROM_BELOW.items()}
     return sorted(rows.values())
 
