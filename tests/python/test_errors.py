@@ -45,6 +45,8 @@ def test_a_state_of_a_newer_build_is_too_new_and_not_damaged(path: pathlib.Path)
     assert error.found == str(1 << 20)
     assert (error.expected or "").startswith("<= ")
     assert error.remedy
+    assert "serdes_version=" in error.remedy
+    assert "--" not in error.remedy
     assert isinstance(error, sd.SerdesError)
     assert not isinstance(error, sd.Corrupt)
 

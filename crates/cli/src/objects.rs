@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use serdes::version::{Date, registry};
-use serdes_check::{Inspection, Reason, Rule, Verdict};
+use serdes_check::{Inspection, Rule, Verdict};
 use serdes_tensors::{
     Difference,
     transfers::{Fit, Memory},
@@ -98,11 +98,6 @@ pub fn explanation(rule: Rule) -> String {
     format!("{name} ({outcome})\n\n{meaning}\n\nExample  {example}\nRemedy   {remedy}")
 }
 
-/// Remedy of a reason, in the words of the command.
-pub fn remedy(reason: &Reason) -> String {
-    remedies::words(&reason.remedy).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +107,7 @@ mod tests {
         let found = serdes_check::bytes(b"\xff\xff".to_vec()).for_consumer(&Default::default());
         let object = verdict(&found).unwrap();
         assert_eq!(object["reasons"][0]["rule"], "corrupt");
-        assert_eq!(object["reasons"][0]["remedy"], remedy(&found.reasons()[0]));
+        assert_eq!(object["reasons"][0]["remedy"], remedies::words(&found.reasons()[0].remedy));
     }
 
     #[test]

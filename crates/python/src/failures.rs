@@ -13,6 +13,8 @@ use serdes_check::{self as check, CheckError, Kind, Reason, Rule};
 use serdes_device_state::files::Tree;
 use serdes_tensors::{self as tensor_io, storage::Storage};
 
+use crate::remedies;
+
 /// Numbers of the system for what Rust found out itself.
 mod errno {
     pub(super) const NOT_FOUND: i32 = 2;
@@ -138,7 +140,7 @@ pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) ->
         Some(place) => format!("{} (at {place})", reason.message),
         None => reason.message.clone(),
     };
-    let remedy = serdes_cli::objects::remedy(reason);
+    let remedy = remedies::words(&reason.remedy);
     let found = (reason.found.as_deref(), reason.expected.as_deref());
     let rule = reason.rule.id();
     let made = py.import("serdes_ml._errors").and_then(|errors| {

@@ -25,6 +25,7 @@ mod locations;
 mod memory;
 mod raised;
 mod reader;
+mod remedies;
 mod session;
 mod verdicts;
 mod work;
