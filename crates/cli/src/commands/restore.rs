@@ -4,7 +4,8 @@ use std::{borrow::Cow, io::Write, path::Path, sync::Arc, time::Instant};
 
 use serde_json::json;
 use serdes_device_state::{
-    Damage, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, files::ReadAt, matches_any,
+    Damage, Error, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, files::ReadAt,
+    matches_any,
 };
 use serdes_tensors::{self as tensor_io, Form, Target, storage::Storage, transfers};
 
@@ -35,6 +36,17 @@ struct Found {
 /// The tensors that the damage is of.
 fn names(damage: &[Damage]) -> Vec<&str> {
     damage.iter().map(|damage| damage.tensor.as_str()).collect()
+}
+
+/// Reason why a salvage lost a tensor. The message of a plain read advises to salvage, which has
+/// been done here.
+fn loss(error: &Error) -> String {
+    match error {
+        Error::Corrupt { place, found, expected, .. } => {
+            format!("damaged at its {place}: found {found}, expected {expected}")
+        }
+        error => error.to_string(),
+    }
 }
 
 /// Restores.
@@ -170,10 +182,14 @@ fn salvage(
     lost.retain(|damage| chosen(&damage.tensor));
     let lost_parts = salvaged.lost_parts;
     for damage in &lost_parts {
-        terminal.warning(format_args!("{} cannot be relied on: {}", damage.tensor, damage.error));
+        terminal.warning(format_args!(
+            "{} cannot be relied on: {}",
+            damage.tensor,
+            loss(&damage.error)
+        ));
     }
     for damage in &lost {
-        terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, damage.error));
+        terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, loss(&damage.error)));
     }
     // What was asked for by name is there or it is not, whatever else is.
     let named = !arguments.only.is_empty() && arguments.only.iter().all(|name| is_name(name));

@@ -203,3 +203,20 @@ fn salvage_without_a_header_advises_no_salvage() {
     assert!(said.contains("can be salvaged") && said.contains("take another copy"), "{said}");
     assert!(!said.contains("salvage what is whole"), "{said}");
 }
+
+#[test]
+fn salvage_does_not_advise_to_salvage() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_of(folder.path(), "w");
+    let mut damaged = fs::read(&state).unwrap();
+    let data = damaged.windows(2).rposition(|two| two == b"ab").unwrap();
+    damaged[data] ^= 1;
+    fs::write(&state, damaged).unwrap();
+    let plain = String::from_utf8(serdes(&["restore", text(&state)]).stderr).unwrap();
+    assert!(plain.contains("salvage what is whole"), "{plain}");
+    let output = serdes(&["restore", text(&state), "--salvage"]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("\"w\" is lost: damaged at its data of \"w\""), "{said}");
+    assert!(said.contains("expected") && !said.contains("salvage what is whole"), "{said}");
+}
