@@ -9,8 +9,8 @@ use super::{
 };
 use crate::codec::{DecodeError, RegistryError, SerDesRegistry};
 
-/// Built-in types that are no kind of another type.
-const PROGRAMS: &[BuiltIn] = &[
+/// Built-in types of no family: programs, their compile options and versions of executables.
+const OF_NO_FAMILY: &[BuiltIn] = &[
     BuiltIn::of::<CustomCallProgram, _>(),
     BuiltIn::of::<CustomCallCompileOptions, _>(),
     BuiltIn::of::<PluginProgram, _>(),
@@ -24,7 +24,8 @@ const PROGRAMS: &[BuiltIn] = &[
 ];
 
 /// All registered types of this module.
-const BUILT_IN: [&[BuiltIn]; 4] = [Sharding::KINDS, ShardingSpec::KINDS, Layout::KINDS, PROGRAMS];
+const BUILT_IN: [&[BuiltIn]; 4] =
+    [Sharding::KINDS, ShardingSpec::KINDS, Layout::KINDS, OF_NO_FAMILY];
 
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const COUNT: usize = {
