@@ -12,7 +12,8 @@ use crate::proto::xla::ifrt;
 
 kinds! {
     ($) by for_each_kind
-    /// Any layout (`xla::ifrt::Layout`). The envelope has no version; the layout inside has.
+    /// A layout of any kind (`xla::ifrt::Layout`). The envelope has no version; the layout inside
+    /// has.
     enum Layout {
         /// A dense layout.
         Compact(CompactLayout),
@@ -21,7 +22,7 @@ kinds! {
     }
     /// The envelope has no version: the layout inside is written at the requested one.
     ToProto,
-    /// The envelope has no version: the layout inside says its own. No options are needed.
+    /// The envelope has no version: the layout inside records its own. No options are needed.
     FromProto as ifrt::LayoutProto
 }
 

@@ -1,4 +1,4 @@
-//! The types of this module that are written under names of their own.
+//! The registered types of this module: data carries the names of these.
 
 use std::sync::LazyLock;
 
@@ -42,11 +42,11 @@ const COUNT: usize = {
 pub const BUILT_IN_NAMES: &[&str] = &{
     let (mut names, mut count, mut list) = ([""; COUNT], 0, 0);
     while list < BUILT_IN.len() {
-        let mut at = 0;
-        while at < BUILT_IN[list].len() {
-            names[count] = BUILT_IN[list][at].type_name;
+        let mut position = 0;
+        while position < BUILT_IN[list].len() {
+            names[count] = BUILT_IN[list][position].type_name;
             count += 1;
-            at += 1;
+            position += 1;
         }
         list += 1;
     }
@@ -57,13 +57,13 @@ fn built_in() -> impl Iterator<Item = &'static BuiltIn> {
     BUILT_IN.into_iter().flatten()
 }
 
-/// Package and name of the message that data under this name is.
+/// Package and name of the message that data with this type name holds.
 pub(super) fn message_of(type_name: &str) -> Option<(&'static str, &'static str)> {
     built_in().find(|built_in| built_in.type_name == type_name).map(|built_in| built_in.message)
 }
 
-/// The error that data under the name `found` is not a `expected`: of another type, or of none that
-/// is known.
+/// The error for data with the type name `found` where `expected` was required: the wrong type, or
+/// an unknown one.
 pub(super) fn not_a(expected: &'static str, found: String) -> DecodeError {
     if BUILT_IN_NAMES.contains(&found.as_str()) {
         DecodeError::wrong_type(expected, found)
@@ -72,7 +72,7 @@ pub(super) fn not_a(expected: &'static str, found: String) -> DecodeError {
     }
 }
 
-/// Adds the SerDes of all registered types of this module.
+/// Registers the SerDes of every built-in type of this module.
 ///
 /// # Errors
 /// [`RegistryError`] if one of the types or names is registered already.

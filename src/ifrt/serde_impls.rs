@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{AttributeMap, DType, DeviceList};
 
-/// As a map.
+/// Serialized as a map from names to values.
 impl Serialize for AttributeMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
@@ -19,7 +19,7 @@ impl<'de> Deserialize<'de> for AttributeMap {
     }
 }
 
-/// As its name.
+/// Serialized as the name of the type.
 impl Serialize for DType {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -39,7 +39,7 @@ impl Serialize for DeviceList {
     }
 }
 
-/// All devices are taken for addressable: which are depends on the process, and is not serialized.
+/// Every device counts as addressable: the devices that a process can address are not serialized.
 impl<'de> Deserialize<'de> for DeviceList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::deserialize(deserializer).map(|ids| Self::from_parts(ids, None))

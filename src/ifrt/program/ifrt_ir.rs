@@ -48,7 +48,7 @@ pub struct IfrtIrProgram {
 }
 
 impl IfrtIrProgram {
-    /// The program with this module.
+    /// A program of this module, without separate parts.
     pub fn new(program: impl Into<Bytes>) -> Self {
         Self { program: program.into(), ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl IfrtIrProgram {
         self
     }
 
-    /// Sets the parts.
+    /// Sets the parts that are kept apart from the module.
     #[must_use]
     pub fn with_atom_programs(mut self, programs: impl Into<Vec<IfrtIrAtomProgram>>) -> Self {
         self.atom_programs = programs.into();
@@ -120,7 +120,7 @@ impl ToProto for IfrtIrProgram {
     }
 }
 
-/// As upstream, the recorded number is not looked at: the IR says its own version. In strict mode
+/// Ignores the recorded number, as upstream does: the IR contains its own version. In strict mode
 /// only format 0 is accepted.
 impl FromProto for IfrtIrProgram {
     type Proto = wire::IfrtIrProgramProto;
@@ -150,14 +150,14 @@ impl FromProto for IfrtIrProgram {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IfrtIrCompileOptions {
     overrides: BTreeMap<String, OpaqueMessage>,
-    // Without overrides, version number and deprecated field.
+    // The message without its overrides, version number and deprecated field, which are empty.
     proto: wire::IfrtIrCompileOptionsProto,
 }
 
 macro_rules! optional_fields {
-    ($($(#[$doc:meta])* $field:ident, $with:ident: $type:ty, $wanted:ty, $get:ident;)*) => {$(
+    ($($(#[$doc:meta])* $field:ident, $with:ident: $type:ty, $returned:ty, $get:ident;)*) => {$(
         $(#[$doc])*
-        pub fn $field(&self) -> Option<$wanted> {
+        pub fn $field(&self) -> Option<$returned> {
             self.proto.$field.$get()
         }
 
@@ -178,7 +178,7 @@ impl IfrtIrCompileOptions {
         Self { overrides: BTreeMap::new(), proto }
     }
 
-    /// Sets other options for one part, as an `xla.CompileOptionsProto`.
+    /// Overrides the compile options of one part, as an `xla.CompileOptionsProto`.
     #[must_use]
     pub fn with_override(mut self, part: impl Into<String>, options: OpaqueMessage) -> Self {
         self.overrides.insert(part.into(), options);
@@ -192,7 +192,7 @@ impl IfrtIrCompileOptions {
         self
     }
 
-    /// Outputs come in bundles, each of as many outputs as the next number says. Needs version 4.
+    /// Groups the outputs into bundles: sets the number of outputs in each. Needs version 4.
     #[must_use]
     pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
         self.proto.outputs_bundle_slice_sizes = sizes.into();
@@ -340,15 +340,14 @@ pub struct AtomExecutableVersion {
     pub logical_device_indexes: Vec<i32>,
 }
 
-/// The option without which no [`IfrtIrExecutableVersion`] is read: how many devices the program
-/// has.
+/// Number of devices of the program; required to read an [`IfrtIrExecutableVersion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IfrtIrExecutableVersionDeserializeOptions {
     device_count: usize,
 }
 
 impl IfrtIrExecutableVersionDeserializeOptions {
-    /// The program has this many devices.
+    /// Options for a program on `device_count` devices.
     pub const fn new(device_count: usize) -> Self {
         Self { device_count }
     }
@@ -426,19 +425,23 @@ impl FromProto for IfrtIrExecutableVersion {
     const NAME: &'static str = "IfrtIrExecutableVersion";
 
     fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError> {
-        let program: &IfrtIrExecutableVersionDeserializeOptions = options.require(Self::NAME)?;
+        let &IfrtIrExecutableVersionDeserializeOptions { device_count } =
+            options.require(Self::NAME)?;
         VERSION_FORMATS.check_recorded(proto.version_number)?;
-        let count = program.device_count;
         let parts = proto.executable_versions.iter().map(|part| {
-            let inside = |index: &i32| usize::try_from(*index).is_ok_and(|index| index < count);
-            if let Some(index) = part.logical_device_indexes.iter().find(|index| !inside(index)) {
+            let is_device =
+                |index: &i32| usize::try_from(*index).is_ok_and(|index| index < device_count);
+            if let Some(index) = part.logical_device_indexes.iter().find(|index| !is_device(index))
+            {
                 return Err(DecodeError::invalid_value(
                     Self::NAME,
-                    format!("a logical device id is {index}; the program has {count} devices"),
+                    format!(
+                        "a logical device id is {index}; the program has {device_count} devices"
+                    ),
                 ));
             }
-            let bytes = part.executable_version.clone();
-            decode_message::<wire::Serialized>(Self::NAME, bytes, options)?;
+            let nested = part.executable_version.clone();
+            decode_message::<wire::Serialized>(Self::NAME, nested, options)?;
             Ok(AtomExecutableVersion {
                 executable_version: part.executable_version.clone(),
                 logical_device_indexes: part.logical_device_indexes.clone(),
