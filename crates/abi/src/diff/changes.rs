@@ -1,12 +1,13 @@
-//! The list of changes while it is made.
+//! Collects the changes that a comparison of two layouts finds.
 
 use super::outcome::{Bump, Change, Deprecation};
 
-/// The changes so far.
+/// The changes found so far, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct Changes(Vec<Change>);
 
 impl Changes {
+    /// Adds a change of a struct, or of one of its fields; `field` is empty for the struct itself.
     pub(super) fn add(
         &mut self,
         structure: &str,
@@ -26,7 +27,7 @@ impl Changes {
         });
     }
 
-    /// As [`Self::add`], of something that was deprecated, with what takes its place.
+    /// Adds the deprecation of a struct or of a field, with its successor if it has one.
     pub(super) fn add_deprecated(
         &mut self,
         (structure, field): (&str, &str),

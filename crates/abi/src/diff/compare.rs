@@ -22,9 +22,9 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     let by_name = |document: &'a LayoutDocument| -> HashMap<&'a str, &'a Structure> {
         document.structs.iter().map(|structure| (structure.name.as_str(), structure)).collect()
     };
-    let (known, found) = (by_name(old), by_name(new));
+    let (old_structs, new_structs) = (by_name(old), by_name(new));
     for before in &old.structs {
-        match found.get(before.name.as_str()) {
+        match new_structs.get(before.name.as_str()) {
             Some(after) => compare(before, after, (&scope, &alignments), &mut changes),
             None if scope.excludes(before) => {}
             None => changes.add(
@@ -37,7 +37,7 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
         }
     }
     for after in &new.structs {
-        if !known.contains_key(after.name.as_str()) && !scope.excludes(after) {
+        if !old_structs.contains_key(after.name.as_str()) && !scope.excludes(after) {
             changes.add(
                 &after.name,
                 "",
@@ -70,11 +70,12 @@ struct Scope {
 impl Scope {
     fn of(old: &LayoutDocument, new: &LayoutDocument, remarks: &mut Vec<String>) -> Self {
         let built_in = |document: &LayoutDocument| document.source == Source::BuiltIn;
-        let some = |document: &LayoutDocument, is_so: fn(&Field) -> bool| {
-            document.structs.iter().flat_map(|found| &found.fields).any(is_so)
+        let any_field = |document: &LayoutDocument, is_marked: fn(&Field) -> bool| {
+            document.structs.iter().flat_map(|structure| &structure.fields).any(is_marked)
         };
-        let has_marks = |document| some(document, |field| field.required || field.zero.is_no_op());
-        let says_zero = |document| some(document, |field| field.zero != Zero::Unmarked);
+        let has_marks =
+            |document| any_field(document, |field| field.required || field.zero.is_no_op());
+        let has_zero_marks = |document| any_field(document, |field| field.zero != Zero::Unmarked);
         let has_enumerations =
             |document: &LayoutDocument| document.structs.iter().any(Structure::is_enumeration);
         let enumerations = built_in(old) == built_in(new);
@@ -90,7 +91,7 @@ impl Scope {
         let versioned = old.source != Source::Header
             || old.version.is_some()
             || has_marks(old)
-            || says_zero(old);
+            || has_zero_marks(old);
         Self { enumerations, marks, versioned }
     }
 
@@ -108,7 +109,7 @@ fn compare(
     changes: &mut Changes,
 ) {
     let name = before.name.as_str();
-    let (known, found) = (Fields::of(before), Fields::of(after));
+    let (old_fields, new_fields) = (FieldIndex::of(before), FieldIndex::of(after));
     if let Some(state) = after.deprecation.filter(|_| after.deprecation > before.deprecation) {
         let why = match state {
             Deprecation::Announced => ANNOUNCED,
@@ -120,35 +121,35 @@ fn compare(
         changes.add_deprecated((name, ""), state, (Bump::Minor, why), successor);
     }
     for field in &before.fields {
-        match found.by_name.get(field.name.as_str()) {
-            Some(other) => compare_field(name, (field, other), scope, changes),
-            None => compare_removed_field(before, &known, &found, field, changes),
+        match new_fields.by_name.get(field.name.as_str()) {
+            Some(same_name) => compare_field(name, (field, same_name), scope, changes),
+            None => compare_removed_field(before, &old_fields, &new_fields, field, changes),
         }
     }
-    let appended = added_fields(before, after, (&known, &found), changes);
-    compare_struct_size(before, after, appended, changes);
+    let appended_end = compare_added_fields(before, after, (&old_fields, &new_fields), changes);
+    compare_struct_size(before, after, appended_end, changes);
     compare_alignment(Some(before), after, alignments, changes);
     compare_values(before, after, changes);
 }
 
 /// Reports the fields that only the new struct has. Returns the end of the last appended one, in
 /// bytes from the start of the struct.
-fn added_fields(
+fn compare_added_fields(
     before: &Structure,
     after: &Structure,
-    (known, found): (&Fields<'_>, &Fields<'_>),
+    (old_fields, new_fields): (&FieldIndex<'_>, &FieldIndex<'_>),
     changes: &mut Changes,
 ) -> Option<u64> {
     let name = before.name.as_str();
     let end = before.fields.iter().map(Field::end).max().unwrap_or_default();
-    let mut appended = None;
+    let mut appended_end = None;
     for field in &after.fields {
-        if known.by_name.contains_key(field.name.as_str())
-            || renamed_from(known, found, field).is_some()
+        if old_fields.by_name.contains_key(field.name.as_str())
+            || renamed_from(old_fields, new_fields, field).is_some()
         {
             continue;
         }
-        if let Some(old) = known.overlapping(field) {
+        if let Some(old) = old_fields.overlapping(field) {
             let why = format!(
                 "bytes {} to {} meant {} and now mean {}: a member cannot be repurposed, and struct_size cannot tell, because older structs are long enough",
                 field.offset,
@@ -176,21 +177,21 @@ fn added_fields(
                 (Bump::Minor, why)
             };
             changes.add(name, &field.name, "appended", requires, why);
-            appended = appended.max(Some(field.end()));
+            appended_end = appended_end.max(Some(field.end()));
         }
     }
-    appended
+    appended_end
 }
 
 /// Checks that struct_size grows with the appended members, and no further than their end.
 fn compare_struct_size(
     before: &Structure,
     after: &Structure,
-    appended: Option<u64>,
+    appended_end: Option<u64>,
     changes: &mut Changes,
 ) {
     let name = before.name.as_str();
-    if let Some(end) = appended.filter(|&end| after.struct_size < end) {
+    if let Some(end) = appended_end.filter(|&end| after.struct_size < end) {
         let why = format!(
             "struct_size is {} and the last member ends at {end}: it must move with the members, because readers find them by it",
             after.struct_size
@@ -203,16 +204,17 @@ fn compare_struct_size(
         );
         changes.add(name, "", "struct_size", Bump::Major, why);
     } else if after.struct_size > before.struct_size {
-        let covered = after.fields.iter().map(Field::end).max().unwrap_or_default();
-        // Padding behind the last member is no member.
-        let padded = if appended.is_some() { covered.next_multiple_of(8) } else { covered };
-        if after.struct_size > padded {
+        let members_end = after.fields.iter().map(Field::end).max().unwrap_or_default();
+        // A struct that members were appended to may count the padding behind the last one.
+        let largest_size =
+            if appended_end.is_some() { members_end.next_multiple_of(8) } else { members_end };
+        if after.struct_size > largest_size {
             let why = format!(
-                "struct_size announces {} bytes and the last member ends at {covered}: readers would take what is added later for there",
+                "struct_size announces {} bytes and the last member ends at {members_end}: readers would take what is added later for there",
                 after.struct_size
             );
             changes.add(name, "", "struct_size", Bump::Major, why);
-        } else if appended.is_none() {
+        } else if appended_end.is_none() {
             let why = "struct_size now covers members that were there: a bug fix".to_owned();
             changes.add(name, "", "struct_size", Bump::Patch, why);
         }
@@ -229,18 +231,19 @@ fn compare_alignment(
     alignments: &Alignments<'_>,
     changes: &mut Changes,
 ) {
-    let was = before.and_then(|before| before.alignment);
-    if after.alignment.is_some_and(|alignment| alignment > MAX_ALIGNMENT) && after.alignment != was
+    let old_alignment = before.and_then(|before| before.alignment);
+    if after.alignment.is_some_and(|alignment| alignment > MAX_ALIGNMENT)
+        && after.alignment != old_alignment
     {
         let why = "the strategy supports an alignment of 8 bytes at most".to_owned();
         changes.add(&after.name, "", "alignment", Bump::Major, why);
     }
-    let known: HashSet<&str> = before
+    let old_names: HashSet<&str> = before
         .into_iter()
         .flat_map(|before| &before.fields)
         .map(|field| field.name.as_str())
         .collect();
-    for field in after.fields.iter().filter(|field| !known.contains(field.name.as_str())) {
+    for field in after.fields.iter().filter(|field| !old_names.contains(field.name.as_str())) {
         let Some(alignment) = alignments.of_field(field) else { continue };
         if alignment > MAX_ALIGNMENT {
             let why = format!(
@@ -337,7 +340,7 @@ fn compare_deprecation(
         }
         _ => Deprecation::Announced,
     };
-    let answer = match (state, before.zero) {
+    let requirement = match (state, before.zero) {
         (Deprecation::Announced, _) if after.deprecation == Some(Deprecation::ByZero) => (
             Bump::Minor,
             "OLD marks no member and has no version, so that it is not said what 0 means in it: who fills the struct goes on setting it while there are readers that do not look for 0",
@@ -356,7 +359,7 @@ fn compare_deprecation(
             "nothing says that 0 or NULL is a no-op in it, so that older builds may take it for a value: if the old header says so, mark it \"zero\": \"no-op\" in OLD (where it still works, announce it: `Deprecating soon`)",
         ),
     };
-    changes.add_deprecated((name, &before.name), state, answer, after.replaced_by.as_ref());
+    changes.add_deprecated((name, &before.name), state, requirement, after.replaced_by.as_ref());
 }
 
 /// Reports a field that was deprecated by leaving it zero, and is in use again.
@@ -373,21 +376,22 @@ fn report_restored(name: &str, before: &Field, changes: &mut Changes) {
 }
 
 /// Look-up tables of the fields of a struct.
-struct Fields<'a> {
+struct FieldIndex<'a> {
     by_name: HashMap<&'a str, &'a Field>,
-    by_place: HashMap<(u64, u64, &'a str), &'a Field>,
+    /// By offset, size and type.
+    by_position: HashMap<(u64, u64, &'a str), &'a Field>,
     /// In the order of their offsets.
     ordered: &'a [Field],
     /// For each field in `ordered`, the largest end of it and all fields before it.
     max_ends: Vec<u64>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldIndex<'a> {
     fn of(structure: &'a Structure) -> Self {
         let fields = &structure.fields;
         Self {
             by_name: fields.iter().map(|field| (field.name.as_str(), field)).collect(),
-            by_place: fields.iter().map(|field| (field.position(), field)).collect(),
+            by_position: fields.iter().map(|field| (field.position(), field)).collect(),
             ordered: fields,
             max_ends: fields
                 .iter()
@@ -409,26 +413,29 @@ impl<'a> Fields<'a> {
 }
 
 /// The old field that was renamed to `field`: the same place and type, under another name.
-fn renamed_from<'a>(before: &Fields<'a>, after: &Fields<'_>, field: &Field) -> Option<&'a Field> {
-    let old = before.by_place.get(&field.position())?;
-    let is_gone = !after.by_name.contains_key(old.name.as_str());
-    let is_new = !before.by_name.contains_key(field.name.as_str());
-    (is_gone && is_new).then_some(old)
+fn renamed_from<'a>(
+    old_fields: &FieldIndex<'a>,
+    new_fields: &FieldIndex<'_>,
+    field: &Field,
+) -> Option<&'a Field> {
+    let old = old_fields.by_position.get(&field.position())?;
+    let is_removed = !new_fields.by_name.contains_key(old.name.as_str());
+    let is_new = !old_fields.by_name.contains_key(field.name.as_str());
+    (is_removed && is_new).then_some(old)
 }
 
 /// Reports a field that only the old struct has: renamed, or removed.
 fn compare_removed_field(
     before: &Structure,
-    known: &Fields<'_>,
-    found: &Fields<'_>,
+    old_fields: &FieldIndex<'_>,
+    new_fields: &FieldIndex<'_>,
     field: &Field,
     changes: &mut Changes,
 ) {
     let name = before.name.as_str();
-    let successor = found
-        .by_place
-        .get(&field.position())
-        .filter(|new| renamed_from(known, found, new).is_some_and(|old| old.name == field.name));
+    let successor = new_fields.by_position.get(&field.position()).filter(|new| {
+        renamed_from(old_fields, new_fields, new).is_some_and(|old| old.name == field.name)
+    });
     if let Some(successor) = successor {
         let why = format!(
             "it is called {} now: renaming is adding a member behind the last one and deprecating this one",

@@ -1,5 +1,5 @@
-//! The move of the version that a change of layout demands, by the StreamExecutor versioning
-//! strategy (seed 000).
+//! Comparison of two layouts of a C API, and the version bump that their differences require by the
+//! StreamExecutor versioning strategy (seed 000).
 //!
 //! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), or is
 //! read from a C header, or from a JSON file, because an API under work is not in this crate. The
@@ -32,13 +32,13 @@
 //!   * `"zero": "no-op"`, where the header says that 0 or NULL is a no-op: such a field can be
 //!     deprecated by leaving it zero. `"meaningful"` is a field whose zero is a value, or says that
 //!     something optional is not provided. A field without a mark counts as meaningful,
-//!     since no build was told otherwise (seed 000, "Conventions": such fields must be marked explicitly). The
-//!     mark counts that the old layout has;
+//!     since no build was told otherwise (seed 000, "Conventions": such fields must be marked
+//!     explicitly). Of two marks, that of the old layout counts;
 //!   * `"required": true`: one side cannot do without the field, so that adding it breaks builds
 //!     that do not know it;
-//!   * `"deprecated": true`, where it is left zero from now on, or `"announced"`, where it will be
-//!     and works until then; and with it `"replaced_by"`: the member of the same struct, or
-//!     `STRUCT.MEMBER`, that takes its place.
+//!   * `"deprecated": true` for a field that is left zero from now on, or `"announced"` for one
+//!     that will be and works until then; beside either `"replaced_by"`: the member that takes its
+//!     place, of the same struct or as `STRUCT.MEMBER`.
 //! * The version of a section is its own `version`, or `SECTION_version` beside it, or
 //!   `released_version` of the file, with the numbers `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or
 //!   without `SE_`).

@@ -1,5 +1,5 @@
-//! The extension through which a plug-in is given functions that programs call by name (number 5),
-//! and the arguments of the one that hands them over.
+//! Arguments of the FFI extension (number 5), by which a host registers functions with a plug-in
+//! that programs call by name.
 
 use core::{
     ffi::{c_char, c_int, c_void},
@@ -8,23 +8,23 @@ use core::{
 
 use super::extension::ExtensionArguments;
 
-/// Arguments of `PJRT_FFI_Register_Handler`: the only ones that no chain of extensions can follow.
+/// Arguments of `PJRT_FFI_Register_Handler`, which have no `extension_start`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_FFI_Register_Handler_Args {
-    /// The length of the struct that the caller declares, in bytes: 52, the value of its macro.
+    /// Size of the struct that the caller declares, in bytes: 52, the value of its macro.
     pub struct_size: usize,
-    /// The name by which programs call it, not terminated.
+    /// Name by which programs call the function, not NUL-terminated.
     pub target_name: *const c_char,
-    /// Its length in bytes.
+    /// Length of the name, in bytes.
     pub target_name_size: usize,
     /// The function.
     pub handler: *mut c_void,
-    /// For which platform it is, not terminated.
+    /// Name of the platform that the function is for, not NUL-terminated.
     pub platform_name: *const c_char,
-    /// Its length in bytes.
+    /// Length of that name, in bytes.
     pub platform_name_size: usize,
-    /// The places where it may be used: 1 for a command buffer.
+    /// Flags of the function: 1 if it may be recorded in a command buffer.
     pub traits: c_int,
 }
 
