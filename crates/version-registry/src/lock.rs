@@ -187,7 +187,7 @@ impl Lock {
                 continue;
             }
             let wrong = |problem| ParseLockError { file: file.to_owned(), row: at + 1, problem };
-            if release::take_row(row, &mut releases).map_err(wrong)? {
+            if release::parse_row(row, &mut releases).map_err(wrong)? {
                 continue;
             }
             let (item, fingerprint) = parse_row(row).map_err(wrong)?;

@@ -13,7 +13,7 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use change::ReleaseChange;
-pub(super) use text::{field, take_row};
+pub(super) use text::{field, parse_row};
 
 use crate::{Date, ReleaseKind, ReleaseNumber};
 

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ReleaseState, ReleasedEntry};
 
-/// The name as the lock has it: one field of a row.
+/// Escapes a name, so that it is one field of a row.
 pub(in crate::lock) fn field(name: &str) -> String {
     name.escape_default().to_string()
 }
 
 impl ReleaseState {
-    /// The rows of a line: its release with its bounds and bans, then each entry.
+    /// Appends the rows of a line to `text`: its release with its bounds and bans, then its
+    /// entries.
     pub(in crate::lock) fn render(&self, line: &str, text: &mut String) {
         let Self { release, minor_from, minimum, min_producer, bans, entries } = self;
         text.push_str(&format!(
@@ -39,8 +40,8 @@ impl ReleaseState {
         }
     }
 
-    /// The state in a `release` row, from its fifth field on; the entries follow in rows of their
-    /// own.
+    /// Parses the fields of a `release` row behind the name of its line. The entries have rows of
+    /// their own.
     fn parse(fields: &[&str]) -> Option<Self> {
         let [release, minor_from, minimum, min_producer, bans @ ..] = fields else { return None };
         let ban = |field: &&str| {
@@ -59,9 +60,11 @@ impl ReleaseState {
 }
 
 impl ReleasedEntry {
-    /// The number and the entry in a `released` row, from its third field on.
+    /// Parses the fields of a `released` row behind the name of its line: the number and the entry.
     fn parse(fields: &[&str]) -> Option<(i32, Self)> {
-        let [number, introduced, min_consumer, used, named @ ..] = fields else { return None };
+        let [number, introduced, min_consumer, used, formats_and_embeds @ ..] = fields else {
+            return None;
+        };
         let mut entry = Self {
             introduced: introduced.parse().ok()?,
             min_consumer: min_consumer.parse().ok()?,
@@ -73,7 +76,7 @@ impl ReleasedEntry {
             formats: BTreeMap::new(),
             embeds: BTreeMap::new(),
         };
-        for field in named {
+        for field in formats_and_embeds {
             if let Some(format) = field.strip_prefix('+') {
                 entry.formats.insert(format.to_owned(), false);
             } else if let Some(format) = field.strip_prefix('-') {
@@ -87,11 +90,13 @@ impl ReleasedEntry {
     }
 }
 
-/// Takes a `release` or `released` row up; `Ok(false)` if it is another one.
+/// Parses a `release` or `released` row into `releases`. Returns `Ok(false)` for a row of another
+/// kind.
 ///
 /// # Errors
-/// The problem with the row, in words.
-pub(in crate::lock) fn take_row(
+/// A message for a row that cannot be parsed, that comes twice, or that has no `release` row above
+/// it.
+pub(in crate::lock) fn parse_row(
     row: &str,
     releases: &mut BTreeMap<String, ReleaseState>,
 ) -> Result<bool, &'static str> {
