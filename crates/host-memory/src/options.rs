@@ -1,6 +1,6 @@
 //! The options of the plug-in, and their form as text: `devices=2,memory=1073741824`.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serdes_plugin::{
     Allocator,
@@ -10,8 +10,8 @@ use serdes_plugin::{
 /// The environment variable from which the shared library takes its options.
 pub const ENVIRONMENT_VARIABLE: &str = "SERDES_HOST_PLUGIN";
 
-/// Most devices that a platform can have: more is surely a slip of the keyboard.
-pub(crate) const MOST_DEVICES: u32 = 1024;
+/// Largest number of devices of a platform; a larger one is taken for a mistyped number.
+pub(crate) const MAX_DEVICES: u32 = 1024;
 
 /// Options of the plug-in.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,11 +23,11 @@ pub struct Options {
     /// what the machine has left at the start.
     pub(crate) memory: Option<u64>,
     /// `allocator=custom`: the host hands each allocation on to the plug-in, the default.
-    /// `allocator=bfc`: the host puts its best-fit allocator over it, which grows by and by.
+    /// `allocator=bfc`: the host puts its best-fit allocator over it, which grows with demand.
     pub(crate) allocator: Allocator,
-    /// `layout=NAME`: writes the C structs in this layout whatever the host's sizes say, to test
-    /// hosts of plug-ins of another age. Only for hosts whose structs have room for it. By default
-    /// the layout that the host's sizes point to.
+    /// `layout=NAME`: writes the C structs in this layout and ignores the sizes that the host
+    /// declares, to test how hosts treat older and newer plug-ins. The structs of the host must be
+    /// large enough. By default the layout is detected from the declared sizes.
     pub(crate) layout: Option<&'static Layout>,
 }
 
@@ -37,11 +37,17 @@ impl Default for Options {
     }
 }
 
-/// Options that are not understood.
+/// Error for an option that is unknown, that is given twice, or that has an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
     found: String,
     expected: String,
+}
+
+impl OptionError {
+    fn new(found: &str, expected: &str) -> Self {
+        Self { found: found.to_owned(), expected: expected.to_owned() }
+    }
 }
 
 impl fmt::Display for OptionError {
@@ -57,19 +63,15 @@ impl fmt::Display for OptionError {
 impl std::error::Error for OptionError {}
 
 impl Options {
-    /// Reads options of the form `NAME=VALUE,NAME=VALUE`; the empty text has none.
+    /// Parses options of the form `NAME=VALUE,NAME=VALUE`; an empty text gives the default ones.
     ///
     /// # Errors
-    /// [`OptionError`] if an option is not known, is given twice, or has a value that it cannot
-    /// have.
+    /// [`OptionError`] if an option is unknown, is given twice, or has an invalid value.
     pub fn parse(text: &str) -> Result<Self, OptionError> {
         let mut options = Self::default();
         let mut seen = Vec::new();
         for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
-            let error = |expected: &str| OptionError {
-                found: option.to_owned(),
-                expected: expected.to_owned(),
-            };
+            let error = |expected: &str| OptionError::new(option, expected);
             let (name, value) = option.split_once('=').ok_or_else(|| {
                 error("NAME=VALUE with one of the names devices, memory, allocator, layout")
             })?;
@@ -78,43 +80,49 @@ impl Options {
                 return Err(error("each option once"));
             }
             seen.push(name);
-            match name {
-                "devices" => {
-                    options.devices = value
-                        .parse()
-                        .ok()
-                        .filter(|devices| *devices <= MOST_DEVICES)
-                        .ok_or_else(|| error("devices=N with N from 0 to 1024"))?;
-                }
-                "memory" => {
-                    options.memory = Some(
-                        value.parse().map_err(|_| error("memory=BYTES with a number of bytes"))?,
-                    );
-                }
-                "allocator" => {
-                    options.allocator = match value {
-                        "custom" => Allocator::Custom,
-                        "bfc" => Allocator::BestFit { growth: true },
-                        _ => return Err(error("allocator=custom or allocator=bfc")),
-                    };
-                }
-                "layout" => {
-                    let names =
-                        || LAYOUTS.iter().map(|layout| layout.name).collect::<Vec<_>>().join(", ");
-                    let layout = layout_named(value)
-                        .ok_or_else(|| error(&format!("layout= with one of {}", names())))?;
-                    options.layout = Some(layout);
-                }
-                _ => return Err(error("one of the options devices, memory, allocator, layout")),
-            }
+            options.set(name, value).map_err(|expected| OptionError::new(option, &expected))?;
         }
         Ok(options)
     }
 
-    /// Reads the options of [`ENVIRONMENT_VARIABLE`]; without it, the default ones.
+    /// Sets the option `name` to a value.
     ///
     /// # Errors
-    /// [`OptionError`] as for [`Options::parse`], and if the variable is no text.
+    /// The expected form, for an unknown name or an invalid value.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Cow<'static, str>> {
+        match name {
+            "devices" => {
+                let devices = value.parse().ok().filter(|devices| *devices <= MAX_DEVICES);
+                self.devices = devices.ok_or("devices=N with N from 0 to 1024")?;
+            }
+            "memory" => {
+                let bytes = value.parse().map_err(|_| "memory=BYTES with a number of bytes")?;
+                self.memory = Some(bytes);
+            }
+            "allocator" => {
+                self.allocator = match value {
+                    "custom" => Allocator::Custom,
+                    "bfc" => Allocator::BestFit { growth: true },
+                    _ => return Err("allocator=custom or allocator=bfc".into()),
+                };
+            }
+            "layout" => {
+                let names =
+                    || LAYOUTS.iter().map(|layout| layout.name).collect::<Vec<_>>().join(", ");
+                let layout = layout_named(value)
+                    .ok_or_else(|| format!("layout= with one of {}", names()))?;
+                self.layout = Some(layout);
+            }
+            _ => return Err("one of the options devices, memory, allocator, layout".into()),
+        }
+        Ok(())
+    }
+
+    /// Parses the options in [`ENVIRONMENT_VARIABLE`]; without the variable, returns the default
+    /// ones.
+    ///
+    /// # Errors
+    /// [`OptionError`] as for [`Options::parse`], and if the variable is not UTF-8.
     pub fn from_environment() -> Result<Self, OptionError> {
         match std::env::var(ENVIRONMENT_VARIABLE) {
             Ok(text) => Self::parse(&text),

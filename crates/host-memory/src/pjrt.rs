@@ -89,11 +89,11 @@ impl Plugin for HostMemoryPjrt {
         if let Some(devices) = options.integer("devices")? {
             let known = u32::try_from(devices)
                 .ok()
-                .filter(|devices| *devices <= crate::options::MOST_DEVICES);
+                .filter(|devices| *devices <= crate::options::MAX_DEVICES);
             chosen.devices = known.ok_or_else(|| {
                 Status::invalid_argument(format!(
                     "found {devices} devices, expected 0 to {}",
-                    crate::options::MOST_DEVICES
+                    crate::options::MAX_DEVICES
                 ))
             })?;
         }

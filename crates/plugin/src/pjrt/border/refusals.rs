@@ -1,4 +1,5 @@
-//! The functions that no plug-in of this SDK has.
+//! Functions for the slots of the table that a plug-in does not implement: each returns
+//! UNIMPLEMENTED with its name.
 
 use serdes_abi::{
     TF_Code,
@@ -17,16 +18,17 @@ pub(super) const SLOTS: usize = match pjrt::table_size(Minor::NEWEST) {
 /// Offset of the first function in the table, in bytes.
 pub(super) const FIRST_SLOT: usize = 40;
 
-/// A function of the table that refuses.
+/// A function that returns UNIMPLEMENTED for every call.
 pub(super) type Refusal = unsafe extern "C" fn(*mut ()) -> *mut PJRT_Error;
 
-/// The function of that slot, where a plug-in does not have it. It does not look at its arguments.
+/// Returns UNIMPLEMENTED with the name of the function of that slot. It does not read its
+/// arguments.
 ///
 /// # Safety
 /// None is needed.
 unsafe extern "C" fn refuse<const SLOT: usize>(_arguments: *mut ()) -> *mut PJRT_Error {
-    let of_slot = |function: &&pjrt::Function| function.slot(Minor::NEWEST) == Some(SLOT);
-    let name = pjrt::functions().iter().find(of_slot).map_or("the function", |found| found.name);
+    let is_in_slot = |function: &&pjrt::Function| function.slot(Minor::NEWEST) == Some(SLOT);
+    let name = pjrt::functions().iter().find(is_in_slot).map_or("the function", |found| found.name);
     errors::give(Err(Status::new(
         TF_Code::UNIMPLEMENTED,
         format!("{name}: this plug-in does not have it"),
@@ -39,7 +41,7 @@ macro_rules! refusals {
     };
 }
 
-/// A refusal for every slot.
+/// The refusal of each slot, at the slot's index.
 pub(super) const REFUSALS: [Refusal; SLOTS] = refusals! {
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
     34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
