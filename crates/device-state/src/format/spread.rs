@@ -1,10 +1,10 @@
 //! Positions of a merged state's pieces in its parts.
 //!
-//! The index of a merged state counts offsets as if the parts lay one behind the other.
+//! The offsets in the index of a merged state are those in the concatenation of its parts.
 
 use super::{
     Error,
-    index::Index,
+    index::{Index, PieceEntry},
     piece::{PieceLayout, header_length},
     role::MergedRole,
 };
@@ -14,7 +14,7 @@ use super::{
 pub(crate) struct PiecePlace {
     /// Position of the part.
     pub(crate) part: u32,
-    /// Offset of the part, if all lie one behind the other.
+    /// Offset of the part in the concatenation of all parts, in bytes.
     pub(crate) base: u64,
     /// The piece's number in its part.
     pub(crate) number: u32,
@@ -22,37 +22,37 @@ pub(crate) struct PiecePlace {
     pub(crate) header: u64,
 }
 
-/// The place of every piece of a merged state, in the order of the index; every part is filled
-/// with pieces from its header to its index, so that no byte is without an owner.
+/// The place of every piece of a merged state, in the order of the index.
+///
+/// # Errors
+/// [`Error::Corrupt`] unless pieces fill every part from its header to its index.
 pub(crate) fn places(
     index: &Index,
     merged: &MergedRole,
     chunk_bytes: u32,
 ) -> Result<Vec<PiecePlace>, Error> {
     const WHAT: &str = "index: pieces";
-    let wrong = |found: String, expected: String| Error::corrupt(WHAT, found, expected);
+    let corrupt = |found: String, expected: String| Error::corrupt(WHAT, found, expected);
     let entries = (0..index.pieces_len() as u32).filter_map(|row| Some((row, index.piece(row)?)));
-    let mut order: Vec<_> = entries.collect();
-    order.sort_by_key(|(_, piece)| piece.data_offset);
-    let mut order = order.into_iter().peekable();
-    let none = PiecePlace { part: 0, base: 0, number: 0, header: 0 };
-    let mut places = vec![none; index.pieces_len()];
+    let mut pieces: Vec<_> = entries.collect();
+    pieces.sort_by_key(|(_, piece)| piece.data_offset);
+    let mut pieces = pieces.into_iter().peekable();
+    // Each place is set below: that every piece lies in a part is checked at the end.
+    let unset = PiecePlace { part: 0, base: 0, number: 0, header: 0 };
+    let mut places = vec![unset; index.pieces_len()];
     for ((part, record), base) in merged.parts.iter().enumerate().zip(merged.bases()) {
         let end = record.trailer.index_offset;
         let (mut position, mut data) = (record.header_bytes, 0_u64);
         let mut number = 0;
         while let Some((row, piece)) =
-            order.next_if(|(_, piece)| piece.data_offset < base.saturating_add(end))
+            pieces.next_if(|(_, piece)| piece.data_offset < base.saturating_add(end))
         {
-            let name = index.array(piece.array).map_or(0, |array| array.name.len());
-            let spec = index.array(piece.array).map_or(0, |array| index.spec(array.spec).len());
-            let domain = index.placement(piece.placement).and_then(|place| place.domain.as_ref());
-            let header = header_length(name, spec, domain.map_or(0, Vec::len));
+            let header = piece_header_length(index, &piece);
             let layout = PieceLayout::new(position, header, piece.data_bytes, chunk_bytes)
                 .filter(|layout| layout.end <= end)
                 .filter(|layout| base.checked_add(layout.data) == Some(piece.data_offset))
                 .ok_or_else(|| {
-                    wrong(
+                    corrupt(
                         format!("{} bytes at {}", piece.data_bytes, piece.data_offset),
                         format!("the first place behind {position} of part {part}"),
                     )
@@ -65,17 +65,26 @@ pub(crate) fn places(
             data = data.saturating_add(piece.data_bytes);
         }
         if position != end || data != record.trailer.data_bytes {
-            return Err(wrong(
+            return Err(corrupt(
                 format!("{data} bytes of data in part {part}, which end at {position}"),
                 format!("{} that end at {end}", record.trailer.data_bytes),
             ));
         }
     }
-    match order.next() {
+    match pieces.next() {
         None => Ok(places),
-        Some((_, piece)) => Err(wrong(
+        Some((_, piece)) => Err(corrupt(
             format!("{} bytes at {}", piece.data_bytes, piece.data_offset),
             "a place in one of the parts".to_owned(),
         )),
     }
+}
+
+/// Length in bytes of the header of a piece in its part.
+fn piece_header_length(index: &Index, piece: &PieceEntry) -> u64 {
+    let array = index.array(piece.array);
+    let name = array.map_or(0, |array| array.name.len());
+    let spec = array.map_or(0, |array| index.spec(array.spec).len());
+    let domain = index.placement(piece.placement).and_then(|place| place.domain.as_ref());
+    header_length(name, spec, domain.map_or(0, Vec::len))
 }

@@ -75,40 +75,44 @@ impl LocalParts {
         })
     }
 
-    fn parts(&self) -> PathBuf {
+    fn parts_directory(&self) -> PathBuf {
         self.path.with_file_name(self.directory())
     }
 
-    /// The directory, made if it is not there.
-    fn make(&self) -> Result<PathBuf, Error> {
-        let directory = self.parts();
+    /// Creates the directory of the parts if it does not exist, and returns its path.
+    fn create_parts_directory(&self) -> Result<PathBuf, Error> {
+        let directory = self.parts_directory();
         fs::create_dir_all(&directory).map_err(|error| Error::io("create", &directory, error))?;
         Ok(directory)
     }
-}
 
-impl LocalParts {
-    /// The saves that states beside the directory name, whatever they are called.
+    /// The saves whose parts the merged states beside the directory need, under any file name.
     ///
-    /// A state that cannot be read is an error, because the parts that it needs are unknown.
-    fn named_beside(&self) -> Result<Vec<SaveId>, Error> {
+    /// # Errors
+    /// An error for a state that cannot be read, because it may need any part.
+    fn saves_in_use(&self) -> Result<Vec<SaveId>, Error> {
         let directory = self.path.parent().unwrap_or(&self.path);
         let failed = |error| Error::io("list", directory, error);
-        let mut named = Vec::new();
+        let mut saves = Vec::new();
         for entry in fs::read_dir(directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_type().map_err(failed)?.is_file() {
-                named.extend(self.save_named_by(&entry.path())?);
+                saves.extend(self.save_used_by(&entry.path())?);
             }
         }
-        Ok(named)
+        Ok(saves)
     }
 
-    /// The save whose parts in the directory a file names, if it is the index of a merged state.
-    fn save_named_by(&self, path: &Path) -> Result<Option<SaveId>, Error> {
+    /// The save whose parts in the directory the file at `path` needs; `None` for a file that is
+    /// not the index of a merged state with this directory.
+    ///
+    /// # Errors
+    /// An error for a state that is damaged, or of a newer build: the parts that it needs are
+    /// unknown.
+    fn save_used_by(&self, path: &Path) -> Result<Option<SaveId>, Error> {
         let failed = |error| Error::io("read", path, error);
         let file = match read_at::open(path) {
-            // It went since it was listed.
+            // The file was removed after it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(failed)?,
         };
@@ -121,7 +125,6 @@ impl LocalParts {
             return Ok(None);
         }
         let length = ReadAt::size(&file).map_err(failed)?;
-        // One that is damaged, or of a newer build, does not tell.
         Ok(match read_header(&file, path, length)?.0.role {
             Role::Merged(merged) if merged.directory == self.directory() => {
                 Some(SaveId(merged.save))
@@ -131,17 +134,20 @@ impl LocalParts {
     }
 
     /// Removes the state before its parts, so that no state with missing parts can be opened. Parts
-    /// stay that another state names, or that are being written.
+    /// that another state needs, or that are being written, are kept.
+    ///
+    /// # Errors
+    /// An error of the system if the state cannot be removed; parts that cannot be are left.
     pub fn remove_state(&self) -> Result<(), Error> {
         let removed = fs::remove_file(&self.path);
-        // Parts of one that was removed half way go as well.
+        // Also if there is no state: an earlier removal may have left its parts.
         self.clean(&[]);
         removed.map_err(|error| Error::io("remove", &self.path, error))
     }
 
-    /// The names in the directory of the parts; `None` if the system does not give all of them.
+    /// The names in the directory of the parts; `None` if it cannot be listed to its end.
     fn names(&self) -> Option<Vec<String>> {
-        let entries = fs::read_dir(self.parts()).ok()?;
+        let entries = fs::read_dir(self.parts_directory()).ok()?;
         let names: io::Result<Vec<_>> =
             entries.map(|entry| entry.map(|entry| entry.file_name())).collect();
         // Names of parts are ASCII.
@@ -149,7 +155,7 @@ impl LocalParts {
     }
 }
 
-/// A state of one file that takes the place of a state, also of one of several parts.
+/// A state of one file that replaces a state, and removes the parts of the one that it replaces.
 pub(crate) struct WholeFile {
     pub(crate) file: NewFile,
     pub(crate) parts: LocalParts,
@@ -186,14 +192,14 @@ impl PartStore for LocalParts {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let path = self.make()?.join(part.name());
+            let path = self.create_parts_directory()?.join(part.name());
             let replacement = match Replacement::create(&path) {
                 Err(error) if error.source.kind() == io::ErrorKind::NotFound && attempts < 100 => {
                     continue;
                 }
                 created => created?,
             };
-            // Who may not read the state may not read its parts.
+            // The part gets the permissions of the state, if there is one.
             let mut file = NewFile::from(replacement.modelled_on(&self.path)?);
             // A part is synced when it is committed, not on the way.
             let sink = file.sink(Durability::None, self.direct.is_some())?;
@@ -202,7 +208,7 @@ impl PartStore for LocalParts {
     }
 
     fn list_parts(&self) -> Result<Vec<Part>, Error> {
-        let directory = self.parts();
+        let directory = self.parts_directory();
         let failed = |error| Error::io("list", &directory, error);
         let entries = match fs::read_dir(&directory) {
             Ok(entries) => entries,
@@ -233,25 +239,25 @@ impl PartStore for LocalParts {
     }
 
     fn clean(&self, keep: &[SaveId]) {
-        let directory = self.parts();
-        // What cannot be listed, opened or read may need any part: then all of them stay.
+        let directory = self.parts_directory();
+        // A state that cannot be listed, opened or read may need any part: then all are kept.
         let Some(names) = self.names() else { return };
-        let Ok(named) = self.named_beside() else { return };
-        let mut alive = [keep, &named].concat();
+        let Ok(in_use) = self.saves_in_use() else { return };
+        let mut kept = [keep, &in_use].concat();
         for name in &names {
             let Some(part) = serdes_files::target_of(name).and_then(Part::from_name) else {
                 continue;
             };
             if !serdes_files::remove_if_dead(&directory.join(name)) {
-                alive.push(part.save());
+                kept.push(part.save());
             }
         }
         for part in names.iter().filter_map(|name| Part::from_name(name)) {
-            if !alive.contains(&part.save()) {
+            if !kept.contains(&part.save()) {
                 let _ = fs::remove_file(directory.join(part.name()));
             }
         }
-        // Only if it is empty.
+        // Fails if the directory is not empty, as it should.
         let _ = fs::remove_dir(&directory);
     }
 }
