@@ -19,7 +19,7 @@ type FutureReady = unsafe extern "C" fn(*mut PJRT_Buffer_CopyRawToHostFuture_Cal
 
 /// A raw read that waits for its memory.
 ///
-/// Dropped without any it is given up: the plug-in is told.
+/// A read that is dropped before it got memory is cancelled, and the plug-in is informed.
 #[derive(Debug)]
 #[must_use = "the plug-in waits for memory"]
 pub struct DeferredRead {
@@ -29,14 +29,14 @@ pub struct DeferredRead {
     /// Identity of the read for the plug-in.
     data: *mut c_void,
     /// Taken by the call that passes the memory on, which happens once.
-    tell: Option<FutureReady>,
+    future_ready: Option<FutureReady>,
 }
 
 // SAFETY: the C API lets any thread call back; what the plug-in knows the read by is only handed
 // back to it, once, by the owner.
 unsafe impl Send for DeferredRead {}
 
-/// The code of what somebody gave up.
+/// The status code of a read that was given up.
 const CANCELLED: i32 = 1;
 
 impl Buffer {
@@ -64,8 +64,8 @@ impl Buffer {
         }?;
         // SAFETY: a call that succeeds hands over this event, or none.
         let event = unsafe { Event::taken(client, begun.event) };
-        let (data, tell) = (begun.callback_data, begun.future_ready_callback);
-        if tell.is_none() {
+        let (data, future_ready) = (begun.callback_data, begun.future_ready_callback);
+        if future_ready.is_none() {
             return Err(PjrtError::BadAnswer {
                 call: CALL,
                 what: "what is called with the memory",
@@ -73,7 +73,7 @@ impl Buffer {
                 expected: "a function",
             });
         }
-        Ok(DeferredRead { buffer: Arc::clone(self.handle()), bytes, event, data, tell })
+        Ok(DeferredRead { buffer: Arc::clone(self.handle()), bytes, event, data, future_ready })
     }
 }
 
@@ -92,21 +92,22 @@ impl DeferredRead {
         }
         // SAFETY: the memory is as long as what is read, and the transfer keeps it until the event
         // has happened.
-        unsafe { self.tell(target.as_start(), 0, "") };
+        unsafe { self.provide_memory(target.as_start(), 0, "") };
         let endpoint = Endpoint::Buffer { _handle: Arc::clone(&self.buffer) };
         Ok(Transfer::new(self.event.take(), target, endpoint))
     }
 
-    /// Tells the plug-in of the memory, or why there is none; once.
+    /// Gives the plug-in the memory to read into, or the reason why there is none. Does nothing
+    /// after the first call.
     ///
     /// # Safety
     /// There are as many bytes at `memory` as are read until the event has happened, or a code says
     /// that there are none.
-    unsafe fn tell(&mut self, memory: *mut c_void, code: i32, reason: &'static str) {
-        let Some(tell) = self.tell.take() else { return };
+    unsafe fn provide_memory(&mut self, memory: *mut c_void, code: i32, reason: &'static str) {
+        let Some(future_ready) = self.future_ready.take() else { return };
         let minor = self.buffer.client().table().minor();
         let history = PJRT_Buffer_CopyRawToHostFuture_Callback_Args::HISTORY;
-        let mut told = Handed::of(PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
+        let mut arguments = Handed::of(PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
             struct_size: history.handover(minor).map_or(0, |given| given.struct_size),
             callback_data: self.data,
             error_code: code,
@@ -117,13 +118,13 @@ impl DeferredRead {
         let _call = enter(&"what PJRT_Buffer_CopyRawToHostFuture is told the memory with");
         // SAFETY: the plug-in gave this function for this, with the data that it gets back; the
         // arguments are there for the call.
-        unsafe { tell(&raw mut *told) };
+        unsafe { future_ready(&raw mut *arguments) };
     }
 }
 
 impl Drop for DeferredRead {
     fn drop(&mut self) {
         // SAFETY: there is no memory, as the code says.
-        unsafe { self.tell(ptr::null_mut(), CANCELLED, "the read was given up") };
+        unsafe { self.provide_memory(ptr::null_mut(), CANCELLED, "the read was given up") };
     }
 }

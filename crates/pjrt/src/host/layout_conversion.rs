@@ -1,14 +1,14 @@
-//! Arrays that lie on a device in another order than the host's: they are read in theirs, and put
-//! in the host's here.
+//! Conversion of arrays from the dimension order of a device to row-major order.
 //!
-//! A plug-in can be asked for the host's order, but old ones take no notice: XLA's for CPUs of PJRT
-//! 0.81 gives the bytes as they lie, and says nothing (measured, with an array of
-//! `jax.device_put(x, Format(Layout((1, 0)), …))`). In its own order each of them gives them right.
+//! A plug-in can be asked for row-major order, but old ones ignore it: that of XLA for CPUs of PJRT
+//! 0.81 returns the bytes in the order of the device, without an error (measured, with an array of
+//! `jax.device_put(x, Format(Layout((1, 0)), …))`). Every plug-in returns them correctly in the
+//! order of the device, so that arrays are read in that order and converted here.
 
 use super::{buffer::Buffer, layout::MemoryLayout};
 use crate::PjrtError;
 
-/// An order of dimensions that is not the host's, and what it is the order of.
+/// The conversion of an array from an order of dimensions that is not row-major.
 #[derive(Debug)]
 pub(super) struct LayoutConversion {
     dims: Vec<usize>,
@@ -19,12 +19,12 @@ pub(super) struct LayoutConversion {
 }
 
 impl Buffer {
-    /// The order in which it lies, where that is not the host's, and elements follow each other in
-    /// it; `None` also where the plug-in does not say it.
+    /// The conversion to row-major order, if the array has another order on the device. `None` also
+    /// for a tiled layout, and if the plug-in does not report the layout.
     ///
     /// # Errors
     /// As [`dims`](Self::dims) and [`element_type`](Self::element_type).
-    pub(super) fn turned(&self) -> Result<Option<LayoutConversion>, PjrtError> {
+    pub(super) fn layout_conversion(&self) -> Result<Option<LayoutConversion>, PjrtError> {
         let dims = self.dims()?;
         if dims.len() < 2 {
             return Ok(None);
@@ -40,7 +40,7 @@ impl Buffer {
 }
 
 impl LayoutConversion {
-    /// `None` for the host's own order, and for what is no order.
+    /// `None` for row-major order, and if `minor_to_major` is not a permutation of the dimensions.
     fn new(dims: &[i64], minor_to_major: Vec<i64>, item: usize) -> Option<Self> {
         let row_major = || (0..dims.len() as i64).rev();
         let mut sorted = minor_to_major.clone();
@@ -53,9 +53,9 @@ impl LayoutConversion {
         Some(Self { dims, minor_to_major, item })
     }
 
-    /// Fills `target`, row-major, with the bytes of `source`, which are as many and in this order;
-    /// `None` if they are not.
-    pub(super) fn turn_back(&self, source: &[u8], target: &mut [u8]) -> Option<()> {
+    /// Fills `target` in row-major order with the elements of `source`, which are in this order.
+    /// `None` if either has another length than the array.
+    pub(super) fn write_row_major(&self, source: &[u8], target: &mut [u8]) -> Option<()> {
         let elements = self.dims.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim))?;
         let bytes = elements.checked_mul(self.item)?;
         if source.len() != bytes || target.len() != bytes {
@@ -91,16 +91,16 @@ mod tests {
 
     #[test]
     fn elements_come_back_in_the_order_of_the_host() {
-        let turned = LayoutConversion::new(&[2, 3], vec![0, 1], 2).unwrap();
+        let conversion = LayoutConversion::new(&[2, 3], vec![0, 1], 2).unwrap();
         let source: Vec<u8> = (0..12).collect();
         let mut target = [0; 12];
-        turned.turn_back(&source, &mut target).unwrap();
+        conversion.write_row_major(&source, &mut target).unwrap();
         assert_eq!(target, [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]);
-        let turned = LayoutConversion::new(&[2, 2, 2], vec![1, 2, 0], 1).unwrap();
+        let conversion = LayoutConversion::new(&[2, 2, 2], vec![1, 2, 0], 1).unwrap();
         let mut target = [0; 8];
-        turned.turn_back(&[0, 1, 2, 3, 4, 5, 6, 7], &mut target).unwrap();
+        conversion.write_row_major(&[0, 1, 2, 3, 4, 5, 6, 7], &mut target).unwrap();
         assert_eq!(target, [0, 2, 1, 3, 4, 6, 5, 7]);
-        assert!(turned.turn_back(&source, &mut target).is_none());
+        assert!(conversion.write_row_major(&source, &mut target).is_none());
     }
 
     #[test]
@@ -109,9 +109,9 @@ mod tests {
             assert!(LayoutConversion::new(&[2, 3], order.clone(), 4).is_none(), "{order:?}");
         }
         let nothing = LayoutConversion::new(&[0, 3], vec![0, 1], 4).unwrap();
-        assert_eq!(nothing.turn_back(&[], &mut []), Some(()));
+        assert_eq!(nothing.write_row_major(&[], &mut []), Some(()));
         assert!(LayoutConversion::new(&[-1, 3], vec![0, 1], 4).is_none());
         let huge = LayoutConversion::new(&[i64::MAX, 3], vec![0, 1], 4).unwrap();
-        assert!(huge.turn_back(&[1], &mut [0]).is_none());
+        assert!(huge.write_row_major(&[1], &mut [0]).is_none());
     }
 }

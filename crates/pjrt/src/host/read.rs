@@ -48,19 +48,23 @@ impl Buffer {
         if data.len() != expected {
             return Err(wrong_length(data.len(), expected.to_string()));
         }
-        match self.turned()? {
-            Some(turned) => self.read_turned(&turned, data),
+        match self.layout_conversion()? {
+            Some(conversion) => self.read_converted(&conversion, data),
             None => self.read_in_order(&row_major(self.dims()?.len()), data),
         }
     }
 
-    /// As [`read_into`](Self::read_into), of an array that lies in an order of its own.
-    fn read_turned(&self, turned: &LayoutConversion, data: &mut [u8]) -> Result<(), PjrtError> {
-        let mut own = room_for(data.len())?;
-        self.read_in_order(&turned.minor_to_major, &mut own)?;
-        match turned.turn_back(&own, data) {
+    /// Reads the array in its order on the device, and fills `data` with it in row-major order.
+    fn read_converted(
+        &self,
+        conversion: &LayoutConversion,
+        data: &mut [u8],
+    ) -> Result<(), PjrtError> {
+        let mut in_device_order = room_for(data.len())?;
+        self.read_in_order(&conversion.minor_to_major, &mut in_device_order)?;
+        match conversion.write_row_major(&in_device_order, data) {
             Some(()) => Ok(()),
-            // A plug-in that says something else of the array each time.
+            // The plug-in has reported another size of the array than before.
             None => self.read_in_order(&row_major(self.dims()?.len()), data),
         }
     }
@@ -86,9 +90,9 @@ impl Buffer {
             return Err(wrong_length(target.len(), format!("{bytes} and more")));
         }
         let endpoint = Endpoint::Buffer { _handle: self.handle().clone() };
-        if let Some(turned) = self.turned()? {
+        if let Some(conversion) = self.layout_conversion()? {
             let mut data = room_for(bytes)?;
-            self.read_turned(&turned, &mut data)?;
+            self.read_converted(&conversion, &mut data)?;
             // SAFETY: the target has at least `bytes` bytes, is borrowed exclusively, and does not
             // overlap `data`.
             unsafe {

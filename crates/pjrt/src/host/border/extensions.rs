@@ -1,10 +1,10 @@
-//! The chain of a table's extensions.
+//! The linked list of a plug-in's extensions, which begins in its table.
 
 use serdes_abi::pjrt::{self, Minor};
 
 use super::calls::RawFunction;
 
-/// An extension of the interface that a plug-in has.
+/// An extension of the C API that a plug-in offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
     /// Its number.
@@ -16,15 +16,15 @@ pub struct Extension {
     pub struct_size: usize,
 }
 
-/// Most extensions that are looked at: three times what the plug-in with the most has.
-const MOST: usize = 64;
+/// Largest number of extensions that are read: three times that of any known plug-in.
+const MAX_EXTENSIONS: usize = 64;
 const PREFIX: &str = "PJRT_Extension_Type_";
 
-/// The extensions of a plug-in, and where they lie.
+/// The extensions of a plug-in with their addresses.
 #[derive(Debug)]
 pub(super) struct Chain {
-    described: Vec<Extension>,
-    /// The address of each; the plug-in's library, which they belong to, is never closed.
+    extensions: Vec<Extension>,
+    /// The address of each extension; the plug-in's library, which owns them, is never closed.
     addresses: Vec<*const u8>,
 }
 
@@ -34,56 +34,58 @@ unsafe impl Send for Chain {}
 unsafe impl Sync for Chain {}
 
 impl Chain {
-    /// The extensions from `first` on, in their order. A chain that is longer than any, or that
-    /// leads to an address that cannot be one, is cut off with a warning.
+    /// Reads the extensions from `first` on, in their order. Ends with a warning at an address that
+    /// is not aligned, and after [`MAX_EXTENSIONS`].
     ///
     /// # Safety
-    /// `first` is NULL or points to an extension as the C API of that minor has it, and so does
-    /// each of them; they stay.
+    /// `first` and the `next` of each extension are NULL or point to an extension in the layout of
+    /// that minor, which lives as long as the process.
     pub(super) unsafe fn walk(first: *const u8, minor: Minor, warnings: &mut Vec<String>) -> Self {
-        let sized = minor >= Minor::SIZED_EXTENSIONS;
+        let has_size = minor >= Minor::SIZED_EXTENSIONS;
         let types = pjrt::enumeration("PJRT_Extension_Type");
-        let mut chain = Self { described: Vec::new(), addresses: Vec::new() };
+        let mut chain = Self { extensions: Vec::new(), addresses: Vec::new() };
         let mut next = first;
         while !next.is_null() {
-            if chain.addresses.len() == MOST {
-                warnings.push(format!("its chain of extensions does not end after {MOST}"));
+            if chain.addresses.len() == MAX_EXTENSIONS {
+                warnings
+                    .push(format!("its chain of extensions does not end after {MAX_EXTENSIONS}"));
                 break;
             }
             if !next.addr().is_multiple_of(align_of::<usize>()) {
                 warnings.push(format!("its chain of extensions leads to the odd address {next:?}"));
                 break;
             }
-            let number_at = if sized { 8 } else { 0 };
-            // SAFETY: an extension begins with its size where it says one, then its number, then,
-            // aligned, the address of the next; the caller says that it is one, and it is aligned.
+            let number_offset = if has_size { 8 } else { 0 };
+            // SAFETY: by the caller's promise this is an extension, and it is aligned: it begins
+            // with its size if the minor has one, then its number, then, aligned, the address of
+            // the next.
             let (struct_size, number, following) = unsafe {
                 (
-                    if sized { next.cast::<usize>().read() } else { 0 },
-                    next.add(number_at).cast::<i32>().read(),
-                    next.add(number_at + 8).cast::<*const u8>().read(),
+                    if has_size { next.cast::<usize>().read() } else { 0 },
+                    next.add(number_offset).cast::<i32>().read(),
+                    next.add(number_offset + 8).cast::<*const u8>().read(),
                 )
             };
             let name = types.and_then(|types| types.name_of(number, minor));
             let name = name.map(|name| name.strip_prefix(PREFIX).unwrap_or(name));
-            chain.described.push(Extension { number, name, struct_size });
+            chain.extensions.push(Extension { number, name, struct_size });
             chain.addresses.push(next);
             next = following;
         }
         chain
     }
 
-    pub(super) fn described(&self) -> &[Extension] {
-        &self.described
+    pub(super) fn extensions(&self) -> &[Extension] {
+        &self.extensions
     }
 
-    /// The function at that place of the extension of that number, if the extension says that it
-    /// reaches so far, and it is not NULL. Extensions that do not say their size have none.
+    /// The function at `offset` in the extension `number`. `None` if it is NULL, if the extension
+    /// ends before it, or if the extension has no size or one above [`MAX_EXTENSION_SIZE`].
     pub(super) fn function(&self, number: i32, offset: usize) -> Option<RawFunction> {
-        let mut found = self.described.iter().zip(&self.addresses);
-        let (extension, &address) = found.find(|(extension, _)| extension.number == number)?;
+        let mut chain = self.extensions.iter().zip(&self.addresses);
+        let (extension, &address) = chain.find(|(extension, _)| extension.number == number)?;
         let end = offset + size_of::<RawFunction>();
-        if end > extension.struct_size || extension.struct_size > LONGEST {
+        if end > extension.struct_size || extension.struct_size > MAX_EXTENSION_SIZE {
             return None;
         }
         // SAFETY: the extension declares at least this size in bytes. It is aligned, and so is the
@@ -92,5 +94,6 @@ impl Chain {
     }
 }
 
-/// No extension is believed to be longer, in bytes: ten times the longest that was seen.
-const LONGEST: usize = 4 << 10;
+/// Largest size of an extension whose functions are called, in bytes: ten times that of any known
+/// one.
+const MAX_EXTENSION_SIZE: usize = 4 << 10;

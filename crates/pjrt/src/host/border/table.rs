@@ -155,7 +155,7 @@ impl Table {
     }
 
     pub(in crate::host) fn extensions(&self) -> &[Extension] {
-        self.extensions.described()
+        self.extensions.extensions()
     }
 
     pub(in crate::host) fn warnings(&self) -> &[String] {
