@@ -234,9 +234,9 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         self.read(offset, size, what)
     }
 
-    /// From an address to the next table, or to the end of the segment: where a table without a
-    /// length ends at the latest.
-    fn room(&self, address: u64) -> u64 {
+    /// Number of bytes from an address to the next table or to the end of the segment: the largest
+    /// size of a table without a length.
+    fn bytes_to_next_table(&self, address: u64) -> u64 {
         const TABLES: [DynamicTag; 9] = [
             DT_HASH,
             DT_GNU_HASH,
@@ -265,7 +265,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         }
         let named = match self.value(DT_GNU_HASH) {
             Some(address) => {
-                let bytes = self.table(address, self.room(address), "the hash table")?;
+                let bytes =
+                    self.table(address, self.bytes_to_next_table(address), "the hash table")?;
                 GnuHashTable::<Elf>::parse(self.endian, bytes)
                     .map_err(|error| error.to_string())?
                     .symbol_table_length(self.endian)
@@ -273,7 +274,10 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
             None => None,
         };
         // A library that exports nothing has no symbol in its hash table.
-        Ok(named.map_or_else(|| self.room(symbols) / size_of::<Elf::Sym>() as u64, u64::from))
+        Ok(named.map_or_else(
+            || self.bytes_to_next_table(symbols) / size_of::<Elf::Sym>() as u64,
+            u64::from,
+        ))
     }
 
     fn symbols(&self, machine: Machine) -> ElfResult<&'data [Elf::Sym]> {
@@ -302,7 +306,7 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
             return Ok(found);
         };
         let what = "the table of versions";
-        let mut rest = self.table(address, self.room(address), what)?;
+        let mut rest = self.table(address, self.bytes_to_next_table(address), what)?;
         let cut_off = || format!("{what} is cut off");
         let behind = |bytes: &'data [u8], distance: U32<Endianness>| {
             bytes.get(distance.get(self.endian) as usize..).ok_or_else(cut_off)

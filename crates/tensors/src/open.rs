@@ -54,7 +54,7 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
         return opened;
     }
     let file = storage.open(path).map_err(|error| Error::io("open", &shown, error))?;
-    match told(&file, &shown, form)? {
+    match form_of_file(&file, &shown, form)? {
         Form::CheckpointState => tensorflow::open_list(storage, path, &file),
         Form::ShardIndex => Ok(Box::new(sharded::ShardedSource::open(storage, path)?)),
         Form::DeviceState => {
@@ -76,7 +76,7 @@ pub(super) fn open_shard(tree: &dyn Tree, path: &Path) -> Result<Box<dyn Source>
         form @ (Form::Safetensors | Form::Torch) => form,
         _ => Form::TensorBundle,
     };
-    match told(&file, &shown, name)? {
+    match form_of_file(&file, &shown, name)? {
         form @ (Form::Safetensors | Form::Torch) => open_form(file, &shown, form),
         form => {
             Err(unknown(&shown, &format!("is of the kind {form}; expected safetensors or torch")))
@@ -97,7 +97,7 @@ pub fn open_at(
     let path = path.as_ref();
     let form = match form {
         Some(form) => form,
-        None => told(&source, path, Form::TensorBundle)?,
+        None => form_of_file(&source, path, Form::TensorBundle)?,
     };
     open_form(source, path, form)
 }
@@ -118,9 +118,12 @@ pub fn open_stream(
     open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
 }
 
-/// The form of a file that its name says to be of the form `name`, which is that of a checkpoint for
-/// a name that says nothing.
-fn told(source: &Arc<dyn ReadAt>, path: &Path, name: Form) -> Result<Form, Error> {
+/// The form of a file by its content, and by `name`, the form of its name: that of a checkpoint if
+/// the name has no known extension.
+///
+/// # Errors
+/// An error of the system, and an error for a file of no known form.
+fn form_of_file(source: &Arc<dyn ReadAt>, path: &Path, name: Form) -> Result<Form, Error> {
     let content = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
     match Form::of_both(name, content) {
         Some(Form::Npz) if torch::is_archive(source, path) => Ok(Form::Torch),

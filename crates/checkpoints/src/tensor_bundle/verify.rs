@@ -358,14 +358,15 @@ impl<'a> Verification<'a> {
                 }
             }
             if bytes >= SEGMENT {
-                self.tell(std::mem::take(&mut bytes));
+                self.count_read(std::mem::take(&mut bytes));
             }
         }
-        self.tell(bytes);
+        self.count_read(bytes);
         true
     }
 
-    fn tell(&self, bytes: u64) {
+    /// Adds `bytes` to those that were read, and to the progress that the caller sees.
+    fn count_read(&self, bytes: u64) {
         self.read.fetch_add(bytes, Ordering::Relaxed);
         self.options.advance(bytes);
     }

@@ -1,8 +1,9 @@
-//! Files past the system's page cache (`O_DIRECT`), in whole blocks of aligned memory.
+//! Reads and writes files past the system's page cache (`O_DIRECT`), in whole blocks of aligned
+//! memory.
 //!
-//! Data that fills no block goes through the cache, and so does everything from the moment at which
-//! the file system refuses, which is no failure: the bytes are the same either way. This part must
-//! never know what they mean, nor decide when they are safe: the owner of a file syncs it.
+//! Data that does not fill a block goes through the cache. If the file system refuses direct I/O,
+//! all further data goes through the cache as well, which is not an error: the bytes are the same.
+//! This module must never interpret the bytes, and never sync a file: its owner does.
 
 mod open;
 mod sink;
@@ -10,9 +11,9 @@ mod source;
 mod stage;
 
 #[cfg(test)]
-use open::LEAST_BLOCK;
+use open::MIN_BLOCK;
 pub use open::StillDirect;
-use open::{Way, is_aligned, open_direct, refuses};
+use open::{Access, is_aligned, open_direct, refuses};
 pub use sink::DirectSink;
 pub use source::DirectSource;
 use stage::{STAGE_BYTES, Stage};

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    super::file_sink::FileSink, Stage, StillDirect, Way, is_aligned, open_direct, refuses,
+    super::file_sink::FileSink, Access, Stage, StillDirect, is_aligned, open_direct, refuses,
 };
 
 /// A file that is written from its beginning to its end, past the cache as long as that is
@@ -37,7 +37,9 @@ impl DirectSink {
         path: &Path,
         cached: FileSink,
     ) -> Result<(Self, StillDirect), FileSink> {
-        let Ok((direct, block)) = open_direct(file, path, Way::Write) else { return Err(cached) };
+        let Ok((direct, block)) = open_direct(file, path, Access::Write) else {
+            return Err(cached);
+        };
         let sink = Self::new(Box::new(direct), cached, block);
         let still_direct = Arc::clone(&sink.still_direct);
         Ok((sink, still_direct))
@@ -139,12 +141,12 @@ mod tests {
     #[cfg(target_os = "linux")]
     use super::super::open::block_of;
     use super::{
-        super::{LEAST_BLOCK, STAGE_BYTES},
+        super::{MIN_BLOCK, STAGE_BYTES},
         *,
     };
     use crate::{Durability, tests::noise};
 
-    const BLOCK: usize = LEAST_BLOCK as usize;
+    const BLOCK: usize = MIN_BLOCK as usize;
 
     /// A file system that is as particular as one can be, until it no longer wants to.
     struct Particular {

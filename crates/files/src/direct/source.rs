@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError, atomic::Ordering},
 };
 
-use super::{STAGE_BYTES, Stage, StillDirect, Way, is_aligned, open_direct, refuses};
+use super::{Access, STAGE_BYTES, Stage, StillDirect, is_aligned, open_direct, refuses};
 use crate::ReadAt;
 
 /// A file that is read past the cache as long as that is possible.
@@ -25,7 +25,7 @@ impl DirectSource {
     /// A source of `file`, which lies at `path`; it notes in `still_direct` when the file system
     /// refuses.
     pub fn open(file: File, path: &Path, still_direct: StillDirect) -> Self {
-        let direct = match open_direct(&file, path, Way::Read) {
+        let direct = match open_direct(&file, path, Access::Read) {
             Ok((direct, block)) => Some((Box::new(direct) as Box<dyn ReadAt>, block)),
             Err(_) => {
                 still_direct.store(false, Ordering::Relaxed);
@@ -56,9 +56,9 @@ impl DirectSource {
         let stage = self.stages.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut stage = stage.unwrap_or_else(|| Stage::new(block));
         let length = (within + buffer.len()).next_multiple_of(block).min(STAGE_BYTES);
-        let read = taken(direct.read_at(&mut stage.room()[..length], begin));
+        let read = taken(direct.read_at(&mut stage.memory_mut()[..length], begin));
         let read = read.map(|read| {
-            let found = stage.room().get(within..read?).unwrap_or_default();
+            let found = stage.memory_mut().get(within..read?).unwrap_or_default();
             let count = found.len().min(buffer.len());
             if let (Some(to), Some(from)) = (buffer.get_mut(..count), found.get(..count)) {
                 to.copy_from_slice(from);
@@ -110,10 +110,10 @@ mod tests {
         },
     };
 
-    use super::{super::LEAST_BLOCK, *};
+    use super::{super::MIN_BLOCK, *};
     use crate::tests::noise;
 
-    const BLOCK: usize = LEAST_BLOCK as usize;
+    const BLOCK: usize = MIN_BLOCK as usize;
 
     /// A file system that is as particular as one can be, until it no longer wants to.
     struct Particular {
@@ -128,7 +128,7 @@ mod tests {
 
         fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
             assert!(is_aligned(buffer, BLOCK) && buffer.len().is_multiple_of(BLOCK));
-            assert!(!buffer.is_empty() && offset.is_multiple_of(LEAST_BLOCK));
+            assert!(!buffer.is_empty() && offset.is_multiple_of(MIN_BLOCK));
             let left = self
                 .reads
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |reads| reads.checked_sub(1));
@@ -168,7 +168,7 @@ mod tests {
                 (7, 0),
             ] {
                 for shift in [0, 64] {
-                    let buffer = &mut stage.room()[shift..shift + length];
+                    let buffer = &mut stage.memory_mut()[shift..shift + length];
                     buffer.fill(0);
                     source.read_exact_at(buffer, offset as u64).unwrap();
                     assert!(*buffer == bytes[offset..offset + length], "{offset} {length} {shift}");
@@ -192,7 +192,7 @@ mod tests {
             fs::write(&path, &bytes).unwrap();
             let still_direct: StillDirect = Arc::new(AtomicBool::new(true));
             let file = File::open(&path).unwrap();
-            let takes = open_direct(&file, &path, Way::Read).is_ok();
+            let takes = open_direct(&file, &path, Access::Read).is_ok();
             let source = DirectSource::open(file, &path, Arc::clone(&still_direct));
             assert_eq!(source.size().unwrap(), length as u64);
             let mut found = vec![0; length];

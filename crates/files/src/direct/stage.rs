@@ -28,8 +28,8 @@ impl Stage {
         &self.memory[self.begin..self.begin + self.filled]
     }
 
-    /// All of it, to be filled from elsewhere.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// The whole memory, for a caller that fills it itself.
+    pub(super) fn memory_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.begin..self.begin + STAGE_BYTES]
     }
 

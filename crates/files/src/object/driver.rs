@@ -11,7 +11,7 @@ use std::{
 use object_store::Error as StoreError;
 use tokio::runtime::{Builder, Runtime};
 
-use super::messages::{is_refusal, words_of};
+use super::messages::{is_refusal, message_of};
 use crate::{Cancelled, Watch};
 
 /// Threads that carry requests, at most.
@@ -170,5 +170,5 @@ pub fn system_error(error: StoreError) -> io::Error {
         }
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, words_of(&error))
+    io::Error::new(kind, message_of(&error))
 }

@@ -7,11 +7,11 @@ use std::error::Error;
 
 use object_store::Error as StoreError;
 
-/// Characters of a sentence of a store that are repeated.
+/// Longest message that is repeated of a store, in characters.
 const LONGEST: usize = 300;
 
-/// The error in words: what was done to which object, and what the store said of it.
-pub(super) fn words_of(error: &StoreError) -> String {
+/// The message for an error of a store: the answer of the server, and what to do about it.
+pub(super) fn message_of(error: &StoreError) -> String {
     let detail = answer_of(error).unwrap_or_else(|| clean(&error.to_string()));
     match error {
         StoreError::NotFound { .. } => format!("not found ({detail})"),
@@ -50,46 +50,53 @@ fn answer_of(error: &StoreError) -> Option<String> {
     let mut source = error.source();
     while let Some(found) = source {
         source = found.source();
-        // These words are the method, the address and the time; their source is the answer.
+        // This message has the method, the address and the time; its source is the answer.
         if found.to_string().starts_with("Error performing ") {
-            return source.map(|answer| of_answer(&with_causes(answer)));
+            return source.map(|answer| summary_of_answer(&with_causes(answer)));
         }
     }
     None
 }
 
-/// The words of an error, and of its causes where they say more: stores show no causes.
+/// The message of an error, with those of its causes that it does not contain itself: errors of
+/// stores do not print their causes.
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let mut words = error.to_string();
+    let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(found) = cause {
-        let more = found.to_string();
-        if !words.contains(&more) {
-            words = format!("{words}: {more}");
+        let detail = found.to_string();
+        if !message.contains(&detail) {
+            message = format!("{message}: {detail}");
         }
         cause = found.source();
     }
-    words
+    message
 }
 
-/// `404 Not Found, NoSuchKey: The specified key does not exist.` of an answer with such a body.
-fn of_answer(answer: &str) -> String {
+/// Summary of an answer by its status, and the code and the first line of the message in its body:
+/// `404 Not Found, NoSuchKey: The specified key does not exist.`
+fn summary_of_answer(answer: &str) -> String {
     let Some((_, answer)) = answer.split_once("status code: ") else { return clean(answer) };
     let (status, body) = answer.split_once(": ").unwrap_or((answer, ""));
     let code = between(body, "<Code>", "</Code>").or_else(|| between(body, "\"status\": \"", "\""));
     let sentence = between(body, "<Message>", "</Message>")
         .or_else(|| between(body, "\"message\": \"", "\""))
         .map(|sentence| sentence.lines().next().unwrap_or_default());
-    let said: Vec<String> = [code, sentence].into_iter().flatten().map(clean).collect();
-    if said.is_empty() { clean(status) } else { format!("{}, {}", clean(status), said.join(": ")) }
+    let details: Vec<String> = [code, sentence].into_iter().flatten().map(clean).collect();
+    match details.is_empty() {
+        true => clean(status),
+        false => format!("{}, {}", clean(status), details.join(": ")),
+    }
 }
 
+/// The text between the first `begin` and the next `end`, if there is any.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(found, _)| found).filter(|found| !found.is_empty())
 }
 
-/// Words without control characters, queries and names of users in addresses; not too many.
+/// Removes control characters, and queries and user names from addresses; cuts the text after
+/// [`LONGEST`] characters.
 fn clean(text: &str) -> String {
     let plain: String =
         text.chars().filter(|letter| !letter.is_control() || letter.is_whitespace()).collect();
@@ -119,16 +126,16 @@ mod tests {
         let answer = "Server returned non-2xx status code: 403 Forbidden: <?xml version=\"1.0\"?>\
             <Error><Code>SignatureDoesNotMatch</Code><Message>It does not match.</Message>\
             <AWSAccessKeyId>AKIASECRET</AWSAccessKeyId><StringToSign>AWS4 x</StringToSign></Error>";
-        let words = of_answer(answer);
+        let words = summary_of_answer(answer);
         assert_eq!(words, "403 Forbidden, SignatureDoesNotMatch: It does not match.");
         let json = "Server returned non-2xx status code: 401 Unauthorized: {\"error\": {\"code\": 401, \
             \"message\": \"Invalid Credentials\", \"token\": \"ya29.secret\"}}";
-        assert_eq!(of_answer(json), "401 Unauthorized, Invalid Credentials");
+        assert_eq!(summary_of_answer(json), "401 Unauthorized, Invalid Credentials");
         let html =
             "Server returned non-2xx status code: 502 Bad Gateway: <html>token=secret</html>";
-        assert_eq!(of_answer(html), "502 Bad Gateway");
+        assert_eq!(summary_of_answer(html), "502 Bad Gateway");
         assert_eq!(
-            of_answer("Server returned non-2xx status code: 404 Not Found: "),
+            summary_of_answer("Server returned non-2xx status code: 404 Not Found: "),
             "404 Not Found"
         );
     }
@@ -141,16 +148,20 @@ mod tests {
         };
         let refused = generic("Server returned non-2xx status code: 403 Forbidden: <Code>x</Code>");
         assert!(is_refusal(&refused));
-        assert!(words_of(&refused).contains("refuses the credentials"), "{}", words_of(&refused));
+        assert!(
+            message_of(&refused).contains("refuses the credentials"),
+            "{}",
+            message_of(&refused)
+        );
         let down = generic("Server returned non-2xx status code: 503 Service Unavailable: 403 ");
         assert!(!is_refusal(&down));
-        assert!(!words_of(&down).contains("credentials"), "{}", words_of(&down));
+        assert!(!message_of(&down).contains("credentials"), "{}", message_of(&down));
     }
 
     #[test]
     fn a_key_that_no_path_leads_to_is_named_with_what_to_do() {
         let error = object_store::path::Path::parse("run//x").unwrap_err();
-        let words = words_of(&StoreError::from(error));
+        let words = message_of(&StoreError::from(error));
         assert!(words.contains("\"run//x\"") && words.contains("rename that object"), "{words}");
     }
 

@@ -311,13 +311,13 @@ impl<'a, 'v> Parser<'a, 'v> {
             self.mark(field)?;
         }
         if self.frame.told {
-            self.tell(field, value);
+            self.visit_number(field, value);
         }
         self.next()
     }
 
-    /// Tells the visitor of a number: a whole one, or the bits of a float of 64 bits.
-    fn tell(&mut self, field: &'static Field, value: u64) {
+    /// Passes a number to the visitor: an integer, or the bits of a 64-bit float.
+    fn visit_number(&mut self, field: &'static Field, value: u64) {
         let message = self.frame.message;
         if field.kind == Kind::Float {
             let float = f64::from_bits(value) as f32;

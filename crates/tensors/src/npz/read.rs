@@ -23,8 +23,9 @@ use super::{
 
 /// Bytes of an entry in which its npy header must end if the entry is compressed.
 const HEAD_BYTES: u64 = 64 << 10;
-/// Compressed arrays in Fortran order are turned in memory, up to this size.
-const TURNED_IN_MEMORY: u64 = 16 << 20;
+/// Largest compressed entry, in bytes, whose elements are brought into C order and little endian in
+/// memory.
+const MAX_BYTES_REORDERED_IN_MEMORY: u64 = 16 << 20;
 
 /// An npz file.
 pub(in super::super) struct NpzSource {
@@ -144,9 +145,9 @@ impl Source for NpzSource {
         let content = entry.content;
         let mut checked = content.checked(&self.file);
         let io = |error| read_error(&self.path, KIND, error);
-        let turned = entry.header.fortran_order && info.shape.rank() > 1;
+        let is_transposed = entry.header.fortran_order && info.shape.rank() > 1;
         let end = entry.header.data_offset.saturating_add(info.bytes);
-        if content.bytes > end && !turned && !entry.header.big_endian {
+        if content.bytes > end && !is_transposed && !entry.header.big_endian {
             // Read twice: once for the checksum, which is of what stands behind as well.
             io::copy(&mut checked, &mut io::sink()).map_err(io)?;
             let mut elements = content.raw(&self.file).take(end);
@@ -154,7 +155,7 @@ impl Source for NpzSource {
                 .map_err(io)?;
             return Ok(Box::new(elements));
         }
-        if !turned && !entry.header.big_endian {
+        if !is_transposed && !entry.header.big_endian {
             io::copy(&mut checked.by_ref().take(entry.header.data_offset), &mut io::sink())
                 .map_err(io)?;
             return Ok(Box::new(checked));
@@ -168,7 +169,7 @@ impl Source for NpzSource {
                 info,
             );
         }
-        if content.bytes > TURNED_IN_MEMORY {
+        if content.bytes > MAX_BYTES_REORDERED_IN_MEMORY {
             let reason = "it is compressed, not in the order of this machine, and larger than 16 \
                           MiB; save it in C order and little endian, or without compression";
             return Err(Error::refused(&info.name, reason));
