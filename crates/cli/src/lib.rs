@@ -79,7 +79,7 @@ pub fn run(invocation: Invocation) -> u8 {
     };
     terminal.end(status);
     #[cfg(target_os = "linux")]
-    supervision::say(status);
+    supervision::report_status(status);
     status as u8
 }
 

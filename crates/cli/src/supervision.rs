@@ -118,9 +118,9 @@ pub(crate) fn is_worker() -> bool {
     STATUS.get().is_some()
 }
 
-/// Says the status of the work to the process that watches this one, if one does; the first time
+/// Sends the status of the work to the process that watches this one, if one does; the first one
 /// counts.
-pub(crate) fn say(status: ExitStatus) {
+pub(crate) fn report_status(status: ExitStatus) {
     if let Some(mut pipe) = STATUS.get() {
         // A failure to write it cannot be reported.
         let _ = pipe.write_all(&[b'0' + status as u8]);

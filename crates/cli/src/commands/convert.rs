@@ -61,7 +61,7 @@ pub(crate) fn run(
         .with_skip_unsupported(arguments.skip_unsupported);
     let report =
         transfers::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
-    say(to, &report, begin, terminal)?;
+    print_report(to, &report, begin, terminal)?;
     Ok(ExitStatus::Success)
 }
 
@@ -97,8 +97,8 @@ fn target(
     target.map_err(failures::tensor_io)
 }
 
-/// Says what was converted, and what was left out.
-fn say(
+/// Prints what was converted, with warnings for what was left out.
+fn print_report(
     to: &Path,
     report: &ConvertReport,
     begin: Instant,
@@ -108,7 +108,7 @@ fn say(
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }
-    left_out::say(&report.left_out, terminal);
+    left_out::warn(&report.left_out, terminal);
     if terminal.json() {
         let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
         terminal.object(&moved.object(json!({
@@ -121,6 +121,6 @@ fn say(
         "{GOOD}converted{GOOD:#} {} to {NAME}{}{NAME:#} {}",
         moved.amount(),
         shown_path(to),
-        moved.pace(),
+        moved.duration_and_rate(),
     ))
 }

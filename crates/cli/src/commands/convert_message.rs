@@ -35,7 +35,7 @@ pub(super) fn run(
     };
     let named = named_kind(arguments.kind.as_deref())?;
     let storage = locations::storage(&Watch::new());
-    let bytes = streams::whole(&storage, from, inspect_message::LONGEST, "a message")?;
+    let bytes = streams::read_whole(&storage, from, inspect_message::LONGEST, "a message")?;
     let options = with_devices(AnyDevice);
     let refused = |failure: Failure| failure.about(shown_path(from));
     let (name, written) = match named {

@@ -31,7 +31,7 @@ pub(super) fn run(
         return Err(Failure::new("--to-stablehlo: expected one program, and what is written"));
     };
     let storage = locations::storage(&Watch::new());
-    let bytes = streams::whole(&storage, from, LONGEST, "a program")?;
+    let bytes = streams::read_whole(&storage, from, LONGEST, "a program")?;
     let refused = |error: StableHloError| refusal(&bytes, &error).about(shown_path(from));
     let program = Program::read(&bytes).map_err(refused)?;
     let written = program.written_for(target).map_err(refused)?;

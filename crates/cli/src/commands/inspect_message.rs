@@ -23,7 +23,7 @@ pub(super) fn run(
     message: MessageType,
     terminal: &mut Terminal,
 ) -> Result<ExitStatus, Failure> {
-    let bytes = streams::whole(&Storage::anywhere(), path, LONGEST, "a message")?;
+    let bytes = streams::read_whole(&Storage::anywhere(), path, LONGEST, "a message")?;
     let (size, name) = (bytes.len(), message.name());
     let value = message
         .read(bytes.into(), &with_devices(AnyDevice))

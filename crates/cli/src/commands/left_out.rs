@@ -9,8 +9,8 @@ use crate::terminal::Terminal;
 /// Lines before the rest is only counted; with `--json` all of it is listed.
 const LISTED: usize = 20;
 
-/// Warns of what was not kept.
-pub(crate) fn say(left_out: &[Refused], terminal: &mut Terminal) {
+/// Prints a warning for each value that was not kept, with the reason.
+pub(crate) fn warn(left_out: &[Refused], terminal: &mut Terminal) {
     for Refused { name, reason, .. } in left_out.iter().take(LISTED) {
         terminal.warning(format_args!("{name:?}: {reason}"));
     }

@@ -251,12 +251,12 @@ fn refused(path: &Path) -> Answer {
     }
 }
 
-/// Asks the plug-in in this process, and tells what is known after each step.
+/// Examines the plug-in in this process, and sends what is known after each step.
 fn ask(
     path: &Path,
     options: Vec<(String, Value)>,
     limit: Duration,
-    mut tell: impl FnMut(Message) -> Result<(), Failure>,
+    mut send: impl FnMut(Message) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let known = |report: &PluginReport| Message::Known(Box::new(answer(path, report)));
     let library: PathBuf = path.to_owned();
@@ -264,20 +264,20 @@ fn ask(
         Ok(Ok(examination)) => examination,
         Ok(Err(error @ PjrtError::NotAPlugin { .. })) => {
             let reasons = vec![error.to_string()];
-            return tell(Message::Known(Box::new(Answer { reasons, ..refused(path) })));
+            return send(Message::Known(Box::new(Answer { reasons, ..refused(path) })));
         }
-        Ok(Err(error)) => return tell(Message::Failed(error.to_string())),
-        Err(error) => return tell(Message::Failed(error.to_string())),
+        Ok(Err(error)) => return send(Message::Failed(error.to_string())),
+        Err(error) => return send(Message::Failed(error.to_string())),
     };
     let before = examination.report().clone();
-    tell(known(&before))?;
+    send(known(&before))?;
     let asked = with_time_limit(limit, move || {
         examination.ask_client(&options).map(|()| examination.report().clone())
     });
     match asked {
-        Ok(Ok(report)) => tell(known(&report)),
-        Ok(Err(error)) => tell(Message::Failed(error.to_string())),
-        Err(error) => tell(known(&Examination::given_up(&before, error))),
+        Ok(Ok(report)) => send(known(&report)),
+        Ok(Err(error)) => send(Message::Failed(error.to_string())),
+        Err(error) => send(known(&Examination::given_up(&before, error))),
     }
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn run(
     terminal.line(format_args!(
         "{GOOD}restored{GOOD:#} {} {}, verified{}",
         moved.amount(),
-        moved.pace(),
+        moved.duration_and_rate(),
         ending(arguments, &found),
     ))?;
     let status = if found.incomplete { ExitStatus::Negative } else { ExitStatus::Success };

@@ -124,14 +124,14 @@ pub(super) fn answer(
     let ordinal = usize::try_from(arguments.device.device).unwrap_or_default();
     let fit = Fit::of(Needs::of(tensors), offer(&open)?, ordinal);
     let platform = open.platform_name();
-    say(&fit, arguments, &platform, terminal)?;
+    print_fit(&fit, arguments, &platform, terminal)?;
     let status = if fit.is_yes() { ExitStatus::Success } else { ExitStatus::Negative };
     save::done(status);
     Ok(status)
 }
 
-/// Prints the answer.
-fn say(
+/// Prints whether the state fits, and what does not: as JSON, or for people.
+fn print_fit(
     fit: &Fit,
     arguments: &RestoreArguments,
     platform: &str,

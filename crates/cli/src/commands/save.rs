@@ -83,7 +83,7 @@ pub(crate) fn run(
     }
     .map_err(failures::tensor_io)?;
 
-    say(arguments, versions, &device.platform_name(), &report, begin, terminal)?;
+    print_report(arguments, versions, &device.platform_name(), &report, begin, terminal)?;
     done(ExitStatus::Success);
     Ok(ExitStatus::Success)
 }
@@ -126,8 +126,9 @@ impl Transfer<'_> {
     }
 }
 
-/// Says what was saved, and what was not as it was to be.
-fn say(
+/// Prints what was saved, with warnings for what was left out or done in another way than asked
+/// for.
+fn print_report(
     arguments: &SaveArguments,
     versions: Versions,
     platform: &str,
@@ -145,7 +146,7 @@ fn say(
     for skipped in &report.skipped {
         terminal.warning(format_args!("left out {:?}: {}", skipped.name, skipped.reason));
     }
-    left_out::say(&report.left_out, terminal);
+    left_out::warn(&report.left_out, terminal);
     let skipped: Vec<_> = report.skipped.iter().map(|skipped| &skipped.name).collect();
     if terminal.json() {
         terminal.object(&moved.object(json!({
@@ -167,7 +168,7 @@ fn say(
         "{GOOD}saved{GOOD:#} {} to {part}{NAME}{}{NAME:#} {}, {}",
         moved.amount(),
         shown_path(&arguments.output),
-        moved.pace(),
+        moved.duration_and_rate(),
         versions.specs(),
     ))
 }
@@ -195,7 +196,7 @@ fn part(arguments: &SaveArguments) -> Result<Option<Part>, Failure> {
 /// Says that the work is done as far as it matters: what is left is to unload the plug-in.
 pub(crate) fn done(status: ExitStatus) {
     #[cfg(target_os = "linux")]
-    crate::supervision::say(status);
+    crate::supervision::report_status(status);
     #[cfg(not(target_os = "linux"))]
     let _ = status;
 }

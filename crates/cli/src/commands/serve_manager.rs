@@ -12,7 +12,7 @@ use sd_notify::NotifyState;
 #[cfg(target_os = "linux")]
 pub(super) fn ready(address: SocketAddr) {
     let status = format!("serving on {address}");
-    tell(&[NotifyState::Ready, NotifyState::Status(&status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
 }
 
 /// The server is about to stop, which takes no longer than that: the manager is not to kill it
@@ -21,7 +21,7 @@ pub(super) fn ready(address: SocketAddr) {
 pub(super) fn stopping(limit: Duration) {
     let limit = u32::try_from(limit.as_micros()).unwrap_or(u32::MAX);
     let status = "open sessions end, then the state is saved";
-    tell(&[
+    notify(&[
         NotifyState::Stopping,
         NotifyState::Status(status),
         NotifyState::ExtendTimeoutUsec(limit),
@@ -29,7 +29,7 @@ pub(super) fn stopping(limit: Duration) {
 }
 
 #[cfg(target_os = "linux")]
-fn tell(what: &[NotifyState<'_>]) {
+fn notify(what: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(what) {
         tracing::warn!(%error, "the manager of services could not be told");
     }

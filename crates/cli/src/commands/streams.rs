@@ -91,8 +91,12 @@ pub(crate) fn open(
     }
 }
 
-/// All bytes of a file, or of standard input: at most `longest`, as what is `expected` has.
-pub(crate) fn whole(
+/// Reads all bytes of a file, or of standard input.
+///
+/// # Errors
+/// An error of the system, and an error for more than `longest` bytes, which names what is
+/// `expected`.
+pub(crate) fn read_whole(
     storage: &Storage,
     path: &Path,
     longest: u64,

@@ -42,7 +42,7 @@ impl TransferReport {
     }
 
     /// Duration and rate for people: `in 0.25 s (48 MiB/s)`.
-    pub(crate) fn pace(&self) -> String {
+    pub(crate) fn duration_and_rate(&self) -> String {
         let rate = bytes(rate(self.moved.bytes, self.moved.time));
         format!("in {:.2} s ({rate}/s)", self.moved.time.as_secs_f64())
     }

@@ -1,9 +1,9 @@
 //! Settings of XLA that hold for a process: a plug-in reads them out of `XLA_FLAGS` of the
 //! environment when it is loaded, and no option of a compilation changes them.
 //!
-//! Devices that run one program wait for one another where they exchange data. A program in which
-//! they do not all come to that place waits for ever, and XLA ends the process then: after a minute
-//! on a CPU, with the arrays of all clients in it. A server is told to wait instead.
+//! Devices that run one program wait for one another where they exchange data. If some of them
+//! never reach that place, XLA ends the process after a time limit: after a minute on a CPU, and
+//! the arrays of all clients are lost. This module raises the limit for a server.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,50 +16,51 @@ use memchr::memmem;
 
 /// The variable that XLA reads.
 pub(crate) const VARIABLE: &str = "XLA_FLAGS";
-/// The flag with the time, in seconds, that devices of a CPU plug-in wait for one another before
-/// the process is ended.
+/// The flag for the time limit, in seconds, after which a CPU plug-in whose devices wait for one
+/// another ends the process.
 const TIME_LIMIT: &str = "xla_cpu_collective_call_terminate_timeout_seconds";
-/// As long as there is a number for.
-const ENDLESS: i32 = i32::MAX;
-/// Bytes of a library that are looked at together.
-const PART: usize = 1 << 20;
+/// Largest value of the flag: some 68 years.
+const NO_LIMIT: i32 = i32::MAX;
+/// Number of bytes of a library that are read at a time.
+const BLOCK: usize = 1 << 20;
 
-/// Returns the variable's value for a server of the plug-in in this file, where it is another than `set`,
-/// which it has here.
+/// Returns the value of `XLA_FLAGS` for a server of the plug-in `library`, or `None` if it keeps
+/// its `current` value.
 ///
-/// XLA ends a process whose `XLA_FLAGS` name what it does not know, so that nothing is added for a
-/// library without the name in it; nor where the flags are in a file, or say it themselves.
-pub(crate) fn for_server(library: &Path, set: Option<&OsStr>) -> Option<OsString> {
-    let set = set.unwrap_or_default();
-    let text = set.to_string_lossy();
+/// XLA ends a process whose `XLA_FLAGS` have a flag that it does not know, so that none is added
+/// for a library that does not contain its name. Flags in a file, and flags that set the limit
+/// themselves, are kept.
+pub(crate) fn for_server(library: &Path, current: Option<&OsStr>) -> Option<OsString> {
+    let current = current.unwrap_or_default();
+    let text = current.to_string_lossy();
     let is_file = text.trim_start().chars().next().is_some_and(|first| first != '-');
-    if is_file || text.contains(TIME_LIMIT) || !has(library, TIME_LIMIT).unwrap_or(false) {
+    if is_file || text.contains(TIME_LIMIT) || !contains(library, TIME_LIMIT).unwrap_or(false) {
         return None;
     }
-    let mut flags = set.to_owned();
+    let mut flags = current.to_owned();
     if !flags.is_empty() {
         flags.push(" ");
     }
-    flags.push(format!("--{TIME_LIMIT}={ENDLESS}"));
+    flags.push(format!("--{TIME_LIMIT}={NO_LIMIT}"));
     Some(flags)
 }
 
-/// Tells whether the file has the word anywhere.
-fn has(file: &Path, word: &str) -> io::Result<bool> {
+/// Returns `true` if the file contains `word`.
+fn contains(file: &Path, word: &str) -> io::Result<bool> {
     let finder = memmem::Finder::new(word);
     let mut file = File::open(file)?;
-    // What was read before stays as far as a word may have begun in it.
-    let mut bytes = Vec::with_capacity(PART + word.len());
+    // The last bytes of the blocks before stay at the front: the word may begin in them.
+    let mut bytes = Vec::with_capacity(BLOCK + word.len());
     loop {
-        let read = file.by_ref().take(PART as u64).read_to_end(&mut bytes)?;
+        let read = file.by_ref().take(BLOCK as u64).read_to_end(&mut bytes)?;
         if finder.find(&bytes).is_some() {
             return Ok(true);
         }
         if read == 0 {
             return Ok(false);
         }
-        let passed = bytes.len().saturating_sub(word.len());
-        bytes.drain(..passed);
+        let searched = bytes.len().saturating_sub(word.len());
+        bytes.drain(..searched);
     }
 }
 
@@ -75,11 +76,11 @@ mod tests {
 
     #[test]
     fn a_server_waits_for_ever_where_its_plug_in_knows_the_limit() {
-        // Across two parts.
-        let mut contents = vec![0; PART - 5];
+        // Across two blocks.
+        let mut contents = vec![0; BLOCK - 5];
         contents.extend_from_slice(TIME_LIMIT.as_bytes());
         let knows = library(&contents);
-        let flag = format!("--{TIME_LIMIT}={ENDLESS}");
+        let flag = format!("--{TIME_LIMIT}={NO_LIMIT}");
         assert_eq!(for_server(knows.path(), None), Some(flag.clone().into()));
         let set = OsStr::new("--xla_cpu_enable_fast_math=false");
         let both = format!("--xla_cpu_enable_fast_math=false {flag}");
@@ -93,7 +94,7 @@ mod tests {
         for set in [own.as_str(), "/etc/xla/flags", "flags.txt"] {
             assert_eq!(for_server(knows.path(), Some(OsStr::new(set))), None, "{set}");
         }
-        let other = library(&[b'x'; PART + 3]);
+        let other = library(&[b'x'; BLOCK + 3]);
         assert_eq!(for_server(other.path(), None), None);
         assert_eq!(for_server(Path::new("/nowhere/lib.so"), None), None);
     }
