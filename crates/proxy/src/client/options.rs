@@ -12,7 +12,7 @@ use crate::Ranges;
 pub struct ClientOptions {
     /// Versions to offer.
     pub(crate) ranges: Ranges,
-    /// Attributes of this client for the server.
+    /// Attributes that the client sends when it opens a session.
     pub(crate) initialization_data: AttributeMap,
     /// Time limit for connecting, for the handshake, and for the first answer, each.
     pub(crate) timeout: Duration,
@@ -25,27 +25,28 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// All that this build speaks, 20 seconds for each step, no certificate that is trusted.
+    /// Options with every version of this build, a time limit of 20 seconds for each step, and no
+    /// trusted certificate.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Offers these ranges.
+    /// Sets the ranges of versions that the client offers.
     #[must_use]
     pub fn with_ranges(mut self, ranges: Ranges) -> Self {
         self.ranges = ranges;
         self
     }
 
-    /// Tells the server this of the client.
+    /// Sets the attributes that the client sends when it opens a session.
     #[must_use]
     pub fn with_initialization_data(mut self, data: AttributeMap) -> Self {
         self.initialization_data = data;
         self
     }
 
-    /// Gives connecting, the handshake and the first answer that long, each.
+    /// Sets the time limit for connecting, for the handshake, and for the first answer, each.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -60,23 +61,23 @@ impl ClientOptions {
         self
     }
 
-    /// Expects this name in the server's certificate, if it is not that of the address.
+    /// Sets the name that the server's certificate must have, in place of that of the address.
     #[must_use]
     pub fn with_server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
         self
     }
 
-    /// Says with every call who the client is: `authorization: Bearer TOKEN`. On a plain connection
-    /// everybody on the way can read it.
+    /// Sends this token with every call, as `authorization: Bearer TOKEN`. On a plain connection it
+    /// is not encrypted.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.credentials.token = Some(token.into());
         self
     }
 
-    /// Shows this certificate and proves that it has its key (both in PEM) on encrypted
-    /// connections.
+    /// Authenticates the client on encrypted connections by this certificate and its key, both in
+    /// PEM.
     #[must_use]
     pub fn with_certificate(
         mut self,

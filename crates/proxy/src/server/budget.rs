@@ -274,7 +274,7 @@ pub(crate) struct Share {
     pub(crate) _pinned: Option<Permit>,
 }
 
-/// Room that programs take for themselves while they run.
+/// Memory that programs reserve for themselves while they run.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramMemory {
     /// Number of programs that have taken room.
@@ -415,24 +415,24 @@ mod tests {
 
     #[tokio::test]
     async fn insides_wait_only_for_running_programs() {
-        let (account, insides) = (account(8192), Arc::new(ProgramMemory::default()));
+        let (account, program_memory) = (account(8192), Arc::new(ProgramMemory::default()));
         let limit = Duration::from_secs(60);
         let array = account.take_now(4096).unwrap();
-        let error = insides.take(limit, || account.take_now(8192)).await.unwrap_err();
+        let error = program_memory.take(limit, || account.take_now(8192)).await.unwrap_err();
         assert!(error.message().contains("`test-bytes`"), "{}", error.message());
-        let first = insides.take(limit, || account.take_now(4096)).await.unwrap();
+        let first = program_memory.take(limit, || account.take_now(4096)).await.unwrap();
         let next = tokio::spawn({
-            let (account, insides) = (account.clone(), Arc::clone(&insides));
-            async move { insides.take(limit, || account.take_now(4096)).await.map(drop) }
+            let (account, program_memory) = (account.clone(), Arc::clone(&program_memory));
+            async move { program_memory.take(limit, || account.take_now(4096)).await.map(drop) }
         });
         tokio::task::yield_now().await;
         assert!(!next.is_finished());
         drop(first);
         next.await.unwrap().unwrap();
         // No holder is left that could return the rest.
-        assert!(insides.take(limit, || account.take_now(8192)).await.is_err());
+        assert!(program_memory.take(limit, || account.take_now(8192)).await.is_err());
         drop(array);
-        assert!(insides.take(limit, || account.take_now(8192)).await.is_ok());
+        assert!(program_memory.take(limit, || account.take_now(8192)).await.is_ok());
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub(crate) struct Context {
     pub(crate) launches: Launches,
     /// Programs that run or wait for their turn.
     runs: Arc<Runs>,
-    /// Room that running programs have taken for themselves.
-    pub(crate) insides: Arc<ProgramMemory>,
+    /// Memory that running programs have reserved for themselves.
+    pub(crate) program_memory: Arc<ProgramMemory>,
     pub(crate) compilation: Compilation,
 }
 
@@ -108,7 +108,7 @@ impl Context {
             passing: Passing::default(),
             launches,
             runs: Arc::default(),
-            insides: Arc::default(),
+            program_memory: Arc::default(),
             compilation,
         })
     }
@@ -126,18 +126,18 @@ impl Context {
         on_lane(&self.turns, turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), of calls that may have been quick so far: those are made
-    /// here and now.
+    /// As [`blocking`](Self::blocking), but on the calling thread if `latency` says that such calls
+    /// are quick.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
-    pub(crate) async fn at_pace<T: Send + 'static>(
+    pub(crate) async fn by_latency<T: Send + 'static>(
         &self,
         turn: Turn,
-        pace: &LatencyEstimate,
+        latency: &LatencyEstimate,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        if !pace.is_quick() || Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        if !latency.is_quick() || Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
             return on_lane(&self.turns, turn, work).await;
         }
         let lane = self.turns.take(turn).await;
@@ -145,8 +145,8 @@ impl Context {
             let _lane = lane;
             catch_unwind(AssertUnwindSafe(work))
         };
-        let done = if pace.is_momentary() {
-            if !pace.is_instant() {
+        let done = if latency.is_momentary() {
+            if !latency.is_instant() {
                 // What this task has just woken would be this thread's alone for as long as the
                 // call takes: it is let go first.
                 yield_now().await;

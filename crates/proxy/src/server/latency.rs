@@ -92,17 +92,17 @@ mod tests {
 
     #[test]
     fn the_last_call_says_what_the_next_is_taken_for() {
-        let pace = LatencyEstimate::default();
-        assert!(!pace.is_quick() && !pace.is_momentary());
+        let latency = LatencyEstimate::default();
+        assert!(!latency.is_quick() && !latency.is_momentary());
         // However busy the machine is, one of many is over at once.
         assert!((0..1000).any(|_| {
-            assert_eq!(pace.note(|| 7), 7);
-            pace.is_quick() && pace.is_momentary()
+            assert_eq!(latency.note(|| 7), 7);
+            latency.is_quick() && latency.is_momentary()
         }));
-        pace.note(|| std::thread::sleep(LatencyEstimate::MOMENT));
-        assert!(!pace.is_momentary());
-        pace.note(|| std::thread::sleep(LatencyEstimate::QUICK));
-        assert!(!pace.is_quick());
+        latency.note(|| std::thread::sleep(LatencyEstimate::MOMENT));
+        assert!(!latency.is_momentary());
+        latency.note(|| std::thread::sleep(LatencyEstimate::QUICK));
+        assert!(!latency.is_quick());
     }
 
     #[test]

@@ -139,8 +139,8 @@ async fn transfer(session: Arc<Session>, transfer: SmallTransfer, answers: Arc<A
     let request = request.unwrap_or_default();
     let op_id = request.request_metadata.as_ref().map_or(0, |metadata| metadata.op_id);
     let done = match &request.request {
-        Some(Request::MakeArrayFromHostBufferRequest(making)) => {
-            put(&session, &request, making.host_buffer_handle, &data).await.map(|()| None)
+        Some(Request::MakeArrayFromHostBufferRequest(make)) => {
+            put(&session, &request, make.host_buffer_handle, &data).await.map(|()| None)
         }
         Some(Request::CopyToHostBufferRequest(copying)) => {
             get(&session, &request, copying.host_buffer_handle).await.map(Some)

@@ -1,10 +1,10 @@
-//! Functions that programs call by their names, and the dialects that they are written in.
+//! Rules for the targets of custom calls in programs, and for the dialects of their operations.
 //!
 //! A custom call names a function that the plug-in has, with operands of any number and shape. Many
-//! of these functions trust their caller, which was to be the compiler: one of oneDNN in the CPU
-//! plug-ins reads what was never written, or ends the process, when it is called by hand. So a
-//! program may name what no function answers to: marks that the compiler itself takes away or writes
-//! out. Everything else is refused by its name before a compiler sees it, unless the operator has
+//! of these functions expect the compiler as their only caller: one of oneDNN in the CPU plug-ins
+//! reads uninitialized memory, or ends the process, when a program calls it. A program may
+//! therefore name targets that are no functions, markers that the compiler removes or expands.
+//! Every other target is refused before a compiler sees the program, unless the operator has
 //! allowed it.
 //!
 //! Source: what jaxlib 0.8.0 to 0.12.0.1 send, and what the CPU plug-ins of PJRT 0.81, 0.106 and
@@ -16,9 +16,9 @@ use serdes::{codec::Status, stablehlo::Program};
 
 use crate::{ProxyError, status::status};
 
-/// Names that compilers take away or write out, with what they mean.
-const KNOWN: &[&str] = &[
-    // How an array is spread over devices, and where a program says that device by device.
+/// Targets that compilers remove or expand, with what they mean.
+const COMPILER_TARGETS: &[&str] = &[
+    // The sharding of an array, and the parts of a program that are written for each device.
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
@@ -28,16 +28,16 @@ const KNOWN: &[&str] = &[
     "xla.sdy.LocalToGlobalShape",
     "xla.sdy.PropagationBarrier",
     "xla.sdy.ShardingGroup",
-    // In which kind of memory an array is to lie.
+    // The kind of memory for an array.
     "annotate_device_placement",
-    // What XLA writes out in operations of its own: linear algebra and searches, as JAX has them
-    // for platforms other than a CPU and a GPU.
+    // Linear algebra and searches, which XLA expands to operations of its own; JAX calls these on
+    // platforms other than CPU and GPU.
     "ApproxTopK",
     "Eigh",
     "LuDecomposition",
     "ProductOfElementaryHouseholderReflectors",
     "Qr",
-    // Operations of CHLO, which a portable artifact has as calls by these names.
+    // Operations of CHLO, which a portable artifact has as custom calls.
     "mhlo.acos",
     "mhlo.acosh",
     "mhlo.asin",
@@ -59,26 +59,27 @@ const DIALECTS: &[&str] = &["vhlo", "builtin", "sdy"];
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallRules {
     names: BTreeSet<String>,
-    beginnings: Vec<String>,
+    prefixes: Vec<String>,
 }
 
 impl CallRules {
-    /// Lets programs name these besides; a name that ends with `*` stands for all that begin so.
+    /// Rules that allow these functions as well; `PREFIX*` allows every name with that prefix.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for a name that no function has.
+    /// [`ProxyError::Configuration`] for an empty name or prefix, and for one with characters other
+    /// than visible ASCII.
     pub(crate) fn new(allowed: impl IntoIterator<Item = String>) -> Result<Self, ProxyError> {
         let mut rules = Self::default();
         for name in allowed {
-            let beginning = name.strip_suffix('*');
-            let checked = beginning.unwrap_or(&name);
+            let prefix = name.strip_suffix('*');
+            let checked = prefix.unwrap_or(&name);
             if checked.is_empty() || !checked.chars().all(|letter| letter.is_ascii_graphic()) {
                 let reason = "expected the name of a function that programs call, such as lapack_spotrf_ffi, or its beginning and `*`";
                 let found = name.escape_debug().to_string();
                 return Err(ProxyError::configuration("the custom call", found, reason));
             }
-            match beginning {
-                Some(beginning) => rules.beginnings.push(beginning.to_owned()),
+            match prefix {
+                Some(prefix) => rules.prefixes.push(prefix.to_owned()),
                 None => {
                     rules.names.insert(name);
                 }
@@ -87,11 +88,12 @@ impl CallRules {
         Ok(rules)
     }
 
-    /// Fails for a program that names a function which is not allowed, or that has operations of
-    /// another dialect than portable artifacts have.
+    /// Checks that a program has only operations of the dialects of portable artifacts, and calls
+    /// only functions that are allowed.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT with what it names.
+    /// INVALID_ARGUMENT with the dialect or the function; also for a custom call whose target
+    /// cannot be read.
     pub(crate) fn check(&self, program: &Program<'_>) -> Result<(), Status> {
         let mut dialects = program.operation_dialects();
         if let Some(dialect) = dialects.find(|dialect| !DIALECTS.contains(dialect)) {
@@ -114,7 +116,7 @@ impl CallRules {
                     InvalidArgument,
                     "the program calls the function `{}` by its name, in a custom call; this server takes {} from its clients, for others may end it: write the program without it, run that part on the client's own CPU, or ask the server's operator to allow it, if its plug-in has it",
                     shortened(name),
-                    KNOWN.join(", ")
+                    COMPILER_TARGETS.join(", ")
                 ));
             }
         }
@@ -122,9 +124,9 @@ impl CallRules {
     }
 
     fn allows(&self, name: &str) -> bool {
-        KNOWN.contains(&name)
+        COMPILER_TARGETS.contains(&name)
             || self.names.contains(name)
-            || self.beginnings.iter().any(|beginning| name.starts_with(beginning))
+            || self.prefixes.iter().any(|prefix| name.starts_with(prefix))
     }
 }
 

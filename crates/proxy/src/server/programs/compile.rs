@@ -184,7 +184,7 @@ pub(crate) fn compile(
         answer,
         metadata,
         deleted: AtomicBool::new(false),
-        pace: Arc::default(),
+        latency: Arc::default(),
         _held: held,
         _counted: gauges.hold(|gauges| &gauges.programs, 1),
         loaded: Mutex::new(Loaded {

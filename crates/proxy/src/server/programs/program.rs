@@ -53,7 +53,7 @@ pub(crate) struct Program {
     pub(super) deleted: AtomicBool,
     /// Latency estimate of a launch: plug-ins may only enqueue the program then, or run it to its
     /// end.
-    pub(crate) pace: Arc<LatencyEstimate>,
+    pub(crate) latency: Arc<LatencyEstimate>,
     /// Bytes that it takes as long as it is loaded.
     pub(super) kept: u64,
     /// The room for these bytes.

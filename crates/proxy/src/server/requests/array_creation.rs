@@ -59,20 +59,19 @@ impl Source {
 
     /// True if the bytes of each shard are all of the host buffer in its order, so that they can be
     /// passed on as they arrive.
-    fn streams(&self, makings: &[Making]) -> bool {
+    fn streams(&self, pending_shards: &[PendingShard]) -> bool {
         matches!(self.item, Item::Bytes(_))
             && self.region.is_dense()
-            && makings.iter().all(|making| *making.domain.shape() == self.shape)
+            && pending_shards.iter().all(|pending| *pending.domain.shape() == self.shape)
     }
 
     /// Bytes of the host that are needed to make a shard, beside the buffer.
-    fn beside(&self, making: &Making) -> u64 {
-        let whole = *making.domain.shape() == self.shape;
+    fn beside(&self, pending: &PendingShard) -> u64 {
+        let whole = *pending.domain.shape() == self.shape;
         match self.item {
             Item::Bytes(_) if whole && self.region.is_dense() => 0,
-            Item::Bytes(item) => {
-                Region::dense(making.domain.shape().dims(), item).map_or(0, |region| region.bytes())
-            }
+            Item::Bytes(item) => Region::dense(pending.domain.shape().dims(), item)
+                .map_or(0, |region| region.bytes()),
             // What is kept of a string beside its bytes.
             Item::Strings => {
                 self.region.bytes().saturating_mul(2 * size_of::<bytes::Bytes>() as u64)
@@ -96,14 +95,14 @@ impl Source {
     }
 }
 
-/// A shard to be written: a part of a source.
-struct Making {
+/// A shard that waits for its data, a part of a source.
+struct PendingShard {
     domain: IndexDomain,
     space: MemorySpace,
     promise: Promise<Arc<Memory>>,
 }
 
-impl Making {
+impl PendingShard {
     /// Contents of the shard.
     ///
     /// # Errors
@@ -113,24 +112,24 @@ impl Making {
     }
 
     /// Fails shards that cannot be written.
-    fn fail(makings: Vec<Self>, status: &Status) {
-        for making in makings {
-            making.promise.keep(Err(status.clone()));
+    fn fail(pending_shards: Vec<Self>, status: &Status) {
+        for pending in pending_shards {
+            pending.promise.keep(Err(status.clone()));
         }
     }
 }
 
-/// Arrays to be made at once.
-pub(super) struct Makings {
+/// Arrays that a request makes, with the shards that wait for their data.
+pub(super) struct PendingArrays {
     arrays: Vec<Array>,
-    sources: Vec<(Source, Vec<Making>)>,
-    /// Who takes each of the sources when it comes.
+    sources: Vec<(Source, Vec<PendingShard>)>,
+    /// The receiver of each source, which the transfer sends when its data has arrived.
     arriving: Vec<oneshot::Receiver<Result<Arrival, Status>>>,
     handles: Vec<u64>,
     response: fn(Vec<u64>) -> Response,
 }
 
-impl Makings {
+impl PendingArrays {
     /// None yet; `response` is the answer with the arrays' handles.
     pub(super) fn new(response: fn(Vec<u64>) -> Response) -> Self {
         let (arrays, sources) = (Vec::new(), Vec::new());
@@ -167,8 +166,8 @@ impl Makings {
         for (space, (source, domain)) in spaces.into_iter().zip(parts) {
             let (promise, buffer) = Buffer::coming();
             shards.push(Shard { space, shape: domain.shape().clone(), buffer });
-            if let Some((_, makings)) = self.sources.get_mut(source) {
-                makings.push(Making { domain, space, promise });
+            if let Some((_, pending_shards)) = self.sources.get_mut(source) {
+                pending_shards.push(PendingShard { domain, space, promise });
             }
         }
         self.arrays.push(Array { spec, shards });
@@ -181,19 +180,20 @@ impl Makings {
     /// The errors of handles that cannot be used; RESOURCE_EXHAUSTED for too many host buffers.
     pub(super) fn register(mut self, session: &Session, wanted: &[u64]) -> Result<Self, Status> {
         self.handles = session.register(wanted, std::mem::take(&mut self.arrays))?;
-        for (source, makings) in &self.sources {
-            let arriving = session.host_buffers.take(source.handle, source.streams(makings))?;
+        for (source, pending_shards) in &self.sources {
+            let arriving =
+                session.host_buffers.take(source.handle, source.streams(pending_shards))?;
             self.arriving.push(arriving);
         }
         Ok(self)
     }
 }
 
-impl Work for Makings {
+impl Work for PendingArrays {
     async fn run(self, session: Arc<Session>) -> Reply {
         let supplies = self.sources.into_iter().zip(self.arriving);
-        let mut supplies = supplies.map(|((source, makings), arriving)| {
-            supply(Arc::clone(&session), source, makings, arriving)
+        let mut supplies = supplies.map(|((source, pending_shards), arriving)| {
+            supply(Arc::clone(&session), source, pending_shards, arriving)
         });
         let mut outcome = Ok(());
         if supplies.len() > 1 {
@@ -216,7 +216,7 @@ impl Work for Makings {
 async fn supply(
     session: Arc<Session>,
     source: Source,
-    makings: Vec<Making>,
+    pending_shards: Vec<PendingShard>,
     arriving: oneshot::Receiver<Result<Arrival, Status>>,
 ) -> Result<(), Status> {
     let arrival = session.arrived(source.handle, arriving).await.and_then(|arrival| {
@@ -227,12 +227,12 @@ async fn supply(
         source.check(size).map(|()| arrival)
     });
     let failed = match arrival {
-        Ok(Arrival::Whole(buffer)) => return write(&session, source, buffer, makings).await,
+        Ok(Arrival::Whole(buffer)) => return write(&session, source, buffer, pending_shards).await,
         Ok(Arrival::Stream(incoming)) => {
-            match stream(&session, incoming, source.dtype, &makings).await {
+            match stream(&session, incoming, source.dtype, &pending_shards).await {
                 Ok(memories) => {
-                    for (making, memory) in makings.into_iter().zip(memories) {
-                        making.promise.keep(Ok(Arc::new(memory)));
+                    for (pending, memory) in pending_shards.into_iter().zip(memories) {
+                        pending.promise.keep(Ok(Arc::new(memory)));
                     }
                     return Ok(());
                 }
@@ -241,7 +241,7 @@ async fn supply(
         }
         Err(status) => status,
     };
-    Making::fail(makings, &failed);
+    PendingShard::fail(pending_shards, &failed);
     Err(failed)
 }
 
@@ -250,10 +250,10 @@ async fn stream(
     session: &Arc<Session>,
     mut incoming: Incoming,
     dtype: DType,
-    makings: &[Making],
+    pending_shards: &[PendingShard],
 ) -> Result<Vec<Memory>, Status> {
     let (own, size) = (Arc::clone(session), incoming.size);
-    let shards = makings.iter().map(|making| Ok((making.space, making.contents(dtype)?)));
+    let shards = pending_shards.iter().map(|pending| Ok((pending.space, pending.contents(dtype)?)));
     let shards = shards.collect::<Result<Vec<_>, Status>>()?;
     let mut writers = session
         .blocking(move || {
@@ -284,27 +284,28 @@ async fn write(
     session: &Arc<Session>,
     source: Source,
     buffer: Arc<HostBuffer>,
-    makings: Vec<Making>,
+    pending_shards: Vec<PendingShard>,
 ) -> Result<(), Status> {
     // What is cut out of the buffer lies beside it until it is on its device, one shard after the
     // other.
-    let beside = makings.iter().map(|making| source.beside(making)).max().unwrap_or_default();
+    let beside =
+        pending_shards.iter().map(|pending| source.beside(pending)).max().unwrap_or_default();
     let beside = match beside {
         0 => None,
         beside => match session.hold(beside, Direction::Result).await {
             Ok(beside) => Some(Arc::new(beside)),
             Err(status) => {
-                Making::fail(makings, &status);
+                PendingShard::fail(pending_shards, &status);
                 return Err(status);
             }
         },
     };
     let mut outcome = Ok(());
-    for making in makings {
-        let written = write_shard(session, &source, &buffer, &making, &beside).await;
+    for pending in pending_shards {
+        let written = write_shard(session, &source, &buffer, &pending, &beside).await;
         let written = written.map(Arc::new);
         outcome = outcome.and(written.as_ref().map(drop).map_err(Clone::clone));
-        making.promise.keep(written);
+        pending.promise.keep(written);
     }
     outcome
 }
@@ -313,16 +314,16 @@ async fn write_shard(
     session: &Arc<Session>,
     source: &Source,
     buffer: &Arc<HostBuffer>,
-    making: &Making,
+    pending: &PendingShard,
     beside: &Option<Arc<Held>>,
 ) -> Result<Memory, Status> {
-    let Making { domain, space, .. } = making;
+    let PendingShard { domain, space, .. } = pending;
     let whole = domain.shape() == &source.shape;
     let reader = HostBufferReader::new(Arc::clone(buffer));
     match source.item {
         Item::Bytes(_) if whole && source.region.is_dense() && buffer.is_small() => {
             let (own, buffer, space) = (Arc::clone(session), Arc::clone(buffer), *space);
-            let contents = making.contents(source.dtype)?;
+            let contents = pending.contents(source.dtype)?;
             let write = move || {
                 own.context.transfers.note(|| {
                     let mut writer = own.writer(space, &contents)?;
@@ -334,15 +335,15 @@ async fn write_shard(
                     writer.finish()
                 })
             };
-            session.at_pace(&session.context.transfers, write).await
+            session.by_latency(&session.context.transfers, write).await
         }
         Item::Bytes(_) if whole && source.region.is_dense() => {
-            session.pump(*space, making.contents(source.dtype)?, reader, None).await
+            session.pump(*space, pending.contents(source.dtype)?, reader, None).await
         }
         Item::Bytes(item) => {
             let region = source.region.clone();
             let part = Composition::part(Box::new(reader), region, domain, item)?;
-            let contents = making.contents(source.dtype)?;
+            let contents = pending.contents(source.dtype)?;
             session.pump(*space, contents, part, beside.clone()).await
         }
         Item::Strings => {

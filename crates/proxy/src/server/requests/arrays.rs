@@ -12,7 +12,7 @@ use serdes::{
 };
 
 use super::{
-    array_creation::Makings,
+    array_creation::PendingArrays,
     request::{Job, Nothing, Request},
 };
 use crate::{
@@ -26,9 +26,9 @@ use crate::{
 
 /// One array of one host buffer, of which each shard has a part.
 impl Request for MakeArrayFromHostBufferRequest {
-    type Work = Makings;
+    type Work = PendingArrays;
 
-    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Makings>, Status> {
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<PendingArrays>, Status> {
         let dtype: DType = session.decode(self.dtype.as_ref())?;
         let shape: Shape = session.decode(self.shape.as_ref())?;
         let sharding: Sharding = session.decode(self.sharding.as_ref())?;
@@ -40,15 +40,15 @@ impl Request for MakeArrayFromHostBufferRequest {
         }
         check_dtype(context, dtype)?;
         let parts = domains_of(&spec)?.into_iter().map(|domain| (0, domain)).collect();
-        let mut makings = Makings::new(|handles| {
+        let mut pending_arrays = PendingArrays::new(|handles| {
             let array_handle = handles.first().copied().unwrap_or_default();
             Response::MakeArrayFromHostBufferResponse(MakeArrayFromHostBufferResponse {
                 array_handle,
             })
         });
-        makings.source(self.host_buffer_handle, dtype, shape, self.byte_strides.as_ref())?;
-        makings.array(context, spec, parts)?;
-        makings.register(session, self.results()).map(Job::Work)
+        pending_arrays.source(self.host_buffer_handle, dtype, shape, self.byte_strides.as_ref())?;
+        pending_arrays.array(context, spec, parts)?;
+        pending_arrays.register(session, self.results()).map(Job::Work)
     }
 
     fn results(&self) -> &[u64] {
@@ -62,10 +62,10 @@ impl Request for MakeArrayFromHostBufferRequest {
 
 /// Arrays of several host buffers, each of which is one or more whole shards.
 impl Request for MakeArraysFromHostBufferShardsRequest {
-    type Work = Makings;
+    type Work = PendingArrays;
 
-    fn plan(&self, context: &Context, session: &Session) -> Result<Job<Makings>, Status> {
-        let mut makings = Makings::new(|array_handles| {
+    fn plan(&self, context: &Context, session: &Session) -> Result<Job<PendingArrays>, Status> {
+        let mut pending_arrays = PendingArrays::new(|array_handles| {
             Response::MakeArraysFromHostBufferShardsResponse(
                 MakeArraysFromHostBufferShardsResponse { array_handles },
             )
@@ -73,10 +73,10 @@ impl Request for MakeArraysFromHostBufferShardsRequest {
         for spec in &self.specs {
             let array: ArraySpec = session.decode(spec.array_spec.as_ref())?;
             check_dtype(context, array.dtype())?;
-            let parts = shards_of(session, &mut makings, spec, &array)?;
-            makings.array(context, array, parts)?;
+            let parts = shards_of(session, &mut pending_arrays, spec, &array)?;
+            pending_arrays.array(context, array, parts)?;
         }
-        makings.register(session, &self.array_handles).map(Job::Work)
+        pending_arrays.register(session, &self.array_handles).map(Job::Work)
     }
 
     fn results(&self) -> &[u64] {
@@ -97,7 +97,7 @@ impl Request for MakeArraysFromHostBufferShardsRequest {
 /// INVALID_ARGUMENT if they are not just the array's shards.
 fn shards_of(
     session: &Session,
-    makings: &mut Makings,
+    pending_arrays: &mut PendingArrays,
     spec: &MakeArraysFromHostBufferShardsSpec,
     array: &ArraySpec,
 ) -> Result<Vec<(usize, IndexDomain)>, Status> {
@@ -123,7 +123,8 @@ fn shards_of(
             ));
         }
         let handle = buffer.host_buffer_handle;
-        let source = makings.source(handle, dtype, shape.clone(), buffer.byte_strides.as_ref())?;
+        let source =
+            pending_arrays.source(handle, dtype, shape.clone(), buffer.byte_strides.as_ref())?;
         for index in &indices.indices {
             let slot = usize::try_from(*index).ok().and_then(|index| shards.get_mut(index));
             let slot = slot.ok_or_else(|| {

@@ -215,11 +215,11 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
     let running = Running::new(running, said, inside, run, &context.gauges);
     let in_order = context.launches.take(generation, launch.program.devices()).await;
     let own = Arc::clone(session);
-    let (calls_back, pace) = (launch.program.calls_back(), Arc::clone(&launch.program.pace));
-    let own_pace = Arc::clone(&pace);
+    let (calls_back, latency) = (launch.program.calls_back(), Arc::clone(&launch.program.latency));
+    let own_latency = Arc::clone(&latency);
     let run = move || {
         let _in_order = in_order;
-        own_pace.note(|| {
+        own_latency.note(|| {
             launch.run(running, &loaded, &own.context.gauges, |output| {
                 own.accounts.shard(output.kind, output.contents.bytes())
             })
@@ -230,7 +230,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
             true => session.calling(run).await,
             // A call that may not come back runs where the waiting request can abandon it.
             false if watch.is_needed() => session.launching(watch.given_up.clone(), run).await,
-            false => session.at_pace(&pace, run).await,
+            false => session.by_latency(&latency, run).await,
         }
     };
     let launched = tokio::select! {

@@ -92,7 +92,7 @@ async fn bring(
                 let bytes = context.transfers.note(|| memory.read())?;
                 Ok(HostBuffer::of_bytes(bytes.into(), held))
             };
-            return session.at_pace(&session.context.transfers, read).await;
+            return session.by_latency(&session.context.transfers, read).await;
         }
         // Read piece by piece when it is looked up.
         let held = session.hold(0, Direction::Result).await?;

@@ -234,16 +234,17 @@ impl Session {
         self.context.blocking(self.turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), here and now, if such calls have been quick.
+    /// As [`blocking`](Self::blocking), but on the calling thread if `latency` says that such calls
+    /// are quick.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
-    pub(crate) async fn at_pace<T: Send + 'static>(
+    pub(crate) async fn by_latency<T: Send + 'static>(
         &self,
-        pace: &LatencyEstimate,
+        latency: &LatencyEstimate,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        self.context.at_pace(self.turn, pace, work).await
+        self.context.by_latency(self.turn, latency, work).await
     }
 
     /// Runs something that compiles, when it is this session's turn to.
@@ -306,7 +307,7 @@ impl Session {
     /// RESOURCE_EXHAUSTED if there is none, or it took too long.
     pub(crate) async fn inside(&self, bytes: u64) -> Result<Inside, Status> {
         let take = || self.accounts.inside(bytes);
-        self.context.insides.take(self.room_timeout(), take).await
+        self.context.program_memory.take(self.room_timeout(), take).await
     }
 
     /// Memory for a shard. May wait for the device.
