@@ -27,7 +27,7 @@ fn read(file: &[u8], choice: u8, registries: &[Registry]) -> Option<Graphs> {
 
 /// Parts of a judgement that can be compared.
 fn said(judgement: &Judgement) -> String {
-    let faults = Loader::ALL.map(|loader| judgement.fault(loader));
+    let faults: Vec<_> = Loader::ALL.iter().map(|loader| judgement.fault(*loader)).collect();
     format!("{faults:?} {:?}", judgement.dropped)
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The lines in which TensorFlow's releases have a number.
-pub const LINES: [&str; 3] = ["graph_def", "checkpoint", "tensor_bundle"];
+pub const LINES: &[&str] = &["graph_def", "checkpoint", "tensor_bundle"];
 
 /// A release that the table does not know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

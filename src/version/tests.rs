@@ -323,7 +323,7 @@ mod releases {
             assert_eq!(release.number("graph_def"), Some(number));
             assert_eq!(release.number("checkpoint"), Some(1));
             assert_eq!(release.number("tensor_bundle"), Some(1));
-            for line in tensorflow::LINES {
+            for &line in tensorflow::LINES {
                 let consumer = tensorflow::consumer(release, line).unwrap();
                 assert_eq!(Some(consumer.version), release.number(line));
                 let producer = tensorflow::producer(release, line).unwrap();

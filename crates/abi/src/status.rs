@@ -63,7 +63,7 @@ macro_rules! codes {
 
         impl StatusCode {
             /// All codes, in the order of their numbers.
-            pub const ALL: [Self; 17] = [$(Self::$variant),*];
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The code with this number; `None` for a number that is not canonical.
             #[must_use]
@@ -136,7 +136,7 @@ impl StatusCode {
     /// The code with this name, in capitals; `None` for a text that is no name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.name() == name)
+        Self::ALL.iter().copied().find(|code| code.name() == name)
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(StatusCode::Internal.number(), 13);
         assert_eq!(StatusCode::DataLoss.number(), 15);
         assert_eq!(StatusCode::Unauthenticated.number(), 16);
-        for (number, code) in StatusCode::ALL.into_iter().enumerate() {
+        for (number, code) in StatusCode::ALL.iter().copied().enumerate() {
             assert_eq!(code.number(), number as i32);
             assert_eq!(StatusCode::from_number(code.number()), Some(code));
             assert_eq!(StatusCode::from_name(code.name()), Some(code));

@@ -34,8 +34,8 @@ pub enum ArtifactLine {
 
 impl ArtifactLine {
     /// Every line.
-    pub const ALL: [Self; 5] =
-        [Self::GraphDef, Self::TensorBundle, Self::Checkpoint, Self::DeviceState, Self::Ifrt];
+    pub const ALL: &'static [Self] =
+        &[Self::GraphDef, Self::TensorBundle, Self::Checkpoint, Self::DeviceState, Self::Ifrt];
 
     /// Its name in versions.toml.
     #[must_use]
@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     fn every_line_of_artifacts_is_in_the_registry() {
-        for line in ArtifactLine::ALL {
+        for &line in ArtifactLine::ALL {
             let record = registry().line(line.name()).unwrap();
             assert!(record.entries.iter().any(|entry| !entry.withdrawn), "{line:?}");
             assert_ne!(Consumer::newest().line(line).version, i32::MIN);

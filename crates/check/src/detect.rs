@@ -166,7 +166,7 @@ fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
 /// Formats that are told by their first bytes. None of them begins with the tag of one of a graph's
 /// fields.
 fn by_first_bytes(head: &[u8]) -> Option<Kind> {
-    const MARKS: [(&[u8], Kind); 17] = [
+    const MARKS: &[(&[u8], Kind)] = &[
         (b"\x93NUMPY", Kind::Npy),
         (b"GGUF", Kind::Gguf),
         (b"\x1f\x8b\x08", Kind::Gzip),

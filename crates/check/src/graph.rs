@@ -467,7 +467,7 @@ mod tests {
         meta_graph.graph.structure = Some(structure);
         let fault =
             ImportFault { function: Some("f".to_owned()), operation: String::new(), ..unknown() };
-        let judgement = Judgement::of(&Loader::ALL, &fault, Vec::new());
+        let judgement = Judgement::of(Loader::ALL, &fault, Vec::new());
         let consumer = Consumer::tensorflow("2.12").unwrap();
         let loader = Loader::Import;
         for (judgement, rule) in [(Some(&judgement), Rule::UnknownOp), (None, Rule::Corrupt)] {
@@ -484,8 +484,8 @@ mod tests {
             (Loader::Load, Rule::MinConsumer),
             (Loader::Cpp, Rule::UnknownOp),
         ] {
-            assert_eq!(rules(loader, false, 2000, &Loader::ALL).0, [rule]);
-            assert_eq!(rules(loader, false, 0, &Loader::ALL), (vec![Rule::UnknownOp], vec![]));
+            assert_eq!(rules(loader, false, 2000, Loader::ALL).0, [rule]);
+            assert_eq!(rules(loader, false, 0, Loader::ALL), (vec![Rule::UnknownOp], vec![]));
         }
     }
 

@@ -81,11 +81,17 @@ pub enum Kind {
     Other,
 }
 
+/// The ids of all kinds, for messages.
+fn ids() -> String {
+    let ids: Vec<&str> = Kind::ALL.iter().map(|kind| kind.id()).collect();
+    ids.join(", ")
+}
+
 /// A name that no kind has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no kind \"{found}\"; the kinds are {}, and of a message of IFRT the name of its type, such as ArraySpec",
-    Kind::ALL.map(Kind::id).join(", ")
+    ids()
 )]
 pub struct UnknownKind {
     /// The text found, cut to 60 characters.
@@ -102,7 +108,7 @@ impl UnknownKind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: &'static [Self] = &[
         Self::SavedModel,
         Self::TensorBundle,
         Self::CheckpointV1,
@@ -298,7 +304,8 @@ impl FromStr for Kind {
 
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         Self::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .find(|kind| kind.id() == text)
             .ok_or_else(|| UnknownKind { found: text.chars().take(60).collect() })
     }
@@ -330,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_by_its_name() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             assert_eq!(kind.id().parse(), Ok(kind));
         }
         assert!("nothing".parse::<Kind>().unwrap_err().to_string().contains("saved_model"));
@@ -338,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_kind_whose_numbers_decide_is_one_that_is_judged() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             // Of a bare message the caller says which one it is.
             let is_judged = kind.is_judged() || kind == Kind::IfrtMessage;
             assert!(is_judged || kind.line().is_none(), "{kind}");

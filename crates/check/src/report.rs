@@ -65,7 +65,7 @@ pub fn report() -> Report {
 #[must_use]
 pub fn report_with(remedy: &dyn Fn(&Remedy) -> String) -> Report {
     let tool = Tool::new("serdes", env!("CARGO_PKG_VERSION")).at(env!("CARGO_PKG_REPOSITORY"));
-    Report::new(tool).with_rules(VerdictRule::ALL.map(|rule| explained(rule, remedy)))
+    Report::new(tool).with_rules(VerdictRule::ALL.iter().map(|rule| explained(*rule, remedy)))
 }
 
 fn explained(rule: VerdictRule, remedy: &dyn Fn(&Remedy) -> String) -> Rule {

@@ -132,7 +132,7 @@ mod tests {
             let terms =
                 report::Terms { remedy: &words, location: &location, loader: Some("load_v1") };
             expected.add(report::artifact_with(&found, &terms));
-            for format in Format::ALL {
+            for &format in Format::ALL {
                 let (mut of_verdicts, mut of_objects) = (Vec::new(), Vec::new());
                 expected.write(format, &mut of_verdicts).unwrap();
                 write(&objects, "load_v1", format.id(), &mut of_objects).unwrap();

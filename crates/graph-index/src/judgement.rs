@@ -19,7 +19,7 @@ pub enum Loader {
 
 impl Loader {
     /// Every loader.
-    pub const ALL: [Self; 4] = [Self::Import, Self::LoadV1, Self::Load, Self::Cpp];
+    pub const ALL: &'static [Self] = &[Self::Import, Self::LoadV1, Self::Load, Self::Cpp];
 
     /// Its name, as in the contract of the command: `import`, `load_v1`, `load`, `cpp`.
     #[must_use]
@@ -64,8 +64,13 @@ impl Judgement {
     /// Makes a judgement of the verdict that `verdict` gives for each loader.
     #[doc(hidden)]
     pub fn new(verdict: impl Fn(Loader) -> LoaderVerdict, dropped: Vec<DroppedAttribute>) -> Self {
-        let [import, load_v1, load, cpp] = Loader::ALL.map(verdict);
-        Self { import, load_v1, load, cpp, dropped }
+        Self {
+            import: verdict(Loader::Import),
+            load_v1: verdict(Loader::LoadV1),
+            load: verdict(Loader::Load),
+            cpp: verdict(Loader::Cpp),
+            dropped,
+        }
     }
 
     /// Makes a judgement of one fault for some loaders and the attributes that the release ignores:

@@ -32,7 +32,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: &'static [Self] = &[
         Self::TooNew,
         Self::TooOld,
         Self::UnknownOp,

@@ -1,7 +1,7 @@
 //! The names of the status functions that a host of StreamExecutor serves to plug-ins.
 
 /// The names that a host serves without their prefix, which is `TF_` or `TSL_`.
-pub const SERVED: [&str; 8] = [
+pub const SERVED: &[&str] = &[
     "NewStatus",
     "DeleteStatus",
     "SetStatus",
@@ -14,7 +14,7 @@ pub const SERVED: [&str; 8] = [
 
 /// The prefixes under which each of [`SERVED`] is served. TensorFlow's `TF_` functions jump to its
 /// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
-pub const PREFIXES: [&str; 2] = ["TF_", "TSL_"];
+pub const PREFIXES: &[&str] = &["TF_", "TSL_"];
 
 /// True if the symbol is one of the status functions that the host serves to plug-ins.
 #[must_use]

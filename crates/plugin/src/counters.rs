@@ -71,8 +71,7 @@ pub struct Counters {
 
 impl Counters {
     /// The kinds by name.
-    #[must_use]
-    pub fn all(&self) -> [(&'static str, &Counter); 13] {
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
             ("platforms", &self.platforms),
             ("devices", &self.devices),
@@ -88,13 +87,13 @@ impl Counters {
             ("unified_memory", &self.unified_memory),
             ("host_callbacks", &self.host_callbacks),
         ]
+        .into_iter()
     }
 
     /// Names and numbers of what is alive; empty if everything that was created was destroyed.
     #[must_use]
     pub fn live(&self) -> Vec<(&'static str, u64)> {
         self.all()
-            .into_iter()
             .map(|(name, counter)| (name, counter.live()))
             .filter(|(_, live)| *live > 0)
             .collect()

@@ -19,7 +19,7 @@ pub enum Cell {
 
 impl Cell {
     /// All cells, the best first.
-    pub const ALL: [Self; 4] = [Self::Yes, Self::Differs, Self::No, Self::Unknown];
+    pub const ALL: &'static [Self] = &[Self::Yes, Self::Differs, Self::No, Self::Unknown];
 
     /// The word that programs compare.
     #[must_use]

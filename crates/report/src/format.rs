@@ -28,7 +28,7 @@ pub enum Format {
 
 impl Format {
     /// All forms.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Text,
         Self::GitHub,
         Self::GitLab,
@@ -59,9 +59,15 @@ impl fmt::Display for Format {
     }
 }
 
+/// The names of all forms, for messages.
+fn known() -> String {
+    let names: Vec<&str> = Format::ALL.iter().map(|format| format.id()).collect();
+    names.join(", ")
+}
+
 /// A name of no form of a report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no report {found:?}; expected {}", Format::ALL.map(Format::id).join(", "))]
+#[error("there is no report {found:?}; expected {}", known())]
 pub struct UnknownFormat {
     /// The name.
     pub found: String,
@@ -79,7 +85,7 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|format| format.id() == name);
+        let named = Self::ALL.iter().copied().find(|format| format.id() == name);
         named.ok_or_else(|| UnknownFormat { found: name.to_owned() })
     }
 }

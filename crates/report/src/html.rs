@@ -120,7 +120,8 @@ impl<'r> Page<'r> {
             let rows = page.rows(&table, &mut ids);
             page.tables.push(rows);
         }
-        page.verdicts = Cell::ALL.map(|cell| (cell.id(), words(cell), page.count(cell))).to_vec();
+        let counted = |&cell: &Cell| (cell.id(), words(cell), page.count(cell));
+        page.verdicts = Cell::ALL.iter().map(counted).collect();
         page.rules = page.explained(report.rules());
         page
     }

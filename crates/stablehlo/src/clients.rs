@@ -51,12 +51,11 @@ mod tests {
     fn programs_pass_by_the_versions_of_client_and_plugin() {
         let passages = |reader: &str| {
             let reader = reader.parse().unwrap();
-            ProxyClient::KNOWN.map(|client| client.passage(reader))
+            ProxyClient::KNOWN.iter().map(|client| client.passage(reader)).collect::<Vec<_>>()
         };
         use Passage::{AsTheyAre, Bridged, Rewritten};
         assert_eq!(passages("1.20.0"), [AsTheyAre; 6]);
-        let [.., before, last] = passages("1.13.3");
-        assert_eq!([before, last], [Rewritten; 2]);
+        assert!(passages("1.13.3").ends_with(&[Rewritten; 2]));
         assert_eq!(passages("1.13.0")[2], AsTheyAre);
         assert_eq!(passages("1.12.0")[..2], [AsTheyAre, Rewritten]);
         assert_eq!(passages("0.20.0")[..2], [Bridged, Bridged]);

@@ -42,7 +42,7 @@ pub enum Form {
 
 impl Form {
     /// Every form.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: &'static [Self] = &[
         Self::Safetensors,
         Self::Npy,
         Self::Npz,
@@ -132,8 +132,9 @@ impl FromStr for Form {
     /// # Errors
     /// [`Error::UnknownForm`] if there is none.
     fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|form| form.as_str() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join(", ");
+        Self::ALL.iter().copied().find(|form| form.as_str() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|form| form.as_str()).collect();
+            let names = names.join(", ");
             unknown(
                 Path::new(name),
                 &format!("is no kind of file of tensors; expected one of {names}"),

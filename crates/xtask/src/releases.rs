@@ -137,8 +137,7 @@ fn clients(table: &Jaxlib) -> Result<String, Box<dyn Error>> {
     let mut text = format!(
         "{HEAD}use super::{{StableHloVersion, clients::ProxyClient}};\n\nimpl ProxyClient {{\n    \
          /// Measured clients, oldest first. The version of their programs depends on the client's\n    \
-         /// release alone, not on the server.\n    #[rustfmt::skip]\n    pub const KNOWN: [Self; {}] = [\n",
-        clients.len()
+         /// release alone, not on the server.\n    #[rustfmt::skip]\n    pub const KNOWN: &'static [Self] = &[\n"
     );
     for (release, version) in clients {
         let version = numbers(&version)?;

@@ -49,7 +49,7 @@ macro_rules! rules {
 
         impl Rule {
             /// Every rule.
-            pub const ALL: [Self; [$($id),*].len()] = [$(Self::$variant),*];
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The id, for programs.
             #[must_use]

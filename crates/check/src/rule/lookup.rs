@@ -22,7 +22,8 @@ impl fmt::Display for UnknownRule {
             Some(rule) => write!(f, "did you mean {rule}? The rules are ")?,
             None => f.write_str("the rules are ")?,
         }
-        f.write_str(&Rule::ALL.map(Rule::id).join(", "))
+        let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+        f.write_str(&ids.join(", "))
     }
 }
 
@@ -62,13 +63,13 @@ impl FromStr for Rule {
     fn from_str(text: &str) -> Result<Self, UnknownRule> {
         let found: String = text.chars().take(60).collect();
         let id = found.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-        if let Some(rule) = Self::ALL.into_iter().find(|rule| rule.id() == id) {
+        if let Some(rule) = Self::ALL.iter().copied().find(|rule| rule.id() == id) {
             return Ok(rule);
         }
-        let nearest = Self::ALL.into_iter().min_by_key(|rule| distance(rule.id(), &id));
+        let nearest = Self::ALL.iter().copied().min_by_key(|rule| distance(rule.id(), &id));
         let meant = nearest.filter(|rule| distance(rule.id(), &id) <= rule.id().len() / 3);
         let begun =
-            || Self::ALL.into_iter().find(|rule| id.len() > 2 && rule.id().starts_with(&id));
+            || Self::ALL.iter().copied().find(|rule| id.len() > 2 && rule.id().starts_with(&id));
         Err(UnknownRule { found, meant: begun().or(meant) })
     }
 }
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn every_rule_is_found_by_its_id_and_explained() {
-        for rule in Rule::ALL {
+        for &rule in Rule::ALL {
             assert_eq!(rule.id().parse(), Ok(rule));
             let Explanation { meaning, example, remedy, .. } = rule.explain();
             assert!(!meaning.is_empty() && !example.is_empty() && !remedy.is_empty());

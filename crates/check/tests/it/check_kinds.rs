@@ -11,7 +11,7 @@ const KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/kinds
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data");
 
 /// The files of the corpus, with what they are.
-const FILES: [(&str, Kind); 26] = [
+const FILES: &[(&str, Kind)] = &[
     ("model.safetensors", Kind::Safetensors),
     ("array.npy", Kind::Npy),
     ("arrays.npz", Kind::Npz),
@@ -42,7 +42,7 @@ const FILES: [(&str, Kind); 26] = [
 
 /// The names of the files of the corpus whose kinds are judged, in order.
 fn judged() -> Vec<&'static str> {
-    let judged = FILES.into_iter().filter(|(_, kind)| kind.is_judged());
+    let judged = FILES.iter().copied().filter(|(_, kind)| kind.is_judged());
     let mut names: Vec<_> = judged.map(|(name, _)| name).collect();
     names.sort_unstable();
     names
@@ -80,7 +80,7 @@ fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn every_kind_is_told_by_its_name_by_any_name_and_without_one() {
-    for (name, kind) in FILES {
+    for &(name, kind) in FILES {
         let path = Path::new(KINDS).join(name);
         let expected = if name == "f-0.8.0.jaxexport" {
             (Outcome::Unacceptable, Some(Rule::TooOld))
@@ -109,7 +109,7 @@ fn every_kind_is_told_by_its_name_by_any_name_and_without_one() {
 
 #[test]
 fn file_of_another_kind_is_no_graph_even_cut_off() {
-    for (name, kind) in FILES.into_iter().filter(|(_, kind)| !kind.is_judged()) {
+    for (name, kind) in FILES.iter().copied().filter(|(_, kind)| !kind.is_judged()) {
         let Ok(bytes) = fs::read(Path::new(KINDS).join(name)) else { continue };
         for length in 1..bytes.len().min(2000) {
             let verdict = in_memory(&bytes[..length]);
@@ -231,7 +231,7 @@ fn file_in_place_of_a_model_is_named() {
 fn files_of_tensors_that_are_not_whole_are_corrupt() {
     let holds_tensors = |kind| !matches!(kind, Kind::JaxExport | Kind::StableHlo);
     for (name, kind) in
-        FILES.into_iter().filter(|(_, kind)| kind.is_judged() && holds_tensors(*kind))
+        FILES.iter().copied().filter(|(_, kind)| kind.is_judged() && holds_tensors(*kind))
     {
         let bytes = fs::read(Path::new(KINDS).join(name)).unwrap();
         for length in 1..bytes.len() {
@@ -253,7 +253,7 @@ fn files_of_tensors_that_are_not_whole_are_corrupt() {
 fn jax_artifact_is_detected_by_content_and_corrupt_cut_off() {
     let newest = Consumer::newest();
     for name in ["f-0.10.2.jaxexport", "f-0.12.0.1.jaxexport", "f.mlirbc"] {
-        let (_, kind) = FILES.into_iter().find(|(other, _)| *other == name).unwrap();
+        let (_, kind) = FILES.iter().copied().find(|(other, _)| *other == name).unwrap();
         let bytes = fs::read(Path::new(KINDS).join(name)).unwrap();
         let judge = |length: usize| {
             check::reader(&bytes[..length], Some(kind)).unwrap().for_consumer(&newest)

@@ -83,7 +83,7 @@ fn is_out_of_reach(rule: Rule) -> bool {
 #[test]
 fn every_rule_has_an_artifact_that_it_is_about() {
     let artifacts = artifacts();
-    for rule in Rule::ALL.into_iter().filter(|rule| !is_out_of_reach(*rule)) {
+    for rule in Rule::ALL.iter().copied().filter(|rule| !is_out_of_reach(*rule)) {
         let artifact = artifacts.iter().find(|(name, _)| name == rule.id());
         let Some((_, path)) = artifact else {
             panic!("{rule}: put an artifact that it is about into tests/data/rules/{rule}.*");
@@ -98,7 +98,7 @@ fn every_rule_has_an_artifact_that_it_is_about() {
 
 #[test]
 fn rule_rows_have_a_meaning_and_name_no_option() {
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         let explanation = rule.explain();
         for words in [explanation.meaning, explanation.example, explanation.remedy] {
             assert!(words.len() > 20 && words.ends_with('.'), "{rule}: {words}");
@@ -151,7 +151,7 @@ fn page() -> String {
     let mut page = "# Rules of verdicts\n\nMade from the table in `crates/check/src/rule/table.rs` by `cargo xtask rules`; do not edit. \
                     `serdes explain RULE` prints the same.\n\n| rule | verdict | about |\n|---|---|---|\n"
         .to_owned();
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         let first = rule.explain().meaning.split(['.', ':']).next().unwrap_or_default();
         let outcome = rule.outcome();
         let verdict = if rule.is_warning() {
@@ -163,7 +163,7 @@ fn page() -> String {
     }
     page += "\nA warning counts with `--strict`, or with `--deny RULE`. Messages have `{}` around what differs; what the \
              reader of a format finds is said in the reader's own words.\n";
-    for rule in Rule::ALL {
+    for &rule in Rule::ALL {
         let explanation = rule.explain();
         write!(
             page,

@@ -117,7 +117,7 @@ fn damaged_checkpoint_is_found_if_its_data_is_verified() {
 #[test]
 fn bytes_of_any_kind_have_a_verdict_as_every_kind() {
     let options = Options::default().with_verify_data(true);
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         for name in [
             "graphs/basic.pb",
             "ckpt/base/ckpt.index",

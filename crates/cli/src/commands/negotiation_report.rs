@@ -93,7 +93,7 @@ impl ServerOffer {
 
     fn clients(&self) -> impl Iterator<Item = (ProxyClient, Passage)> {
         let known = self.stablehlo.map(|reader| {
-            ProxyClient::KNOWN.into_iter().map(move |client| (client, client.passage(reader)))
+            ProxyClient::KNOWN.iter().map(move |&client| (client, client.passage(reader)))
         });
         known.into_iter().flatten()
     }

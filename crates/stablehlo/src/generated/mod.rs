@@ -6,7 +6,7 @@ impl ProxyClient {
     /// Measured clients, oldest first. The version of their programs depends on the client's
     /// release alone, not on the server.
     #[rustfmt::skip]
-    pub const KNOWN: [Self; 6] = [
+    pub const KNOWN: &'static [Self] = &[
         Self::new("jaxlib-0.8.0", StableHloVersion::new(1, 10, 9)),
         Self::new("jaxlib-0.9.1", StableHloVersion::new(1, 13, 1)),
         Self::new("jaxlib-0.10.0", StableHloVersion::new(1, 13, 7)),

@@ -66,7 +66,7 @@ fn warning(name: &str, level: Level) -> Result<Rule, Failure> {
     if rule.is_warning() {
         return Ok(rule);
     }
-    let warnings = Rule::ALL.into_iter().filter(|rule| rule.is_warning()).map(Rule::id);
+    let warnings = Rule::ALL.iter().copied().filter(|rule| rule.is_warning()).map(Rule::id);
     Err(Failure::new(format_args!(
         "--{level} {rule}: the rule refuses, and levels are for warnings: {}",
         warnings.collect::<Vec<_>>().join(", ")

@@ -33,7 +33,7 @@ impl Outputs {
         arguments: &ReportArguments,
         terminal: &mut Terminal,
     ) -> Result<Self, Failure> {
-        let known: Vec<_> = Format::ALL.map(Format::id).into_iter().chain(["json"]).collect();
+        let known: Vec<_> = Format::ALL.iter().map(|format| format.id()).chain(["json"]).collect();
         let output = arguments.output.as_deref();
         let places = FormPlaces::of(&arguments.format, output, terminal.json(), &known)?;
         let standard = places.standard.map(Form::named);

@@ -71,7 +71,7 @@ fn a_graph_that_all_releases_take_is_read_once() {
             let (graph, reads) = judged(&chain(length), &registries);
             assert_eq!(graph.judgements.len(), registries.len());
             let is_taken = |loader| graph.judgements.iter().all(|one| one.fault(loader).is_none());
-            assert!(Loader::ALL.into_iter().all(is_taken));
+            assert!(Loader::ALL.iter().copied().all(is_taken));
             assert!(reads < 1.1, "{length}: {reads}");
         }
     }

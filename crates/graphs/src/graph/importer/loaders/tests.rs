@@ -407,7 +407,7 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
     );
     assert_eq!(structure(Loader::Import, &lost), no_operation);
     let ill_named = format!("{INPUT} node {{ name: 'c d' op: '' input: 'x' }} {nameless}");
-    for loader in Loader::ALL {
+    for &loader in Loader::ALL {
         let found = structure(loader, &ill_named).map(|(kind, _)| kind);
         assert_eq!(found, Some(StructureFaultKind::Name), "{loader:?}");
     }
@@ -437,7 +437,7 @@ fn what_a_call_gives_to_a_function_is_of_the_kind_that_is_left_to_it() {
         )
     };
     let of_kind = Some(Kind::AttributeKind { attribute: "N".to_owned() });
-    for loader in Loader::ALL {
+    for &loader in Loader::ALL {
         assert_eq!(kind(loader, &given("s: 'c'")), None, "{loader:?}");
         for other in ["type: DT_FLOAT", "i: 1", "list { }", "placeholder: 'N'"] {
             assert_eq!(kind(loader, &given(other)), of_kind, "{loader:?} {other}");
@@ -464,7 +464,7 @@ fn what_calls_in_a_function_give_is_looked_at_once_it_is_written_out_again() {
     };
     let direct = |value: &str| call(node("c", "f", &["a"], &given(value)), "c:r:0");
     let of_kind = Some(Kind::AttributeKind { attribute: "N".to_owned() });
-    for loader in Loader::ALL {
+    for &loader in Loader::ALL {
         assert_eq!(kind(loader, &named("s: 'c'")), None, "{loader:?}");
         assert_eq!(kind(loader, &direct("s: 'c'")), None, "{loader:?}");
         assert_eq!(kind(loader, &named("i: 1")), of_kind, "{loader:?}");
@@ -473,7 +473,7 @@ fn what_calls_in_a_function_give_is_looked_at_once_it_is_written_out_again() {
     }
     assert_eq!(kind(Loader::Load, &direct("placeholder: 'N'")), of_kind);
     let missing = call(node("c", "PartitionedCall", &["a"], &target("f", "")), "c:output:0");
-    for loader in Loader::ALL {
+    for &loader in Loader::ALL {
         let found = kind(loader, &missing);
         assert!(matches!(found, Some(Kind::AttributesMissing { .. })), "{loader:?} {found:?}");
     }

@@ -331,7 +331,7 @@ fn python_makes_no_saver_that_lacks_a_name() {
                restore_op_name: '{restore}' }}"
         )
     };
-    for loader in Loader::ALL {
+    for &loader in Loader::ALL {
         assert_eq!(found("2.21", loader, INPUT, &saver("x:0", "x")), None, "{loader:?}");
         let is_python = matches!(loader, Loader::LoadV1 | Loader::Load);
         for lacking in [saver("", "x"), saver("x:0", ""), "saver_def { }".to_owned()] {
