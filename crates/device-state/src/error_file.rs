@@ -5,19 +5,26 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
+/// The errors about the contents of a file, with its path, which readers of bytes do not know.
+macro_rules! about_contents {
+    ($path:ident) => {
+        Self::NotDeviceState { $path, .. }
+            | Self::Corrupt { $path, .. }
+            | Self::TooNew { $path, .. }
+            | Self::TooNewFeature { $path, .. }
+            | Self::TooOld { $path, .. }
+            | Self::ProducerTooOld { $path, .. }
+            | Self::BadConsumer { $path, .. }
+            | Self::Spec { $path, .. }
+    };
+}
+
 impl Error {
     /// The file that the error is about, where it is known: the state, or one of its parts.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::NotDeviceState { path, .. }
-            | Self::Corrupt { path, .. }
-            | Self::TooNew { path, .. }
-            | Self::TooNewFeature { path, .. }
-            | Self::TooOld { path, .. }
-            | Self::ProducerTooOld { path, .. }
-            | Self::BadConsumer { path, .. }
-            | Self::Spec { path, .. } => path.as_deref(),
+            about_contents!(path) => path.as_deref(),
             Self::MissingPart { place: path, .. }
             | Self::NothingSalvaged { path, .. }
             | Self::Unreadable { path, .. }
@@ -49,14 +56,7 @@ impl Error {
     /// The path of an error about the contents of a file, which readers of bytes do not know.
     fn optional_path(&mut self) -> Option<&mut Option<PathBuf>> {
         match self {
-            Self::NotDeviceState { path, .. }
-            | Self::Corrupt { path, .. }
-            | Self::TooNew { path, .. }
-            | Self::TooNewFeature { path, .. }
-            | Self::TooOld { path, .. }
-            | Self::ProducerTooOld { path, .. }
-            | Self::BadConsumer { path, .. }
-            | Self::Spec { path, .. } => Some(path),
+            about_contents!(path) => Some(path),
             _ => None,
         }
     }
