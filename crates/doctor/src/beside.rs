@@ -15,6 +15,7 @@ const LIMIT: u64 = 1 << 20;
 
 /// A plug-in that is installed beside its version file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstalledPlugin {
     /// The name between `jax-` and `-pjrt`, such as `cuda12`.
     pub name: String,

@@ -35,6 +35,7 @@ impl Verdict {
 
 /// The change that a remedy makes to a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// This version.
     Version(Version),
@@ -46,6 +47,7 @@ pub enum Target {
 
 /// The change of one package.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// The package, by its normal name.
     pub package: String,
@@ -57,6 +59,7 @@ pub struct Change {
 
 /// A way to make a problem go away.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Remedy {
     /// The packages that change; empty where no package heals the problem.
     pub changes: Vec<Change>,
@@ -68,6 +71,7 @@ pub struct Remedy {
 
 /// Something that does not fit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Problem {
     /// The rule.
     pub rule: Rule,
@@ -100,6 +104,7 @@ impl Problem {
 
 /// A component that was judged.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Component {
     /// The package, by its normal name.
     pub name: String,
@@ -119,6 +124,7 @@ pub struct Component {
 
 /// The answer about one environment.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// The environment.
     pub environment: Environment,

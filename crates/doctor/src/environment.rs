@@ -13,6 +13,7 @@ use crate::{
 
 /// The form of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// A virtual environment (`pyvenv.cfg`).
     Venv,
@@ -42,6 +43,7 @@ impl Kind {
 
 /// The tool that changes the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tool {
     /// pip.
     Pip,
@@ -57,6 +59,7 @@ pub enum Tool {
 
 /// A framework that finds plug-ins in packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PluginFramework {
     /// jax, by the folder `jax_plugins` and the entry points of that group.
     Jax,
@@ -66,6 +69,7 @@ pub enum PluginFramework {
 
 /// A module that jax or torch_xla takes for a plug-in.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PluginModule {
     /// The framework that takes it.
     pub framework: PluginFramework,
@@ -100,6 +104,7 @@ impl PluginModule {
 
 /// A library of a judged package, with what it asks of the system.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SystemNeed {
     /// The package that has the library.
     pub package: String,
@@ -115,6 +120,7 @@ pub struct SystemNeed {
 
 /// The packages of an environment and the system below them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Environment {
     /// The path by which people know it.
     pub label: String,

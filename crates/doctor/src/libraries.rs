@@ -9,6 +9,7 @@ use crate::rule::Rule;
 
 /// A reason for which a PJRT plug-in and a jaxlib do not go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Misfit {
     /// The rule of `serdes plugin check --for`.
     pub rule: Rule,
@@ -20,13 +21,40 @@ pub struct Misfit {
     pub message: String,
 }
 
+impl Misfit {
+    /// Makes a reason of its rule and the sentence for people.
+    pub fn new(rule: Rule, message: impl Into<String>) -> Self {
+        Self { rule, found: String::new(), expected: String::new(), message: message.into() }
+    }
+
+    /// The same with the found and the expected item.
+    #[must_use]
+    pub fn with_values(self, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { found: found.into(), expected: expected.into(), ..self }
+    }
+}
+
 /// Result of the comparison of a PJRT plug-in with a release of jaxlib.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The reasons for which they do not go together.
     pub misfits: Vec<Misfit>,
     /// The sentence for people if a version of PJRT is newer than the table of layouts.
     pub beyond_the_table: Option<String>,
+}
+
+impl Comparison {
+    /// Makes a result of the reasons; none if the plug-in and the release go together.
+    pub fn new(misfits: impl IntoIterator<Item = Misfit>) -> Self {
+        Self { misfits: misfits.into_iter().collect(), beyond_the_table: None }
+    }
+
+    /// The same with the sentence for people about a version that is newer than the table of layouts.
+    #[must_use]
+    pub fn with_beyond_the_table(self, message: Option<String>) -> Self {
+        Self { beyond_the_table: message, ..self }
+    }
 }
 
 /// Readers of plug-in libraries.

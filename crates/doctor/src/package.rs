@@ -7,6 +7,7 @@ use pep508_rs::{ExtraName, Requirement};
 
 /// A file in the record of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordedFile {
     /// The path, relative to the folder of packages.
     pub path: String,
@@ -18,6 +19,7 @@ pub struct RecordedFile {
 
 /// A package that is installed or locked.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Package {
     /// The name in the normal form of PEP 503.
     pub name: String,

@@ -4,6 +4,7 @@ use crate::rule::WarningRule;
 
 /// Something that a user may want to know.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Warning {
     /// The rule.
     pub rule: WarningRule,
@@ -15,6 +16,7 @@ pub struct Warning {
 
 /// A component that could not be judged.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Unknown {
     /// The package.
     pub name: String,

@@ -68,6 +68,7 @@ fn known() -> String {
 /// A name of no form of a report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no report {found:?}; expected {}", known())]
+#[non_exhaustive]
 pub struct UnknownFormat {
     /// The name.
     pub found: String,

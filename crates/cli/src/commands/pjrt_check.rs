@@ -180,7 +180,7 @@ fn compare(installed: &InstalledPlugin, fit: &mut FrameworkFit) {
     let number: Option<Version> =
         fit.framework.strip_prefix("jaxlib-").and_then(|number| number.parse().ok());
     let Some(number) = number.filter(|number| installed.is_dropped_by(number)) else { return };
-    let InstalledPlugin { name, version } = installed;
+    let InstalledPlugin { name, version, .. } = installed;
     fit.fits = Some(false);
     fit.rules.push(serdes_doctor::Rule::PluginJaxlibDiffer.id().to_owned());
     fit.reasons.push(format!(

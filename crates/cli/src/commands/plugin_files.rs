@@ -22,18 +22,14 @@ impl Libraries for PluginFiles {
         let plugin = serdes_pjrt::inspect(library).ok()?.plugin_version()?;
         let fit = framework.fit(&plugin);
         let misfit = |found: &serdes_pjrt::Mismatch| {
-            Some(Misfit {
-                rule: Rule::named(found.rule().as_str())?,
-                found: format!("0.{}", plugin.minor().number()),
-                expected: format!("what {} takes", framework.name()),
-                message: harmless(found.message()),
-            })
+            let rule = Rule::named(found.rule().as_str())?;
+            let minor = format!("0.{}", plugin.minor().number());
+            let taken = format!("what {} takes", framework.name());
+            Some(Misfit::new(rule, harmless(found.message())).with_values(minor, taken))
         };
         let newer = fit.warnings().iter().find(|found| found.rule() == SkewRule::BeyondTheTable);
-        Some(Comparison {
-            misfits: fit.reasons().iter().filter_map(misfit).collect(),
-            beyond_the_table: newer.map(|found| harmless(found.message())),
-        })
+        let comparison = Comparison::new(fit.reasons().iter().filter_map(misfit));
+        Some(comparison.with_beyond_the_table(newer.map(|found| harmless(found.message()))))
     }
 
     fn missing_symbols(&self, library: &Path, tensorflow: &Version) -> Option<Vec<String>> {

@@ -155,14 +155,9 @@ fn table_of_a_plugin_decides_over_the_releases() {
     let folder = venv(&[("jax", "0.9.2"), ("jaxlib", "0.9.2")]);
     plugin(folder.path(), "acme_pjrt", "1.0", "acme");
     let environment = &Environment::read(folder.path()).unwrap()[0];
-    let misfit = |rule| Misfit {
-        rule,
-        found: "0.120".to_owned(),
-        expected: "what jaxlib-0.9.2 takes".to_owned(),
-        message: "the plug-in demands a longer struct".to_owned(),
-    };
-    let comparison =
-        Comparison { misfits: vec![misfit(Rule::StructTooShort)], beyond_the_table: None };
+    let misfit = Misfit::new(Rule::StructTooShort, "the plug-in demands a longer struct")
+        .with_values("0.120", "what jaxlib-0.9.2 takes");
+    let comparison = Comparison::new([misfit]);
     let says = Says { comparison: Some(comparison), ..Says::default() };
     let diagnosis = diagnose(environment, &says);
     assert_eq!(rules(&diagnosis), ["struct_too_short"]);
@@ -175,7 +170,7 @@ fn plugin_newer_than_the_table_of_layouts_is_a_warning() {
     plugin(folder.path(), "acme_pjrt", "1.0", "acme");
     let environment = &Environment::read(folder.path()).unwrap()[0];
     let newer = Some("PJRT 0.130 was taken for 0.117".to_owned());
-    let comparison = Comparison { misfits: Vec::new(), beyond_the_table: newer };
+    let comparison = Comparison::new([]).with_beyond_the_table(newer);
     let says = Says { comparison: Some(comparison), ..Says::default() };
     let diagnosis = diagnose(environment, &says);
     assert_eq!(diagnosis.verdict(), Verdict::Fits);
