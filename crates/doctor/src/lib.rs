@@ -65,6 +65,7 @@ pub use environment::{Environment, Kind, PluginFramework, PluginModule, SystemNe
 pub use libraries::{Comparison, Libraries, Misfit, TablesOnly};
 pub use names::is_judged;
 pub use package::{Package, RecordedFile};
+pub use pep440_rs::{Version, VersionSpecifiers};
 pub use read::ReadError;
 pub use rule::{Rule, WarningRule};
 pub use warning::{Unknown, Warning};

@@ -31,9 +31,9 @@ pub struct Package {
     /// The folder of the metadata, or of the module where there is no metadata.
     pub path: Option<PathBuf>,
     /// The declared requirements; `None` if no file lists them, as in a lock.
-    pub requires: Option<Vec<Requirement>>,
+    pub(crate) requires: Option<Vec<Requirement>>,
     /// The extras that the package declares.
-    pub extras: Vec<ExtraName>,
+    pub(crate) extras: Vec<ExtraName>,
     /// The Pythons that the package declares to run on.
     pub requires_python: Option<VersionSpecifiers>,
     /// The tags of the wheel that was installed, such as `cp312-cp312-manylinux_2_27_x86_64`.

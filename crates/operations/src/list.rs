@@ -65,7 +65,7 @@ pub fn read_saved_model(
 fn objects(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {
     let mut operations = Vec::new();
     for value in serde_json::Deserializer::from_slice(list).into_iter::<Json>() {
-        match value? {
+        match value.map_err(|error| ListError::Json(error.to_string()))? {
             Json::Array(entries) => {
                 for entry in &entries {
                     operations.push(OperationDefinition::from_json(None, entry)?);

@@ -18,7 +18,7 @@ pub enum ListError {
     #[error(
         "the list of operations is no JSON: {0}; write an object an operation, or a name a line"
     )]
-    Json(#[from] serde_json::Error),
+    Json(String),
     /// An entry is no operation.
     #[error(transparent)]
     Definition(#[from] DefinitionError),

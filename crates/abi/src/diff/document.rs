@@ -21,8 +21,11 @@ impl LayoutDocument {
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.
     pub fn parse(text: &str, section: &str, path: &Path) -> Result<Self, LayoutFileError> {
-        let root: Value = serde_json::from_str(text)
-            .map_err(|error| LayoutFileError::NotJson { path: path.to_owned(), error })?;
+        let no_json = |error: serde_json::Error| LayoutFileError::NotJson {
+            path: path.to_owned(),
+            error: error.to_string(),
+        };
+        let root: Value = serde_json::from_str(text).map_err(no_json)?;
         let missing = |found: String| LayoutFileError::NoSection {
             path: path.to_owned(),
             section: section.to_owned(),

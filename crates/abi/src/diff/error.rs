@@ -23,7 +23,7 @@ pub enum LayoutFileError {
         /// The file.
         path: PathBuf,
         /// The place and the problem.
-        error: serde_json::Error,
+        error: String,
     },
     /// Caller: the file has no such section.
     #[error("{path} has no layout {}: {found}; name one with {path}#SECTION",
