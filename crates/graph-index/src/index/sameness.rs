@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// A digest of a message: a sum of hashes, so that the order of fields does not count.
+/// A checksum of a message: a sum of hashes, so that the order of fields does not count.
 #[derive(Debug, Default)]
 struct Sum {
     total: u64,
@@ -63,10 +63,10 @@ pub(super) struct SamenessReader {
     gradient: Gradient,
     gradients: HashMap<u64, u64>,
     in_signature: bool,
-    /// The digests of the nodes of the current function, by the hashes of their names.
+    /// The sums of the nodes of the current function, by the hashes of their names.
     nodes: HashMap<u64, u64>,
     node_name: u64,
-    /// The sum of the digests of nodes that a later node of the same name replaces, if there are
+    /// The total of the sums of nodes that a later node of the same name replaces, if there are
     /// any.
     replaced: Option<u64>,
     /// The first function that comes again and is another one.

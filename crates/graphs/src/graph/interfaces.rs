@@ -1,7 +1,7 @@
 //! The interfaces of meta graphs: the signatures that a program calls, and the assets beside it.
 //!
-//! Knows what the messages say, as `saved_model_cli` prints it. It must never know whether the graph
-//! has the tensors that a signature names.
+//! Knows what the messages say, as `saved_model_cli` prints it. It must never know whether the
+//! graph has the tensors that a signature names.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,8 @@ use crate::{
     },
 };
 
-/// Limit on what is kept of a file, in bytes, and the bytes that each text or number counts besides.
+/// Limit on what is kept of a file, in bytes, and the bytes that each text or number counts
+/// besides.
 const MOST: usize = 4 << 20;
 const EACH: usize = 64;
 

@@ -10,8 +10,8 @@
 //! finds most graphs to be clean. Only for the others `index` walks over it once more and writes
 //! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first fault
 //! wins; `name_of` and `node_at` read what has it back from the file. `read` goes through them in
-//! turn, `objects` judges the object graph of a SavedModel, `references` reads what else names nodes
-//! (collections, the saver, signatures, assets). Where releases are given with their
+//! turn, `objects` judges the object graph of a SavedModel, `references` reads what else names
+//! nodes (collections, the saver, signatures, assets). Where releases are given with their
 //! operations, `kinds` says what each kind of node is in each of them, `shapes` follows the shapes
 //! of tensors, and `importer` judges the graph for all of them at once. `node_bytes` tells all
 //! walks which nodes are alike, so that the attributes of a kind are read once.

@@ -24,8 +24,8 @@ use super::{
     call_order,
     callers::Callers,
     count,
-    digest::{ClearCall, Digest},
     function_memo::FunctionMemo,
+    function_summary::{ClearCall, FunctionSummary},
     instantiate::{Built, Definitions, Finding},
     signatures::Signatures,
 };
@@ -225,8 +225,8 @@ impl<'l> CalledBodies<'l> {
             return Ok(());
         };
         let Library { names, memo, .. } = library;
-        let digest = memo.digest(library, place)?;
-        let known = ClearBody::of(&digest);
+        let summary = memo.summary(library, place)?;
+        let known = ClearBody::of(&summary);
         if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
             self.add_clear(call, &known, waiting);
             return Ok(());
@@ -251,7 +251,7 @@ impl<'l> CalledBodies<'l> {
             binding.complete(signature);
         }
         let around = Rc::new(Around { binding, signature, name });
-        let built = around.judge(library, signatures, &function, &digest);
+        let built = around.judge(library, signatures, &function, &summary);
         let built = built.map(|_, built| Some(self.shared(built)));
         let built = ByRelease::of(built, |_| true, are_one);
         let mut known = HashSet::new();
@@ -544,17 +544,17 @@ struct ClearBody<'d> {
 impl<'d> ClearBody<'d> {
     /// `None` if it has to be looked at more closely for one of the releases, or is not the same in
     /// all of them.
-    fn of(digest: &'d Digest) -> Option<Self> {
-        let clear = digest.judged.as_deref()?.clear_in_all()?;
-        let built = (digest.arguments.into(), digest.results.into());
+    fn of(summary: &'d FunctionSummary) -> Option<Self> {
+        let clear = summary.judged.as_deref()?.clear_in_all()?;
+        let built = (summary.arguments.into(), summary.results.into());
         Some(Self { built, calls: &clear.calls })
     }
 }
 
 impl Built {
     /// A function in which a release finds nothing.
-    fn of(digest: &Digest) -> Self {
-        let (inputs, outputs) = (digest.arguments.into(), digest.results.into());
+    fn of(summary: &FunctionSummary) -> Self {
+        let (inputs, outputs) = (summary.arguments.into(), summary.results.into());
         Self { inputs, outputs, ..Self::default() }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use super::{called_bodies::Library, callers::Callers, count, digest::Digest};
+use super::{called_bodies::Library, callers::Callers, count, function_summary::FunctionSummary};
 use crate::graph::{
     BodyFaultKind, GraphError,
     fault::{Part, PartFault},
@@ -39,7 +39,7 @@ pub(super) struct CallFault {
 #[derive(Debug)]
 struct Function {
     place: Extent,
-    digest: Rc<Digest>,
+    summary: Rc<FunctionSummary>,
 }
 
 impl Function {
@@ -47,18 +47,18 @@ impl Function {
     /// contains.
     fn call_fault(&self, call: Call) -> Option<FunctionFault> {
         if call.direct
-            && let Some(part) = self.digest.untyped
+            && let Some(part) = self.summary.untyped
         {
             return Some(self.with(PartFault { part, kind: BodyFaultKind::NoType }));
         }
-        let few = call.outputs.is_some_and(|outputs| outputs < self.digest.results);
+        let few = call.outputs.is_some_and(|outputs| outputs < self.summary.results);
         let (part, kind) = (Part::Function, BodyFaultKind::FewOutputs);
         few.then_some(self.with(PartFault { part, kind }))
     }
 
     /// The fault of a call outside of functions, where the number of inputs is checked as well.
     fn node_fault(&self, node: &CallingNode) -> Option<FunctionFault> {
-        if node.inputs < self.digest.arguments {
+        if node.inputs < self.summary.arguments {
             let (part, kind) = (Part::Function, BodyFaultKind::FewInputs);
             return Some(self.with(PartFault { part, kind }));
         }
@@ -95,8 +95,8 @@ impl<'l> CalledFunctions<'l> {
             };
             if *number == 0 {
                 *number = 1;
-                let digest = memo.digest(library, function.place)?;
-                waiting.extend(digest.calls.iter().map(|call| call.function));
+                let summary = memo.summary(library, function.place)?;
+                waiting.extend(summary.calls.iter().map(|call| call.function));
             }
         }
         let called = numbers.iter().filter(|number| **number > 0).count();
@@ -104,7 +104,7 @@ impl<'l> CalledFunctions<'l> {
         for (position, number) in numbers.iter_mut().enumerate().filter(|(_, one)| **one > 0) {
             if let Some((_, function)) = names.at(position) {
                 let place = function.place;
-                functions.push(Function { place, digest: memo.digest(library, place)? });
+                functions.push(Function { place, summary: memo.summary(library, place)? });
                 *number = count(functions.len());
             }
         }
@@ -137,19 +137,19 @@ impl<'l> CalledFunctions<'l> {
     fn fault_by_function(&self) -> Vec<Option<FunctionFault>> {
         let own = self.functions.iter().map(|function| {
             let called = |call: &Call| self.find(call.function)?.1.call_fault(*call);
-            let own = function.digest.fault.map(|fault| function.with(fault));
-            own.or_else(|| function.digest.calls.iter().find_map(called))
+            let own = function.summary.fault.map(|fault| function.with(fault));
+            own.or_else(|| function.summary.calls.iter().find_map(called))
         });
         let mut faults: Vec<Option<FunctionFault>> = own.collect();
         let calls = self.functions.iter().enumerate().flat_map(|(caller, function)| {
-            let inside = function.digest.calls.iter().filter(|call| call.inside);
+            let inside = function.summary.calls.iter().filter(|call| call.inside);
             inside.filter_map(move |call| Some((count(self.find(call.function)?.0), count(caller))))
         });
         let (order, circular) = Callers::of(self.functions.len(), calls.collect()).callees_first();
         for caller in order.into_iter().chain(circular.iter().copied()) {
             let caller = caller as usize;
             let Some(function) = self.functions.get(caller) else { continue };
-            let inside = function.digest.calls.iter().filter(|call| call.inside);
+            let inside = function.summary.calls.iter().filter(|call| call.inside);
             let mut called = inside.filter_map(|call| Some(self.find(call.function)?.0));
             let found = called.find_map(|called| faults.get(called).copied().flatten());
             if let Some(known) = faults.get_mut(caller) {

@@ -1,7 +1,7 @@
 //! The functions of a library, each read once for all who ask.
 //!
-//! Of most functions a [`Digest`] is all that is asked for, and kept. What has to be looked at more
-//! closely is kept whole, up to a bound, and behind that read again.
+//! Of most functions a [`FunctionSummary`] is all that is asked for, and kept. What has to be
+//! looked at more closely is kept whole, up to a bound, and behind that read again.
 //!
 //! Knows where functions are. It must never know what is done with them.
 
@@ -9,7 +9,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
     called_bodies::Library,
-    digest::{Digest, LeafKey},
+    function_summary::{FunctionSummary, LeafKey},
     kind_facts::KnownKinds,
 };
 use crate::graph::{
@@ -28,7 +28,7 @@ const KEPT: usize = 1 << 16;
 /// Number of parts that an empty function is counted as.
 const EMPTY: usize = 24;
 
-/// Digests that are shared among functions: real libraries have some hundred.
+/// Summaries that are shared among functions: real libraries have some hundred.
 const SHARED: usize = 1 << 10;
 
 /// The functions of one library that were read, and their summaries for the releases.
@@ -41,11 +41,11 @@ struct Memory {
     reader: Option<FunctionReader>,
     /// The facts of the releases about the kinds of nodes that the reader knows.
     kinds: KnownKinds,
-    digests: Digests,
-    /// Digests of functions that differ in nothing else than their names.
-    shared: HashMap<LeafKey, Rc<Digest>>,
+    summaries: Summaries,
+    /// Summaries of functions that differ in nothing else than their names.
+    shared: HashMap<LeafKey, Rc<FunctionSummary>>,
     /// The last of the others: a fault is mostly that of many.
-    last: Option<Rc<Digest>>,
+    last: Option<Rc<FunctionSummary>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
     /// Number of parts of `functions`, bounded by [`KEPT`].
     kept: usize,
@@ -59,37 +59,37 @@ type Names = (String, String);
 
 impl FunctionMemo {
     /// The summary of the function at an extent of the file.
-    pub(super) fn digest(
+    pub(super) fn summary(
         &self,
         library: Library<'_>,
         place: Extent,
-    ) -> Result<Rc<Digest>, GraphError> {
+    ) -> Result<Rc<FunctionSummary>, GraphError> {
         let memory = &mut *self.0.borrow_mut();
         let Library { names, releases, .. } = library;
-        if let Some(known) = memory.digests.get(names, place) {
+        if let Some(known) = memory.summaries.get(names, place) {
             return Ok(Rc::clone(known));
         }
         let function = memory.read(library, place)?;
-        let digest = Digest::of(&function, names, releases, &mut memory.kinds);
-        let digest = memory.share(digest);
-        memory.digests.insert(names, place, Rc::clone(&digest));
+        let summary = FunctionSummary::of(&function, names, releases, &mut memory.kinds);
+        let summary = memory.share(summary);
+        memory.summaries.insert(names, place, Rc::clone(&summary));
         // A clear function is not read again, except for its shapes.
-        let is_clear = releases.ids().all(|release| digest.is_clear(release));
+        let is_clear = releases.ids().all(|release| summary.is_clear(release));
         if library.follows_shapes || !is_clear {
             memory.keep(place, &function);
         }
-        Ok(digest)
+        Ok(summary)
     }
 
-    /// The digest of the function at a place, if it was read before.
-    pub(super) fn known(&self, library: Library<'_>, place: Extent) -> Option<Rc<Digest>> {
-        self.0.borrow().digests.get(library.names, place).cloned()
+    /// The summary of the function at a place, if it was read before.
+    pub(super) fn known(&self, library: Library<'_>, place: Extent) -> Option<Rc<FunctionSummary>> {
+        self.0.borrow().summaries.get(library.names, place).cloned()
     }
 
     /// True if a release is known to find nothing in the function at an extent of the file.
     pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: ReleaseId) -> bool {
         let memory = self.0.borrow();
-        memory.digests.get(library.names, place).is_some_and(|known| known.is_clear(release))
+        memory.summaries.get(library.names, place).is_some_and(|known| known.is_clear(release))
     }
 
     /// The names of a function and of a part of it, for messages. All releases and loaders mostly
@@ -141,44 +141,44 @@ impl FunctionMemo {
     }
 }
 
-/// The digests of a library's functions.
+/// The summaries of a library's functions.
 #[derive(Debug, Default)]
-struct Digests {
+struct Summaries {
     /// By the positions of the functions, those of the first one of each name.
-    first: Vec<Option<Rc<Digest>>>,
+    first: Vec<Option<Rc<FunctionSummary>>>,
     /// By the places where they begin, those of others.
-    others: HashMap<u64, Rc<Digest>>,
+    others: HashMap<u64, Rc<FunctionSummary>>,
 }
 
-impl Digests {
-    fn get(&self, names: &FunctionNames, place: Extent) -> Option<&Rc<Digest>> {
+impl Summaries {
+    fn get(&self, names: &FunctionNames, place: Extent) -> Option<&Rc<FunctionSummary>> {
         match names.position_at(place.start) {
             Some(position) => self.first.get(position)?.as_ref(),
             None => self.others.get(&place.start),
         }
     }
 
-    fn insert(&mut self, names: &FunctionNames, place: Extent, digest: Rc<Digest>) {
+    fn insert(&mut self, names: &FunctionNames, place: Extent, summary: Rc<FunctionSummary>) {
         let Some(position) = names.position_at(place.start) else {
-            self.others.insert(place.start, digest);
+            self.others.insert(place.start, summary);
             return;
         };
         if self.first.is_empty() {
             self.first = vec![None; names.places()];
         }
         if let Some(known) = self.first.get_mut(position) {
-            *known = Some(digest);
+            *known = Some(summary);
         }
     }
 }
 
 impl Memory {
-    /// A digest like this one: a known one where functions of the same kind were read before.
-    fn share(&mut self, digest: Digest) -> Rc<Digest> {
-        let Some(key) = digest.leaf_key() else {
+    /// A summary like this one: a known one where functions of the same kind were read before.
+    fn share(&mut self, summary: FunctionSummary) -> Rc<FunctionSummary> {
+        let Some(key) = summary.leaf_key() else {
             return match &self.last {
-                Some(known) if **known == digest => Rc::clone(known),
-                _ => Rc::clone(self.last.insert(Rc::new(digest))),
+                Some(known) if **known == summary => Rc::clone(known),
+                _ => Rc::clone(self.last.insert(Rc::new(summary))),
             };
         };
         if let Some(known) = self.shared.get(&key) {
@@ -187,9 +187,9 @@ impl Memory {
         if self.shared.len() >= SHARED {
             self.shared.clear();
         }
-        let digest = Rc::new(digest);
-        self.shared.insert(key, Rc::clone(&digest));
-        digest
+        let summary = Rc::new(summary);
+        self.shared.insert(key, Rc::clone(&summary));
+        summary
     }
 
     fn read(

@@ -16,8 +16,8 @@ use super::{
     body_shapes::{self, ShapeReader},
     called_bodies::{FunctionFinding, Library},
     count,
-    digest::{Clear, Digest, FunctionForm, Judged},
     function_graph::{kinds_in_graph, reload},
+    function_summary::{Clear, FunctionForm, FunctionSummary, Judged},
     instantiate::{BodyFinding, Finding, numbered},
     lists::Lists,
     reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
@@ -43,12 +43,12 @@ struct Unloaded {
     function: LibraryFunction,
     /// The extent of its last definition, which is the one that counts.
     place: Extent,
-    digest: Rc<Digest>,
+    summary: Rc<FunctionSummary>,
 }
 
 impl Unloaded {
     fn judged(&self) -> Option<&Judged> {
-        self.digest.judged.as_deref()
+        self.summary.judged.as_deref()
     }
 
     fn named(&self) -> Option<&Named> {
@@ -157,54 +157,54 @@ impl<'a> LoadedFunctions<'a> {
     }
 }
 
-/// The functions of a library with their digests, by their positions.
-struct Digested<'a> {
+/// The functions of a library with their summaries, by their positions.
+struct Summarized<'a> {
     library: Library<'a>,
     /// `None` where a name is too long to be told from others.
-    digests: Vec<Option<Rc<Digest>>>,
+    summaries: Vec<Option<Rc<FunctionSummary>>>,
     /// By position, the positions of the functions that each names, ascending.
     named: Lists<u32>,
 }
 
-impl<'a> Digested<'a> {
+impl<'a> Summarized<'a> {
     /// Reads each function.
     fn read(library: Library<'a>) -> Result<Self, GraphError> {
         let Library { names, memo, .. } = library;
         let places = names.places();
         let mut functions = Self {
             library,
-            digests: Vec::with_capacity(places),
+            summaries: Vec::with_capacity(places),
             named: Lists::with_capacity(places),
         };
         for position in 0..places {
-            let digest = match names.at(position) {
-                Some((_, function)) => Some(memo.digest(library, function.last)?),
+            let summary = match names.at(position) {
+                Some((_, function)) => Some(memo.summary(library, function.last)?),
                 None => None,
             };
-            functions.add(digest);
+            functions.add(summary);
         }
         Ok(functions)
     }
 
-    fn add(&mut self, digest: Option<Rc<Digest>>) {
-        let judged = digest.as_deref().and_then(|digest| digest.judged.as_deref());
+    fn add(&mut self, summary: Option<Rc<FunctionSummary>>) {
+        let judged = summary.as_deref().and_then(|summary| summary.judged.as_deref());
         let named = judged.and_then(|judged| judged.named.as_deref());
         let hashes = named.into_iter().flat_map(|named| named.functions.iter());
         let positions = hashes.filter_map(|hash| self.library.names.position(*hash).map(count));
         let mut positions: Vec<u32> = positions.collect();
         positions.sort_unstable();
         self.named.push(positions);
-        self.digests.push(digest);
+        self.summaries.push(summary);
     }
 
     fn get(&self, position: usize) -> Option<Unloaded> {
-        let digest = Rc::clone(self.digests.get(position)?.as_ref()?);
+        let summary = Rc::clone(self.summaries.get(position)?.as_ref()?);
         let (_, function) = self.library.names.at(position)?;
-        Some(Unloaded { function, place: function.last, digest })
+        Some(Unloaded { function, place: function.last, summary })
     }
 
     fn iter(&self) -> impl Iterator<Item = (usize, Unloaded)> + '_ {
-        (0..self.digests.len()).filter_map(|position| Some((position, self.get(position)?)))
+        (0..self.summaries.len()).filter_map(|position| Some((position, self.get(position)?)))
     }
 
     /// The positions of the functions that one names, ascending.
@@ -227,14 +227,14 @@ pub(super) fn load<'a>(
     deprecated: &'a DeprecatedOperations,
 ) -> Result<LoadedFunctions<'a>, GraphError> {
     let mut found = LoadedFunctions::none(library);
-    let functions = Digested::read(library)?;
+    let functions = Summarized::read(library)?;
     let unsaved = functions.first_fault(|judged| judged.unsaved.as_ref());
     let unsaved = unsaved.map(|found| in_words(library, Extent::default(), &found));
     found.unsaved = unsaved.transpose()?;
     for (_, function) in functions.iter() {
-        let digest = (function.place, &*function.digest);
-        note_unequal(library, digest, FunctionForm::Loaded, &mut found.unequal)?;
-        note_unequal(library, digest, FunctionForm::Written, &mut found.unequal_as_written)?;
+        let summary = (function.place, &*function.summary);
+        note_unequal(library, summary, FunctionForm::Loaded, &mut found.unequal)?;
+        note_unequal(library, summary, FunctionForm::Written, &mut found.unequal_as_written)?;
     }
     let order = match order(&functions) {
         Ok(order) => order,
@@ -254,8 +254,8 @@ pub(super) fn load<'a>(
 pub(super) fn unequal(library: Library<'_>) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
     let mut found = library.releases.all(None);
     for (_, LibraryFunction { place, .. }) in library.names.iter() {
-        let digest = library.memo.digest(library, place)?;
-        note_unequal(library, (place, &digest), FunctionForm::Written, &mut found)?;
+        let summary = library.memo.summary(library, place)?;
+        note_unequal(library, (place, &summary), FunctionForm::Written, &mut found)?;
     }
     Ok(found)
 }
@@ -263,11 +263,11 @@ pub(super) fn unequal(library: Library<'_>) -> Result<PerRelease<Option<ImportFa
 /// Notes a function that is not found equal to itself for the releases that have none so far.
 fn note_unequal(
     library: Library<'_>,
-    (place, digest): (Extent, &Digest),
+    (place, summary): (Extent, &FunctionSummary),
     form: FunctionForm,
     found: &mut PerRelease<Option<ImportFault>>,
 ) -> Result<(), GraphError> {
-    let judged = digest.judged.as_deref();
+    let judged = summary.judged.as_deref();
     let Some(unequal) = judged.and_then(|judged| judged.unequal.as_deref()) else {
         return Ok(());
     };
@@ -313,7 +313,7 @@ impl<'a> Loading<'a> {
     fn all(
         mut self,
         order: &[u32],
-        functions: &Digested<'a>,
+        functions: &Summarized<'a>,
     ) -> Result<LoadedFunctions<'a>, GraphError> {
         let names = self.library.names;
         let mut there = vec![false; names.places()];
@@ -353,7 +353,7 @@ impl<'a> Loading<'a> {
     /// that leave something to their callers.
     fn given(
         &self,
-        Unloaded { place, digest, .. }: &Unloaded,
+        Unloaded { place, summary, .. }: &Unloaded,
     ) -> Result<HashMap<u32, Attributes>, GraphError> {
         let Library { source, release, .. } = self.library;
         let mut given = HashMap::new();
@@ -362,7 +362,7 @@ impl<'a> Loading<'a> {
             let mut releases = self.library.releases.ids().filter_map(of_release);
             releases.any(|loaded| loaded.is_open())
         };
-        if !digest.calls.iter().any(|call| !call.direct && call.inside && is_open(call.function)) {
+        if !summary.calls.iter().any(|call| !call.direct && call.inside && is_open(call.function)) {
             return Ok(given);
         }
         let function = self.library.memo.index(self.library, *place)?;
@@ -393,7 +393,7 @@ impl<'a> Loading<'a> {
     /// what comes of it.
     fn load(&mut self, position: usize, unloaded: &Unloaded) -> Result<(), GraphError> {
         let shapes = body_shapes::alone(unloaded.place, (self.library, &mut self.shapes))?;
-        if shapes.is_none() && unloaded.digest.is_leaf() {
+        if shapes.is_none() && unloaded.summary.is_leaf() {
             self.found.functions.add_leaf(position);
             return Ok(());
         }
@@ -410,7 +410,7 @@ impl<'a> Loading<'a> {
         unloaded: &Unloaded,
         shapes: Option<&BodyMismatch>,
     ) -> Result<PerRelease<Option<Rc<Reloaded>>>, GraphError> {
-        let Unloaded { place, digest, .. } = unloaded;
+        let Unloaded { place, summary, .. } = unloaded;
         let mut clear: Vec<(&Rc<Clear>, Rc<Reloaded>)> = Vec::new();
         let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
         let mut whole = None;
@@ -424,7 +424,7 @@ impl<'a> Loading<'a> {
             let (names, loaded) = (library.names, self.found.functions.of_release(release));
             let definitions = LoadDefinitions { names, registry, loaded, given: &given };
             if shapes.is_none()
-                && let Some((types, found)) = taken_by(digest, release)
+                && let Some((types, found)) = taken_by(summary, release)
             {
                 let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let reloaded = match known {
@@ -475,8 +475,8 @@ impl<'a> Loading<'a> {
 
 /// The types of a function's arguments and results, and its calls, if a release certainly finds
 /// nothing wrong in it.
-fn taken_by(digest: &Digest, release: ReleaseId) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
-    let judged = digest.judged.as_deref()?;
+fn taken_by(summary: &FunctionSummary, release: ReleaseId) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
+    let judged = summary.judged.as_deref()?;
     Some((judged.types.as_ref()?, judged.clear(release)?))
 }
 
@@ -522,12 +522,12 @@ fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding
 
 /// The order in which functions are loaded, or why there is none: as Python does it, the one that
 /// became ready last comes first, and a name that comes twice counts twice.
-fn order(functions: &Digested<'_>) -> Result<Vec<u32>, FunctionFinding> {
+fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionFinding> {
     let lost = functions.first_fault(|judged| judged.named.as_deref()?.lost.as_ref());
     if let Some(finding) = lost {
         return Err(finding);
     }
-    let places = functions.digests.len();
+    let places = functions.summaries.len();
     let pairs = (0..places).flat_map(|caller| {
         functions.named_by(caller).iter().map(move |named| (*named, count(caller)))
     });
@@ -573,7 +573,7 @@ fn order(functions: &Digested<'_>) -> Result<Vec<u32>, FunctionFinding> {
 
 /// The functions that name no others, in the order of the library; each as often as its name comes,
 /// up to twice.
-fn ready_at_first(functions: &Digested<'_>) -> Vec<u32> {
+fn ready_at_first(functions: &Summarized<'_>) -> Vec<u32> {
     let ready = functions.iter().filter(|(position, _)| functions.named_by(*position).is_empty());
     let count = ready.count();
     let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);

@@ -71,7 +71,7 @@ impl PlacedBodies {
         let Some(place) = names.get(function).map(|function| function.place) else {
             return Ok(());
         };
-        if !memo.digest(library, place)?.gives_resource {
+        if !memo.summary(library, place)?.gives_resource {
             return Ok(());
         }
         let index = memo.index(library, place)?;

@@ -17,8 +17,8 @@ use super::{
     binding::BoundValue,
     by_release::{ByRelease, are_equal, are_one},
     called_bodies::{FunctionFinding, Library},
-    digest::{Clear, ClearCall},
     function_graph::loaded_definition,
+    function_summary::{Clear, ClearCall},
     instantiate::{BodyFinding, Definitions, Finding, misgiven},
 };
 use crate::{
@@ -251,8 +251,8 @@ impl<'a> ReloadedFunctions<'a> {
         }
     }
 
-    /// Adds a function as each release has loaded it, whose callees were added before; `asking` says
-    /// which releases still ask.
+    /// Adds a function as each release has loaded it, whose callees were added before; `asking`
+    /// says which releases still ask.
     pub(super) fn add(
         &mut self,
         position: usize,
@@ -324,8 +324,8 @@ impl<'r> ReloadedLibrary<'r, '_> {
         }
         if cell.get().is_none() {
             let (_, function) = library.names.at(position)?;
-            let digest = library.memo.known(*library, function.last)?;
-            let types = digest.judged.as_deref()?.types.as_ref()?;
+            let summary = library.memo.known(*library, function.last)?;
+            let types = summary.judged.as_deref()?.types.as_ref()?;
             let leaf = Reloaded::without_definition(function.last, types, Box::default());
             return cell.get_or_init(|| ByRelease::Same(Rc::new(leaf))).get(self.release);
         }

@@ -53,8 +53,8 @@ impl<'t> Named<'t> {
     }
 }
 
-/// The node that the C++ loader takes a text for, and which of its outputs: the first one unless the
-/// text says another.
+/// The node that the C++ loader takes a text for, and which of its outputs: the first one unless
+/// the text says another.
 pub(in super::super) fn node_in_cpp(text: &str) -> (&str, &str) {
     let text = text.strip_prefix('^').unwrap_or(text);
     let numbered = text.rsplit_once(':').filter(|(_, number)| {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::{
     super::{
         binding::{Binding, BoundValue, Scope},
-        digest::Digest,
+        function_summary::FunctionSummary,
         instantiate::{Built, Definitions, argument_types, instantiate},
         signatures::Signatures,
     },
@@ -75,7 +75,7 @@ impl Around {
         library: Library<'_>,
         signatures: &Signatures,
         function: &FunctionIndex,
-        digest: &Digest,
+        summary: &FunctionSummary,
     ) -> PerRelease<Rc<BuiltBody>> {
         let Some(scope) = self.scope() else {
             return library.releases.all(Rc::new(Ok(Built::default())));
@@ -96,9 +96,9 @@ impl Around {
             {
                 return Rc::clone(known);
             }
-            let is_clear = digest.is_clear(release);
+            let is_clear = summary.is_clear(release);
             let built = match is_clear {
-                true => Ok(Built::of(digest)),
+                true => Ok(Built::of(summary)),
                 false => instantiate(function, scope, &definitions),
             };
             let built = Rc::new(built.map_err(Rc::from));

@@ -61,14 +61,14 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
     let (names, memo) = (&names, &FunctionMemo::default());
     let (releases, release, follows_shapes) = (Releases::new(&registries), i32::MAX, false);
     let library = Library { source, names, memo, releases, release, follows_shapes };
-    let digest = memo.digest(library, place).unwrap();
+    let summary = memo.summary(library, place).unwrap();
     let index = memo.index(library, place).unwrap();
-    assert!(digest.fault.is_none() || body::first_fault(&index).is_some());
+    assert!(summary.fault.is_none() || body::first_fault(&index).is_some());
     let hash = names.find(b"f").unwrap();
     let mut signatures = Signatures::default();
     let signature = signatures.read(library, hash).unwrap().unwrap();
     let is_clear = releases.map(|release, registry| {
-        let judged = digest.judged.as_ref().unwrap();
+        let judged = summary.judged.as_ref().unwrap();
         let Some(clear) = judged.clear(release) else { return false };
         assert_eq!(body::first_fault(&index), None);
         let definitions = ReleaseDefinitions { names, signatures: &signatures, registry };

@@ -36,7 +36,7 @@ const MOST_EDGES: usize = 1 << 16;
 
 /// The summary of a function.
 #[derive(Debug, PartialEq)]
-pub(super) struct Digest {
+pub(super) struct FunctionSummary {
     /// The fault that every release finds, whatever its operations are.
     pub(super) fault: Option<PartFault>,
     /// The first argument or result without a type.
@@ -83,7 +83,7 @@ pub(super) struct ClearCall {
     pub(super) tensors: (u64, u64),
 }
 
-impl Digest {
+impl FunctionSummary {
     /// Summarizes a function. With `releases`, the function must have been read with the kinds of
     /// its nodes.
     pub(super) fn of(
@@ -120,7 +120,7 @@ pub(super) struct LeafKey {
     clear: Option<PerRelease<bool>>,
 }
 
-impl Digest {
+impl FunctionSummary {
     /// The key by which the summary is shared; `None` if it holds more than a key does.
     pub(super) fn leaf_key(&self) -> Option<LeafKey> {
         let judged = self.judged.as_deref()?;
