@@ -8,8 +8,8 @@ use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 
 use super::{
     body::{Body, Owner, Owners},
-    called_bodies::Library,
     instantiate::numbered,
+    instantiated_callees::Library,
 };
 use crate::{
     graph::{

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     body::{self, Body, Owner},
-    called_bodies::Library,
+    instantiated_callees::Library,
 };
 use crate::graph::{
     GraphError,

@@ -7,7 +7,9 @@
 
 use std::rc::Rc;
 
-use super::{called_bodies::Library, callers::Callers, count, function_summary::FunctionSummary};
+use super::{
+    callers::Callers, count, function_summary::FunctionSummary, instantiated_callees::Library,
+};
 use crate::graph::{
     BodyFaultKind, GraphError,
     fault::{Part, PartFault},

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{called_bodies::Library, function_memo::FunctionMemo};
+use super::{function_memo::FunctionMemo, instantiated_callees::Library};
 use crate::graph::{
     DeprecatedOperations,
     function_names::FunctionNames,

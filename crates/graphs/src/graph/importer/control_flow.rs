@@ -9,8 +9,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     body::{self, Owner},
-    called_bodies::Library,
     instantiate::{BodyFinding, Finding, numbered},
+    instantiated_callees::Library,
 };
 use crate::graph::{
     GraphError, ImportFaultKind, attributes::AttributeValue, fault::Part, index::FunctionIndex,

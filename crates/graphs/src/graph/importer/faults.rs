@@ -10,7 +10,7 @@
 use std::{collections::HashSet, rc::Rc};
 
 use super::{
-    bodies::Bodies,
+    callee_diagnostics::CalleeDiagnostics,
     context::Context,
     order::Visits,
     reloaded::{Reloaded, ReloadedFunctions},
@@ -68,7 +68,7 @@ pub(super) fn faults(
 #[derive(Clone, Copy)]
 pub(super) enum Functions<'f> {
     /// As they are written.
-    Written(&'f Bodies<'f>),
+    Written(&'f CalleeDiagnostics<'f>),
     /// As `tf.saved_model.load` of each release has them.
     Reloaded(&'f ReloadedFunctions<'f>),
 }
@@ -272,7 +272,7 @@ impl Walk<'_> {
         profile: LoaderProfile,
     ) -> Result<Option<ImportFault>, GraphError> {
         match self.functions {
-            Functions::Written(bodies) => bodies.fault(call, tensors, profile),
+            Functions::Written(callees) => callees.fault(call, tensors, profile),
             Functions::Reloaded(functions) => {
                 let registry = self.context.releases.registry(profile.release);
                 functions.of_release(profile.release).fault(registry, call, tensors)

@@ -19,9 +19,9 @@ use std::{
 pub(super) use self::written::loaded_definition;
 use super::{
     body::{Body, Owner},
-    called_bodies::FunctionFinding,
     count,
     instantiate::{BodyFinding, Definitions, Finding, numbered},
+    instantiated_callees::FunctionFinding,
     reloaded::{LoadDefinitions, Reloaded},
 };
 use crate::{

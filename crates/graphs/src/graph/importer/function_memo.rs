@@ -8,8 +8,8 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
-    called_bodies::Library,
     function_summary::{FunctionSummary, LeafKey},
+    instantiated_callees::Library,
     kind_facts::KnownKinds,
 };
 use crate::graph::{

@@ -1,9 +1,10 @@
 //! The steps of the importer in their order.
 
 use super::{
-    called_bodies::Library,
     calls::{CallFault, CalledFunctions},
-    functions, names,
+    functions,
+    instantiated_callees::Library,
+    names,
     order::{self, NodeFault, Visits},
 };
 use crate::graph::{

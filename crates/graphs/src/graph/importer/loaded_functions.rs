@@ -12,13 +12,13 @@ use std::{
 };
 
 use super::{
-    bodies::in_words,
     body_shapes::{self, ShapeReader},
-    called_bodies::{FunctionFinding, Library},
+    callee_diagnostics::in_words,
     count,
     function_graph::{kinds_in_graph, reload},
     function_summary::{Clear, FunctionForm, FunctionSummary, Judged},
     instantiate::{BodyFinding, Finding, numbered},
+    instantiated_callees::{FunctionFinding, Library},
     lists::Lists,
     reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
 };

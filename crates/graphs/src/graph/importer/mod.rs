@@ -7,12 +7,11 @@
 //! Knows the importer. It must never know how a graph is written.
 
 mod binding;
-mod bodies;
 mod body;
 mod body_shapes;
 mod by_release;
 mod call_order;
-mod called_bodies;
+mod callee_diagnostics;
 mod callers;
 mod calls;
 mod context;
@@ -24,6 +23,7 @@ mod function_memo;
 mod function_summary;
 mod functions;
 mod instantiate;
+mod instantiated_callees;
 mod judge;
 mod kind_facts;
 mod lists;
@@ -33,7 +33,7 @@ mod loaders;
 mod named_nodes;
 mod names;
 mod order;
-mod placed_bodies;
+mod placement_check;
 mod ready;
 mod registries;
 mod reloaded;
@@ -42,10 +42,10 @@ mod signatures;
 mod words;
 
 pub(super) use self::{
-    called_bodies::Library,
     context::Context,
     evidence::Evidence,
     function_memo::FunctionMemo,
+    instantiated_callees::Library,
     judge::{Findings, judge},
     loaded_graph::{LoadedGraph, Visited, main_nodes},
     loaders::judge_loaders,

@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{
-    called_bodies::Library,
+    instantiated_callees::Library,
     loaded_graph::{LoadedGraph, Visited},
 };
 use crate::{

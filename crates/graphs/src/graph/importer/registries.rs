@@ -1,8 +1,8 @@
 //! Checks the nodes of a graph for each release, as each loader checks them.
 
 use super::{
-    bodies::Bodies,
     body_shapes::CalledShapes,
+    callee_diagnostics::CalleeDiagnostics,
     context::Context,
     evidence::Evidence,
     faults::{Functions, faults},
@@ -108,8 +108,8 @@ fn check_visited(context: &Context<'_>, findings: &Findings) -> Result<CheckedNo
     let Some(visits) = &findings.visits else {
         return Ok(CheckedNodes::accepted(context.releases));
     };
-    let bodies = Bodies::read(context, visits)?;
-    let functions = Functions::Written(&bodies);
+    let diagnostics = CalleeDiagnostics::read(context, visits)?;
+    let functions = Functions::Written(&diagnostics);
     let mut called = CalledShapes::of(context.library(), context.producer);
     let shapes = shape_fault(context, visits, Some(&mut called))?;
     let faults = |strictness| faults(context, visits, strictness, functions, shapes.as_ref());

@@ -16,10 +16,10 @@ use std::{
 use super::{
     binding::BoundValue,
     by_release::{ByRelease, are_equal, are_one},
-    called_bodies::{FunctionFinding, Library},
     function_graph::loaded_definition,
     function_summary::{Clear, ClearCall},
     instantiate::{BodyFinding, Definitions, Finding, misgiven},
+    instantiated_callees::{FunctionFinding, Library},
 };
 use crate::{
     graph::{
@@ -27,7 +27,7 @@ use crate::{
         attributes::Attributes,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
-        importer::bodies::in_words,
+        importer::callee_diagnostics::in_words,
         index::{BodyCall, CallingNode, FunctionIndex, call_attributes},
         node_rules::NodeType,
         release::{PerRelease, ReleaseId},

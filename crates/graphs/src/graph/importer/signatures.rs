@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use super::called_bodies::Library;
+use super::instantiated_callees::Library;
 use crate::{
     graph::{GraphError, index::read_signature},
     ops::OperationList,

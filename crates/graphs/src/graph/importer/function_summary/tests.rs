@@ -4,9 +4,9 @@ use crate::graph::{
     importer::{
         FunctionMemo, Library,
         binding::{Binding, Scope},
-        called_bodies::ReleaseDefinitions,
         function_graph::{kinds_in_graph, reload},
         instantiate::instantiate,
+        instantiated_callees::ReleaseDefinitions,
         reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
         signatures::Signatures,
     },

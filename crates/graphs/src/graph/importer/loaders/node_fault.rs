@@ -1,8 +1,8 @@
 //! The diagnostics of nodes outside of functions, read from the file for their names.
 
 use crate::graph::{
-    GraphError, ImportFault, ImportFaultKind, importer::called_bodies::Library, index::NamingNode,
-    node_at, rules::shown, source::Extent,
+    GraphError, ImportFault, ImportFaultKind, importer::instantiated_callees::Library,
+    index::NamingNode, node_at, rules::shown, source::Extent,
 };
 
 /// A fault of the node at a place.

@@ -5,8 +5,8 @@ use crate::{
     graph::{
         GraphError, ImportFault, ImportFaultKind, StructureFaultKind,
         importer::{
-            called_bodies::Library,
             evidence::Evidence,
+            instantiated_callees::Library,
             loaded_functions::{self, LoadedFunctions},
             loaded_graph::LoadedGraph,
             registries,

@@ -6,8 +6,8 @@ use crate::{
     graph::{
         GraphError, ImportFault, ImportFaultKind,
         importer::{
-            called_bodies::Library, evidence::Evidence, loaded_graph::LoadedGraph,
-            placed_bodies::PlacedBodies,
+            evidence::Evidence, instantiated_callees::Library, loaded_graph::LoadedGraph,
+            placement_check::PlacementCheck,
         },
         index::{FirstNode, LostCall, LostTarget, NamingNode},
         node_rules::SavedTensorFault,
@@ -33,7 +33,7 @@ pub(super) fn nodes_and_placement(
         Some(call) => Some(missing_callee(library, &call)?),
         None => None,
     };
-    let bodies = PlacedBodies::read(library, main.called_functions())?;
+    let placement = PlacementCheck::read(library, main.called_functions())?;
     for (release, evidence) in evidence.iter_mut() {
         let registry = library.releases.registry(release);
         evidence.unsaved_constant.clone_from(&constant);
@@ -49,7 +49,7 @@ pub(super) fn nodes_and_placement(
         let unplaced = unplaced(graph, registry)?;
         evidence.node_placement =
             unplaced.filter(|fault| is_imported || fault.kind != ImportFaultKind::NoKernel);
-        evidence.function_placement = bodies.fault(library, registry)?;
+        evidence.function_placement = placement.fault(library, registry)?;
     }
     Ok(())
 }

@@ -10,10 +10,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    bodies::in_words,
-    called_bodies::{FunctionFinding, Library},
+    callee_diagnostics::in_words,
     control_flow,
     instantiate::{Finding, numbered},
+    instantiated_callees::{FunctionFinding, Library},
 };
 use crate::{
     graph::{GraphError, ImportFault, ImportFaultKind, fault::Part, source::Extent},
@@ -32,7 +32,7 @@ struct Place {
 
 /// The nodes of the functions that a session looks into.
 #[derive(Debug, Default)]
-pub(super) struct PlacedBodies {
+pub(super) struct PlacementCheck {
     /// The first node with a device that no session can read.
     device: Option<Place>,
     /// By operation, unless that is a function, the first node that has it and when it was found.
@@ -41,7 +41,7 @@ pub(super) struct PlacedBodies {
     loops: Option<FunctionFinding>,
 }
 
-impl PlacedBodies {
+impl PlacementCheck {
     /// Reads the functions that PartitionedCalls of functions with these names reach.
     pub(super) fn read<'n>(
         library: Library<'_>,

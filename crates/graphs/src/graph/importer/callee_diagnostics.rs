@@ -1,9 +1,9 @@
 //! Reports faults of the functions that nodes call, for each release.
 
 use super::{
-    called_bodies::{CalledBodies, FunctionFinding, Library},
     context::Context,
     instantiate::FindingKind,
+    instantiated_callees::{FunctionFinding, InstantiatedCallees, Library},
     order::Visits,
     signatures::Signatures,
 };
@@ -12,19 +12,20 @@ use crate::graph::{
     fault::Part, index::CallingNode, kinds::LoaderProfile, source::Extent,
 };
 
-/// The functions that the nodes of a graph call.
-pub(super) struct Bodies<'c> {
+/// Diagnostics of the functions that the nodes of a graph call.
+pub(super) struct CalleeDiagnostics<'c> {
     library: Library<'c>,
-    called: CalledBodies<'c>,
+    called: InstantiatedCallees<'c>,
 }
 
-impl<'c> Bodies<'c> {
+impl<'c> CalleeDiagnostics<'c> {
     /// Reads and judges what the nodes call, each function for the node that comes to it first.
     pub(super) fn read(context: &Context<'c>, visits: &Visits) -> Result<Self, GraphError> {
         let library = context.library();
         let mut calls: Vec<&CallingNode> = context.index.calls().iter().collect();
         calls.sort_by_key(|call| visits.of(call.number));
-        let called = CalledBodies::read(library, &mut Signatures::default(), calls.into_iter())?;
+        let called =
+            InstantiatedCallees::read(library, &mut Signatures::default(), calls.into_iter())?;
         Ok(Self { library, called })
     }
 

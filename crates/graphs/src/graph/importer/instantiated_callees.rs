@@ -64,8 +64,8 @@ struct InnerCall {
 }
 
 /// A function that is called.
-struct CalledBody {
-    built: Option<ByRelease<BuiltBody>>,
+struct InstantiatedCallee {
+    built: Option<ByRelease<InstantiationResult>>,
     /// Its position in the library.
     position: u32,
     /// The end of its calls among those of all functions.
@@ -73,16 +73,16 @@ struct CalledBody {
 }
 
 /// The result of building a function in a release.
-type BuiltBody = Result<Built, Rc<Finding>>;
+type InstantiationResult = Result<Built, Rc<Finding>>;
 
 /// The functions that nodes of a graph call, at once or through others.
-pub(in super::super) struct CalledBodies<'c> {
+pub(in super::super) struct InstantiatedCallees<'c> {
     names: &'c FunctionNames,
     releases: Releases<'c>,
-    bodies: Vec<CalledBody>,
+    callees: Vec<InstantiatedCallee>,
     /// The calls in them, one function after the other.
     calls: Vec<InnerCall>,
-    /// By its position in the library, the number of a function in `bodies`, from 1 on; 0 for one
+    /// By its position in the library, the number of a function in `callees`, from 1 on; 0 for one
     /// without a call.
     numbers: Vec<u32>,
     /// By function, what keeps it from being built.
@@ -90,9 +90,9 @@ pub(in super::super) struct CalledBodies<'c> {
     /// The same for loaders that want no shape function of a node, where it differs.
     lenient: Option<Findings>,
     /// The result of the last function in which no release finds anything, shared with equal ones.
-    clear: Option<Rc<BuiltBody>>,
+    clear: Option<Rc<InstantiationResult>>,
     /// The last other result, shared likewise.
-    other_result: Option<Rc<BuiltBody>>,
+    other_result: Option<Rc<InstantiationResult>>,
     order: CallOrder,
     /// True if one of the functions leaves an attribute to its callers.
     has_open: bool,
@@ -101,7 +101,7 @@ pub(in super::super) struct CalledBodies<'c> {
     /// True if the order of calls in one of the functions is undetermined.
     is_uncertain: bool,
     /// The same calls judged in another order; set only if the order is undetermined.
-    other: Option<Box<CalledBodies<'c>>>,
+    other: Option<Box<InstantiatedCallees<'c>>>,
 }
 
 /// In which order the calls in a function are looked at.
@@ -150,7 +150,7 @@ impl Definitions for ReleaseDefinitions<'_> {
     }
 }
 
-impl<'l> CalledBodies<'l> {
+impl<'l> InstantiatedCallees<'l> {
     /// Reads and judges what `calls` call, which are in the order in which the importer visits
     /// them.
     pub(in super::super) fn read<'c>(
@@ -158,19 +158,19 @@ impl<'l> CalledBodies<'l> {
         signatures: &mut Signatures,
         calls: impl Iterator<Item = &'c CallingNode> + Clone,
     ) -> Result<Self, GraphError> {
-        let mut bodies = Self::in_order(library, signatures, calls.clone(), CallOrder::AsWritten)?;
-        if bodies.has_open && bodies.has_unordered {
+        let mut callees = Self::in_order(library, signatures, calls.clone(), CallOrder::AsWritten)?;
+        if callees.has_open && callees.has_unordered {
             let calls = calls.clone();
-            bodies = Self::in_order(library, signatures, calls, CallOrder::AsVisited)?;
+            callees = Self::in_order(library, signatures, calls, CallOrder::AsVisited)?;
         }
-        bodies.settle();
-        if bodies.has_open && bodies.is_uncertain {
+        callees.settle();
+        if callees.has_open && callees.is_uncertain {
             // What is refused in one of the orders is not to be relied on.
             let mut other = Self::in_order(library, signatures, calls, CallOrder::Turned)?;
             other.settle();
-            bodies.other = Some(Box::new(other));
+            callees.other = Some(Box::new(other));
         }
-        Ok(bodies)
+        Ok(callees)
     }
 
     fn in_order<'c>(
@@ -180,10 +180,10 @@ impl<'l> CalledBodies<'l> {
         order: CallOrder,
     ) -> Result<Self, GraphError> {
         let most = calls.clone().count().min(library.names.places());
-        let mut bodies = Self {
+        let mut callees = Self {
             names: library.names,
             releases: library.releases,
-            bodies: Vec::with_capacity(most),
+            callees: Vec::with_capacity(most),
             calls: Vec::new(),
             numbers: vec![0; library.names.places()],
             findings: Findings::default(),
@@ -205,12 +205,12 @@ impl<'l> CalledBodies<'l> {
             };
             let mut waiting = vec![first];
             while let Some(call) = waiting.pop() {
-                if bodies.position(call.function).is_none() {
-                    bodies.add(library, signatures, &call, &mut waiting)?;
+                if callees.position(call.function).is_none() {
+                    callees.add(library, signatures, &call, &mut waiting)?;
                 }
             }
         }
-        Ok(bodies)
+        Ok(callees)
     }
 
     /// Reads one function, judges it, and says what it calls.
@@ -226,7 +226,7 @@ impl<'l> CalledBodies<'l> {
         };
         let Library { names, memo, .. } = library;
         let summary = memo.summary(library, place)?;
-        let known = ClearBody::of(&summary);
+        let known = ClearFunction::of(&summary);
         if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
             self.add_clear(call, &known, waiting);
             return Ok(());
@@ -277,31 +277,32 @@ impl<'l> CalledBodies<'l> {
     }
 
     /// Takes in a function whose calls are the last of all.
-    fn push(&mut self, function: u64, built: Option<ByRelease<BuiltBody>>) {
+    fn push(&mut self, function: u64, built: Option<ByRelease<InstantiationResult>>) {
         let Some(position) = self.names.position(function) else { return };
         let calls = count(self.calls.len());
-        let body = CalledBody { built, position: count(position), calls };
-        growing::push(&mut self.bodies, body);
+        let callee = InstantiatedCallee { built, position: count(position), calls };
+        growing::push(&mut self.callees, callee);
         if let Some(number) = self.numbers.get_mut(position) {
-            *number = count(self.bodies.len());
+            *number = count(self.callees.len());
         }
     }
 
     /// The calls in a function.
     fn calls_of(&self, function: usize) -> &[InnerCall] {
-        let end = |function: usize| self.bodies.get(function).map_or(0, |body| body.calls as usize);
+        let end =
+            |function: usize| self.callees.get(function).map_or(0, |callee| callee.calls as usize);
         let begin = function.checked_sub(1).map_or(0, end);
         self.calls.get(begin..end(function)).unwrap_or_default()
     }
 
     /// A finding in a function.
-    fn with(&self, body: &CalledBody, finding: Rc<Finding>) -> Rc<FunctionFinding> {
-        let function = self.names.at(body.position as usize);
+    fn with(&self, callee: &InstantiatedCallee, finding: Rc<Finding>) -> Rc<FunctionFinding> {
+        let function = self.names.at(callee.position as usize);
         let function = function.map_or(Extent::default(), |(_, function)| function.place);
         Rc::new(FunctionFinding { function, finding })
     }
 
-    /// The number of a function in `bodies`, by the hash of its name.
+    /// The number of a function in `callees`, by the hash of its name.
     fn position(&self, function: u64) -> Option<usize> {
         let number = *self.numbers.get(self.names.position(function)?)?;
         Some(number.checked_sub(1)? as usize)
@@ -323,7 +324,12 @@ impl<'l> CalledBodies<'l> {
     }
 
     /// Takes in a function in which no release finds anything, and says what it calls.
-    fn add_clear(&mut self, call: &FirstCall, known: &ClearBody<'_>, waiting: &mut Vec<FirstCall>) {
+    fn add_clear(
+        &mut self,
+        call: &FirstCall,
+        known: &ClearFunction<'_>,
+        waiting: &mut Vec<FirstCall>,
+    ) {
         for inner in known.calls.iter().filter(|inner| inner.body.call.inside) {
             let (function, (inputs, outputs)) = (inner.body.call.function, inner.tensors);
             growing::push(&mut self.calls, InnerCall { function, inputs, outputs });
@@ -350,7 +356,7 @@ impl<'l> CalledBodies<'l> {
 
     /// The result of building a function in all releases, for the number of tensors that it takes
     /// and gives; shared with the function before if it is equal.
-    fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<BuiltBody> {
+    fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<InstantiationResult> {
         if let Some(known) = &self.clear
             && known
                 .as_ref()
@@ -365,7 +371,7 @@ impl<'l> CalledBodies<'l> {
     }
 
     /// The result of building a function in a release, shared as well.
-    fn shared(&mut self, built: Rc<BuiltBody>) -> Rc<BuiltBody> {
+    fn shared(&mut self, built: Rc<InstantiationResult>) -> Rc<InstantiationResult> {
         match built.as_ref() {
             Ok(Built { inputs, outputs, no_shape_function: None }) => {
                 self.built_of((*inputs, *outputs))
@@ -381,21 +387,20 @@ impl<'l> CalledBodies<'l> {
     /// calls.
     fn settle(&mut self) {
         let this = &*self;
-        let calls = (0..this.bodies.len()).flat_map(|caller| {
+        let calls = (0..this.callees.len()).flat_map(|caller| {
             let called = this.calls_of(caller).iter();
             let called = called.filter_map(|inner| this.position(inner.function));
             called.map(move |called| (count(called), count(caller)))
         });
         let mut edges = Vec::with_capacity(this.calls.len());
         edges.extend(calls);
-        let (order, circular) = Callers::of(self.bodies.len(), edges).callees_first();
-        let lacks = |built: &Rc<BuiltBody>| {
+        let (order, circular) = Callers::of(self.callees.len(), edges).callees_first();
+        let lacks = |built: &Rc<InstantiationResult>| {
             built.as_ref().as_ref().is_ok_and(|built| built.no_shape_function.is_some())
         };
-        let some_lack = self
-            .bodies
-            .iter()
-            .any(|body| self.releases.ids().filter_map(|release| body.built(release)).any(lacks));
+        let some_lack = self.callees.iter().any(|callee| {
+            self.releases.ids().filter_map(|release| callee.built(release)).any(lacks)
+        });
         self.findings = self.findings_of((&order, &circular), true);
         if some_lack {
             self.lenient = Some(self.findings_of((&order, &circular), false));
@@ -407,7 +412,7 @@ impl<'l> CalledBodies<'l> {
         (order, circular): (&[u32], &[u32]),
         wants_shape_functions: bool,
     ) -> Findings {
-        let mut findings = Findings::of(self.bodies.len());
+        let mut findings = Findings::of(self.callees.len());
         for function in order {
             self.find_in(*function as usize, &mut findings, wants_shape_functions);
         }
@@ -421,9 +426,9 @@ impl<'l> CalledBodies<'l> {
             }
         }
         for function in circular {
-            if let Some(body) = self.bodies.get(*function as usize) {
+            if let Some(callee) = self.callees.get(*function as usize) {
                 let recursion = Finding::names(Part::Function, BodyFaultKind::Recursion);
-                let recursion = self.with(body, recursion.into());
+                let recursion = self.with(callee, recursion.into());
                 findings.complete(self.releases, *function as usize, || Rc::clone(&recursion));
             }
         }
@@ -451,15 +456,15 @@ impl<'l> CalledBodies<'l> {
         findings: &mut Findings,
         wants_shape_functions: bool,
     ) -> bool {
-        let Some(body) = self.bodies.get(function) else { return false };
+        let Some(callee) = self.callees.get(function) else { return false };
         let find = |findings: &Findings, release| {
             let called = |inner: &InnerCall| {
                 let tensors = (inner.inputs, inner.outputs);
                 self.call_finding(inner.function, tensors, release)
                     .or_else(|| findings.get(self.position(inner.function)?, release))
             };
-            let own = body.own(release, wants_shape_functions);
-            let own = own.map(|finding| self.with(body, finding));
+            let own = callee.own(release, wants_shape_functions);
+            let own = own.map(|finding| self.with(callee, finding));
             own.or_else(|| self.calls_of(function).iter().find_map(called))
         };
         findings.add(self.releases, function, find)
@@ -472,8 +477,8 @@ impl<'l> CalledBodies<'l> {
         (inputs, outputs): (u64, u64),
         release: ReleaseId,
     ) -> Found {
-        let body = self.bodies.get(self.position(function)?)?;
-        let built = body.built(release)?.as_ref().as_ref().ok()?;
+        let callee = self.callees.get(self.position(function)?)?;
+        let built = callee.built(release)?.as_ref().as_ref().ok()?;
         let kind = if inputs < built.inputs {
             BodyFaultKind::FewInputs
         } else if outputs < built.outputs {
@@ -481,7 +486,7 @@ impl<'l> CalledBodies<'l> {
         } else {
             return None;
         };
-        Some(self.with(body, Finding::names(Part::Function, kind).into()))
+        Some(self.with(callee, Finding::names(Part::Function, kind).into()))
     }
 
     /// The finding that keeps a loader from building the function that a node of the graph calls
@@ -535,13 +540,13 @@ fn in_order<'f>(
 }
 
 /// A function in which no release finds anything, and what it calls.
-struct ClearBody<'d> {
+struct ClearFunction<'d> {
     /// Number of tensors that a call must take and give.
     built: (u64, u64),
     calls: &'d [ClearCall],
 }
 
-impl<'d> ClearBody<'d> {
+impl<'d> ClearFunction<'d> {
     /// `None` if it has to be looked at more closely for one of the releases, or is not the same in
     /// all of them.
     fn of(summary: &'d FunctionSummary) -> Option<Self> {
@@ -559,8 +564,8 @@ impl Built {
     }
 }
 
-impl CalledBody {
-    fn built(&self, release: ReleaseId) -> Option<&Rc<BuiltBody>> {
+impl InstantiatedCallee {
+    fn built(&self, release: ReleaseId) -> Option<&Rc<InstantiationResult>> {
         self.built.as_ref()?.get(release)
     }
 

@@ -12,7 +12,7 @@ use super::{
         instantiate::{Built, Definitions, argument_types, instantiate},
         signatures::Signatures,
     },
-    BuiltBody, InnerCall, Library, ReleaseDefinitions,
+    InnerCall, InstantiationResult, Library, ReleaseDefinitions,
 };
 use crate::{
     graph::{
@@ -76,7 +76,7 @@ impl Around {
         signatures: &Signatures,
         function: &FunctionIndex,
         summary: &FunctionSummary,
-    ) -> PerRelease<Rc<BuiltBody>> {
+    ) -> PerRelease<Rc<InstantiationResult>> {
         let Some(scope) = self.scope() else {
             return library.releases.all(Rc::new(Ok(Built::default())));
         };
