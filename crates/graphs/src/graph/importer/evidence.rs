@@ -20,12 +20,12 @@ pub(in super::super) struct Evidence {
     /// The same in a session that creates the nodes before the values of attributes are checked.
     pub(super) session: Option<ImportFault>,
     /// The same in `tf.saved_model.load`, which has functions under other names by then.
-    pub(super) reloaded_nodes: Option<ImportFault>,
+    pub(super) reexported_nodes: Option<ImportFault>,
 
     /// An output of a type for which Python has no name.
     pub(super) output_type: Option<ImportFault>,
     /// The same among the nodes as `tf.saved_model.load` has them.
-    pub(super) reloaded_output_type: Option<ImportFault>,
+    pub(super) reexported_output_type: Option<ImportFault>,
     /// An attribute `_class` or a device that Python cannot read.
     pub(super) python_attribute: Option<ImportFault>,
     /// A function of the library of which Python cannot make one of its own.
@@ -38,9 +38,9 @@ pub(in super::super) struct Evidence {
     pub(super) references: NamedFaults,
 
     /// A function of the library that `tf.saved_model.load` cannot load.
-    pub(super) reloaded_function: Option<ImportFault>,
+    pub(super) reexported_function: Option<ImportFault>,
     /// A loaded function that is not found equal to itself.
-    pub(super) unequal_reloaded_function: Option<ImportFault>,
+    pub(super) unequal_reexported_function: Option<ImportFault>,
     /// A node with an attribute that is a function which the library does not have.
     pub(super) missing_function: Option<ImportFault>,
     /// An attribute that the release does not know, and whose value is a placeholder.

@@ -11,9 +11,9 @@ use std::{collections::HashSet, rc::Rc};
 
 use super::{
     callee_diagnostics::CalleeDiagnostics,
+    concrete_functions::{ConcreteFunction, ConcreteFunctions},
     context::Context,
     order::Visits,
-    reloaded::{Reloaded, ReloadedFunctions},
     words::{Cause, Found, Words},
 };
 use crate::graph::{
@@ -70,7 +70,7 @@ pub(super) enum Functions<'f> {
     /// As they are written.
     Written(&'f CalleeDiagnostics<'f>),
     /// As `tf.saved_model.load` of each release has them.
-    Reloaded(&'f ReloadedFunctions<'f>),
+    Reexported(&'f ConcreteFunctions<'f>),
 }
 
 /// Nodes that have to be beside others that are not there, have deprecated operations, or call
@@ -143,7 +143,7 @@ impl Walk<'_> {
 
     /// The types that a node has for a loader, if it is good by itself.
     fn types(&self, node: u32, profile: LoaderProfile) -> Option<&NodeType> {
-        if let Some(function) = self.reloaded(node, profile.release) {
+        if let Some(function) = self.concrete_function(node, profile.release) {
             return Some(&function.types);
         }
         let node = self.context.index.nodes().get(node as usize)?;
@@ -152,16 +152,16 @@ impl Walk<'_> {
 
     /// The function that is the operation of a node, where functions are others than as they are
     /// written.
-    fn reloaded(&self, node: u32, release: ReleaseId) -> Option<&Reloaded> {
-        let Functions::Reloaded(functions) = self.functions else { return None };
+    fn concrete_function(&self, node: u32, release: ReleaseId) -> Option<&ConcreteFunction> {
+        let Functions::Reexported(functions) = self.functions else { return None };
         let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
         functions.of_release(release).get(call.call.function).map(Rc::as_ref)
     }
 
     /// True if the recorded facts of a node differ from the file, because it calls a function that
-    /// was loaded anew.
-    fn is_reloaded(&self, node: u32) -> bool {
-        matches!(self.functions, Functions::Reloaded(..)) && self.special.contains(&node)
+    /// was exported again.
+    fn calls_concrete_function(&self, node: u32) -> bool {
+        matches!(self.functions, Functions::Reexported(..)) && self.special.contains(&node)
     }
 
     /// True if a node is visited before another.
@@ -187,7 +187,7 @@ impl Walk<'_> {
                 return false;
             };
             let Some(from) = self.context.index.source(*input) else { return false };
-            if self.is_reloaded(from) {
+            if self.calls_concrete_function(from) {
                 return false;
             }
             let given = self.common_types(from).and_then(|from| from.outputs.get(number.into()));
@@ -225,7 +225,7 @@ impl Walk<'_> {
         if is_special && self.context.index.is_lost(node) {
             return Ok(Some(Cause::Colocation));
         }
-        let own = match self.reloaded(node, profile.release) {
+        let own = match self.concrete_function(node, profile.release) {
             Some(function) => self.by_signature(node, function, profile)?,
             None => self.by_itself(node, profile),
         };
@@ -273,7 +273,7 @@ impl Walk<'_> {
     ) -> Result<Option<ImportFault>, GraphError> {
         match self.functions {
             Functions::Written(callees) => callees.fault(call, tensors, profile),
-            Functions::Reloaded(functions) => {
+            Functions::Reexported(functions) => {
                 let registry = self.context.releases.registry(profile.release);
                 functions.of_release(profile.release).fault(registry, call, tensors)
             }
@@ -284,7 +284,7 @@ impl Walk<'_> {
     fn by_signature(
         &self,
         node: u32,
-        function: &Reloaded,
+        function: &ConcreteFunction,
         profile: LoaderProfile,
     ) -> Result<Option<Cause>, GraphError> {
         let Context { source, release, releases, .. } = *self.context;

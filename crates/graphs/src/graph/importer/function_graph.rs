@@ -19,10 +19,10 @@ use std::{
 pub(super) use self::written::loaded_definition;
 use super::{
     body::{Body, Owner},
+    concrete_functions::{ConcreteFunction, LoadDefinitions},
     count,
     instantiate::{BodyFinding, Definitions, Finding, numbered},
     instantiated_callees::FunctionFinding,
-    reloaded::{LoadDefinitions, Reloaded},
 };
 use crate::{
     graph::{
@@ -86,14 +86,14 @@ struct FunctionGraph<'a> {
 /// Loads a function whose [kinds](kinds_in_graph) are these, and whose callees were loaded before;
 /// `shapes` is the first node that a shape function refuses, and `steps` counts what is looked at
 /// for all functions of a library.
-pub(super) fn reload(
+pub(super) fn reexport(
     (function, place): (&FunctionIndex, Extent),
     kinds: &[Option<KindInGraph>],
     shapes: Option<&BodyMismatch>,
     definitions: &LoadDefinitions<'_>,
     deprecated: &DeprecatedOperations,
     steps: &mut u64,
-) -> Result<Reloaded, FunctionFinding> {
+) -> Result<ConcreteFunction, FunctionFinding> {
     let named = |(number, name)| (name, number);
     let graph = FunctionGraph {
         function,
@@ -132,7 +132,7 @@ pub(super) fn reload(
         .or_else(|| graph.repeated_control_output());
     match after.or_else(|| graph.placeholder(definitions)) {
         Some(finding) => Err(own(finding)),
-        None => Ok(graph.reloaded(place, definitions)),
+        None => Ok(graph.concrete_function(place, definitions)),
     }
 }
 

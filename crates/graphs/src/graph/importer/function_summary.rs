@@ -15,7 +15,7 @@ use super::{
     count,
     instantiate::{BodyFinding, Finding, numbered},
     kind_facts::{FactsPerRelease, KindFacts, KnownKinds},
-    loaded_functions::{Named, named_by},
+    reexport::{Named, named_by},
 };
 use crate::{
     graph::{
@@ -275,11 +275,11 @@ fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[ClearCall]> 
 
 /// The form of a function that is compared with itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FunctionForm {
+pub(super) enum ComparedFunction {
     /// That of the file.
     Written,
     /// That in which `tf.saved_model.load` leaves it.
-    Loaded,
+    Reexported,
 }
 
 /// Why TensorFlow does not find a function equal to itself.
@@ -320,7 +320,7 @@ impl Unequal {
     pub(super) fn in_release(
         &self,
         registry: &Registry,
-        form: FunctionForm,
+        form: ComparedFunction,
     ) -> Option<BodyFinding> {
         let is_read = |fault: TensorFault| match fault {
             TensorFault::Malformed => false,
@@ -333,7 +333,7 @@ impl Unequal {
             Some(fault.with("a tensor that cannot be read", "a tensor"))
         };
         let own = || {
-            let passing = self.passing.iter().filter(|_| form == FunctionForm::Written);
+            let passing = self.passing.iter().filter(|_| form == ComparedFunction::Written);
             let mut tensors = self.own.iter().chain(passing);
             tensors.find(|fault| !is_read(**fault))?;
             let fault = Finding::of(Part::Function, ImportFaultKind::FunctionBody);

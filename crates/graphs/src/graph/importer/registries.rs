@@ -3,13 +3,13 @@
 use super::{
     body_shapes::CalledShapes,
     callee_diagnostics::CalleeDiagnostics,
+    concrete_functions::ConcreteFunctions,
     context::Context,
     evidence::Evidence,
     faults::{Functions, faults},
     judge::Findings,
     loaded_graph::Visited,
     order::Visits,
-    reloaded::ReloadedFunctions,
 };
 use crate::graph::{
     GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
@@ -159,9 +159,9 @@ fn shape_fault(
 /// these.
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
-    functions: &ReloadedFunctions<'_>,
+    functions: &ConcreteFunctions<'_>,
 ) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
-    let functions = Functions::Reloaded(functions);
+    let functions = Functions::Reexported(functions);
     // Of functions that have other names by now, less is known and no more refused.
     let shapes = if do_shapes_fit { None } else { shape_fault(context, visits, None)? };
     faults(context, visits, Strictness::Load, functions, shapes.as_ref())

@@ -5,8 +5,8 @@
 
 use super::{
     super::{
+        concrete_functions::LoadDefinitions,
         instantiate::{BodyFinding, Definitions, Finding, numbered},
-        reloaded::LoadDefinitions,
     },
     CLASSES, FunctionGraph,
 };

@@ -6,8 +6,8 @@ use std::{collections::HashSet, rc::Rc};
 
 use super::{
     super::{
+        concrete_functions::{ConcreteCall, ConcreteFunction, LoadDefinitions},
         instantiate::{BodyFinding, Definitions, numbered},
-        reloaded::{LoadDefinitions, Reloaded, ReloadedCall},
     },
     FunctionGraph, KindInGraph, placeholders,
 };
@@ -24,7 +24,11 @@ use crate::{
 
 impl FunctionGraph<'_> {
     /// The function once it is written out again.
-    pub(super) fn reloaded(&self, place: Extent, definitions: &LoadDefinitions<'_>) -> Reloaded {
+    pub(super) fn concrete_function(
+        &self,
+        place: Extent,
+        definitions: &LoadDefinitions<'_>,
+    ) -> ConcreteFunction {
         let function = self.function;
         let (mut inputs, mut outputs) = (TypeList::default(), TypeList::default());
         let mut definition = loaded_definition(function);
@@ -42,7 +46,7 @@ impl FunctionGraph<'_> {
         let types = NodeType { inputs, outputs };
         let unset = self.unset(definitions).or_else(|| self.uncallable());
         let needs = self.needs(&types);
-        Reloaded::new(place, definition, types, needs, unset, self.calls(definitions))
+        ConcreteFunction::new(place, definition, types, needs, unset, self.calls(definitions))
     }
 
     /// Number of tensors that a call must take and give: arguments and results may be written as
@@ -127,7 +131,7 @@ impl FunctionGraph<'_> {
     }
 
     /// The calls of functions that an importer looks into.
-    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Box<[ReloadedCall]> {
+    fn calls(&self, definitions: &LoadDefinitions<'_>) -> Box<[ConcreteCall]> {
         let inside = self.function.calls.iter().filter(|call| call.call.inside);
         let calls = inside.map(|found| {
             let node = self.function.nodes.get(found.node as usize);
@@ -136,7 +140,7 @@ impl FunctionGraph<'_> {
             let tensors = types
                 .map_or((u64::MAX, u64::MAX), |types| (types.inputs.len(), types.outputs.len()));
             let call = found.call;
-            ReloadedCall {
+            ConcreteCall {
                 function: call.function,
                 direct: call.direct,
                 tensors,

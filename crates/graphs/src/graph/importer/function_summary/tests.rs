@@ -4,10 +4,10 @@ use crate::graph::{
     importer::{
         FunctionMemo, Library,
         binding::{Binding, Scope},
-        function_graph::{kinds_in_graph, reload},
+        concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
+        function_graph::{kinds_in_graph, reexport},
         instantiate::instantiate,
         instantiated_callees::ReleaseDefinitions,
-        reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
         signatures::Signatures,
     },
     source::{Extent, Source},
@@ -76,18 +76,19 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         let built = instantiate(&index, Scope { binding, signature }, &definitions).unwrap();
         assert_eq!((built.inputs, built.outputs), (1, 1));
         assert!(built.no_shape_function.is_none());
-        let functions = ReloadedFunctions::of(library);
+        let functions = ConcreteFunctions::of(library);
         let loaded = functions.of_release(release);
         let given = std::collections::HashMap::new();
         let definitions = LoadDefinitions { names, registry, loaded, given: &given };
         let kinds = kinds_in_graph(&index, &definitions);
         let deprecated = crate::graph::DeprecatedOperations::tensorflow();
-        let reloaded =
-            reload((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
-        let expected = Reloaded::clear(place, judged.types.as_ref().unwrap(), clear, &definitions);
-        assert_eq!((&reloaded.types, reloaded.needs), (&expected.types, expected.needs));
-        assert!(reloaded.unset.is_none() && !reloaded.is_open());
-        assert_eq!(reloaded.operation().unwrap().inputs().count(), 1);
+        let concrete =
+            reexport((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
+        let expected =
+            ConcreteFunction::clear(place, judged.types.as_ref().unwrap(), clear, &definitions);
+        assert_eq!((&concrete.types, concrete.needs), (&expected.types, expected.needs));
+        assert!(concrete.unset.is_none() && !concrete.is_open());
+        assert_eq!(concrete.operation().unwrap().inputs().count(), 1);
         true
     });
     is_clear.into_vec().try_into().unwrap()

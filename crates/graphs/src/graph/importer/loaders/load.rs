@@ -9,7 +9,7 @@ use super::checks::Checks;
 pub(super) const CHECKS_OF_OBJECTS: Checks = Checks {
     before_versions: &[
         // All functions are loaded, callees first.
-        |found| found.reloaded_function.as_ref(),
+        |found| found.reexported_function.as_ref(),
     ],
     after_versions: &[
         // The objects are made, and given their children.
@@ -21,17 +21,17 @@ pub(super) const CHECKS_OF_OBJECTS: Checks = Checks {
 pub(super) const CHECKS_OF_NODES: Checks = Checks {
     before_versions: &[
         // All functions are loaded, callees first.
-        |found| found.reloaded_function.as_ref(),
+        |found| found.reexported_function.as_ref(),
         // Each is added to the graph once more: it must be equal to itself.
-        |found| found.unequal_reloaded_function.as_ref(),
+        |found| found.unequal_reexported_function.as_ref(),
     ],
     after_versions: &[
         // Functions get their new names in the attributes of nodes.
         |found| found.missing_function.as_ref(),
         // The nodes are imported.
-        |found| found.reloaded_nodes.as_ref(),
+        |found| found.reexported_nodes.as_ref(),
         // Python makes an object of each node, with a tensor for each output.
-        |found| found.reloaded_output_type.as_ref(),
+        |found| found.reexported_output_type.as_ref(),
         // It reads the attribute `_class` and the device of each node,
         |found| found.python_attribute.as_ref(),
         // and makes the saver.

@@ -14,7 +14,7 @@ mod load;
 mod load_v1;
 mod node_fault;
 mod python;
-mod reloaded;
+mod reexported;
 mod session;
 
 use self::checks::Checks;
@@ -34,7 +34,7 @@ fn questions(message: MessageId) -> &'static [Question] {
         GRAPH_DEF => &[python::nodes, python::unequal_functions, python::functions],
         SAVED_MODEL => &[
             python::nodes,
-            reloaded::functions_and_nodes,
+            reexported::functions_and_nodes,
             references,
             python::functions,
             python::saver,
@@ -97,7 +97,7 @@ fn references(
 
 /// Asks for the objects of Python, where `tf.saved_model.load` comes as far as these.
 fn objects(graph: &LoadedGraph<'_>, evidence: &mut PerRelease<Evidence>) -> Result<(), GraphError> {
-    let is_reached = evidence.values().any(|evidence| evidence.reloaded_function.is_none());
+    let is_reached = evidence.values().any(|evidence| evidence.reexported_function.is_none());
     let Some(objects) = graph.objects.filter(|_| graph.has_objects() && is_reached) else {
         return Ok(());
     };

@@ -12,9 +12,8 @@ use crate::{
             function_graph::{CLASSES, UNTYPED},
             instantiate::{BodyFinding, Finding},
             instantiated_callees::{FunctionFinding, Library},
-            loaded_functions,
             loaded_graph::{LoadedGraph, Visited},
-            saver,
+            reexport, saver,
         },
         index::{Argument, GraphIndex},
         kinds::LoaderProfile,
@@ -103,7 +102,7 @@ pub(super) fn unequal_functions(
     if !evidence.values().any(Evidence::is_imported_by_python) {
         return Ok(());
     }
-    let mut unequal = loaded_functions::unequal(graph.library)?;
+    let mut unequal = reexport::unequal(graph.library)?;
     for (release, evidence) in evidence.iter_mut() {
         evidence.unequal_function = unequal[release].take();
     }

@@ -8,7 +8,7 @@ use crate::{
 
 mod beside_nodes;
 mod named;
-mod reloaded;
+mod reexported;
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 const INPUT: &str =

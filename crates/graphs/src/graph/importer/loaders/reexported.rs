@@ -7,8 +7,8 @@ use crate::{
         importer::{
             evidence::Evidence,
             instantiated_callees::Library,
-            loaded_functions::{self, LoadedFunctions},
             loaded_graph::LoadedGraph,
+            reexport::{self, ReexportedFunctions},
             registries,
         },
         index::MainNodes,
@@ -26,12 +26,12 @@ pub(super) fn functions_and_nodes(
 ) -> Result<(), GraphError> {
     let library = graph.library;
     let mut loaded = match library.names.is_empty() {
-        true => LoadedFunctions::none(library),
-        false => loaded_functions::load(library, graph.deprecated)?,
+        true => ReexportedFunctions::none(library),
+        false => reexport::load(library, graph.deprecated)?,
     };
     for (release, evidence) in evidence.iter_mut() {
-        evidence.reloaded_function = loaded.faults[release].take();
-        evidence.unequal_reloaded_function = loaded.unequal[release].take();
+        evidence.reexported_function = loaded.faults[release].take();
+        evidence.unequal_reexported_function = loaded.unequal[release].take();
         evidence.unequal_function = loaded.unequal_as_written[release].take();
         evidence.unsaved_function.clone_from(&loaded.unsaved);
     }
@@ -45,7 +45,7 @@ pub(super) fn functions_and_nodes(
 /// are loaded.
 fn nodes(
     graph: &LoadedGraph<'_>,
-    loaded: &LoadedFunctions<'_>,
+    loaded: &ReexportedFunctions<'_>,
     evidence: &mut PerRelease<Evidence>,
 ) -> Result<(), GraphError> {
     let library = graph.library;
@@ -62,15 +62,15 @@ fn nodes(
         // The importer's fault is the only one, and faults of the library are found anew.
         for (_, evidence) in evidence.iter_mut() {
             let written = evidence.python_import.as_ref();
-            evidence.reloaded_nodes = written.filter(|fault| !is_of_library(fault)).cloned();
+            evidence.reexported_nodes = written.filter(|fault| !is_of_library(fault)).cloned();
         }
         return Ok(());
     };
     let mut output_types = untyped_outputs(visited, Strictness::Load)?;
     let mut found = registries::loaded(visited, &loaded.functions)?;
     for (release, evidence) in evidence.iter_mut() {
-        evidence.reloaded_nodes = found[release].take();
-        evidence.reloaded_output_type = output_types[release].take();
+        evidence.reexported_nodes = found[release].take();
+        evidence.reexported_output_type = output_types[release].take();
     }
     Ok(())
 }

@@ -14,13 +14,13 @@ use std::{
 use super::{
     body_shapes::{self, ShapeReader},
     callee_diagnostics::in_words,
+    concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
     count,
-    function_graph::{kinds_in_graph, reload},
-    function_summary::{Clear, FunctionForm, FunctionSummary, Judged},
+    function_graph::{kinds_in_graph, reexport},
+    function_summary::{Clear, ComparedFunction, FunctionSummary, Judged},
     instantiate::{BodyFinding, Finding, numbered},
     instantiated_callees::{FunctionFinding, Library},
     lists::Lists,
-    reloaded::{LoadDefinitions, Reloaded, ReloadedFunctions},
 };
 use crate::{
     graph::{
@@ -126,12 +126,12 @@ fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
     Some(nodes.map(|(_, node)| node.kind).collect())
 }
 
-/// The results of loading the functions of a library.
-pub(super) struct LoadedFunctions<'a> {
+/// The results of loading the functions of a library and exporting them again.
+pub(super) struct ReexportedFunctions<'a> {
     /// The first fault that `tf.saved_model.load` finds.
     pub(super) faults: PerRelease<Option<ImportFault>>,
     /// The functions as it leaves them; all of them where there is no fault.
-    pub(super) functions: ReloadedFunctions<'a>,
+    pub(super) functions: ConcreteFunctions<'a>,
     /// The first fault that the C++ loader finds before it looks at the graph.
     pub(super) unsaved: Option<ImportFault>,
     /// The first function in which a name comes twice, or that has a tensor which cannot be read:
@@ -142,10 +142,10 @@ pub(super) struct LoadedFunctions<'a> {
     pub(super) unequal_as_written: PerRelease<Option<ImportFault>>,
 }
 
-impl<'a> LoadedFunctions<'a> {
+impl<'a> ReexportedFunctions<'a> {
     /// The results for a library whose functions were not loaded.
     pub(super) fn none(library: Library<'a>) -> Self {
-        let functions = ReloadedFunctions::of(library);
+        let functions = ConcreteFunctions::of(library);
         let none = library.releases.all(None);
         Self {
             faults: none.clone(),
@@ -225,16 +225,16 @@ impl<'a> Summarized<'a> {
 pub(super) fn load<'a>(
     library: Library<'a>,
     deprecated: &'a DeprecatedOperations,
-) -> Result<LoadedFunctions<'a>, GraphError> {
-    let mut found = LoadedFunctions::none(library);
+) -> Result<ReexportedFunctions<'a>, GraphError> {
+    let mut found = ReexportedFunctions::none(library);
     let functions = Summarized::read(library)?;
     let unsaved = functions.first_fault(|judged| judged.unsaved.as_ref());
     let unsaved = unsaved.map(|found| in_words(library, Extent::default(), &found));
     found.unsaved = unsaved.transpose()?;
     for (_, function) in functions.iter() {
         let summary = (function.place, &*function.summary);
-        note_unequal(library, summary, FunctionForm::Loaded, &mut found.unequal)?;
-        note_unequal(library, summary, FunctionForm::Written, &mut found.unequal_as_written)?;
+        note_unequal(library, summary, ComparedFunction::Reexported, &mut found.unequal)?;
+        note_unequal(library, summary, ComparedFunction::Written, &mut found.unequal_as_written)?;
     }
     let order = match order(&functions) {
         Ok(order) => order,
@@ -250,12 +250,12 @@ pub(super) fn load<'a>(
 }
 
 /// The first function that TensorFlow does not find equal to itself; see
-/// [`LoadedFunctions::unequal`].
+/// [`ReexportedFunctions::unequal`].
 pub(super) fn unequal(library: Library<'_>) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
     let mut found = library.releases.all(None);
     for (_, LibraryFunction { place, .. }) in library.names.iter() {
         let summary = library.memo.summary(library, place)?;
-        note_unequal(library, (place, &summary), FunctionForm::Written, &mut found)?;
+        note_unequal(library, (place, &summary), ComparedFunction::Written, &mut found)?;
     }
     Ok(found)
 }
@@ -264,7 +264,7 @@ pub(super) fn unequal(library: Library<'_>) -> Result<PerRelease<Option<ImportFa
 fn note_unequal(
     library: Library<'_>,
     (place, summary): (Extent, &FunctionSummary),
-    form: FunctionForm,
+    form: ComparedFunction,
     found: &mut PerRelease<Option<ImportFault>>,
 ) -> Result<(), GraphError> {
     let judged = summary.judged.as_deref();
@@ -302,9 +302,9 @@ type Key = (Vec<Option<(Option<DefinitionId>, usize)>>, u64);
 struct Loading<'a> {
     library: Library<'a>,
     deprecated: &'a DeprecatedOperations,
-    found: LoadedFunctions<'a>,
+    found: ReexportedFunctions<'a>,
     shapes: ShapeReader<'a>,
-    /// Number of steps taken so far; see [`reload`].
+    /// Number of steps taken so far; see [`reexport`].
     steps: u64,
 }
 
@@ -314,7 +314,7 @@ impl<'a> Loading<'a> {
         mut self,
         order: &[u32],
         functions: &Summarized<'a>,
-    ) -> Result<LoadedFunctions<'a>, GraphError> {
+    ) -> Result<ReexportedFunctions<'a>, GraphError> {
         let names = self.library.names;
         let mut there = vec![false; names.places()];
         let mut again = HashMap::new();
@@ -397,10 +397,10 @@ impl<'a> Loading<'a> {
             self.found.functions.add_leaf(position);
             return Ok(());
         }
-        let reloaded = self.in_each_release(unloaded, shapes.as_ref())?;
+        let concrete = self.in_each_release(unloaded, shapes.as_ref())?;
         let faults = &self.found.faults;
         let asking = |release| faults[release].is_none();
-        self.found.functions.add(position, reloaded, asking);
+        self.found.functions.add(position, concrete, asking);
         Ok(())
     }
 
@@ -409,10 +409,10 @@ impl<'a> Loading<'a> {
         &mut self,
         unloaded: &Unloaded,
         shapes: Option<&BodyMismatch>,
-    ) -> Result<PerRelease<Option<Rc<Reloaded>>>, GraphError> {
+    ) -> Result<PerRelease<Option<Rc<ConcreteFunction>>>, GraphError> {
         let Unloaded { place, summary, .. } = unloaded;
-        let mut clear: Vec<(&Rc<Clear>, Rc<Reloaded>)> = Vec::new();
-        let mut judged: Vec<(Key, Rc<Reloaded>)> = Vec::new();
+        let mut clear: Vec<(&Rc<Clear>, Rc<ConcreteFunction>)> = Vec::new();
+        let mut judged: Vec<(Key, Rc<ConcreteFunction>)> = Vec::new();
         let mut whole = None;
         let library = self.library;
         let given = self.given(unloaded)?;
@@ -427,12 +427,12 @@ impl<'a> Loading<'a> {
                 && let Some((types, found)) = taken_by(summary, release)
             {
                 let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
-                let reloaded = match known {
+                let concrete = match known {
                     Some((_, known)) => Rc::clone(known),
-                    None => Rc::new(Reloaded::clear(*place, types, found, &definitions)),
+                    None => Rc::new(ConcreteFunction::clear(*place, types, found, &definitions)),
                 };
-                all[release] = Some(Rc::clone(&reloaded));
-                clear.push((found, reloaded));
+                all[release] = Some(Rc::clone(&concrete));
+                clear.push((found, concrete));
                 continue;
             }
             let function = match &whole {
@@ -447,21 +447,28 @@ impl<'a> Loading<'a> {
                 all[release] = Some(Rc::clone(known));
                 continue;
             }
-            let reloaded = match function.oversized {
+            let concrete = match function.oversized {
                 true => {
                     Err(FunctionFinding { function: *place, finding: Finding::oversized().into() })
                 }
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
                     let function = (function, *place);
-                    reload(function, &kinds, shapes, &definitions, self.deprecated, &mut self.steps)
+                    reexport(
+                        function,
+                        &kinds,
+                        shapes,
+                        &definitions,
+                        self.deprecated,
+                        &mut self.steps,
+                    )
                 }
             };
-            match reloaded {
-                Ok(reloaded) => {
-                    let reloaded = Rc::new(reloaded);
-                    all[release] = Some(Rc::clone(&reloaded));
-                    judged.push((key, reloaded));
+            match concrete {
+                Ok(concrete) => {
+                    let concrete = Rc::new(concrete);
+                    all[release] = Some(Rc::clone(&concrete));
+                    judged.push((key, concrete));
                 }
                 Err(found) => {
                     let fault = in_words(library, Extent::default(), &found)?;

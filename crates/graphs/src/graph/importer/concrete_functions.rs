@@ -1,4 +1,4 @@
-//! Functions as `tf.saved_model.load` leaves them: loaded into Python, and written out again.
+//! Concrete functions as `tf.saved_model.load` leaves them: loaded into Python, and exported again.
 //!
 //! Each argument is one tensor of the type that is written, whatever its attributes say; each
 //! result is what the function really returns; the attributes are the placeholders that are left in
@@ -44,7 +44,7 @@ const MOST_STEPS: u64 = 1 << 24;
 
 /// A call in a function.
 #[derive(Clone, Debug)]
-pub(super) struct ReloadedCall {
+pub(super) struct ConcreteCall {
     /// The hash of the function's name.
     pub(super) function: u64,
     /// True if the node's operation is the function itself.
@@ -58,17 +58,17 @@ pub(super) struct ReloadedCall {
     pub(super) misgiven: Option<Rc<FunctionFinding>>,
 }
 
-impl ReloadedCall {
+impl ConcreteCall {
     /// The finding about this call that is reported when the function that contains it is built.
-    fn finding(&self, callee: &Reloaded) -> Option<Rc<FunctionFinding>> {
+    fn finding(&self, callee: &ConcreteFunction) -> Option<Rc<FunctionFinding>> {
         let misgiven = self.misgiven.clone();
         misgiven.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
     }
 }
 
-/// A function that was loaded, as one release sees it.
+/// A concrete function, as one release sees it.
 #[derive(Debug)]
-pub(super) struct Reloaded {
+pub(super) struct ConcreteFunction {
     pub(super) place: Extent,
     /// Its signature; other functions and the graph still call it by its name. Of a function in
     /// which a release finds nothing, it is read where a call by that name asks for it.
@@ -81,10 +81,10 @@ pub(super) struct Reloaded {
     pub(super) needs: (u64, u64),
     /// A node that has an attribute without a value; the function then cannot be called.
     pub(super) unset: Option<BodyFinding>,
-    pub(super) calls: Box<[ReloadedCall]>,
+    pub(super) calls: Box<[ConcreteCall]>,
 }
 
-impl Reloaded {
+impl ConcreteFunction {
     /// A function in which a release finds nothing, with what its calls take and give.
     pub(super) fn clear(
         place: Extent,
@@ -92,7 +92,7 @@ impl Reloaded {
         clear: &Clear,
         definitions: &LoadDefinitions<'_>,
     ) -> Self {
-        let calls = clear.calls.iter().map(|ClearCall { body, tensors }| ReloadedCall {
+        let calls = clear.calls.iter().map(|ClearCall { body, tensors }| ConcreteCall {
             function: body.call.function,
             direct: body.call.direct,
             tensors: *tensors,
@@ -102,7 +102,7 @@ impl Reloaded {
         Self::without_definition(place, types, calls.collect())
     }
 
-    fn without_definition(place: Extent, types: &Rc<NodeType>, calls: Box<[ReloadedCall]>) -> Self {
+    fn without_definition(place: Extent, types: &Rc<NodeType>, calls: Box<[ConcreteCall]>) -> Self {
         Self {
             place,
             definition: OnceCell::new(),
@@ -120,7 +120,7 @@ impl Reloaded {
         types: NodeType,
         needs: (u64, u64),
         unset: Option<BodyFinding>,
-        calls: Box<[ReloadedCall]>,
+        calls: Box<[ConcreteCall]>,
     ) -> Self {
         let (definition, signature) = (OnceCell::from(Box::new(definition)), OnceCell::new());
         Self { place, definition, signature, types: types.into(), needs, unset, calls }
@@ -173,7 +173,7 @@ impl Reloaded {
     fn lost(
         &self,
         library: Library<'_>,
-        call: &ReloadedCall,
+        call: &ConcreteCall,
         callee: Option<&Self>,
     ) -> FunctionFinding {
         let mut finding = Finding::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
@@ -209,10 +209,10 @@ impl Reloaded {
     }
 }
 
-/// The functions that were loaded so far, by their positions in the library.
-pub(super) struct ReloadedFunctions<'a> {
+/// The concrete functions that were loaded so far, by their positions in the library.
+pub(super) struct ConcreteFunctions<'a> {
     library: Library<'a>,
-    functions: Vec<OnceCell<ByRelease<Reloaded>>>,
+    functions: Vec<OnceCell<ByRelease<ConcreteFunction>>>,
     /// True for functions in which no release finds anything and that call no others; each is
     /// created on first use.
     leaves: Vec<bool>,
@@ -220,7 +220,7 @@ pub(super) struct ReloadedFunctions<'a> {
     findings: HashMap<usize, ByRelease<FunctionFinding>>,
 }
 
-impl<'a> ReloadedFunctions<'a> {
+impl<'a> ConcreteFunctions<'a> {
     /// The state for a library whose functions were not loaded.
     pub(super) fn of(library: Library<'a>) -> Self {
         Self { library, functions: Vec::new(), leaves: Vec::new(), findings: HashMap::new() }
@@ -234,8 +234,8 @@ impl<'a> ReloadedFunctions<'a> {
     }
 
     /// The functions as a release has them.
-    pub(super) fn of_release(&self, release: ReleaseId) -> ReloadedLibrary<'_, 'a> {
-        ReloadedLibrary { functions: self, release }
+    pub(super) fn of_release(&self, release: ReleaseId) -> ConcreteFunctionsOfRelease<'_, 'a> {
+        ConcreteFunctionsOfRelease { functions: self, release }
     }
 
     /// True if a function was loaded for the releases.
@@ -256,13 +256,13 @@ impl<'a> ReloadedFunctions<'a> {
     pub(super) fn add(
         &mut self,
         position: usize,
-        reloaded: PerRelease<Option<Rc<Reloaded>>>,
+        concrete: PerRelease<Option<Rc<ConcreteFunction>>>,
         asking: impl Fn(ReleaseId) -> bool,
     ) {
-        self.find(position, &reloaded, &asking, |_| false);
-        let reloaded = ByRelease::of(reloaded, asking, are_one);
-        if let (Some(cell), Some(reloaded)) = (self.functions.get_mut(position), reloaded) {
-            *cell = OnceCell::from(reloaded);
+        self.find(position, &concrete, &asking, |_| false);
+        let concrete = ByRelease::of(concrete, asking, are_one);
+        if let (Some(cell), Some(concrete)) = (self.functions.get_mut(position), concrete) {
+            *cell = OnceCell::from(concrete);
         }
     }
 
@@ -271,12 +271,12 @@ impl<'a> ReloadedFunctions<'a> {
     fn find(
         &mut self,
         position: usize,
-        reloaded: &PerRelease<Option<Rc<Reloaded>>>,
+        concrete: &PerRelease<Option<Rc<ConcreteFunction>>>,
         asking: impl Fn(ReleaseId) -> bool,
         is_gone: impl Fn(u64) -> bool,
     ) {
         let findings = self.library.releases.map(|release, _| {
-            self.of_release(release).finding(reloaded[release].as_ref()?, &is_gone)
+            self.of_release(release).finding(concrete[release].as_ref()?, &is_gone)
         });
         match ByRelease::of(findings, asking, are_equal) {
             Some(found) => _ = self.findings.insert(position, found),
@@ -296,27 +296,27 @@ impl<'a> ReloadedFunctions<'a> {
         for (time, position) in order {
             let Some(cell) = self.functions.get(position) else { continue };
             let known = |release, _: &Registry| cell.get()?.get(release).cloned();
-            let reloaded = self.library.releases.map(known);
+            let concrete = self.library.releases.map(known);
             let is_gone = |callee| {
                 let last = names.position(callee).and_then(|position| last.get(&position));
                 last.is_some_and(|last| *last > time)
             };
-            self.find(position, &reloaded, |_| true, is_gone);
+            self.find(position, &concrete, |_| true, is_gone);
         }
     }
 }
 
-/// The functions that one release has loaded so far.
+/// The concrete functions that one release has loaded so far.
 #[derive(Clone, Copy)]
-pub(super) struct ReloadedLibrary<'r, 'a> {
-    functions: &'r ReloadedFunctions<'a>,
+pub(super) struct ConcreteFunctionsOfRelease<'r, 'a> {
+    functions: &'r ConcreteFunctions<'a>,
     release: ReleaseId,
 }
 
-impl<'r> ReloadedLibrary<'r, '_> {
+impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
     /// A function by the hash of its name.
-    pub(super) fn get(self, function: u64) -> Option<&'r Rc<Reloaded>> {
-        let ReloadedFunctions { library, functions, leaves, .. } = self.functions;
+    pub(super) fn get(self, function: u64) -> Option<&'r Rc<ConcreteFunction>> {
+        let ConcreteFunctions { library, functions, leaves, .. } = self.functions;
         let position = library.names.position(function)?;
         let cell = functions.get(position)?;
         if leaves.get(position) != Some(&true) {
@@ -326,7 +326,7 @@ impl<'r> ReloadedLibrary<'r, '_> {
             let (_, function) = library.names.at(position)?;
             let summary = library.memo.known(*library, function.last)?;
             let types = summary.judged.as_deref()?.types.as_ref()?;
-            let leaf = Reloaded::without_definition(function.last, types, Box::default());
+            let leaf = ConcreteFunction::without_definition(function.last, types, Box::default());
             return cell.get_or_init(|| ByRelease::Same(Rc::new(leaf))).get(self.release);
         }
         cell.get()?.get(self.release)
@@ -342,16 +342,16 @@ impl<'r> ReloadedLibrary<'r, '_> {
 
     fn finding(
         self,
-        reloaded: &Reloaded,
+        concrete: &ConcreteFunction,
         is_gone: impl Fn(u64) -> bool,
     ) -> Option<Rc<FunctionFinding>> {
-        let own = reloaded.unset.clone().map(|finding| Rc::new(reloaded.with(finding)));
+        let own = concrete.unset.clone().map(|finding| Rc::new(concrete.with(finding)));
         own.or_else(|| {
-            reloaded.calls.iter().find_map(|call| {
+            concrete.calls.iter().find_map(|call| {
                 let callee = self.get(call.function)?;
                 if call.direct && is_gone(call.function) {
                     let library = self.functions.library;
-                    return Some(Rc::new(reloaded.lost(library, call, Some(callee))));
+                    return Some(Rc::new(concrete.lost(library, call, Some(callee))));
                 }
                 call.finding(callee).or_else(|| self.finding_of(call.function))
             })
@@ -389,7 +389,7 @@ impl<'r> ReloadedLibrary<'r, '_> {
 pub(super) struct LoadDefinitions<'a> {
     pub(super) names: &'a FunctionNames,
     pub(super) registry: &'a Registry,
-    pub(super) loaded: ReloadedLibrary<'a, 'a>,
+    pub(super) loaded: ConcreteFunctionsOfRelease<'a, 'a>,
     /// By the number of the node, what the function gives to those that it names as attributes and
     /// that leave something to their callers.
     pub(super) given: &'a HashMap<u32, Attributes>,
@@ -420,7 +420,7 @@ impl LoadDefinitions<'_> {
     }
 
     /// The function of this name.
-    pub(super) fn function(&self, name: &str) -> Option<&Rc<Reloaded>> {
+    pub(super) fn function(&self, name: &str) -> Option<&Rc<ConcreteFunction>> {
         self.loaded.get(self.names.find(name.as_bytes())?)
     }
 
