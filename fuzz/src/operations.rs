@@ -28,7 +28,7 @@ fn read(file: &[u8], choice: u8, registries: &[Registry]) -> Option<Graphs> {
 /// Parts of a judgement that can be compared.
 fn said(judgement: &Judgement) -> String {
     let faults: Vec<_> = Loader::ALL.iter().map(|loader| judgement.fault(*loader)).collect();
-    format!("{faults:?} {:?}", judgement.dropped)
+    format!("{faults:?} {:?}", judgement.ignored)
 }
 
 /// The first byte chooses the message, its form and a release; the rest is the file. All releases

@@ -174,8 +174,8 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     }
     warn_of_deprecated(&mut findings, graph);
     if let Some((judgement, registry)) = judged.filter(|_| !is_refused) {
-        for attribute in judgement.dropped.iter().take(LISTED) {
-            findings.warn(operations::dropped(attribute, registry));
+        for attribute in judgement.ignored.iter().take(LISTED) {
+            findings.warn(operations::ignored(attribute, registry));
         }
     }
     if let Some(warning) = forward_compatibility(meta_graph, &consumer, judged.is_some()) {
@@ -407,7 +407,7 @@ pub(super) fn show_tags(tags: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serdes_graphs::graph::DroppedAttribute;
+    use serdes_graphs::graph::IgnoredAttribute;
 
     use super::*;
 
@@ -433,7 +433,7 @@ mod tests {
         let mut meta_graph = MetaGraph::default();
         let versions = &mut meta_graph.graph.versions;
         (versions.producer, versions.min_consumer) = (2474, min_consumer);
-        let dropped = DroppedAttribute {
+        let ignored = IgnoredAttribute {
             node: "m".to_owned(),
             function: None,
             operation: "MatMul".to_owned(),
@@ -442,7 +442,7 @@ mod tests {
             since: Some("2.16"),
             nodes: 1,
         };
-        let judgement = Judgement::of(refusing, &unknown(), vec![dropped]);
+        let judgement = Judgement::of(refusing, &unknown(), vec![ignored]);
         let consumer = Consumer::tensorflow("2.12").unwrap();
         let asked =
             Asked { consumer: &consumer, judgement: Some(&judgement), loader, is_object_graph };

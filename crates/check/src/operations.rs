@@ -19,7 +19,7 @@
 //! | type of an input, output that its node does not have, body that the release cannot build, shapes | `input_type` |
 
 use serdes_graphs::graph::{
-    DeprecatedOperation, DroppedAttribute, ImportFault, ImportFaultKind, StructureFault,
+    DeprecatedOperation, IgnoredAttribute, ImportFault, ImportFaultKind, StructureFault,
 };
 use serdes_operations::{Operation, Registry};
 
@@ -233,9 +233,9 @@ pub(super) fn built_by_consumer(
         .at(place_of(node, function))
 }
 
-/// The warning about an attribute that the release forgets.
-pub(super) fn dropped(attribute: &DroppedAttribute, registry: &Registry) -> Warning {
-    let DroppedAttribute { node, function, operation, attribute, value, since, nodes } = attribute;
+/// The warning about an attribute that the release ignores.
+pub(super) fn ignored(attribute: &IgnoredAttribute, registry: &Registry) -> Warning {
+    let IgnoredAttribute { node, function, operation, attribute, value, since, nodes } = attribute;
     let since = match since {
         Some(since) => format!("{since} is the first that does"),
         None => "no known release does".to_owned(),
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn forgotten_attribute_names_its_value_and_first_release() {
-        let attribute = DroppedAttribute {
+        let attribute = IgnoredAttribute {
             node: "mm".to_owned(),
             function: Some("f".to_owned()),
             operation: "MatMul".to_owned(),
@@ -363,7 +363,7 @@ mod tests {
             since: Some("2.16"),
             nodes: 3,
         };
-        let warning = dropped(&attribute, &registry("2.12"));
+        let warning = ignored(&attribute, &registry("2.12"));
         assert_eq!(warning.rule, Rule::AttributeDropped);
         assert_eq!(warning.place.as_deref(), Some("function f, node mm"));
         for words in ["grad_a", "MatMul", "true", "2.16", "3 nodes", "TensorFlow 2.12"] {

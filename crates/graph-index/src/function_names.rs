@@ -117,9 +117,9 @@ impl FunctionNames {
 
     /// Returns true if a gradient names a function that is not in the library; never for a library
     /// without functions, whose gradients loaders ignore.
-    pub fn has_lost_gradient(&self) -> bool {
-        let is_lost = |part: &u64| self.functions.position(*part).is_none();
-        !self.is_empty() && self.gradient_parts.iter().any(is_lost)
+    pub fn has_unresolved_gradient(&self) -> bool {
+        let is_unresolved = |part: &u64| self.functions.position(*part).is_none();
+        !self.is_empty() && self.gradient_parts.iter().any(is_unresolved)
     }
 
     /// Returns true if every function has a gradient, so that the chain of gradients has no end.

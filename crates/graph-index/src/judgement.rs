@@ -57,19 +57,19 @@ pub struct Judgement {
     /// Attributes that the release does not know and whose value is not the default of the release
     /// that does: the graph loads and computes something else. The first of each operation and
     /// attribute, in the order of the file, at most 1024.
-    pub dropped: Vec<DroppedAttribute>,
+    pub ignored: Vec<IgnoredAttribute>,
 }
 
 impl Judgement {
     /// Makes a judgement of the verdict that `verdict` gives for each loader.
     #[doc(hidden)]
-    pub fn new(verdict: impl Fn(Loader) -> LoaderVerdict, dropped: Vec<DroppedAttribute>) -> Self {
+    pub fn new(verdict: impl Fn(Loader) -> LoaderVerdict, ignored: Vec<IgnoredAttribute>) -> Self {
         Self {
             import: verdict(Loader::Import),
             load_v1: verdict(Loader::LoadV1),
             load: verdict(Loader::Load),
             cpp: verdict(Loader::Cpp),
-            dropped,
+            ignored,
         }
     }
 
@@ -77,12 +77,12 @@ impl Judgement {
     /// for tests of what is said of it.
     #[doc(hidden)]
     #[must_use]
-    pub fn of(loaders: &[Loader], fault: &ImportFault, dropped: Vec<DroppedAttribute>) -> Self {
+    pub fn of(loaders: &[Loader], fault: &ImportFault, ignored: Vec<IgnoredAttribute>) -> Self {
         let verdict = |loader| LoaderVerdict {
             fault: loaders.contains(&loader).then(|| fault.clone()),
             is_before_versions: loader == Loader::Cpp,
         };
-        Self::new(verdict, dropped)
+        Self::new(verdict, ignored)
     }
 
     fn verdict(&self, loader: Loader) -> &LoaderVerdict {
@@ -215,9 +215,9 @@ pub enum ImportFaultKind {
     SaveFunction,
 }
 
-/// An attribute that a release does not know and forgets, although its value matters.
+/// An attribute that a release does not know and ignores, although its value matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DroppedAttribute {
+pub struct IgnoredAttribute {
     /// The first node that has it, cut to 256 bytes.
     pub node: String,
     /// The function that the node is in.

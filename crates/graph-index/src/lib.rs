@@ -72,7 +72,7 @@ pub use self::{
     deprecated_uses::DeprecatedUse,
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
     fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},
-    judgement::{DroppedAttribute, ImportFault, ImportFaultKind, Judgement, Loader, LoaderVerdict},
+    judgement::{IgnoredAttribute, ImportFault, ImportFaultKind, Judgement, Loader, LoaderVerdict},
     source::{Form, GraphError, Message},
 };
 

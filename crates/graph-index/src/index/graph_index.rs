@@ -32,7 +32,7 @@ pub struct GraphIndex {
     /// whether they are there.
     colocations: Vec<Colocation>,
     /// The nodes that have to be beside one that is not there, ascending.
-    lost: Vec<u32>,
+    unresolved: Vec<u32>,
     /// The fault of the last of `nodes` that makes any graph invalid.
     pub(super) misfit: Option<Misfit>,
     /// The first node without an operation, where a function of the library has no name either.
@@ -260,10 +260,10 @@ impl GraphIndex {
         for input in &mut self.long_inputs {
             input.from = node(input.from);
         }
-        self.lost = Vec::new();
+        self.unresolved = Vec::new();
         for beside in std::mem::take(&mut self.colocations) {
-            if names.node(beside.name).is_none() && self.lost.last() != Some(&beside.node) {
-                self.lost.push(beside.node);
+            if names.node(beside.name).is_none() && self.unresolved.last() != Some(&beside.node) {
+                self.unresolved.push(beside.node);
             }
         }
         self.oversized |= names.is_overfull();
@@ -347,14 +347,14 @@ impl GraphIndex {
     }
 
     /// The nodes that have to be beside one that is not there, ascending.
-    pub fn lost(&self) -> impl Iterator<Item = u32> + '_ {
-        self.lost.iter().copied()
+    pub fn unresolved_colocations(&self) -> impl Iterator<Item = u32> + '_ {
+        self.unresolved.iter().copied()
     }
 
     /// Returns true if a node is colocated with one that does not exist.
     #[inline]
-    pub fn is_lost(&self, node: u32) -> bool {
-        self.lost.binary_search(&node).is_ok()
+    pub fn has_unresolved_colocation(&self, node: u32) -> bool {
+        self.unresolved.binary_search(&node).is_ok()
     }
 
     /// The function that a node calls.

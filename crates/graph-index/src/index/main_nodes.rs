@@ -50,14 +50,14 @@ pub struct NamingNode {
 
 /// A PartitionedCall that calls no function of the library.
 #[derive(Clone, Debug)]
-pub struct LostCall {
+pub struct UnresolvedCall {
     pub place: Extent,
-    pub target: LostTarget,
+    pub target: UnresolvedTarget,
 }
 
 /// The target of such a call.
 #[derive(Clone, Debug)]
-pub enum LostTarget {
+pub enum UnresolvedTarget {
     /// The attribute is absent.
     Missing,
     /// A value that is no function, as it is shown.
@@ -84,7 +84,7 @@ pub struct MainNodes {
     /// The functions that nodes call by PartitionedCall, the same.
     calls: Vec<NamingNode>,
     /// The first PartitionedCall that names no function at all.
-    nameless_call: Option<LostCall>,
+    nameless_call: Option<UnresolvedCall>,
     /// True if any attribute is a placeholder.
     pub has_placeholder: bool,
     /// The attributes that are placeholders with a name, of each operation the first node that has
@@ -106,14 +106,17 @@ struct KnownNames {
 }
 
 /// The first of `nodes` that names what no function of the library has as a name.
-fn first_lost<'n>(nodes: &'n [NamingNode], functions: &FunctionNames) -> Option<&'n NamingNode> {
+fn first_unresolved<'n>(
+    nodes: &'n [NamingNode],
+    functions: &FunctionNames,
+) -> Option<&'n NamingNode> {
     nodes.iter().find(|node| functions.find(node.name.as_bytes()).is_none())
 }
 
 impl MainNodes {
     /// The first node with an attribute that is a function which the library does not have.
-    pub fn lost_function(&self, functions: &FunctionNames) -> Option<&NamingNode> {
-        first_lost(&self.functions, functions)
+    pub fn unresolved_function(&self, functions: &FunctionNames) -> Option<&NamingNode> {
+        first_unresolved(&self.functions, functions)
     }
 
     /// The functions that nodes call by PartitionedCall, in the order of the first nodes.
@@ -122,10 +125,10 @@ impl MainNodes {
     }
 
     /// The first PartitionedCall that calls no function of the library.
-    pub fn lost_call(&self, functions: &FunctionNames) -> Option<LostCall> {
-        let named = first_lost(&self.calls, functions).map(|node| LostCall {
+    pub fn unresolved_call(&self, functions: &FunctionNames) -> Option<UnresolvedCall> {
+        let named = first_unresolved(&self.calls, functions).map(|node| UnresolvedCall {
             place: node.place,
-            target: LostTarget::Function(node.name.clone()),
+            target: UnresolvedTarget::Function(node.name.clone()),
         });
         let nameless = self.nameless_call.clone();
         named.into_iter().chain(nameless).min_by_key(|call| call.place.start)
@@ -158,11 +161,11 @@ impl MainNodes {
         }
         if self.nameless_call.is_none() && is_partitioned_call(operation) {
             let target = match attributes.get("f") {
-                None => Some(LostTarget::Missing),
+                None => Some(UnresolvedTarget::Missing),
                 Some(AttributeValue::Function(_)) => None,
-                Some(other) => Some(LostTarget::Other(other.to_string())),
+                Some(other) => Some(UnresolvedTarget::Other(other.to_string())),
             };
-            self.nameless_call = target.map(|target| LostCall { place, target });
+            self.nameless_call = target.map(|target| UnresolvedCall { place, target });
         }
         self.note_placeholders(operation, attributes, place);
         if self.saved_tensor.is_none() {

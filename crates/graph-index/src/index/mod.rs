@@ -39,7 +39,7 @@ pub use self::{
     function::{BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
     function_reader::{FunctionDepth, FunctionReader},
     graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, Misfit},
-    main_nodes::{FirstNode, LostCall, LostTarget, MainNodes, NamingNode},
+    main_nodes::{FirstNode, MainNodes, NamingNode, UnresolvedCall, UnresolvedTarget},
     names::{Name, NameMap},
     output_names::OutputNames,
     output_shapes::{OUTPUT_SHAPES, OutputShapes},

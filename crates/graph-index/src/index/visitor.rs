@@ -19,7 +19,7 @@ use crate::{
     deprecated_uses::DeprecatedUses,
     function_names::{LONGEST_NAME, LibraryFunction},
     growing,
-    kinds::{DroppedUses, KindNumber, Kinds},
+    kinds::{IgnoredUses, KindNumber, Kinds},
     node_bytes::{KnownNodes, Reference, short_field},
     node_rules::PythonColocation,
     rules::{LoopRole, is_node_name},
@@ -39,8 +39,8 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 struct NodeFacts {
     kind: KindNumber,
-    /// The number of the set of attributes that it drops.
-    dropped: u32,
+    /// The number of the set of its ignored attributes.
+    ignored: u32,
     loop_role: LoopRole,
     call: Option<Call>,
     /// True if it calls a placeholder, which only a caller could replace.
@@ -79,7 +79,7 @@ pub struct Indexed<'a> {
 #[derive(Debug)]
 pub struct FoundKinds<'a> {
     pub kinds: Kinds<'a>,
-    pub dropped: DroppedUses,
+    pub ignored: IgnoredUses,
     pub taken: TakenNames,
 }
 
@@ -120,7 +120,7 @@ impl<'a> IndexVisitor<'a> {
     pub fn new(source: Source<'a>, wanted: Wanted<'a>) -> Self {
         let kinds = (wanted.kinds != WantedKinds::None).then(|| FoundKinds {
             kinds: Kinds::new(wanted.releases),
-            dropped: DroppedUses::default(),
+            ignored: IgnoredUses::default(),
             taken: TakenNames::of(wanted.releases),
         });
         let has_loaders = wanted.kinds == WantedKinds::OfAll && source.message() != GRAPH_DEF;
@@ -177,7 +177,7 @@ impl<'a> IndexVisitor<'a> {
     }
 
     fn are_body_nodes_wanted(&self) -> bool {
-        self.uses.is_some() || (self.kinds.is_some() && self.wanted.dropped_in_functions)
+        self.uses.is_some() || (self.kinds.is_some() && self.wanted.ignored_in_functions)
     }
 
     /// Returns the comparison of functions, inside of the library.
@@ -242,12 +242,12 @@ impl<'a> IndexVisitor<'a> {
     /// Returns the facts about the node that has ended.
     fn facts(&mut self) -> NodeFacts {
         let call = if self.wanted.calls { self.node.call(self.wanted.functions) } else { None };
-        let (kind, dropped) = if self.wanted.edges { self.kind() } else { (0, 0) };
+        let (kind, ignored) = if self.wanted.edges { self.kind() } else { (0, 0) };
         let (operation, attributes) = (&self.node.operation, self.node.attributes());
         let has_kinds = self.kinds.is_some();
         NodeFacts {
             kind,
-            dropped,
+            ignored,
             loop_role: LoopRole::of(operation),
             call,
             is_unbound: has_kinds && is_unbound(operation, attributes),
@@ -305,7 +305,7 @@ impl<'a> IndexVisitor<'a> {
         let Some(plain) = plain.filter(|plain| is_node_name(plain.name)) else { return false };
         let Some(facts) = known.find(plain.operation) else { return false };
         if let Some(found) = &mut self.kinds {
-            found.dropped.again(facts.dropped);
+            found.ignored.again(facts.ignored);
         }
         let place = Extent { start: end - bytes.len() as u64, end };
         self.add_node(plain.name, place, facts, Misfit::default());
@@ -323,8 +323,8 @@ impl<'a> IndexVisitor<'a> {
         };
         let plain = self.known_in_functions.read(bytes, depth, |_| true);
         let Some(plain) = plain.filter(|plain| is_ascii(plain.name)) else { return false };
-        let Some(dropped) = self.known_in_functions.find(plain.operation) else { return false };
-        found.dropped.again(dropped);
+        let Some(ignored) = self.known_in_functions.find(plain.operation) else { return false };
+        found.ignored.again(ignored);
         true
     }
 
@@ -341,7 +341,7 @@ impl<'a> IndexVisitor<'a> {
     /// Returns the kind of the node that has ended, and the set of its attributes that releases
     /// ignore; 0 unless requested.
     fn kind(&mut self) -> (KindNumber, u32) {
-        let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds else { return (0, 0) };
+        let Some(FoundKinds { kinds, ignored, .. }) = &mut self.kinds else { return (0, 0) };
         let Wanted { functions, .. } = self.wanted;
         let node = &self.node;
         let signature = || {
@@ -353,7 +353,7 @@ impl<'a> IndexVisitor<'a> {
         };
         match kinds.of_node(&node.operation, node.attributes(), signature) {
             Ok((kind, set)) => {
-                dropped.in_graph(kinds, set, &node.name, &node.operation, node.attributes());
+                ignored.in_graph(kinds, set, &node.name, &node.operation, node.attributes());
                 (kind, set)
             }
             Err(failure) => {
@@ -389,11 +389,11 @@ impl<'a> IndexVisitor<'a> {
         }
         let node = &self.node;
         let mut set = 0;
-        if let Some(FoundKinds { kinds, dropped, .. }) = &mut self.kinds
+        if let Some(FoundKinds { kinds, ignored, .. }) = &mut self.kinds
             && self.wanted.functions.find(&node.operation).is_none()
         {
             set = kinds.of_body_node(&node.operation, node.attributes());
-            dropped.in_function(kinds, set, &node.name, &node.operation, node.attributes());
+            ignored.in_function(kinds, set, &node.name, &node.operation, node.attributes());
         }
         match found.is_some() {
             true => self.known_in_functions.forget(),
@@ -408,7 +408,7 @@ impl<'a> IndexVisitor<'a> {
             uses.begin_function();
         }
         if let Some(found) = &mut self.kinds {
-            found.dropped.begin_function();
+            found.ignored.begin_function();
         }
     }
 
@@ -417,7 +417,7 @@ impl<'a> IndexVisitor<'a> {
             uses.end_function(&self.function);
         }
         if let Some(found) = &mut self.kinds {
-            found.dropped.end_function(&self.function);
+            found.ignored.end_function(&self.function);
             found.taken.function(&self.function, self.wanted.releases);
         }
     }

@@ -28,7 +28,7 @@ pub struct Wanted<'a> {
     pub kinds: WantedKinds,
     /// True if attributes of nodes of functions that releases ignore are found, where kinds are
     /// requested; otherwise there are known to be none.
-    pub dropped_in_functions: bool,
+    pub ignored_in_functions: bool,
     pub releases: Releases<'a>,
 }
 

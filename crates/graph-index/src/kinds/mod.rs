@@ -8,15 +8,15 @@
 //! Knows operations and attributes. It must never know how the nodes hang together, nor in which
 //! order the importer looks at them.
 
-mod dropped;
-mod dropped_set;
+mod ignored;
+mod ignored_set;
 mod interner;
 mod kind;
 mod operations;
 mod table;
 
 pub use self::{
-    dropped::DroppedUses,
+    ignored::IgnoredUses,
     kind::{Judged, Kind, KindNumber, LoaderProfile},
     table::Kinds,
 };

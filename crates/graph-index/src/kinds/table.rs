@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    dropped_set::{self, DroppedSet},
+    ignored_set::{self, IgnoredSet},
     interner::Interner,
     kind::{ByStrictness, Judged, Kind, KindNumber, LoaderProfile, Results, TypeNumber},
     operations::{self, KnownOperation, Operations},
@@ -38,8 +38,8 @@ pub struct Kinds<'a> {
     operations: Operations<'a>,
     types: Interner<NodeType>,
     kinds: Interner<Kind>,
-    dropped: Interner<DroppedSet>,
-    /// By hash: the kind, and the attributes that are dropped.
+    ignored: Interner<IgnoredSet>,
+    /// By hash: the kind, and the attributes that are ignored.
     nodes: HashMap<Key, (KindNumber, u32), foldhash::quality::RandomState>,
     /// The same for nodes of functions, of which only the latter is asked.
     body_nodes: HashMap<Key, u32, foldhash::quality::RandomState>,
@@ -58,8 +58,8 @@ impl<'a> Kinds<'a> {
             is_plain: false,
             has_shape_fault: false,
         });
-        let mut dropped = Interner::default();
-        dropped.number(DroppedSet::default());
+        let mut ignored = Interner::default();
+        ignored.number(IgnoredSet::default());
         let has_types_of_one_before = releases.map(|release, registry| {
             let before = release.before().map(|before| releases.registry(before).types());
             before == Some(registry.types())
@@ -71,7 +71,7 @@ impl<'a> Kinds<'a> {
             operations: Operations::new(releases),
             types: Interner::default(),
             kinds,
-            dropped,
+            ignored,
             nodes: HashMap::default(),
             body_nodes: HashMap::default(),
             differs_in_python: false,
@@ -115,12 +115,13 @@ impl<'a> Kinds<'a> {
         self.operations.get(self.operations.number(name)?)
     }
 
-    /// The ignored attributes of the nodes of a kind; see [`DroppedUses`](super::DroppedUses).
-    pub(super) fn dropped(&self, number: u32) -> Option<&DroppedSet> {
-        self.dropped.get(number)
+    /// The ignored attributes of the nodes of a kind; see [`IgnoredUses`](super::IgnoredUses).
+    pub(super) fn ignored(&self, number: u32) -> Option<&IgnoredSet> {
+        self.ignored.get(number)
     }
 
-    /// The kind of a node outside of functions, and the number of what it drops, 0 for nothing.
+    /// The kind of a node outside of functions, and the number of the set of its ignored
+    /// attributes, 0 for none.
     ///
     /// `signature` gives the signature of its operation where that is a function of the library; it
     /// is asked once.
@@ -140,12 +141,12 @@ impl<'a> Kinds<'a> {
         };
         let kind = self.judge(number, attributes);
         let kind = self.kinds.number(kind);
-        let dropped = self.dropped_of(number, attributes);
-        remember(&mut self.nodes, key, (kind, dropped));
-        Ok((kind, dropped))
+        let ignored = self.ignored_of(number, attributes);
+        remember(&mut self.nodes, key, (kind, ignored));
+        Ok((kind, ignored))
     }
 
-    /// The number of what a node of a function drops, 0 for nothing.
+    /// The number of the set of ignored attributes of a node of a function, 0 for none.
     pub fn of_body_node(&mut self, operation: &[u8], attributes: &Attributes) -> u32 {
         let key = self.key(operation, attributes);
         if let Some(known) = self.body_nodes.get(&key) {
@@ -153,9 +154,9 @@ impl<'a> Kinds<'a> {
         }
         let known = self.operations.number(operation);
         let number = known.unwrap_or_else(|| self.operations.add(operation, self.releases, None));
-        let dropped = self.dropped_of(number, attributes);
-        remember(&mut self.body_nodes, key, dropped);
-        dropped
+        let ignored = self.ignored_of(number, attributes);
+        remember(&mut self.body_nodes, key, ignored);
+        ignored
     }
 
     fn key(&self, operation: &[u8], attributes: &Attributes) -> Key {
@@ -230,10 +231,10 @@ impl<'a> Kinds<'a> {
         })
     }
 
-    fn dropped_of(&mut self, operation: u32, attributes: &Attributes) -> u32 {
+    fn ignored_of(&mut self, operation: u32, attributes: &Attributes) -> u32 {
         let Some(known) = self.operations.get(operation) else { return 0 };
-        let found = dropped_set::of(operation, known, self.releases, attributes);
-        self.dropped.number(found)
+        let found = ignored_set::of(operation, known, self.releases, attributes);
+        self.ignored.number(found)
     }
 }
 

@@ -5,29 +5,29 @@
 //! and the types of inputs and outputs that come of them ([`NodeType`]). The signature of a
 //! function of the library is a definition like any other: read it into an
 //! [`OperationDefinition`](crate::ops::OperationDefinition) and ask an
-//! [`OperationList`](crate::ops::OperationList) for it. [`lost_attributes`] says what a
-//! release does not know and forgets, [`shape_fault`] what a shape function refuses whatever the
+//! [`OperationList`](crate::ops::OperationList) for it. [`unknown_attributes`] says what a
+//! release does not know and ignores, [`shape_fault`] what a shape function refuses whatever the
 //! inputs are.
 //!
 //! Pure functions of a definition and of attributes. Must never know a graph, nor read a file.
 
 mod fault;
 mod gradient_name;
-mod lost;
 mod node_type;
 mod python_colocation;
 mod saved_tensor;
 mod shape_rules;
+mod unknown_attributes;
 mod value_rules;
 
 pub use self::{
     fault::NodeFault,
     gradient_name::GradientName,
-    lost::{LostAttribute, lost_attributes},
     node_type::{ElementType, NodeType, TypeList, TypeRun},
     python_colocation::PythonColocation,
     saved_tensor::SavedTensorFault,
     shape_rules::shape_fault,
+    unknown_attributes::{UnknownAttribute, unknown_attributes},
     value_rules::{NodeRules, Strictness, fits},
 };
 

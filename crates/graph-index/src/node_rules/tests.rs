@@ -1,6 +1,6 @@
 use super::{
-    ElementType, NodeFault, NodeRules, NodeType, Strictness, lost_attributes, shape_fault,
-    shape_rules::READERS,
+    ElementType, NodeFault, NodeRules, NodeType, Strictness, shape_fault, shape_rules::READERS,
+    unknown_attributes,
 };
 use crate::{
     ImportFaultKind,
@@ -314,7 +314,7 @@ fn a_signature_is_a_definition_like_any_other() {
     let found = rules.node_type(function, &of_values(&[])).unwrap_err();
     let attributes = vec!["T".to_owned()];
     assert_eq!(found.kind, ImportFaultKind::AttributesMissing { attributes });
-    assert_eq!(lost_attributes(function, &of_values(&values)), []);
+    assert_eq!(unknown_attributes(function, &of_values(&values)), []);
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn an_operation_that_is_known_by_its_name_alone_may_be_anything() {
         .node_type(ours, &values)
         .unwrap();
     assert!(node.inputs.may_be(0) && node.inputs.may_be(7) && node.outputs.len() > 1 << 40);
-    assert_eq!(lost_attributes(ours, &values), []);
+    assert_eq!(unknown_attributes(ours, &values), []);
     let any = node.outputs.get(1 << 33).unwrap();
     let float = plain(DataType::Float32);
     assert!(any.takes(float) && float.takes(any));
@@ -403,32 +403,34 @@ fn no_release_knows_a_private_attribute() {
 }
 
 #[test]
-fn an_attribute_that_a_release_does_not_know_is_lost_unless_it_says_the_default() {
-    let lost = |release: &str, operation: &str, values: &[(&str, &str)]| {
+fn an_attribute_that_a_release_does_not_know_is_reported_unless_it_is_the_default() {
+    let unknown = |release: &str, operation: &str, values: &[(&str, &str)]| {
         let registry = registry(release);
-        let lost = lost_attributes(registry.operation(operation).unwrap(), &of_values(values));
-        lost.into_iter()
+        let unknown =
+            unknown_attributes(registry.operation(operation).unwrap(), &of_values(values));
+        unknown
+            .into_iter()
             .map(|one| format!("{} = {} since {:?}", one.attribute, one.value, one.since))
             .collect::<Vec<_>>()
     };
     let topk = [("index_type", "type: DT_INT64")];
-    assert_eq!(lost("2.12", "TopKV2", &topk), ["index_type = DT_INT64 since Some(\"2.13\")"]);
-    assert!(lost("2.13", "TopKV2", &topk).is_empty());
-    assert!(lost("2.12", "TopKV2", &[("index_type", "type: DT_INT32")]).is_empty());
+    assert_eq!(unknown("2.12", "TopKV2", &topk), ["index_type = DT_INT64 since Some(\"2.13\")"]);
+    assert!(unknown("2.13", "TopKV2", &topk).is_empty());
+    assert!(unknown("2.12", "TopKV2", &[("index_type", "type: DT_INT32")]).is_empty());
     // What no release knows, and what has no value, says nothing.
     let nothing = [("anything", "i: 1"), ("_grad", "i: 1"), ("grad_a", "")];
-    assert!(lost("2.12", "MatMul", &nothing).is_empty());
+    assert!(unknown("2.12", "MatMul", &nothing).is_empty());
     // What only messages show.
     let named = [("debug_name", "s: \"kernel\"")];
-    assert!(lost("2.12", "VarHandleOp", &named).is_empty());
+    assert!(unknown("2.12", "VarHandleOp", &named).is_empty());
     let both = [("grad_b", "b: true"), ("grad_a", "b: true")];
-    assert_eq!(lost("2.15", "MatMul", &both).len(), 2);
-    // An attribute that is gone is lost in newer releases, one without a default always.
+    assert_eq!(unknown("2.15", "MatMul", &both).len(), 2);
+    // An attribute that is gone is unknown to newer releases, one without a default always.
     let gone = [("initial_num_bins", "i: 3"), ("layout", "s: \"\"")];
-    let found = lost("2.18", "CustomAggregator", &gone);
+    let found = unknown("2.18", "CustomAggregator", &gone);
     assert_eq!(found, ["initial_num_bins = 3 since Some(\"2.15\")"]);
-    assert_eq!(lost("2.14", "CopyToMesh", &gone), ["layout = \"\" since Some(\"2.12\")"]);
-    assert_eq!(lost("2.13", "CopyToMesh", &[("mesh", "s: \"\"")]).len(), 1);
+    assert_eq!(unknown("2.14", "CopyToMesh", &gone), ["layout = \"\" since Some(\"2.12\")"]);
+    assert_eq!(unknown("2.13", "CopyToMesh", &[("mesh", "s: \"\"")]).len(), 1);
 }
 
 /// The fault that a shape function finds in attributes, besides those of the importer.

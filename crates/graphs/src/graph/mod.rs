@@ -51,7 +51,7 @@ pub use self::{
 };
 pub use serdes_graph_index::{
     BodyFault, BodyFaultKind, DeprecatedOperation, DeprecatedOperations, DeprecatedUse,
-    DeprecationListError, DroppedAttribute, Form, GraphError, ImportFault, ImportFaultKind,
+    DeprecationListError, Form, GraphError, IgnoredAttribute, ImportFault, ImportFaultKind,
     Judgement, Loader, LoaderVerdict, Message, StructureFault, StructureFaultKind,
 };
 

@@ -245,7 +245,7 @@ fn look_closer(
         duplicate_functions: is_judged && functions.repeated(),
         uses,
         kinds,
-        dropped_in_functions: scanned.may_drop_in_functions,
+        ignored_in_functions: scanned.may_ignore_in_functions,
         releases: options.releases,
     };
     let mut visitor = IndexVisitor::new(source, wanted);

@@ -60,23 +60,26 @@ fn a_node_is_beside_one_that_is_there() {
     };
     let a = node_of("a", "NoOp", &[]);
     let node = |name: &str| node_of("b", "NoOp", &[&beside(name)]);
-    let lost = Some((StructureFaultKind::UnknownColocation, "b".to_owned()));
+    let unresolved = Some((StructureFaultKind::UnknownColocation, "b".to_owned()));
     assert_eq!(fault(&[a.clone(), node("a")]), (None, 0));
     assert_eq!(fault(&[node("a"), a.clone()]), (None, 0));
     assert_eq!(fault(&[node("b")]), (None, 0));
-    assert_eq!(fault(&[a.clone(), node("c")]), (lost.clone(), 0));
+    assert_eq!(fault(&[a.clone(), node("c")]), (unresolved.clone(), 0));
     // The last attribute of a key counts, and what it says may come in another order.
     let twice = |first: &str, last: &str| node_of("b", "NoOp", &[&beside(first), &beside(last)]);
     assert_eq!(fault(&[twice("c", "b")]), (None, 0));
-    assert_eq!(fault(&[twice("b", "c")]), (lost.clone(), 0));
+    assert_eq!(fault(&[twice("b", "c")]), (unresolved.clone(), 0));
     let list = field(2, &field(1, &field(2, b"loc:@c")));
     let turned = field(5, &[list, field(1, b"_class")].concat());
-    assert_eq!(fault(&[node_of("b", "NoOp", &[&turned])]), (lost.clone(), 0));
+    assert_eq!(fault(&[node_of("b", "NoOp", &[&turned])]), (unresolved.clone(), 0));
     // What the importer comes to first.
     let old = |rest: &[&[u8]]| node_of("old", "Old", rest);
-    assert_eq!(fault(&[old(&[]), node("c")]), (lost.clone(), 1));
-    assert_eq!(fault(&[node("c"), old(&[])]), (lost.clone(), 0));
-    assert_eq!(fault(&[old(&[&field(3, b"^z")]), node("c"), node_of("z", "NoOp", &[])]), (lost, 0));
+    assert_eq!(fault(&[old(&[]), node("c")]), (unresolved.clone(), 1));
+    assert_eq!(fault(&[node("c"), old(&[])]), (unresolved.clone(), 0));
+    assert_eq!(
+        fault(&[old(&[&field(3, b"^z")]), node("c"), node_of("z", "NoOp", &[])]),
+        (unresolved, 0)
+    );
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         duplicate_functions: false,
         uses: false,
         kinds: WantedKinds::None,
-        dropped_in_functions: true,
+        ignored_in_functions: true,
         releases: Releases::NONE,
     };
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);

@@ -112,7 +112,7 @@ fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
                 assert!(text.len() <= LONGEST_TEXT, "{} bytes are shown", text.len());
             }
         }
-        assert!(judgement.dropped.len() <= 1024);
+        assert!(judgement.ignored.len() <= 1024);
     }
     graph
 }

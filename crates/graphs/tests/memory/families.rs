@@ -269,7 +269,7 @@ fn nodes_without_a_fault_take_8_times_the_file() {
 }
 
 #[test]
-fn nodes_beside_lost_ones_take_8_times_the_file() {
+fn nodes_beside_missing_ones_take_8_times_the_file() {
     let _alone = counting();
     check_graph(&many(|number| {
         let beside = field(1, &field(2, format!("loc:@_{}", name(number)).as_bytes()));

@@ -15,11 +15,12 @@ use crate::{
     schema::{NODE_DEF, TENSORFLOW},
 };
 
-/// The kinds of the nodes in the functions of one graph, as long as none of them drops anything.
+/// The kinds of the nodes in the functions of one graph, as long as no release ignores an
+/// attribute of one.
 #[derive(Debug)]
 pub(super) struct FastBodies<'a> {
     kinds: Kinds<'a>,
-    /// The nodes that drop nothing.
+    /// The nodes without ignored attributes.
     known: KnownNodes<()>,
     reader: AttributeReader,
     scanner: Scanner,
@@ -43,7 +44,7 @@ impl<'a> FastBodies<'a> {
 
     /// Returns true if no release ignores an attribute of the last node, which has this operation.
     #[inline]
-    pub(super) fn drops_nothing(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
+    pub(super) fn ignores_nothing(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
         self.known.find(operation).is_some() || self.judge(operation, node)
     }
 
@@ -54,12 +55,12 @@ impl<'a> FastBodies<'a> {
         self.scanner.restart(NODE_DEF, node.bytes.len() as u64, node.depth);
         let run = self.scanner.run(node.bytes, 0, &mut self.reader);
         let is_read = matches!(run, Ok(Progress::Done));
-        // A function of this name, which hides the operation, drops nothing either.
-        let drops_nothing =
+        // A function of this name, which hides the operation, has none either.
+        let ignores_nothing =
             is_read && self.kinds.of_body_node(operation, self.reader.attributes()) == 0;
-        if drops_nothing {
+        if ignores_nothing {
             self.known.learn(());
         }
-        drops_nothing
+        ignores_nothing
     }
 }

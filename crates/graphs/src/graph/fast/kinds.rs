@@ -97,10 +97,10 @@ impl<'a> FastKinds<'a> {
             return None;
         }
         let no_function = || Ok::<_, ()>(None);
-        let (number, dropped) = self.kinds.of_node(operation, attributes, no_function).ok()?;
+        let (number, ignored) = self.kinds.of_node(operation, attributes, no_function).ok()?;
         let kind = self.kinds.get(number)?;
         let has_kernels = self.kinds.operation(kind)?.has_cpu_kernels();
-        if dropped != 0 || !kind.is_plain || !has_kernels {
+        if ignored != 0 || !kind.is_plain || !has_kernels {
             return None;
         }
         let types = self.kinds.types(kind.common_types()?)?;

@@ -163,7 +163,7 @@ enum Holder {
     Here(Table),
     Elsewhere(Worker),
     /// The other thread is gone: nothing is known.
-    Lost,
+    Gone,
 }
 
 /// The names of one graph.
@@ -231,10 +231,10 @@ impl Names {
                 let full = std::mem::replace(&mut self.work, next);
                 self.work.queue.reserve_exact(HANDED);
                 if worker.full.send(full).is_err() {
-                    self.table = Holder::Lost;
+                    self.table = Holder::Gone;
                 }
             }
-            Holder::Lost => self.work.clear(),
+            Holder::Gone => self.work.clear(),
         }
     }
 
@@ -260,7 +260,7 @@ impl Names {
         let Ok(thread) = thread::Builder::new().name("serdes-names".to_owned()).spawn(run) else {
             return;
         };
-        if let Holder::Here(table) = std::mem::replace(&mut self.table, Holder::Lost)
+        if let Holder::Here(table) = std::mem::replace(&mut self.table, Holder::Gone)
             && give.send(table).is_ok()
         {
             self.work.queue = Vec::with_capacity(HANDED);
@@ -276,7 +276,7 @@ impl Names {
                 drop(full);
                 thread.join().unwrap_or_else(|_| Table::unknown())
             }
-            Holder::Lost => Table::unknown(),
+            Holder::Gone => Table::unknown(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::{
     graph::{
-        DeprecatedOperations, DroppedAttribute, Form, Graph, ImportFaultKind as Kind, Loader,
+        DeprecatedOperations, Form, Graph, IgnoredAttribute, ImportFaultKind as Kind, Loader,
         Message, ReadOptions,
         fast::{Depth, GraphVisitor},
         read,
@@ -175,13 +175,13 @@ fn what_nodes_of_functions_drop_is_found_and_counted_however_they_are_written() 
     let of_graph = |functions: &[Vec<u8>]| {
         let library = field(2, &functions.concat());
         let (graph, times) = judged(&[input("a", 1), library], &registries(&["2.12", "2.21"]));
-        let dropped = graph.judgements.iter().map(|judgement| {
-            let dropped = judgement.dropped.iter();
+        let ignored = graph.judgements.iter().map(|judgement| {
+            let ignored = judgement.ignored.iter();
             let found =
-                |one: &DroppedAttribute| (one.function.clone(), one.node.clone(), one.nodes);
-            dropped.map(found).collect::<Vec<_>>()
+                |one: &IgnoredAttribute| (one.function.clone(), one.node.clone(), one.nodes);
+            ignored.map(found).collect::<Vec<_>>()
         });
-        (dropped.collect::<Vec<_>>(), times)
+        (ignored.collect::<Vec<_>>(), times)
     };
     let found = |function: &str, node: &str, nodes: u64| {
         vec![vec![(Some(function.to_owned()), node.to_owned(), nodes)], Vec::new()]
@@ -204,20 +204,20 @@ fn of_functions_that_drop_nothing_nobody_looks_at_a_node_again() {
         field(2, &field(1, &[signature, nodes.collect()].concat()))
     };
     let registries = registries(&["2.12"]);
-    let may_drop = |bytes: &[u8]| {
+    let may_ignore = |bytes: &[u8]| {
         let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
         let (deprecated, size) = (DeprecatedOperations::tensorflow(), bytes.len() as u64);
         let root = source.message();
         let mut visitor = GraphVisitor::new(root, size, Depth::Whole, deprecated, i32::MAX)
             .with_releases(Releases::new(&registries), true);
         source.walk(&mut visitor).unwrap();
-        visitor.finish().0[0].may_drop_in_functions
+        visitor.finish().0[0].may_ignore_in_functions
     };
     // Some windows, so that nodes lie in two of them.
     let functions: Vec<u8> = (0..200).flat_map(function).collect();
     assert!(functions.len() > 1 << 20);
-    assert!(!may_drop(&functions));
+    assert!(!may_ignore(&functions));
     let twice = node("n", "Relu", &["x"], &[field(2, b"Identity")]);
     let twice = field(1, &[field(1, &field(1, b"g")), field(3, &twice[2..])].concat());
-    assert!(may_drop(&[functions, field(2, &twice)].concat()), "a node of another form");
+    assert!(may_ignore(&[functions, field(2, &twice)].concat()), "a node of another form");
 }

@@ -76,7 +76,7 @@ pub(in super::super) struct ScannedGraph {
     /// The node facts that loaders check, if every given registry is known to accept the nodes.
     pub(in super::super) taken: Option<MainNodes>,
     /// True if nodes of functions may have attributes that a given registry does not know.
-    pub(in super::super) may_drop_in_functions: bool,
+    pub(in super::super) may_ignore_in_functions: bool,
     /// Functions that say of themselves that they are deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
     /// The extents of its object graph.
@@ -259,12 +259,12 @@ impl<'a> GraphVisitor<'a> {
         let kinds = self.kinds.take().filter(|_| !needs_order);
         let taken = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
         let uses = std::mem::take(&mut self.uses);
-        let may_drop_in_functions = self.bodies.take().is_none() && !self.releases.is_empty();
+        let may_ignore_in_functions = self.bodies.take().is_none() && !self.releases.is_empty();
         if let Some(scanned) = self.scanned() {
             scanned.needs_order = needs_order;
             scanned.inputs = inputs;
             scanned.taken = taken;
-            scanned.may_drop_in_functions = may_drop_in_functions;
+            scanned.may_ignore_in_functions = may_ignore_in_functions;
             scanned.functions = functions;
             let graph = &mut scanned.meta_graph.graph;
             (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
@@ -335,9 +335,9 @@ impl<'a> GraphVisitor<'a> {
             return false;
         }
         let node = NodeBytes { bytes, end, depth };
-        let drops_nothing =
-            |bodies: &mut FastBodies<'_>| bodies.drops_nothing(plain.operation, node);
-        if !self.bodies.as_mut().is_some_and(drops_nothing) {
+        let ignores_nothing =
+            |bodies: &mut FastBodies<'_>| bodies.ignores_nothing(plain.operation, node);
+        if !self.bodies.as_mut().is_some_and(ignores_nothing) {
             self.bodies = None;
         }
         if let Some(graph) = self.graph() {
@@ -432,7 +432,7 @@ impl<'a> GraphVisitor<'a> {
                 self.function_deprecated.get_or_insert(0);
             }
             (FUNCTION_DEF, function_def::NODE_DEF) => {
-                // Only nodes of the common form are looked at for what they drop.
+                // Only nodes of the common form are looked at for ignored attributes.
                 self.bodies = None;
                 self.owner = NodeOwner::Function;
                 self.node.clear();

@@ -170,7 +170,7 @@ impl ConcreteFunction {
     }
 
     /// The finding for a call whose operation names no function.
-    fn lost(
+    fn unresolved_call(
         &self,
         library: Library<'_>,
         call: &ConcreteCall,
@@ -351,7 +351,7 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
                 let callee = self.get(call.function)?;
                 if call.direct && is_gone(call.function) {
                     let library = self.functions.library;
-                    return Some(Rc::new(concrete.lost(library, call, Some(callee))));
+                    return Some(Rc::new(concrete.unresolved_call(library, call, Some(callee))));
                 }
                 call.finding(callee).or_else(|| self.finding_of(call.function))
             })
@@ -481,7 +481,11 @@ impl LoadDefinitions<'_> {
                         (false, true) => {
                             let target = self.loaded.get(call.function);
                             let library = self.loaded.functions.library;
-                            return Some(callee.lost(library, call, target.map(Rc::as_ref)));
+                            return Some(callee.unresolved_call(
+                                library,
+                                call,
+                                target.map(Rc::as_ref),
+                            ));
                         }
                         (false, false) => {}
                     }

@@ -3,7 +3,7 @@
 //! Knows the faults. It must never know in which order a loader checks.
 
 use super::named_nodes::NamedFaults;
-use crate::graph::{DroppedAttribute, ImportFault};
+use crate::graph::{IgnoredAttribute, ImportFault};
 
 /// The faults that one release finds in a graph. Each loader takes the first one in its own order
 /// (`loaders/`); of a check that no loader of the graph makes there is none.
@@ -62,7 +62,7 @@ pub(in super::super) struct Evidence {
     pub(super) function_placement: Option<ImportFault>,
 
     /// Attributes that the release ignores, although their values matter.
-    pub(super) dropped: Vec<DroppedAttribute>,
+    pub(super) ignored: Vec<IgnoredAttribute>,
 }
 
 impl Evidence {

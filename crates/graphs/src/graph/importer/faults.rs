@@ -80,7 +80,7 @@ fn special(context: &Context<'_>) -> HashSet<u32> {
     let deprecated = index.deprecated().iter().map(|node| node.number);
     let calls = index.calls().iter().map(|call| call.number);
     let unbound = index.unbound_calls().iter().copied();
-    index.lost().chain(deprecated).chain(calls).chain(unbound).collect()
+    index.unresolved_colocations().chain(deprecated).chain(calls).chain(unbound).collect()
 }
 
 /// A loader and what it has found.
@@ -222,7 +222,7 @@ impl Walk<'_> {
             return Ok(self.session_fault(node, profile));
         }
         let is_special = self.special.contains(&node);
-        if is_special && self.context.index.is_lost(node) {
+        if is_special && self.context.index.has_unresolved_colocation(node) {
             return Ok(Some(Cause::Colocation));
         }
         let own = match self.concrete_function(node, profile.release) {

@@ -397,12 +397,12 @@ impl FunctionGraph<'_> {
 
     /// The fault of the first result for which Python finds no tensor to return.
     fn results(&self) -> Option<BodyFinding> {
-        let is_lost = |target: &Option<Option<Target>>| {
+        let is_unresolved = |target: &Option<Option<Target>>| {
             target.flatten().is_none_or(|target| self.output(&target).is_none())
         };
         let mut results = numbered(&self.function.results)
             .map(|(number, result)| (number, self.function.returns.get(&result.name).copied()));
-        let (number, _) = results.find(|(_, target)| is_lost(target))?;
+        let (number, _) = results.find(|(_, target)| is_unresolved(target))?;
         let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
@@ -484,7 +484,7 @@ impl FunctionGraph<'_> {
 
     /// A PartitionedCall that does not say which function it calls.
     fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
-        let is_lost = |node: &BodyNode| {
+        let calls_nothing = |node: &BodyNode| {
             let kind = self.function.kinds.get(node.kind as usize)?;
             let is_call = is_partitioned_call(kind.operation.as_bytes())
                 && definitions.function(&kind.operation).is_none();
@@ -492,7 +492,7 @@ impl FunctionGraph<'_> {
             Some(!matches!(target, AttributeValue::Function(_)))
         };
         let mut nodes = numbered(&self.function.nodes);
-        let (number, _) = nodes.find(|(_, node)| is_lost(node) == Some(true))?;
+        let (number, _) = nodes.find(|(_, node)| calls_nothing(node) == Some(true))?;
         let fault = self.at_node(number, ImportFaultKind::Python);
         Some(fault.with("a call of no function", "a function as attribute f"))
     }

@@ -143,13 +143,17 @@ pub(super) fn first_fault(
     calls: &[CallFault],
 ) -> Option<NodeFault> {
     // At one node, where it has to be comes before what it calls.
-    let lost = |node| NodeFault { node, kind: StructureFaultKind::UnknownColocation };
+    let unresolved = |node| NodeFault { node, kind: StructureFaultKind::UnknownColocation };
     let calling =
         |call: &CallFault| NodeFault { node: call.node, kind: StructureFaultKind::CalledFunction };
     let crash = visits.crash();
     let crash =
         crash.map(|crash| NodeFault { node: crash.head, kind: StructureFaultKind::LoopInputs });
-    let found = index.lost().map(lost).chain(calls.iter().map(calling)).chain(crash);
+    let found = index
+        .unresolved_colocations()
+        .map(unresolved)
+        .chain(calls.iter().map(calling))
+        .chain(crash);
     let first = found.min_by_key(|fault| (visits.of_fault(*fault), fault.kind));
     first.filter(|fault| visits.of_fault(*fault) != NEVER).or_else(|| {
         let node = visits.unvisited()?;

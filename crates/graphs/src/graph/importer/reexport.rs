@@ -78,22 +78,22 @@ pub(super) struct Named {
     /// these, and needs them nevertheless.
     needed: Box<[(u64, u32)]>,
     /// A node names a function that is not there.
-    lost: Option<BodyFinding>,
+    unresolved: Option<BodyFinding>,
 }
 
 /// The functions that the nodes of a function name: each by its operation, or else by its
 /// registered gradient, or else by function-valued attributes.
 pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Option<Box<Named>> {
     let mut named = HashSet::new();
-    let (mut needed, mut lost) = (Vec::new(), None);
+    let (mut needed, mut unresolved) = (Vec::new(), None);
     for (node, gradient) in &function.registered {
         if names.get(*gradient).is_some() {
             named.insert(*gradient);
-        } else if lost.is_none() {
+        } else if unresolved.is_none() {
             let fault = Finding::of(Part::Node(*node), ImportFaultKind::Python);
             let found = "a registered gradient that is not there";
             let fault = fault.of_operation(function, *node);
-            lost = Some(fault.with(found, "a function of the library"));
+            unresolved = Some(fault.with(found, "a function of the library"));
         }
     }
     let without_gradient = kinds_without_gradient(function);
@@ -105,14 +105,20 @@ pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Optio
         match named_functions(&kind.attributes, names) {
             Ok(found) if waits => named.extend(found),
             Ok(found) => needed.extend(found.into_iter().map(|function| (function, number))),
-            Err(name) if lost.is_none() => lost = Some(lost_function(function, number, &name)),
+            Err(name) if unresolved.is_none() => {
+                unresolved = Some(unresolved_function(function, number, &name))
+            }
             Err(_) => {}
         }
     }
     needed.retain(|(function, _)| !named.contains(function));
-    let has_any = !named.is_empty() || !needed.is_empty() || lost.is_some();
+    let has_any = !named.is_empty() || !needed.is_empty() || unresolved.is_some();
     has_any.then(|| {
-        Box::new(Named { functions: named.into_iter().collect(), needed: needed.into(), lost })
+        Box::new(Named {
+            functions: named.into_iter().collect(),
+            needed: needed.into(),
+            unresolved,
+        })
     })
 }
 
@@ -519,7 +525,7 @@ pub(super) fn named_functions(
 }
 
 /// The finding for the first node of a kind that names a missing function.
-fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding {
+fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding {
     let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
     let node = u32::try_from(node).unwrap_or(u32::MAX);
     Finding::of(Part::Node(node), ImportFaultKind::Python)
@@ -530,8 +536,8 @@ fn lost_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding
 /// The order in which functions are loaded, or why there is none: as Python does it, the one that
 /// became ready last comes first, and a name that comes twice counts twice.
 fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionFinding> {
-    let lost = functions.first_fault(|judged| judged.named.as_deref()?.lost.as_ref());
-    if let Some(finding) = lost {
+    let unresolved = functions.first_fault(|judged| judged.named.as_deref()?.unresolved.as_ref());
+    if let Some(finding) = unresolved {
         return Err(finding);
     }
     let places = functions.summaries.len();

@@ -98,7 +98,7 @@ fn check_named(
     };
     for (release, evidence) in checked.evidence.iter_mut() {
         evidence.function_name = function_name(context.index, &found.taken, release);
-        evidence.dropped = found.dropped.of_release(&found.kinds, release);
+        evidence.ignored = found.ignored.of_release(&found.kinds, release);
     }
     Ok(checked)
 }

@@ -15,7 +15,7 @@ use super::facts::{Edge, Facts, ObjectKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderFault {
     /// An object depends on one that is not there.
-    Lost(Edge),
+    Unresolved(Edge),
     /// This object depends on itself, at once or through others.
     Circle(u32),
 }
@@ -28,14 +28,15 @@ pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
         return None;
     }
     let is_there = |number: i32| (0..objects).contains(&i64::from(number));
-    let lost = |from: u32, to: i32| (!is_there(to)).then_some(OrderFault::Lost(Edge { from, to }));
+    let unresolved =
+        |from: u32, to: i32| (!is_there(to)).then_some(OrderFault::Unresolved(Edge { from, to }));
     for Edge { from, to } in &facts.dependencies {
-        if let Some(fault) = lost(*from, *to) {
+        if let Some(fault) = unresolved(*from, *to) {
             return Some(fault);
         }
     }
     for (slot, original) in &facts.slots {
-        if let Some(fault) = lost(0, *slot).or_else(|| lost(0, *original)) {
+        if let Some(fault) = unresolved(0, *slot).or_else(|| unresolved(0, *original)) {
             return Some(fault);
         }
     }
@@ -50,7 +51,7 @@ pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
         let function = *functions.entry(caller.function).or_insert(next);
         if is_new {
             for to in bound {
-                if let Some(fault) = lost(caller.object, *to) {
+                if let Some(fault) = unresolved(caller.object, *to) {
                     return Some(fault);
                 }
                 edges.push((function, number(*to)));
@@ -124,7 +125,7 @@ mod tests {
         };
         assert_eq!(of(&[(0, 1), (1, 2)]), None);
         for to in [-1, 3] {
-            assert_eq!(of(&[(0, to)]), Some(OrderFault::Lost(Edge { from: 0, to })));
+            assert_eq!(of(&[(0, to)]), Some(OrderFault::Unresolved(Edge { from: 0, to })));
         }
         assert!(matches!(of(&[(0, 1), (1, 0)]), Some(OrderFault::Circle(_))));
     }

@@ -66,7 +66,7 @@ struct Object {
     /// The position in [`Facts::callers`] at which its functions begin.
     callers: usize,
     /// A function of it that is not in the library.
-    lost: Option<String>,
+    unresolved: Option<String>,
     data_type: i32,
     has_bad_mode: bool,
     is_list: bool,
@@ -193,10 +193,10 @@ impl<'r> ObjectReader<'r> {
     fn call(&mut self, name: &[u8], is_bare: bool) {
         if is_bare {
             self.facts.callers.truncate(self.object.callers);
-            self.object.lost = None;
+            self.object.unresolved = None;
         }
         let Some(function) = self.functions.find(name) else {
-            self.object.lost.get_or_insert_with(|| shown(name));
+            self.object.unresolved.get_or_insert_with(|| shown(name));
             return;
         };
         if self.facts.has_room::<Caller>(1) {
@@ -253,7 +253,7 @@ impl<'r> ObjectReader<'r> {
         let kind = self.object.kind;
         let calls_one = matches!(kind, ObjectKind::BareFunction | ObjectKind::CapturedTensor);
         let has_called = self.facts.callers.len() > self.object.callers;
-        if calls_one && !has_called && self.object.lost.is_none() {
+        if calls_one && !has_called && self.object.unresolved.is_none() {
             // A text that is not there is an empty one.
             self.call(b"", true);
         }

@@ -44,7 +44,7 @@ pub(super) fn judge(facts: &Facts, faults: &mut ObjectFaults<'_>) {
 fn order_of_objects(facts: &Facts, faults: &mut ObjectFaults<'_>) {
     let (whose, found) = match order::fault(facts) {
         None => return,
-        Some(OrderFault::Lost(edge)) => {
+        Some(OrderFault::Unresolved(edge)) => {
             (Whose::Object(edge.from), format!("the object {}, which it depends on", edge.to))
         }
         Some(OrderFault::Circle(object)) => {
@@ -110,12 +110,13 @@ fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>
         }
     }
     let others = facts.functions.iter().filter(|(function, _)| !called.contains(*function));
-    let lost = others.filter_map(|(function, concrete)| {
+    let unresolved = others.filter_map(|(function, concrete)| {
         let mut bound = facts.bound_of(*function).iter().copied();
-        let is_lost = |number: &i32| is_no_tensor(*number) || facts.position(*number).is_none();
-        Some((concrete.bound, bound.find(is_lost)?))
+        let is_unresolved =
+            |number: &i32| is_no_tensor(*number) || facts.position(*number).is_none();
+        Some((concrete.bound, bound.find(is_unresolved)?))
     });
-    if let Some((_, number)) = lost.min() {
+    if let Some((_, number)) = unresolved.min() {
         let words = || {
             (Whose::Graph, format!("a function without an object, and {}", found(number)), TENSOR)
         };

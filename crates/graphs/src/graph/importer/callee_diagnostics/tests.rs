@@ -406,15 +406,15 @@ fn of_several_tensors_the_kind_of_the_type_is_asked_for() {
 
 #[test]
 fn what_is_in_a_cycle_or_behind_one_is_never_asked_for_its_references() {
-    let lost = |input: &str| node("r", "RefIdentity", &[input], FLOAT);
+    let reference = |input: &str| node("r", "RefIdentity", &[input], FLOAT);
     let back = node("k", "Identity", &["r:output:0"], FLOAT);
-    let Some(Kind::Structure(found)) = in_body(&(lost("k:output:0") + &back), "a") else {
+    let Some(Kind::Structure(found)) = in_body(&(reference("k:output:0") + &back), "a") else {
         panic!("no structure")
     };
     assert_eq!(found.body.unwrap().kind, BodyFaultKind::Cycle);
     let beside = node("i", "Identity", &["k:output:0"], FLOAT)
         + &node("k", "Identity", &["i:output:0"], FLOAT)
-        + &lost("a");
+        + &reference("a");
     assert_eq!(in_body(&beside, "a"), Some(Kind::InputType { input: 0 }));
 }
 

@@ -30,11 +30,11 @@ impl FunctionGraph<'_> {
             let found = format!("{given} shapes in _input_shapes");
             return Some(fault.with(found, format!("a shape for each of {arguments} arguments")));
         }
-        let is_lost = |number| {
+        let lacks_shape = |number| {
             let attributes = function.given.attributes(number);
             attributes.is_some_and(|one| one.output_shape == OutputShape::Missing)
         };
-        let (number, _) = numbered(&function.arguments).find(|(number, _)| is_lost(*number))?;
+        let (number, _) = numbered(&function.arguments).find(|(number, _)| lacks_shape(*number))?;
         let fault = Finding::of(Part::Argument(number), ImportFaultKind::Python);
         Some(fault.with("_output_shapes without a shape", "the shape of the argument"))
     }

@@ -65,9 +65,9 @@ pub(super) struct Instantiation<'a, D> {
     pub(super) is_ambiguous: bool,
     /// The nodes that ask for references which they do not get, ascending, with the first input
     /// that should be one.
-    pub(super) lost_references: Vec<(u32, u32)>,
+    pub(super) missing_references: Vec<(u32, u32)>,
     /// The results that should be references and are none.
-    pub(super) lost_results: Vec<u32>,
+    pub(super) missing_result_references: Vec<u32>,
     /// The types of a node that gives nothing.
     pub(super) nothing: TypeList,
     pub(super) built: Built,
@@ -90,8 +90,8 @@ pub(in super::super) fn instantiate<D: Definitions>(
         node_names: NameMap::default(),
         namesakes: NameMap::default(),
         is_ambiguous: false,
-        lost_references: Vec::new(),
-        lost_results: Vec::new(),
+        missing_references: Vec::new(),
+        missing_result_references: Vec::new(),
         nothing: TypeList::default(),
         built: Built::default(),
     };

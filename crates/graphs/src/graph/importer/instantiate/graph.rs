@@ -20,7 +20,7 @@ use crate::graph::{
 /// The found and the expected item for an input that should be a reference.
 const NO_REFERENCE: (&str, &str) = ("no reference", "a reference to a variable");
 
-fn lost_reference(input: u32) -> ImportFaultKind {
+fn missing_reference(input: u32) -> ImportFaultKind {
     ImportFaultKind::InputType { input }
 }
 
@@ -47,7 +47,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         let is_late = |types: &Option<KindTypes>| {
             types.as_ref().is_some_and(|types| types.late_fault.is_some())
         };
-        if !self.lost_references.is_empty() || self.kinds.iter().any(is_late) {
+        if !self.missing_references.is_empty() || self.kinds.iter().any(is_late) {
             match &visits {
                 Some(visits) => visits.in_order().try_for_each(|node| self.made_node(node)),
                 None => (0..count(self.function.nodes.len())).try_for_each(|n| self.made_node(n)),
@@ -58,8 +58,8 @@ impl<D: Definitions> Instantiation<'_, D> {
             let visits = visits.as_ref();
             node.is_none_or(|node| visits.is_none_or(|visits| visits.of(node) != NEVER))
         };
-        if let Some(result) = self.lost_results.iter().find(is_made) {
-            let fault = Finding::of(Part::Result(*result), lost_reference(0));
+        if let Some(result) = self.missing_result_references.iter().find(is_made) {
+            let fault = Finding::of(Part::Result(*result), missing_reference(0));
             let mut fault = fault.with(NO_REFERENCE.0, NO_REFERENCE.1);
             fault.operation = "_Retval".to_owned();
             return Err(fault);
@@ -85,10 +85,10 @@ impl<D: Definitions> Instantiation<'_, D> {
         if let Some(late) = types.and_then(|types| types.late_fault.as_ref()) {
             return Err(late.finding(Part::Node(number)).of_operation(self.function, number));
         }
-        match self.lost_references.binary_search_by_key(&number, |(node, _)| *node) {
+        match self.missing_references.binary_search_by_key(&number, |(node, _)| *node) {
             Ok(found) => {
-                let input = self.lost_references.get(found).map_or(0, |(_, input)| *input);
-                let fault = self.at_node(number, lost_reference(input));
+                let input = self.missing_references.get(found).map_or(0, |(_, input)| *input);
+                let fault = self.at_node(number, missing_reference(input));
                 Err(fault.with(NO_REFERENCE.0, NO_REFERENCE.1))
             }
             Err(_) => Ok(()),

@@ -23,8 +23,8 @@ impl<D: Definitions> Instantiation<'_, D> {
             let own = rest.partition_point(|input| input.node <= number);
             let (inputs, behind) = rest.split_at_checked(own).unwrap_or((rest, &[]));
             rest = behind;
-            let lost = self.node_inputs(number, node, inputs)?;
-            self.lost_references.extend(lost.map(|input| (number, input)));
+            let missing = self.node_inputs(number, node, inputs)?;
+            self.missing_references.extend(missing.map(|input| (number, input)));
         }
         Ok(())
     }

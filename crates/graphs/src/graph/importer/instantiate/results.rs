@@ -45,7 +45,7 @@ impl<D: Definitions> Instantiation<'_, D> {
                 return Err(names(BodyFaultKind::ResultType).with(found, expected));
             }
             if types.is_reference && !item.is_reference {
-                self.lost_results.push(number);
+                self.missing_result_references.push(number);
             }
             outputs = outputs.saturating_add(types.types.len());
         }

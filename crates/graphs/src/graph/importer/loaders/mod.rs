@@ -77,9 +77,9 @@ pub(in super::super) fn judge_loaders(
         }
     }
     Ok(evidence.map(|_, mut evidence| {
-        let dropped = std::mem::take(&mut evidence.dropped);
+        let ignored = std::mem::take(&mut evidence.ignored);
         let verdict = |loader| checks(loader, message, has_objects).verdict(&evidence);
-        Judgement::new(verdict, dropped)
+        Judgement::new(verdict, ignored)
     }))
 }
 

@@ -145,7 +145,7 @@ pub(super) fn functions(
 
 /// The fault of gradients in the library that leave Python no function to begin with.
 fn gradients(library: Library<'_>) -> Option<ImportFault> {
-    let found = if library.names.has_lost_gradient() {
+    let found = if library.names.has_unresolved_gradient() {
         "a gradient that names a function which is not there"
     } else if library.names.has_gradients_alone() {
         "functions that all have gradients in the library, in a circle"

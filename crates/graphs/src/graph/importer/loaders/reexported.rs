@@ -49,7 +49,7 @@ fn nodes(
     evidence: &mut PerRelease<Evidence>,
 ) -> Result<(), GraphError> {
     let library = graph.library;
-    let missing = match graph.main.lost_function(library.names) {
+    let missing = match graph.main.unresolved_function(library.names) {
         Some(node) => Some(node_fault::missing_function(library, node, ImportFaultKind::Python)?),
         None => None,
     };

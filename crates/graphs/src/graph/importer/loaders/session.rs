@@ -9,7 +9,7 @@ use crate::{
             evidence::Evidence, instantiated_callees::Library, loaded_graph::LoadedGraph,
             placement_check::PlacementCheck,
         },
-        index::{FirstNode, LostCall, LostTarget, NamingNode},
+        index::{FirstNode, NamingNode, UnresolvedCall, UnresolvedTarget},
         node_rules::SavedTensorFault,
         release::PerRelease,
         source::Extent,
@@ -29,7 +29,7 @@ pub(super) fn nodes_and_placement(
         Some((place, fault)) => Some(unsaved_constant(library, *place, fault)?),
         None => None,
     };
-    let callee = match main.lost_call(library.names) {
+    let callee = match main.unresolved_call(library.names) {
         Some(call) => Some(missing_callee(library, &call)?),
         None => None,
     };
@@ -65,16 +65,16 @@ fn unsaved_constant(
 }
 
 /// The fault of a PartitionedCall of no function of the library.
-fn missing_callee(library: Library<'_>, call: &LostCall) -> Result<ImportFault, GraphError> {
+fn missing_callee(library: Library<'_>, call: &UnresolvedCall) -> Result<ImportFault, GraphError> {
     let name = "f".to_owned();
     let (kind, found) = match &call.target {
-        LostTarget::Missing => {
+        UnresolvedTarget::Missing => {
             (ImportFaultKind::AttributesMissing { attributes: vec![name] }, String::new())
         }
-        LostTarget::Other(value) => {
+        UnresolvedTarget::Other(value) => {
             (ImportFaultKind::AttributeKind { attribute: name }, format!("f = {value}"))
         }
-        LostTarget::Function(function) => {
+        UnresolvedTarget::Function(function) => {
             let found = format!("a function {function:?} as an attribute");
             (ImportFaultKind::FunctionBody, found)
         }

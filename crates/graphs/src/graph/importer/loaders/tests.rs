@@ -400,12 +400,12 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
         format!("{INPUT} node {{ name: 'c' op: '' input: 'x' }} {}", function("f", "", "a"));
     assert_eq!(structure(Loader::Load, &named), no_operation);
     // What comes first for the others does not hide what is wrong besides.
-    let lost = format!("{call} node {{ name: 'd' op: 'NoOp' input: '^z' }}");
+    let unresolved = format!("{call} node {{ name: 'd' op: 'NoOp' input: '^z' }}");
     assert_eq!(
-        structure(Loader::Load, &lost),
+        structure(Loader::Load, &unresolved),
         Some((StructureFaultKind::UnknownInput, "d".to_owned()))
     );
-    assert_eq!(structure(Loader::Import, &lost), no_operation);
+    assert_eq!(structure(Loader::Import, &unresolved), no_operation);
     let ill_named = format!("{INPUT} node {{ name: 'c d' op: '' input: 'x' }} {nameless}");
     for &loader in Loader::ALL {
         let found = structure(loader, &ill_named).map(|(kind, _)| kind);

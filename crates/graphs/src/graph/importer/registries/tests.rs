@@ -77,8 +77,8 @@ fn each_step_of_the_import_finds_its_fault() {
 fn at_one_node_the_earlier_step_is_reported() {
     let found = |rest: &str| fault(&format!("{INPUT} {rest}")).map(|(_, kind)| kind).unwrap();
     let beside = attribute("_class", "list { s: 'loc:@nowhere' }");
-    let lost = found(&node("b", "NoSuchOp", &["a:7"], &beside));
-    assert_eq!(structure(&lost), StructureFaultKind::UnknownColocation);
+    let unresolved = found(&node("b", "NoSuchOp", &["a:7"], &beside));
+    assert_eq!(structure(&unresolved), StructureFaultKind::UnknownColocation);
     assert_eq!(found(&node("b", "NoSuchOp", &["a:7"], "")), Kind::OutputIndex { input: 0 });
     let wrong = attribute("T", "i: 1");
     let attribute_first = found(&node("b", "MatMul", &["a"], &wrong));
@@ -168,28 +168,28 @@ fn a_fault_says_what_was_found_and_what_was_expected() {
 }
 
 #[test]
-fn an_attribute_that_a_release_forgets_is_told_with_the_release_that_knows_it() {
+fn ignored_attribute_is_reported_with_the_release_that_knows_it() {
     let multiply = |value: &str| {
         let grad = attribute("grad_a", value);
         node("m", "MatMul", &["a", "a"], &format!("{FLOAT} {grad}"))
     };
-    let dropped = |text: &str| {
+    let ignored = |text: &str| {
         let registries = registries(&["2.15", "2.16"]);
         let graph = judged(&format!("{INPUT} {text}"), &registries);
-        graph.judgements.into_iter().map(|judgement| judgement.dropped).collect::<Vec<_>>()
+        graph.judgements.into_iter().map(|judgement| judgement.ignored).collect::<Vec<_>>()
     };
-    let [older, newer] = &dropped(&multiply("b: true"))[..] else { panic!() };
-    let [lost] = &older[..] else { panic!("{older:?}") };
-    assert_eq!((&*lost.node, &*lost.operation, &*lost.attribute), ("m", "MatMul", "grad_a"));
-    assert_eq!((lost.since, lost.nodes), (Some("2.16"), 1));
+    let [older, newer] = &ignored(&multiply("b: true"))[..] else { panic!() };
+    let [first] = &older[..] else { panic!("{older:?}") };
+    assert_eq!((&*first.node, &*first.operation, &*first.attribute), ("m", "MatMul", "grad_a"));
+    assert_eq!((first.since, first.nodes), (Some("2.16"), 1));
     assert!(newer.is_empty());
-    assert!(dropped(&multiply("b: false")).iter().all(Vec::is_empty));
+    assert!(ignored(&multiply("b: false")).iter().all(Vec::is_empty));
     // In a function as well, whether it is called or not.
     let body = multiply("b: true").replacen("node", "node_def", 1);
     let library = format!("library {{ function {{ {body} signature {{ name: 'f' }} }} }}");
-    let both = dropped(&format!("{}{library}", multiply("b: true")));
+    let both = ignored(&format!("{}{library}", multiply("b: true")));
     assert_eq!((both[0].len(), both[0][0].nodes, &both[0][0].function), (1, 2, &None));
-    let inside = dropped(&library);
+    let inside = ignored(&library);
     assert_eq!(inside[0][0].function.as_deref(), Some("f"));
 }
 

@@ -86,8 +86,8 @@ impl ObjectReader<'_> {
                 );
             }
             ObjectKind::Function | ObjectKind::BareFunction | ObjectKind::CapturedTensor => {
-                if let Some(lost) = self.object.lost.take() {
-                    let found = format!("the function {lost:?}, which is not in the library");
+                if let Some(unresolved) = self.object.unresolved.take() {
+                    let found = format!("the function {unresolved:?}, which is not in the library");
                     tell(&mut self.faults, found, "a function of the library");
                 }
                 let is_bare = self.object.kind == ObjectKind::BareFunction;

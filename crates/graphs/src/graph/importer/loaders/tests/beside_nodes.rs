@@ -201,12 +201,20 @@ fn a_function_is_loaded_behind_its_registered_gradients() {
     let (f, g) = (one("f", &of("G")), one("g", ""));
     let gradient = registered("g", "G");
     assert_eq!(load(&[f.clone(), g.clone(), gradient.clone()]), None);
-    for lost in [registered("lost", "G"), registered("", "G"), registered("f", "G")] {
-        assert_eq!(load(&[f.clone(), g.clone(), lost.clone()]), Some(Kind::Python), "{lost}");
+    for unresolved in [registered("lost", "G"), registered("", "G"), registered("f", "G")] {
+        assert_eq!(
+            load(&[f.clone(), g.clone(), unresolved.clone()]),
+            Some(Kind::Python),
+            "{unresolved}"
+        );
         // The last one counts.
-        assert_eq!(load(&[f.clone(), g.clone(), lost.clone(), gradient.clone()]), None, "{lost}");
-        let last = [f.clone(), g.clone(), gradient.clone(), lost.clone()];
-        assert_eq!(load(&last), Some(Kind::Python), "{lost}");
+        assert_eq!(
+            load(&[f.clone(), g.clone(), unresolved.clone(), gradient.clone()]),
+            None,
+            "{unresolved}"
+        );
+        let last = [f.clone(), g.clone(), gradient.clone(), unresolved.clone()];
+        assert_eq!(load(&last), Some(Kind::Python), "{unresolved}");
     }
     assert_eq!(load(&[one("f", &of("H")), registered("lost", "G")]), None);
     assert_eq!(load(&[one("f", &of("")), registered("lost", "")]), None);

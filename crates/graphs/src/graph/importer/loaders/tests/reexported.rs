@@ -18,7 +18,7 @@ fn empty(name: &str, nodes: &str) -> String {
 }
 
 #[test]
-fn a_function_loaded_twice_is_lost_to_those_that_were_loaded_between() {
+fn function_loaded_twice_is_unresolved_for_those_loaded_between() {
     let calls = function("f", &node("d", "t", &[], ""), "a");
     let (one, other) = (empty("t", ""), empty("t", &node("n", "NoOp", &[], "")));
     let graph = |libraries: &[String]| format!("{INPUT} {CALL} {}", together(libraries));
@@ -91,8 +91,8 @@ fn a_function_is_loaded_after_those_that_attributes_of_any_name_have() {
                 let back = function("g", &node("c", "f", &["a"], ""), "a");
                 let both = together(&[function("f", &nodes, "a"), back]);
                 assert_eq!(kind(Loader::Load, &both), Some(Kind::Python), "{nodes}");
-                let lost = function("f", &nodes, "a");
-                assert_eq!(kind(Loader::Load, &lost), Some(Kind::Python), "{nodes}");
+                let unresolved = function("f", &nodes, "a");
+                assert_eq!(kind(Loader::Load, &unresolved), Some(Kind::Python), "{nodes}");
             }
         }
     }

@@ -1,26 +1,26 @@
-//! The nodes whose attributes a release forgets, although their values matter.
+//! The nodes whose attributes a release does not know and ignores, although their values matter.
 
 use std::collections::HashMap;
 
-use super::{dropped_set::DroppedBy, table::Kinds};
-use crate::{DroppedAttribute, attributes::Attributes, release::ReleaseId, rules::shown};
+use super::{ignored_set::IgnoredBy, table::Kinds};
+use crate::{IgnoredAttribute, attributes::Attributes, release::ReleaseId, rules::shown};
 
 /// Attributes that are kept for each release.
-const MAXIMUM_DROPPED: usize = 1024;
+const MAXIMUM_IGNORED: usize = 1024;
 
 /// The uses of ignored attributes, in the order of the file.
 #[derive(Debug, Default)]
-pub struct DroppedUses {
-    uses: Vec<DroppedUse>,
+pub struct IgnoredUses {
+    uses: Vec<IgnoredUse>,
     /// By the number of the set, where it is in `uses`.
     positions: HashMap<u32, usize>,
     /// The index of the first use that did not occur before the current function.
     function_from: usize,
 }
 
-/// A set of dropped attributes with its first node.
+/// A set of ignored attributes with its first node.
 #[derive(Debug)]
-struct DroppedUse {
+struct IgnoredUse {
     set: u32,
     node: String,
     function: Option<String>,
@@ -30,8 +30,8 @@ struct DroppedUse {
     nodes: u64,
 }
 
-impl DroppedUses {
-    /// A node outside of functions that drops the attributes of a set.
+impl IgnoredUses {
+    /// A node outside of functions whose attributes of a set are ignored.
     pub fn in_graph(
         &mut self,
         kinds: &Kinds<'_>,
@@ -46,17 +46,17 @@ impl DroppedUses {
         let known = self.positions.get(&set).and_then(|position| self.uses.get_mut(*position));
         if let Some(known) = known {
             known.nodes += 1;
-        } else if self.uses.len() < MAXIMUM_DROPPED
-            && let Some(dropped) = kinds.dropped(set)
+        } else if self.uses.len() < MAXIMUM_IGNORED
+            && let Some(ignored) = kinds.ignored(set)
         {
-            let value = |dropped: &DroppedBy| {
-                let value = attributes.get(dropped.attribute);
+            let value = |ignored: &IgnoredBy| {
+                let value = attributes.get(ignored.attribute);
                 value.map_or_else(String::new, |value| shown(value.to_string().as_bytes()))
             };
-            let values = dropped.attributes.iter().map(value).collect();
+            let values = ignored.attributes.iter().map(value).collect();
             self.positions.insert(set, self.uses.len());
             let (node, operation) = (shown(node), shown(operation));
-            self.uses.push(DroppedUse { set, node, function: None, operation, values, nodes: 1 });
+            self.uses.push(IgnoredUse { set, node, function: None, operation, values, nodes: 1 });
         }
     }
 
@@ -95,33 +95,33 @@ impl DroppedUses {
     /// The function that was read has this name.
     pub fn end_function(&mut self, name: &[u8]) {
         let own = self.uses.get_mut(self.function_from..).unwrap_or_default();
-        for function in own.iter_mut().filter_map(|dropped| dropped.function.as_mut()) {
+        for function in own.iter_mut().filter_map(|ignored| ignored.function.as_mut()) {
             *function = shown(name);
         }
     }
 
     /// The attributes that a release ignores: each attribute of each operation once.
-    pub fn of_release(&self, kinds: &Kinds<'_>, release: ReleaseId) -> Vec<DroppedAttribute> {
-        let mut found: Vec<DroppedAttribute> = Vec::new();
+    pub fn of_release(&self, kinds: &Kinds<'_>, release: ReleaseId) -> Vec<IgnoredAttribute> {
+        let mut found: Vec<IgnoredAttribute> = Vec::new();
         let mut positions: HashMap<(&str, &str), usize> = HashMap::new();
-        for dropped in &self.uses {
-            let Some(set) = kinds.dropped(dropped.set) else { continue };
-            let by = set.attributes.iter().zip(&dropped.values);
+        for ignored in &self.uses {
+            let Some(set) = kinds.ignored(ignored.set) else { continue };
+            let by = set.attributes.iter().zip(&ignored.values);
             for (by, value) in by.filter(|(by, _)| by.releases.contains(&release)) {
-                let key = (dropped.operation.as_str(), by.attribute);
+                let key = (ignored.operation.as_str(), by.attribute);
                 let known = positions.get(&key).and_then(|position| found.get_mut(*position));
                 if let Some(known) = known {
-                    known.nodes += dropped.nodes;
-                } else if found.len() < MAXIMUM_DROPPED {
+                    known.nodes += ignored.nodes;
+                } else if found.len() < MAXIMUM_IGNORED {
                     positions.insert(key, found.len());
-                    found.push(DroppedAttribute {
-                        node: dropped.node.clone(),
-                        function: dropped.function.clone(),
-                        operation: dropped.operation.clone(),
+                    found.push(IgnoredAttribute {
+                        node: ignored.node.clone(),
+                        function: ignored.function.clone(),
+                        operation: ignored.operation.clone(),
                         attribute: by.attribute.to_string(),
                         value: value.clone(),
                         since: by.since,
-                        nodes: dropped.nodes,
+                        nodes: ignored.nodes,
                     });
                 }
             }

@@ -1,24 +1,24 @@
-//! Attributes that a release does not know and forgets, although their values matter.
+//! Attributes that a release does not know and ignores, although their values matter.
 
 use std::collections::BTreeMap;
 
 use super::operations::KnownOperation;
 use crate::{
     attributes::Attributes,
-    node_rules::{LostAttribute, lost_attributes},
+    node_rules::{UnknownAttribute, unknown_attributes},
     release::{ReleaseId, Releases},
 };
 
 /// The attributes of nodes of an operation that releases ignore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct DroppedSet {
+pub(super) struct IgnoredSet {
     operation: u32,
-    pub(super) attributes: Box<[DroppedBy]>,
+    pub(super) attributes: Box<[IgnoredBy]>,
 }
 
-/// An attribute and the releases that forget it.
+/// An attribute and the releases that ignore it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct DroppedBy {
+pub(super) struct IgnoredBy {
     pub(super) attribute: &'static str,
     pub(super) since: Option<&'static str>,
     pub(super) releases: Vec<ReleaseId>,
@@ -30,25 +30,25 @@ pub(super) fn of(
     known: &KnownOperation<'_>,
     releases: Releases<'_>,
     attributes: &Attributes,
-) -> DroppedSet {
-    let mut found: BTreeMap<&'static str, DroppedBy> = BTreeMap::new();
-    let mut lost: Vec<LostAttribute> = Vec::new();
+) -> IgnoredSet {
+    let mut found: BTreeMap<&'static str, IgnoredBy> = BTreeMap::new();
+    let mut unknown: Vec<UnknownAttribute> = Vec::new();
     for release in releases.ids() {
         let Some(definition) = known.operation(release).filter(|_| !known.is_function()) else {
             continue;
         };
-        // The same definition as in the release before loses the same.
+        // The same definition as in the release before ignores the same.
         if !release.before().is_some_and(|before| known.is_same(before, release)) {
-            lost = lost_attributes(definition, attributes);
+            unknown = unknown_attributes(definition, attributes);
         }
-        for LostAttribute { attribute, since, .. } in &lost {
+        for UnknownAttribute { attribute, since, .. } in &unknown {
             let (attribute, since) = (*attribute, *since);
-            let new = DroppedBy { attribute, since, releases: Vec::new() };
+            let new = IgnoredBy { attribute, since, releases: Vec::new() };
             found.entry(attribute).or_insert(new).releases.push(release);
         }
     }
     if found.is_empty() {
-        return DroppedSet::default();
+        return IgnoredSet::default();
     }
-    DroppedSet { operation, attributes: found.into_values().collect() }
+    IgnoredSet { operation, attributes: found.into_values().collect() }
 }

@@ -1,4 +1,4 @@
-//! Attributes that a release does not know and forgets, although they say something.
+//! Attributes that a release does not know and ignores, although they say something.
 
 use super::fault::cut;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 /// An attribute of a node that the definition of its operation does not have, and whose value is
 /// not the default of the newest release that knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LostAttribute {
+pub struct UnknownAttribute {
     /// Its name.
     pub attribute: &'static str,
     /// Its value as it is shown, cut to 256 bytes.
@@ -26,7 +26,10 @@ const WITHOUT_EFFECT: [&str; 1] = ["debug_name"];
 /// The attributes that a consumer ignores because its definition of the operation lacks them.
 /// Attributes that no release knows are left out, as their meaning is unknown. So are all of an
 /// operation known only by name.
-pub fn lost_attributes(operation: Operation<'_>, attributes: &Attributes) -> Vec<LostAttribute> {
+pub fn unknown_attributes(
+    operation: Operation<'_>,
+    attributes: &Attributes,
+) -> Vec<UnknownAttribute> {
     if operation.is_name_alone() {
         return Vec::new();
     }
@@ -51,7 +54,7 @@ pub fn lost_attributes(operation: Operation<'_>, attributes: &Attributes) -> Vec
             let is_said = !matches!(value, AttributeValue::None)
                 && !other.default().is_some_and(|default| value.equals(default));
             let releases = history.attribute_releases(other.name());
-            is_said.then(|| LostAttribute {
+            is_said.then(|| UnknownAttribute {
                 attribute: other.name(),
                 value: cut(&value.to_string()),
                 since: releases.map(|(first, _)| first),
