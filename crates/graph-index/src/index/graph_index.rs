@@ -34,7 +34,7 @@ pub struct GraphIndex {
     /// The nodes that have to be beside one that is not there, ascending.
     unresolved: Vec<u32>,
     /// The fault of the last of `nodes` that makes any graph invalid.
-    pub(super) misfit: Option<Misfit>,
+    pub(super) mismatch: Option<NodeMismatch>,
     /// The first node without an operation, where a function of the library has no name either.
     pub(super) nameless_call: Option<u32>,
     /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of
@@ -153,7 +153,7 @@ struct Colocation {
 
 /// The faults of a node that make any graph invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misfit {
+pub struct NodeMismatch {
     pub bad_name: bool,
     pub repeated_name: bool,
     pub no_operation: bool,
@@ -386,8 +386,8 @@ impl GraphIndex {
         Some(self.deprecated.get(position)?.position)
     }
 
-    pub fn misfit(&self) -> Option<Misfit> {
-        self.misfit
+    pub fn mismatch(&self) -> Option<NodeMismatch> {
+        self.mismatch
     }
 
     /// The first node without an operation, where a function of the library has no name either.

@@ -19,6 +19,7 @@ mod function;
 mod function_reader;
 mod graph_index;
 mod main_nodes;
+mod name_clashes;
 mod names;
 mod node;
 mod output_names;
@@ -26,7 +27,6 @@ mod output_shapes;
 mod places;
 mod sameness;
 mod signature;
-mod taken_names;
 mod visitor;
 mod wanted;
 
@@ -38,14 +38,16 @@ pub use self::{
     calls::Call,
     function::{BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
     function_reader::{FunctionDepth, FunctionReader},
-    graph_index::{CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, Misfit},
+    graph_index::{
+        CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, NodeMismatch,
+    },
     main_nodes::{FirstNode, MainNodes, NamingNode, UnresolvedCall, UnresolvedTarget},
+    name_clashes::NameClashes,
     names::{Name, NameMap},
     output_names::OutputNames,
     output_shapes::{OUTPUT_SHAPES, OutputShapes},
     places::NodeGroup,
     signature::read as read_signature,
-    taken_names::TakenNames,
     visitor::{FoundKinds, IndexVisitor, Indexed},
     wanted::{GraphSize, Wanted, WantedKinds},
 };

@@ -3,7 +3,7 @@
 use super::{
     calls::{Call, CallReader, Operation},
     colocation::ColocationReader,
-    graph_index::{Misfit, NamedInput},
+    graph_index::{NamedInput, NodeMismatch},
     names::{Name, NodeNames},
 };
 use crate::{
@@ -131,8 +131,8 @@ impl NodeReader {
 
     /// Returns the faults of the node with this name that make any graph invalid, except that the
     /// name is repeated.
-    pub(super) fn misfit(&self, name: &[u8]) -> Misfit {
-        Misfit {
+    pub(super) fn mismatch(&self, name: &[u8]) -> NodeMismatch {
+        NodeMismatch {
             bad_name: !is_node_name(name),
             repeated_name: false,
             no_operation: self.operation.is_empty(),

@@ -219,7 +219,7 @@ impl SamenessReader {
         if field.label == Label::Repeated {
             return self.add(message, field, true, value);
         }
-        // Without presence the default is as good as no value.
+        // Without presence the default equals no value.
         let present = value != 0 || field.label != Label::Plain;
         self.set(message, field, present.then_some(value));
     }

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use super::{
     calls::{Call, Operation, is_unbound},
-    graph_index::{CallingNode, DeprecatedNode, GraphIndex, Misfit},
+    graph_index::{CallingNode, DeprecatedNode, GraphIndex, NodeMismatch},
     main_nodes::MainNodes,
+    name_clashes::NameClashes,
     names::NodeNames,
     node::{NodeParts, NodeReader},
     output_shapes::OutputShapes,
     sameness::SamenessReader,
     signature,
-    taken_names::TakenNames,
     wanted::{GraphSize, Wanted, WantedKinds},
 };
 use crate::{
@@ -80,7 +80,7 @@ pub struct Indexed<'a> {
 pub struct FoundKinds<'a> {
     pub kinds: Kinds<'a>,
     pub ignored: IgnoredUses,
-    pub taken: TakenNames,
+    pub clashes: NameClashes,
 }
 
 /// A walk over one graph.
@@ -121,7 +121,7 @@ impl<'a> IndexVisitor<'a> {
         let kinds = (wanted.kinds != WantedKinds::None).then(|| FoundKinds {
             kinds: Kinds::new(wanted.releases),
             ignored: IgnoredUses::default(),
-            taken: TakenNames::of(wanted.releases),
+            clashes: NameClashes::of(wanted.releases),
         });
         let has_loaders = wanted.kinds == WantedKinds::OfAll && source.message() != GRAPH_DEF;
         let room = if wanted.edges { wanted.size } else { GraphSize::default() };
@@ -218,7 +218,7 @@ impl<'a> IndexVisitor<'a> {
         }
         let is_deprecated = self.note_deprecated(place);
         // What comes behind a node that no graph can have is never come to.
-        if self.index.misfit.is_some() {
+        if self.index.mismatch.is_some() {
             self.nodes = self.nodes.saturating_add(1);
             return;
         }
@@ -230,12 +230,12 @@ impl<'a> IndexVisitor<'a> {
             false => self.known.learn(facts),
         }
         let name = std::mem::take(&mut self.node.name);
-        let mut misfit = self.node.misfit(&name);
-        if misfit.no_operation && self.wanted.functions.find(b"").is_some() {
-            misfit.no_operation = false;
+        let mut mismatch = self.node.mismatch(&name);
+        if mismatch.no_operation && self.wanted.functions.find(b"").is_some() {
+            mismatch.no_operation = false;
             self.index.nameless_call.get_or_insert(self.nodes);
         }
-        self.add_node(&name, place, facts, misfit);
+        self.add_node(&name, place, facts, mismatch);
         self.node.name = name;
     }
 
@@ -263,7 +263,7 @@ impl<'a> IndexVisitor<'a> {
     }
 
     /// Takes in a node whose inputs `self.node` has, and what it has that no node can have.
-    fn add_node(&mut self, name: &[u8], place: Extent, facts: NodeFacts, misfit: Misfit) {
+    fn add_node(&mut self, name: &[u8], place: Extent, facts: NodeFacts, mismatch: NodeMismatch) {
         let number = self.nodes;
         self.nodes = self.nodes.saturating_add(1);
         if let Some(call) = facts.call {
@@ -278,8 +278,8 @@ impl<'a> IndexVisitor<'a> {
         if facts.is_unbound {
             self.index.unbound_calls.push(number);
         }
-        let misfit = Misfit { repeated_name: !is_free, ..misfit };
-        self.index.misfit = (misfit != Misfit::default()).then_some(misfit);
+        let mismatch = NodeMismatch { repeated_name: !is_free, ..mismatch };
+        self.index.mismatch = (mismatch != NodeMismatch::default()).then_some(mismatch);
         self.index.add(place, facts.loop_role, facts.kind, &self.node.inputs);
         for beside in self.node.beside() {
             let name = self.names.number_of(beside);
@@ -289,7 +289,7 @@ impl<'a> IndexVisitor<'a> {
 
     /// Takes in a node of the common form that is like an earlier one.
     fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
-        if self.index.misfit.is_some() {
+        if self.index.mismatch.is_some() {
             return false;
         }
         let Self { known, names, node, .. } = self;
@@ -308,7 +308,7 @@ impl<'a> IndexVisitor<'a> {
             found.ignored.again(facts.ignored);
         }
         let place = Extent { start: end - bytes.len() as u64, end };
-        self.add_node(plain.name, place, facts, Misfit::default());
+        self.add_node(plain.name, place, facts, NodeMismatch::default());
         true
     }
 
@@ -375,7 +375,7 @@ impl<'a> IndexVisitor<'a> {
             uses.in_graph(position, operation, &self.node.name);
         }
         let is_first = self.deprecated.insert(position);
-        if self.index.misfit.is_none() && (self.wanted.edges || is_first) {
+        if self.index.mismatch.is_none() && (self.wanted.edges || is_first) {
             self.index.deprecated.push(DeprecatedNode { number, position, place });
         }
         true
@@ -418,7 +418,7 @@ impl<'a> IndexVisitor<'a> {
         }
         if let Some(found) = &mut self.kinds {
             found.ignored.end_function(&self.function);
-            found.taken.function(&self.function, self.wanted.releases);
+            found.clashes.function(&self.function, self.wanted.releases);
         }
     }
 
@@ -557,7 +557,7 @@ impl Visitor for IndexVisitor<'_> {
         match self.position {
             Position::Node | Position::BodyNode => {
                 let parts = self.parts();
-                let edges = parts.edges && self.index.misfit.is_none();
+                let edges = parts.edges && self.index.mismatch.is_none();
                 let lists = (&mut self.names, self.wanted.functions);
                 let parts = NodeParts { edges, ..parts };
                 self.node.string(message, field, piece, is, lists, parts);

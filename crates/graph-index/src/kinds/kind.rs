@@ -33,7 +33,7 @@ pub enum Judged {
     Unknown,
     /// The attributes do not fit.
     Fault,
-    /// The node is good by itself, and has inputs and outputs of these types.
+    /// The node is valid by itself, and has inputs and outputs of these types.
     Types(TypeNumber),
 }
 

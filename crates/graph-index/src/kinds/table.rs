@@ -97,7 +97,7 @@ impl<'a> Kinds<'a> {
         self.types.get(number)
     }
 
-    /// The types that the nodes of a kind have for a loader, if they are good by themselves.
+    /// The types that the nodes of a kind have for a loader, if they are valid by themselves.
     pub fn types_of(&self, kind: KindNumber, profile: LoaderProfile) -> Option<&NodeType> {
         match self.get(kind)?.judged(profile) {
             Judged::Types(types) => self.types(types),

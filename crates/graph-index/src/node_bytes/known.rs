@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn more_nodes_than_are_remembered_are_never_taken_for_others() {
+    fn nodes_beyond_the_limit_are_never_mistaken_for_others() {
         let mut known = KnownNodes::default();
         for round in 0..2 {
             for number in 0..5000_usize {

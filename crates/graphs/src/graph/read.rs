@@ -155,7 +155,7 @@ pub fn read(
         let is_asked = !options.releases.is_empty();
         let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
         let place = MetaGraphPlace { number, is_only, overflow };
-        if scanned.is_clean() && (!is_asked || (scanned.taken.is_some() && !follows_shapes)) {
+        if scanned.is_clean() && (!is_asked || (scanned.accepted.is_some() && !follows_shapes)) {
             judge_clean(source, place, &mut scanned, options)?;
         } else if !overflow {
             // In a file that exceeds the limits no graph is judged, as each would take a walk of
@@ -197,7 +197,7 @@ fn judge_clean(
         is_only: place.is_only,
         index: None,
         visited: None,
-        main: importer::main_nodes(library, place.number, scanned.taken.take())?,
+        main: importer::main_nodes(library, place.number, scanned.accepted.take())?,
         objects: Some(&scanned.objects).filter(|_| !place.overflow),
     };
     let judgements = importer::judge_loaders(&graph, releases.all(Evidence::default()))?;
@@ -224,8 +224,8 @@ fn look_closer(
     let is_judged = refused.is_none();
     // For the shapes, all nodes are wanted.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
-    let taken = scanned.taken.take().filter(|_| is_judged && !follows_shapes);
-    let kinds = match (is_judged && !options.releases.is_empty(), &taken) {
+    let accepted = scanned.accepted.take().filter(|_| is_judged && !follows_shapes);
+    let kinds = match (is_judged && !options.releases.is_empty(), &accepted) {
         (false, _) => WantedKinds::None,
         (true, Some(_)) => WantedKinds::OfBodies,
         (true, None) => WantedKinds::OfAll,
@@ -261,7 +261,7 @@ fn look_closer(
         Library { source, names: functions, memo: &memo, releases, release, follows_shapes };
     let closer = Closer { library, wanted, is_only: place.is_only, objects };
     match refused {
-        None => closer.judge(meta_graph, found, taken),
+        None => closer.judge(meta_graph, found, accepted),
         Some(fault) => {
             let evidence = importer::structure_evidence(&fault, releases);
             closer.judge_loaders(meta_graph, &found.index, None, None, evidence)
@@ -278,13 +278,13 @@ struct Closer<'c> {
 }
 
 impl Closer<'_> {
-    /// Judges a graph whose nodes are visited; `taken` is what loaders look at in those outside of
-    /// functions, where every registry takes all of them.
+    /// Judges a graph whose nodes are visited; `accepted` is what loaders look at in those outside
+    /// of functions, where every registry takes all of them.
     fn judge(
         &self,
         meta_graph: &mut MetaGraph,
         found: Indexed<'_>,
-        taken: Option<MainNodes>,
+        accepted: Option<MainNodes>,
     ) -> Result<(), GraphError> {
         let Library { source, names, memo, releases, release, follows_shapes } = self.library;
         let Indexed { index, kinds, main, .. } = found;
@@ -312,7 +312,7 @@ impl Closer<'_> {
         let visited = context.as_ref().zip(visits.as_ref());
         let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
         apply(source, graph, findings, self.wanted.operations, self.wanted)?;
-        self.judge_loaders(meta_graph, &index, visited, taken.or(main), evidence)
+        self.judge_loaders(meta_graph, &index, visited, accepted.or(main), evidence)
     }
 
     /// Judges a graph of which the importer has found the evidence.

@@ -28,7 +28,7 @@ pub(super) struct NodeBytes<'b> {
     pub(super) depth: usize,
 }
 
-/// The kinds of the nodes of one graph, as long as all of them are good.
+/// The kinds of the nodes of one graph, as long as all of them are valid.
 #[derive(Debug)]
 pub(super) struct FastKinds<'a> {
     kinds: Kinds<'a>,
@@ -132,15 +132,15 @@ impl<'a> FastKinds<'a> {
     /// Returns the node facts that loaders check, if each registry accepts all nodes and edges,
     /// including the edges `others` that the name table collected; the library has `functions`.
     pub(super) fn finish(self, others: &EdgeKinds, functions: &FunctionNames) -> Option<MainNodes> {
-        let all = |edges: &EdgeKinds| Some(edges.all()?.all(|edge| self.is_good(edge)));
-        let are_edges_good = all(&self.edges) == Some(true) && all(others) == Some(true);
+        let all = |edges: &EdgeKinds| Some(edges.all()?.all(|edge| self.is_valid(edge)));
+        let are_edges_valid = all(&self.edges) == Some(true) && all(others) == Some(true);
         // A function hides the operation of its name.
         let is_hidden = |first: &FirstNode| functions.find(first.operation.as_bytes()).is_some();
-        let is_taken = !self.has_given_up && are_edges_good;
-        Some(self.main).filter(|main| is_taken && !main.operations.iter().any(is_hidden))
+        let is_accepted = !self.has_given_up && are_edges_valid;
+        Some(self.main).filter(|main| is_accepted && !main.operations.iter().any(is_hidden))
     }
 
-    fn is_good(&self, edge: EdgeKind) -> bool {
+    fn is_valid(&self, edge: EdgeKind) -> bool {
         let types = |kind: FastKind| self.types.get(usize::from(kind));
         let given = types(edge.from()).and_then(|from| from.outputs.get(edge.output()));
         let expected = types(edge.to()).and_then(|to| to.inputs.get(edge.input()));

@@ -168,7 +168,7 @@ impl NodeTable {
         true
     }
 
-    /// Takes in a node that was read in one go, whose name is good.
+    /// Takes in a node that was read in one go, whose name is valid.
     #[inline]
     pub(super) fn add_plain(
         &mut self,

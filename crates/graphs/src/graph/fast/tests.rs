@@ -70,8 +70,9 @@ fn a_graph_that_all_releases_take_is_read_once() {
         for length in [3, 3000, 70_000] {
             let (graph, reads) = judged(&chain(length), &registries);
             assert_eq!(graph.judgements.len(), registries.len());
-            let is_taken = |loader| graph.judgements.iter().all(|one| one.fault(loader).is_none());
-            assert!(Loader::ALL.iter().copied().all(is_taken));
+            let is_accepted =
+                |loader| graph.judgements.iter().all(|one| one.fault(loader).is_none());
+            assert!(Loader::ALL.iter().copied().all(is_accepted));
             assert!(reads < 1.1, "{length}: {reads}");
         }
     }

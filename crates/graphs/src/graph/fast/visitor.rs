@@ -74,7 +74,7 @@ pub(in super::super) struct ScannedGraph {
     pub(in super::super) inputs: u64,
     pub(in super::super) functions: FunctionNames,
     /// The node facts that loaders check, if every given registry is known to accept the nodes.
-    pub(in super::super) taken: Option<MainNodes>,
+    pub(in super::super) accepted: Option<MainNodes>,
     /// True if nodes of functions may have attributes that a given registry does not know.
     pub(in super::super) may_ignore_in_functions: bool,
     /// Functions that say of themselves that they are deprecated.
@@ -131,7 +131,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     releases: Releases<'a>,
     /// True if the nodes outside of functions are judged for releases.
     judges_nodes: bool,
-    /// The kinds of the nodes, if releases ask, as long as all are good.
+    /// The kinds of the nodes, if releases ask, as long as all are valid.
     kinds: Option<FastKinds<'a>>,
     /// The known nodes of functions, if releases are given, until one has an unknown attribute.
     bodies: Option<FastBodies<'a>>,
@@ -257,13 +257,13 @@ impl<'a> GraphVisitor<'a> {
         let (needs_order, edges) = table.needs_order();
         let functions = std::mem::take(&mut self.functions);
         let kinds = self.kinds.take().filter(|_| !needs_order);
-        let taken = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
+        let accepted = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
         let uses = std::mem::take(&mut self.uses);
         let may_ignore_in_functions = self.bodies.take().is_none() && !self.releases.is_empty();
         if let Some(scanned) = self.scanned() {
             scanned.needs_order = needs_order;
             scanned.inputs = inputs;
-            scanned.taken = taken;
+            scanned.accepted = accepted;
             scanned.may_ignore_in_functions = may_ignore_in_functions;
             scanned.functions = functions;
             let graph = &mut scanned.meta_graph.graph;
@@ -304,8 +304,8 @@ impl<'a> GraphVisitor<'a> {
                 Reference::Input(input, seen) => return table.plain_input(node, input, seen),
                 Reference::Colocated(name) => table.colocated(node, name),
                 Reference::Device(device) => {
-                    let is_good = devices.is_device(device) && devices.is_session_device(device);
-                    has_bad_device |= !is_good;
+                    let is_valid = devices.is_device(device) && devices.is_session_device(device);
+                    has_bad_device |= !is_valid;
                 }
             }
             true
@@ -357,7 +357,7 @@ impl<'a> GraphVisitor<'a> {
         is_plain
     }
 
-    /// The kind of a node of the common form, where that is asked for. One that is not good for
+    /// The kind of a node of the common form, where that is asked for. One that is not valid for
     /// everybody ends the asking.
     #[inline]
     fn kind(

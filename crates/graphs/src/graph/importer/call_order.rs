@@ -43,11 +43,11 @@ pub(super) fn in_order(
     };
     let mut givers: Vec<Vec<u32>> = vec![Vec::new(); function.nodes.len()];
     let mut controls: HashMap<u32, Vec<u32>> = HashMap::new();
-    let mut is_taken = vec![false; function.nodes.len()];
+    let mut is_used = vec![false; function.nodes.len()];
     for input in &function.inputs {
         let Some(from) = node_of(&input.target.name) else { continue };
-        if let Some(is_taken) = is_taken.get_mut(from as usize) {
-            *is_taken = true;
+        if let Some(is_used) = is_used.get_mut(from as usize) {
+            *is_used = true;
         }
         if input.target.control {
             controls.entry(input.node).or_default().push(from);
@@ -78,12 +78,12 @@ pub(super) fn in_order(
     });
     let returned: Vec<u32> = returned.collect();
     for node in &returned {
-        if let Some(is_taken) = is_taken.get_mut(*node as usize) {
-            *is_taken = true;
+        if let Some(is_used) = is_used.get_mut(*node as usize) {
+            *is_used = true;
         }
     }
     let visits: Vec<u32> = Body { function, owners }.visits(|_| true).in_order().collect();
-    let is_last = |node: &u32| is_taken.get(*node as usize) == Some(&false);
+    let is_last = |node: &u32| is_used.get(*node as usize) == Some(&false);
     let mut ends: Vec<u32> = visits.iter().copied().filter(is_last).collect();
     let last = ends.len().saturating_add(function.results.len());
     ends.extend(returned);
@@ -103,15 +103,15 @@ fn is_certain(
 ) -> bool {
     let calls = function.calls.iter().filter(|inner| inner.call.inside);
     let calling: HashSet<u32> = calls.map(|inner| inner.node).collect();
-    let mut taken: HashSet<Name> = HashSet::new();
+    let mut used: HashSet<Name> = HashSet::new();
     let mut edges = vec![0_usize; givers.len()];
     for input in &function.inputs {
-        taken.insert(input.target.name);
+        used.insert(input.target.name);
         if let Some(edges) = edges.get_mut(input.node as usize) {
             *edges += 1;
         }
     }
-    taken.extend(function.returns.values().flatten().map(|target| target.name));
+    used.extend(function.returns.values().flatten().map(|target| target.name));
     let mut leads = calling;
     let has_two = |from: &[u32], leads: &HashSet<u32>| {
         from.iter().filter(|node| leads.contains(*node)).collect::<HashSet<_>>().len() > 1
@@ -126,7 +126,7 @@ fn is_certain(
             leads.insert(*node);
         }
     }
-    let arguments = function.arguments.iter().filter(|one| !taken.contains(&one.name)).count();
+    let arguments = function.arguments.iter().filter(|one| !used.contains(&one.name)).count();
     // An edge leads from the start to the end as well.
     let end = last.saturating_add(arguments).saturating_add(1);
     end <= MOST_ORDERED || !has_two(ends, &leads)

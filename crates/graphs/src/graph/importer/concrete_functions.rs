@@ -18,7 +18,7 @@ use super::{
     by_release::{ByRelease, are_equal, are_one},
     function_graph::loaded_definition,
     function_summary::{Clear, ClearCall},
-    instantiate::{BodyFinding, Definitions, Finding, misgiven},
+    instantiate::{BodyFinding, Definitions, Finding, wrong_binding},
     instantiated_callees::{FunctionFinding, Library},
 };
 use crate::{
@@ -55,14 +55,14 @@ pub(super) struct ConcreteCall {
     pub(super) node: u32,
     /// The mismatch of an argument that the node gives to the function that it names as an
     /// attribute.
-    pub(super) misgiven: Option<Rc<FunctionFinding>>,
+    pub(super) wrong_binding: Option<Rc<FunctionFinding>>,
 }
 
 impl ConcreteCall {
     /// The finding about this call that is reported when the function that contains it is built.
     fn finding(&self, callee: &ConcreteFunction) -> Option<Rc<FunctionFinding>> {
-        let misgiven = self.misgiven.clone();
-        misgiven.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
+        let wrong_binding = self.wrong_binding.clone();
+        wrong_binding.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
     }
 }
 
@@ -97,7 +97,7 @@ impl ConcreteFunction {
             direct: body.call.direct,
             tensors: *tensors,
             node: body.node,
-            misgiven: definitions.misgiven(body),
+            wrong_binding: definitions.wrong_binding(body),
         });
         Self::without_definition(place, types, calls.collect())
     }
@@ -186,7 +186,7 @@ impl ConcreteFunction {
 
     /// The mismatch between the attributes that a call gives and those that the function leaves to
     /// it.
-    pub(super) fn misgiven(
+    pub(super) fn wrong_binding(
         &self,
         given: &Attributes,
         registry: &Registry,
@@ -194,7 +194,7 @@ impl ConcreteFunction {
         self.open_attributes().iter().find_map(|attribute| {
             let AttributeDefinition { name, kind, .. } = attribute;
             let Some(value) = given.get(name) else { return self.ungiven() };
-            Some(self.with(misgiven(name, *kind, &BoundValue::of(value), registry)?))
+            Some(self.with(wrong_binding(name, *kind, &BoundValue::of(value), registry)?))
         })
     }
 
@@ -375,7 +375,7 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
         if callee.is_open() {
             let (source, release) = (library.source, library.release);
             let given = call_attributes(source, node.place, node.call.direct, release)?;
-            found = callee.misgiven(&given, registry).map(Rc::new);
+            found = callee.wrong_binding(&given, registry).map(Rc::new);
         }
         let found = found
             .or_else(|| self.finding_of(node.call.function))
@@ -433,17 +433,17 @@ impl LoadDefinitions<'_> {
     }
 
     /// The mismatch of an argument that a call gives to the function that it names as an attribute.
-    pub(super) fn misgiven_to(&self, call: &BodyCall) -> Option<FunctionFinding> {
+    pub(super) fn wrong_binding_of(&self, call: &BodyCall) -> Option<FunctionFinding> {
         let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
         match self.given.get(&call.node) {
-            Some(given) => callee.misgiven(given, self.registry),
+            Some(given) => callee.wrong_binding(given, self.registry),
             None => callee.ungiven(),
         }
     }
 
     /// The same, to be kept.
-    pub(super) fn misgiven(&self, call: &BodyCall) -> Option<Rc<FunctionFinding>> {
-        self.misgiven_to(call).map(Rc::new)
+    pub(super) fn wrong_binding(&self, call: &BodyCall) -> Option<Rc<FunctionFinding>> {
+        self.wrong_binding_of(call).map(Rc::new)
     }
 
     /// The fault of a function that calls these by their names, and brings no other functions

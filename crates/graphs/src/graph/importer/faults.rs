@@ -45,11 +45,11 @@ pub(super) fn faults(
     special.extend(shapes.map(|fault| fault.node));
     let mut walk =
         Walk { context, visits, shapes, special, pending, back_edges: Vec::new(), functions };
-    // Where all nodes are known to be good but for what they call, only those that call are there.
+    // Where all nodes are known to be valid but for what they call, only those that call are there.
     let calling = context.index.calls().iter().map(|call| call.number);
     let calling = calling.filter(|_| context.index.nodes().is_empty());
     for node in visits.in_order().chain(calling) {
-        if !walk.is_good(node) {
+        if !walk.is_valid(node) {
             walk.look_closer(node)?;
         }
         if let Some(crash) = visits.crash().filter(|crash| crash.at == node) {
@@ -141,7 +141,7 @@ impl Walk<'_> {
         self.context.kinds.types(self.kind(node)?.common_types()?)
     }
 
-    /// The types that a node has for a loader, if it is good by itself.
+    /// The types that a node has for a loader, if it is valid by itself.
     fn types(&self, node: u32, profile: LoaderProfile) -> Option<&NodeType> {
         if let Some(function) = self.concrete_function(node, profile.release) {
             return Some(&function.types);
@@ -170,7 +170,7 @@ impl Walk<'_> {
     }
 
     /// True if the node is certainly valid for every loader. False requires the slow path.
-    fn is_good(&self, node: u32) -> bool {
+    fn is_valid(&self, node: u32) -> bool {
         let is_plain = self.kind(node).is_some_and(|kind| kind.is_plain);
         if !is_plain || self.special.contains(&node) {
             return false;

@@ -112,7 +112,7 @@ pub(super) fn reexport(
     if let Some(finding) = before {
         return Err(own(finding));
     }
-    if let Some(found) = graph.misgiven(definitions) {
+    if let Some(found) = graph.wrong_binding(definitions) {
         return Err(found);
     }
     let called = graph.called(definitions);
@@ -441,14 +441,14 @@ impl FunctionGraph<'_> {
 
     /// The fault of an argument that a node gives to the function that is its operation; it shows
     /// only once that function is built.
-    fn misgiven(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionFinding> {
+    fn wrong_binding(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionFinding> {
         let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
         direct.find_map(|call| {
             let node = self.function.nodes.get(call.node as usize)?;
             let kind = self.function.kinds.get(node.kind as usize)?;
             let callee = definitions.loaded.get(call.call.function)?;
-            let misgiven = callee.misgiven(&kind.attributes, definitions.registry);
-            misgiven.or_else(|| {
+            let wrong_binding = callee.wrong_binding(&kind.attributes, definitions.registry);
+            wrong_binding.or_else(|| {
                 // Arguments and results that are nodes in it may have numbers that no call knows.
                 let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
                 callee.call_finding((types.inputs.len(), types.outputs.len()))
@@ -472,7 +472,7 @@ impl FunctionGraph<'_> {
             let types = self.kind(node)?.types.as_ref().ok()?;
             let callee = definitions.loaded.get(call.call.function)?;
             let tensors = (types.inputs.len(), types.outputs.len());
-            definitions.misgiven_to(call).or_else(|| callee.call_finding(tensors))
+            definitions.wrong_binding_of(call).or_else(|| callee.call_finding(tensors))
         })
     }
 

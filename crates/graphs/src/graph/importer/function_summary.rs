@@ -3,7 +3,7 @@
 //!
 //! A function that is written as TensorFlow writes most of them is judged by the kinds of its nodes
 //! and of the edges between them, of which there are few, in one look at its nodes for all
-//! releases. What is not certainly good that way is not judged here.
+//! releases. What is not certainly valid that way is not judged here.
 //!
 //! Knows one function. It must never know the library around it, nor who calls.
 
@@ -250,7 +250,7 @@ fn clear(
         }
         let mut arguments = function.arguments.iter();
         let has_types = arguments.all(|argument| registry.has_type(argument.data_type));
-        let is_clear = has_types && edges.are_good(&facts);
+        let is_clear = has_types && edges.are_valid(&facts);
         let mut found = is_clear.then(|| Rc::new(Clear { calls: calls(function, &facts) }));
         if let Some((.., known)) = before.as_ref().filter(|(.., known)| *known == found) {
             found = known.clone();
@@ -392,7 +392,7 @@ struct Edges {
 
 impl Edges {
     /// True if nodes of these kinds take and give the types that the edges need.
-    fn are_good(&self, kinds: &[Rc<KindFacts>]) -> bool {
+    fn are_valid(&self, kinds: &[Rc<KindFacts>]) -> bool {
         let given = |from: Giver| match from {
             Giver::Argument(data_type) => Some(ElementType::new(data_type, false)),
             Giver::Node { kind, output, element } => {
@@ -400,7 +400,7 @@ impl Edges {
                 facts.types.outputs.get(facts.output(output, element)?)
             }
         };
-        let is_good = |edge: &EdgeKind| {
+        let is_valid = |edge: &EdgeKind| {
             let expected = || kinds.get(edge.to as usize)?.types.inputs.get(edge.input.into());
             matches!((given(edge.from), expected()), (Some(given), Some(expected))
                 if expected.takes(given) && expected.data_type == given.data_type)
@@ -409,7 +409,7 @@ impl Edges {
             inputs.is_none_or(|inputs| kind.types.inputs.len() == u64::from(inputs))
         });
         have_inputs
-            && self.edges.iter().all(is_good)
+            && self.edges.iter().all(is_valid)
             && self.returned.iter().all(|(from, data_type)| {
                 given(*from).is_some_and(|given| given.data_type == *data_type)
             })

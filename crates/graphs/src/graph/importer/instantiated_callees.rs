@@ -107,7 +107,7 @@ pub(in super::super) struct InstantiatedCallees<'c> {
 /// In which order the calls in a function are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallOrder {
-    /// In the written order for functions that are good in every release: the first call matters
+    /// In the written order for functions that are valid in every release: the first call matters
     /// only if the called function leaves an attribute to its callers.
     AsWritten,
     /// As the importer comes to them.

@@ -1,7 +1,7 @@
 //! Finds the nodes of functions that are valid in every release, kind by kind.
 //!
 //! Functions of one library have the same kinds of nodes, so that each kind is asked about once for
-//! all of them. Only what is good whichever way a function is looked at counts as good here; all
+//! all of them. Only what is valid whichever way a function is looked at counts as valid here; all
 //! others are looked at function by function.
 //!
 //! Knows kinds of nodes and releases. It must never know how the nodes hang together.

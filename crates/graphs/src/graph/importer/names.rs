@@ -3,22 +3,22 @@
 use super::{NodeFault, count};
 use crate::graph::{
     StructureFaultKind,
-    index::{GraphIndex, Misfit},
+    index::{GraphIndex, NodeMismatch},
 };
 
 /// The first node that no graph can have, or whose input names no node.
 pub(super) fn first_fault(index: &GraphIndex) -> Option<NodeFault> {
-    misfit(index).or_else(|| unknown_input(index))
+    mismatch(index).or_else(|| unknown_input(index))
 }
 
 /// The importer looks at every node for itself before it looks at any input.
-fn misfit(index: &GraphIndex) -> Option<NodeFault> {
-    let misfit = index.misfit()?;
-    let kind = if misfit.bad_name {
+fn mismatch(index: &GraphIndex) -> Option<NodeFault> {
+    let mismatch = index.mismatch()?;
+    let kind = if mismatch.bad_name {
         StructureFaultKind::Name
-    } else if misfit.repeated_name {
+    } else if mismatch.repeated_name {
         StructureFaultKind::Duplicate
-    } else if misfit.no_operation {
+    } else if mismatch.no_operation {
         StructureFaultKind::NoOperation
     } else {
         StructureFaultKind::InputOrder
@@ -31,8 +31,8 @@ fn misfit(index: &GraphIndex) -> Option<NodeFault> {
 pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeFault> {
     let node = index.nameless_call()?;
     let is_last = count(index.nodes().len()) == node.saturating_add(1);
-    let is_named = |misfit: Misfit| !misfit.bad_name && !misfit.repeated_name;
-    let is_first = !is_last || index.misfit().is_none_or(is_named);
+    let is_named = |mismatch: NodeMismatch| !mismatch.bad_name && !mismatch.repeated_name;
+    let is_first = !is_last || index.mismatch().is_none_or(is_named);
     is_first.then_some(NodeFault { node, kind: StructureFaultKind::NoOperation })
 }
 

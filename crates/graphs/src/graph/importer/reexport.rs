@@ -430,7 +430,7 @@ impl<'a> Loading<'a> {
             let (names, loaded) = (library.names, self.found.functions.of_release(release));
             let definitions = LoadDefinitions { names, registry, loaded, given: &given };
             if shapes.is_none()
-                && let Some((types, found)) = taken_by(summary, release)
+                && let Some((types, found)) = accepted_by(summary, release)
             {
                 let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let concrete = match known {
@@ -488,7 +488,10 @@ impl<'a> Loading<'a> {
 
 /// The types of a function's arguments and results, and its calls, if a release certainly finds
 /// nothing wrong in it.
-fn taken_by(summary: &FunctionSummary, release: ReleaseId) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
+fn accepted_by(
+    summary: &FunctionSummary,
+    release: ReleaseId,
+) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
     let judged = summary.judged.as_deref()?;
     Some((judged.types.as_ref()?, judged.clear(release)?))
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::graph::{
     GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
-    index::{DuplicateFunction, FoundKinds, GraphIndex, TakenNames},
+    index::{DuplicateFunction, FoundKinds, GraphIndex, NameClashes},
     node_rules::Strictness,
     release::{PerRelease, ReleaseId, Releases},
     shapes::{self, CalledFunctions, ShapeFault, ShapedGraph},
@@ -97,7 +97,7 @@ fn check_named(
         None => check_visited(context, findings)?,
     };
     for (release, evidence) in checked.evidence.iter_mut() {
-        evidence.function_name = function_name(context.index, &found.taken, release);
+        evidence.function_name = function_name(context.index, &found.clashes, release);
         evidence.ignored = found.ignored.of_release(&found.kinds, release);
     }
     Ok(checked)
@@ -171,20 +171,20 @@ pub(super) fn loaded(
 /// faulty before it.
 fn function_name(
     index: &GraphIndex,
-    taken: &TakenNames,
+    clashes: &NameClashes,
     release: ReleaseId,
 ) -> Option<ImportFault> {
-    let taken = taken.first(release)?;
-    let is_later = |other: &DuplicateFunction| other.number < taken.number;
+    let clash = clashes.first(release)?;
+    let is_later = |other: &DuplicateFunction| other.number < clash.number;
     if index.duplicate_function().is_some_and(is_later) {
         return None;
     }
     Some(ImportFault {
         kind: ImportFaultKind::FunctionName,
         node: String::new(),
-        function: Some(taken.name.clone()),
+        function: Some(clash.name.clone()),
         operation: String::new(),
-        found: taken.name.clone(),
+        found: clash.name.clone(),
         expected: "a name that no operation has".to_owned(),
     })
 }

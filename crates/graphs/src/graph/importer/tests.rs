@@ -191,12 +191,12 @@ fn a_call_is_by_operation_or_by_attribute_and_may_be_left_alone() {
     assert_eq!(kind(&[with(0)], &bad), cycle);
     assert_eq!(kind(&[[with(1), disabled(0)].concat()], &bad), cycle);
     let p = || node("p", "Placeholder", &[]);
-    let good = [unary("f", &[], "x")];
-    assert_eq!(kind(&[p(), partitioned(&["p"], 1, &[])], &good), None);
-    assert_eq!(kind(&[p(), partitioned(&["p", "^p"], 2, &[])], &good), None);
-    let few = kind(&[p(), partitioned(&["^p"], 1, &[])], &good);
+    let valid = [unary("f", &[], "x")];
+    assert_eq!(kind(&[p(), partitioned(&["p"], 1, &[])], &valid), None);
+    assert_eq!(kind(&[p(), partitioned(&["p", "^p"], 2, &[])], &valid), None);
+    let few = kind(&[p(), partitioned(&["^p"], 1, &[])], &valid);
     assert_eq!(few, Some(BodyFaultKind::FewInputs));
-    let few = kind(&[p(), partitioned(&["p"], 0, &[])], &good);
+    let few = kind(&[p(), partitioned(&["p"], 0, &[])], &valid);
     assert_eq!(few, Some(BodyFaultKind::FewOutputs));
     let untyped = [function("f", &[field(3, &argument("y", false))], &[], &[])];
     assert_eq!(kind(&[with(1)], &untyped), Some(BodyFaultKind::NoType));

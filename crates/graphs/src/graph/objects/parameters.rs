@@ -300,7 +300,7 @@ pub(super) struct Traced<'t> {
 }
 
 /// The reason why parameters do not accept the traced arguments, if any.
-pub(super) fn misfit(parameters: &[Parameter], traced: Traced<'_>) -> Option<&'static str> {
+pub(super) fn mismatch(parameters: &[Parameter], traced: Traced<'_>) -> Option<&'static str> {
     if parameters.len().saturating_mul(traced.names.len()) > MOST_PAIRS {
         return None;
     }

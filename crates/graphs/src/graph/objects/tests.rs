@@ -64,7 +64,7 @@ const ROOT: &str = "nodes { children { node_id: 1 local_name: 'f' } user_object 
 const ALL: [&str; 4] = ["2.12", "2.13", "2.14", "2.21"];
 
 /// Everybody takes these objects.
-fn is_taken(objects: &str) {
+fn is_accepted(objects: &str) {
     assert_eq!(faults(objects, &ALL), [None, None, None, None], "{objects}");
 }
 
@@ -73,7 +73,7 @@ fn is_taken(objects: &str) {
 fn is_refused(objects: &str) -> (String, String) {
     let all = faults(objects, &ALL);
     assert!(all.iter().all(|fault| fault == &all[0]), "{objects}: {all:?}");
-    let fault = all[0].clone().unwrap_or_else(|| panic!("taken: {objects}"));
+    let fault = all[0].clone().unwrap_or_else(|| panic!("accepted: {objects}"));
     assert_eq!(fault.kind, ImportFaultKind::Objects, "{objects}");
     (fault.node, fault.found)
 }
@@ -87,16 +87,16 @@ fn one_tensor() -> String {
 }
 
 #[test]
-fn objects_as_tensorflow_writes_them_are_taken() {
-    is_taken(&(function(&spec(X, AS_IT_IS)) + &one_tensor()));
-    is_taken("nodes { user_object {} }");
+fn objects_as_tensorflow_writes_them_are_accepted() {
+    is_accepted(&(function(&spec(X, AS_IT_IS)) + &one_tensor()));
+    is_accepted("nodes { user_object {} }");
     // A number of a child counts from the end where it is negative.
-    is_taken("nodes { children { node_id: -1 local_name: 'self' } user_object {} }");
+    is_accepted("nodes { children { node_id: -1 local_name: 'self' } user_object {} }");
     let default = (
         "key: 'defaults' value { none_value {}",
         "key: 'defaults' value { tuple_value { values { float64_value: 0 } }",
     );
-    is_taken(&(function(&spec(X, default)) + &concrete("", "", "")));
+    is_accepted(&(function(&spec(X, default)) + &concrete("", "", "")));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_type_that_a_release_lacks_is_refused_by_it_alone() {
     let (_, found) = is_refused("nodes { variable { dtype: 77 } }");
     assert_eq!(found, "a variable of the data type 77");
     is_refused("nodes { variable { dtype: 1 aggregation: 4 } }");
-    is_taken("nodes { variable { dtype: 101 aggregation: 3 } }");
+    is_accepted("nodes { variable { dtype: 101 aggregation: 3 } }");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_description_of_parameters_has_what_python_asks_for() {
         function(&spec) + &one_tensor()
     };
     let tensor = format!("values {{ {TENSOR} }}");
-    is_taken(&types(&tensor));
+    is_accepted(&types(&tensor));
     is_refused(&types(&tensor.repeat(2)));
 }
 
@@ -186,7 +186,7 @@ fn a_function_is_there_and_says_what_it_takes() {
     is_refused(&called("f"));
     is_refused("nodes { bare_concrete_function {} }");
     is_refused(&("nodes { user_object {} }".to_owned() + &one_tensor().replace("'f'", "'g'")));
-    is_taken(
+    is_accepted(
         &("nodes { bare_concrete_function { concrete_function_name: 'f' } }".to_owned()
             + &one_tensor()),
     );
@@ -210,7 +210,7 @@ fn parameters_take_what_the_function_was_traced_with_from_2_14_on() {
         assert_eq!(refused, [false, false, true, true], "{positions} {names}");
     }
     let named = named.replace("'y'", "'x'");
-    is_taken(&(function(&spec(X, AS_IT_IS)) + &concrete("", &named, "")));
+    is_accepted(&(function(&spec(X, AS_IT_IS)) + &concrete("", &named, "")));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn objects_stand_in_an_order_and_are_there() {
             + "nodes { variable { dtype: 1 } }"
             + &concrete(&format!("values {{ {TENSOR} }}"), "", to)
     };
-    is_taken(&bound("bound_inputs: 2"));
+    is_accepted(&bound("bound_inputs: 2"));
     for to in ["bound_inputs: 0", "bound_inputs: 3", "bound_inputs: [2, -1]", "bound_inputs: 1"] {
         is_refused(&bound(to));
     }
@@ -244,12 +244,12 @@ fn an_element_of_a_list_is_called_by_its_position() {
             "nodes {{ children {{ node_id: 0 {name} }} user_object {{ identifier: 'trackable_list_wrapper' version {{ producer: {producer} min_consumer: 1 }} }} }}"
         )
     };
-    is_taken(&list("local_name: '0'", 1));
+    is_accepted(&list("local_name: '0'", 1));
     let (_, found) = is_refused(&list("local_name: 'zz'", 1));
     assert_eq!(found, "an element of a list that is called \"zz\"");
     is_refused(&list("", 1));
     // No release makes a list of this one.
-    is_taken(&list("local_name: 'zz'", 0));
+    is_accepted(&list("local_name: 'zz'", 0));
 }
 
 #[test]
@@ -267,10 +267,10 @@ fn what_saves_an_object_takes_a_text_only_from_2_13_on() {
     assert_eq!(fault.kind, ImportFaultKind::SaveFunction);
     assert_eq!(fault.node, "object root.table");
     assert_eq!(found[1..], [None, None, None]);
-    is_taken(&table("_serialize_to_tensors", &spec(X, AS_IT_IS)));
+    is_accepted(&table("_serialize_to_tensors", &spec(X, AS_IT_IS)));
     // Older exporters write the types of the parameters down.
     let typed = format!("input_signature {{ tuple_value {{ values {{ {TENSOR} }} }}");
-    is_taken(&table("table", &spec(X, ("input_signature { none_value {}", &typed))));
+    is_accepted(&table("table", &spec(X, ("input_signature { none_value {}", &typed))));
     is_refused(
         &table("table", &spec(X, AS_IT_IS)).replace("restore_function: 2", "restore_function: 3"),
     );
@@ -279,7 +279,7 @@ fn what_saves_an_object_takes_a_text_only_from_2_13_on() {
 #[test]
 fn what_an_optimizer_makes_is_not_made_as_it_says() {
     let slot = "nodes { slot_variables { slot_variable_node_id: 1 original_variable_node_id: 2 slot_name: 'm' } user_object {} } nodes { } nodes { variable { dtype: 1 } }";
-    is_taken(slot);
+    is_accepted(slot);
     is_refused(&slot.replace("original_variable_node_id: 2", "original_variable_node_id: 7"));
 }
 
@@ -287,9 +287,9 @@ fn what_an_optimizer_makes_is_not_made_as_it_says() {
 fn what_is_unclear_is_not_refused() {
     // Two entries of one function, of which the last one counts.
     let broken = one_tensor().replace("DT_FLOAT", "DT_INVALID");
-    is_taken(&(function(&spec(X, AS_IT_IS)) + &broken + &one_tensor()));
+    is_accepted(&(function(&spec(X, AS_IT_IS)) + &broken + &one_tensor()));
     // A class that has registered itself may make anything.
-    is_taken("nodes { registered_name: 'Custom.Thing' }");
+    is_accepted("nodes { registered_name: 'Custom.Thing' }");
 }
 
 #[test]
@@ -300,15 +300,15 @@ fn what_is_captured_can_be_made() {
             + &concrete(&format!("values {{ {TENSOR} }}"), "", "bound_inputs: 2")
     };
     is_refused(&resource(""));
-    is_taken(&resource("children { node_id: 0 local_name: '_create_resource' }"));
-    is_taken(&resource("dependencies { node_id: 0 local_name: '_create_resource' }"));
+    is_accepted(&resource("children { node_id: 0 local_name: '_create_resource' }"));
+    is_accepted(&resource("dependencies { node_id: 0 local_name: '_create_resource' }"));
     is_refused(&resource("registered_name: 'tf.StaticHashTable'"));
-    is_taken(&resource("registered_name: 'Custom.Thing'"));
+    is_accepted(&resource("registered_name: 'Custom.Thing'"));
     is_refused("nodes { constant {} }");
-    is_taken("nodes { constant { operation: 'Const' } }");
+    is_accepted("nodes { constant { operation: 'Const' } }");
     let of_class =
         |kind: &str| format!("nodes {{ {kind} registered_name: 'tf.TrackableConstant' }}");
-    is_taken(&of_class("constant { operation: 'Const' }"));
+    is_accepted(&of_class("constant { operation: 'Const' }"));
     for kind in ["", "user_object {}", "resource {}", "variable { dtype: DT_FLOAT shape {} }"] {
         is_refused(&of_class(kind));
     }

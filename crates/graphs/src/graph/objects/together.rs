@@ -12,7 +12,7 @@ use super::{
     facts::{Caller, CallerSpec, Facts, ObjectKind, Tracing},
     faults::{ObjectFaults, Step, Whose},
     order::{self, OrderFault},
-    parameters::{Traced, misfit},
+    parameters::{Traced, mismatch},
 };
 use crate::{
     graph::ImportFaultKind,
@@ -75,7 +75,7 @@ fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
         Tracing::Known { positions, names, .. } => {
             let CallerSpec::Known(start, end) = caller.parameters else { return };
             let traced = Traced { positions, names: facts.names_of(names) };
-            if let Some(found) = misfit(facts.parameters_of(start, end), traced) {
+            if let Some(found) = mismatch(facts.parameters_of(start, end), traced) {
                 tell(&|registry| registry.graph_def_version() >= TENSORFLOW_2_14, found);
             }
         }

@@ -221,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn a_constant_of_no_shape_is_found_behind_others_that_are_good() {
+fn constant_of_no_shape_is_found_behind_valid_ones() {
     let constant =
         |size| Both::all([Both::string(2, "op", "Const"), type_of("dtype", 1), tensor(size)]);
     let nodes = [1, 2, 9].into_iter().enumerate();

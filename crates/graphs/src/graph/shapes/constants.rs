@@ -232,9 +232,9 @@ mod tests {
     #[test]
     fn whatever_is_written_otherwise_is_read_whole() {
         let tensor = [&[8, 3][..], &shape(&[1]), &field(7, &[5])].concat();
-        let good = value(&tensor);
+        let valid = value(&tensor);
         for bytes in [
-            node(&[good.clone(), value(&[8, 1])]),
+            node(&[valid.clone(), value(&[8, 1])]),
             node(&[[field(2, &field(8, &tensor)), field(1, b"value")].concat()]),
             node(&[value(&[&tensor[..], &[0x38, 6]].concat())]),
             node(&[value(&[&tensor[..], &shape(&[2])].concat())]),
@@ -246,8 +246,8 @@ mod tests {
         ] {
             assert_eq!(both(&bytes).0, None, "{bytes:?}");
         }
-        for length in 0..good.len() {
-            assert_eq!(of_node(&node(&[good[..length].to_vec()])), None, "{length}");
+        for length in 0..valid.len() {
+            assert_eq!(of_node(&node(&[valid[..length].to_vec()])), None, "{length}");
         }
     }
 }

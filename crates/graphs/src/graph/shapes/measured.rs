@@ -2,7 +2,7 @@
 //! have, the lengths of a vector, and outputs whose shapes are always the same or that of an input.
 //!
 //! The table `tensorflow.shapes` has a line an operation, by name: `EncodeWav 4,1 []`. Behind the
-//! name stand the inputs of the definition: `*`, or a mask of the ranks that are taken, in
+//! name stand the inputs of the definition: `*`, or a mask of the ranks that are accepted, in
 //! hexadecimal (bit 8 stands for 8 and all above), and behind a colon one of the lengths that a
 //! vector may have. Then the outputs: the dimensions, of which `?` is one that is not known, behind
 //! them `=0` for the shape of that input, or `*`. `-` is none at all.

@@ -35,7 +35,7 @@ fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
 
 /// True if the importer accepts the nodes; if it refuses them, the fault must be the shape at the
 /// node `op`, or at `m` in a function.
-fn is_taken(nodes: &str) -> bool {
+fn is_accepted(nodes: &str) -> bool {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
     let text = format!("{nodes} versions {{ producer: 2000 }}");
@@ -58,7 +58,7 @@ fn variables_have_the_shapes_that_they_say_but_the_oldest_that_say_a_scalar() {
     let assigned = |operation: &str, sizes: &[i64], rest: &str| {
         let nodes = source("v", operation, "DT_FLOAT", sizes)
             + &source("x", "Placeholder", "DT_FLOAT", &[2, 3]);
-        is_taken(&(nodes + &node("op", "Assign", &["v", "x"], &(FLOAT.to_owned() + rest))))
+        is_accepted(&(nodes + &node("op", "Assign", &["v", "x"], &(FLOAT.to_owned() + rest))))
     };
     assert!(assigned("VariableV2", &[2, -1], ""));
     assert!(!assigned("VariableV2", &[3, 3], ""));
@@ -76,7 +76,7 @@ fn updates_have_the_shape_of_the_parts_that_they_change_or_none() {
             + &source("i", "Placeholder", "DT_INT32", &[2])
             + &source("x", "Placeholder", "DT_FLOAT", sizes);
         let rest = FLOAT.to_owned() + INDICES;
-        is_taken(&(nodes + &node("op", "ScatterAdd", &["v", "i", "x"], &rest)))
+        is_accepted(&(nodes + &node("op", "ScatterAdd", &["v", "i", "x"], &rest)))
     };
     assert!(updated(&[2, 3]) && updated(&[]));
     assert!(!updated(&[2, 4]) && !updated(&[3]));
@@ -85,7 +85,7 @@ fn updates_have_the_shape_of_the_parts_that_they_change_or_none() {
             + &source("i", "Placeholder", "DT_INT32", &[2])
             + &source("x", "Placeholder", data_type, sizes);
         let rest = attribute("dtype", &format!("type: {data_type}")) + INDICES;
-        is_taken(&(nodes + &node("op", "ResourceScatterAdd", &["v", "i", "x"], &rest)))
+        is_accepted(&(nodes + &node("op", "ResourceScatterAdd", &["v", "i", "x"], &rest)))
     };
     assert!(by_handle("DT_FLOAT", &[2, 3]));
     assert!(!by_handle("DT_FLOAT", &[2, 4]));
@@ -97,7 +97,7 @@ fn an_order_has_an_axis_for_each_dimension_and_a_split_one_axis() {
     let turned = |sizes: &[i64], order: String| {
         let nodes = source("x", "Placeholder", "DT_FLOAT", sizes) + &order;
         let rest = FLOAT.to_owned() + &attribute("Tperm", "type: DT_INT32");
-        is_taken(&(nodes + &node("op", "Transpose", &["x", "k"], &rest)))
+        is_accepted(&(nodes + &node("op", "Transpose", &["x", "k"], &rest)))
     };
     assert!(turned(&[2, 3], constant("k", &[2], &[1, 0])));
     assert!(!turned(&[2, 3], constant("k", &[2], &[2, 0])));
@@ -107,14 +107,14 @@ fn an_order_has_an_axis_for_each_dimension_and_a_split_one_axis() {
         let nodes = node("x", "Placeholder", &[], &attribute("dtype", "type: DT_FLOAT"))
             + &source("k", "Placeholder", "DT_INT32", order);
         let rest = FLOAT.to_owned() + &attribute("Tperm", "type: DT_INT32");
-        is_taken(&(nodes + &node("op", "Transpose", &["x", "k"], &rest)))
+        is_accepted(&(nodes + &node("op", "Transpose", &["x", "k"], &rest)))
     };
     assert!(!turned_unknown(&[2, 2]));
     assert!(turned_unknown(&[1, 1]) && turned_unknown(&[-1, 3, 2]) && turned_unknown(&[]));
     let split = |axis: String| {
         let nodes = source("x", "Placeholder", "DT_FLOAT", &[4]) + &axis;
         let rest = FLOAT.to_owned() + &attribute("num_split", "i: 2");
-        is_taken(&(nodes + &node("op", "Split", &["k", "x"], &rest)))
+        is_accepted(&(nodes + &node("op", "Split", &["k", "x"], &rest)))
     };
     assert!(split(constant("k", &[], &[0])));
     assert!(!split(constant("k", &[1], &[0])));
@@ -133,7 +133,7 @@ fn a_quantized_convolution_is_one_with_channels_last() {
             + &attribute("padding", "s: 'VALID'")
             + &attribute("Tinput", "type: DT_QUINT8")
             + &attribute("Tfilter", "type: DT_QUINT8");
-        is_taken(&(nodes + &node("op", operation, &["x", "w", "a", "b", "c", "d"], &rest)))
+        is_accepted(&(nodes + &node("op", operation, &["x", "w", "a", "b", "c", "d"], &rest)))
     };
     for operation in ["QuantizedConv2D", "QuantizedDepthwiseConv2D"] {
         assert!(convolved(operation, &[3, 3, 3, 4], &[1, 1, 1, 1]));
@@ -155,12 +155,12 @@ fn what_a_call_gives_a_function_decides_nothing_before() {
     let nodes = source("x", "Placeholder", "DT_FLOAT", &[3, 2])
         + &source("y", "Placeholder", "DT_FLOAT", &[3, 4]);
     let call = node("op", "f", &["x", "y"], &attribute("turned", "b: true"));
-    assert!(is_taken(&(function.to_owned() + &nodes + &call)));
+    assert!(is_accepted(&(function.to_owned() + &nodes + &call)));
 }
 
 /// True if the importer accepts a call of a function that has this one node, for inputs of these
 /// shapes.
-fn is_taken_when_called(operation: &str, rest: &str, shapes: &[Option<&[i64]>]) -> bool {
+fn is_accepted_when_called(operation: &str, rest: &str, shapes: &[Option<&[i64]>]) -> bool {
     let count = shapes.len();
     let arguments: String =
         (0..count).map(|n| format!("input_arg {{ name: 'a{n}' type: DT_FLOAT }} ")).collect();
@@ -178,7 +178,7 @@ fn is_taken_when_called(operation: &str, rest: &str, shapes: &[Option<&[i64]>]) 
     let sources: String = shapes.iter().enumerate().map(source_of).collect();
     let inputs: Vec<String> = (0..count).map(|n| format!("x{n}")).collect();
     let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-    is_taken(&(function + &sources + &node("op", "f", &inputs, "")))
+    is_accepted(&(function + &sources + &node("op", "f", &inputs, "")))
 }
 
 fn numbers(name: &str, numbers: &[i64]) -> String {
@@ -190,28 +190,28 @@ fn numbers(name: &str, numbers: &[i64]) -> String {
 fn an_attribute_of_another_kind_stands_for_channels_last_and_for_no_dilation() {
     let valid = attribute("padding", "s: 'VALID'");
     let windows = numbers("strides", &[1; 4]) + &valid;
-    let is_taken = |operation: &str, rest: &str, one: &[i64], two: Option<&[i64]>| {
+    let is_accepted = |operation: &str, rest: &str, one: &[i64], two: Option<&[i64]>| {
         let shapes: Vec<Option<&[i64]>> =
             [Some(one), two].into_iter().filter(Option::is_some).collect();
-        is_taken_when_called(operation, rest, &shapes)
+        is_accepted_when_called(operation, rest, &shapes)
     };
     let another = attribute("data_format", "i: 3");
-    assert!(is_taken("BiasAdd", &another, &[2, 3], Some(&[3])));
-    assert!(!is_taken("BiasAdd", &another, &[3, 2], Some(&[3])));
+    assert!(is_accepted("BiasAdd", &another, &[2, 3], Some(&[3])));
+    assert!(!is_accepted("BiasAdd", &another, &[3, 2], Some(&[3])));
     let (image, filter) = (&[1, 8, 8, 3][..], Some(&[3, 3, 3, 4][..]));
     for operation in ["Conv2D", "DepthwiseConv2dNative"] {
         let rest = windows.clone() + &another;
-        assert!(is_taken(operation, &rest, image, filter), "{operation}");
-        assert!(!is_taken(operation, &rest, &[1, 3, 8, 8], filter), "{operation}");
+        assert!(is_accepted(operation, &rest, image, filter), "{operation}");
+        assert!(!is_accepted(operation, &rest, &[1, 3, 8, 8], filter), "{operation}");
     }
     let dilated = windows.clone() + &attribute("dilations", "s: 'x'");
-    assert!(is_taken("DepthwiseConv2dNative", &dilated, image, filter));
-    assert!(!is_taken("Conv2D", &dilated, image, filter), "which reads them");
+    assert!(is_accepted("DepthwiseConv2dNative", &dilated, image, filter));
+    assert!(!is_accepted("Conv2D", &dilated, image, filter), "which reads them");
     let pool = windows + &numbers("ksize", &[1, 2, 2, 1]) + &another;
-    assert!(is_taken("AvgPool", &pool, &[1, 8, 8, 1], None));
-    assert!(!is_taken("AvgPool", &pool, &[1, 1, 8, 8], None));
+    assert!(is_accepted("AvgPool", &pool, &[1, 8, 8, 1], None));
+    assert!(!is_accepted("AvgPool", &pool, &[1, 1, 8, 8], None));
     let last = attribute("data_format", "s: 'NCHW'") + &numbers("strides", &[1; 5]) + &valid;
-    assert!(is_taken("Conv3D", &last, &[1, 8, 8, 8, 2], Some(&[3, 3, 3, 2, 4])), "not NCDHW");
+    assert!(is_accepted("Conv3D", &last, &[1, 8, 8, 8, 2], Some(&[3, 3, 3, 2, 4])), "not NCDHW");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn features_and_labels_of_another_rank_are_broadcast() {
         let nodes = source("x", "Placeholder", "DT_FLOAT", features)
             + &source("y", "Placeholder", "DT_FLOAT", labels)
             + &node("op", "SoftmaxCrossEntropyWithLogits", &["x", "y"], FLOAT);
-        assert!(is_taken(&nodes), "{features:?} {labels:?}");
+        assert!(is_accepted(&nodes), "{features:?} {labels:?}");
     }
 }
 
@@ -234,14 +234,14 @@ fn an_attribute_is_asked_for_only_where_there_is_something_to_hold_it_against() 
         ("Squeeze", attribute("squeeze_dims", "s: 'x'")),
     ];
     for (operation, rest) in cases {
-        assert!(is_taken_when_called(operation, &rest, &[None]), "{operation}");
-        assert!(!is_taken_when_called(operation, &rest, &[Some(&[2, 3])]), "{operation}");
+        assert!(is_accepted_when_called(operation, &rest, &[None]), "{operation}");
+        assert!(!is_accepted_when_called(operation, &rest, &[Some(&[2, 3])]), "{operation}");
     }
 }
 
 #[test]
 fn old_graphs_may_list_axes_in_any_shape_and_a_scalar_placeholder_of_theirs_is_of_any() {
-    let is_taken = |nodes: &str, producer: i32| {
+    let is_accepted = |nodes: &str, producer: i32| {
         let registries = [Registry::tensorflow("2.21").unwrap()];
         let options = ReadOptions::default().with_registries(&registries);
         let text = format!("{nodes} versions {{ producer: {producer} }}");
@@ -251,11 +251,11 @@ fn old_graphs_may_list_axes_in_any_shape_and_a_scalar_placeholder_of_theirs_is_o
     let axes = source("x", "Placeholder", "DT_FLOAT", &[2, 3])
         + &source("k", "Placeholder", "DT_INT32", &[2, 2])
         + &node("op", "Sum", &["x", "k"], FLOAT);
-    assert!(is_taken(&axes, 20) && !is_taken(&axes, 21));
+    assert!(is_accepted(&axes, 20) && !is_accepted(&axes, 21));
     let scalar = source("x", "Placeholder", "DT_FLOAT", &[])
         + &source("y", "Placeholder", "DT_FLOAT", &[2, 3])
         + &node("op", "MatMul", &["x", "y"], FLOAT);
-    assert!(is_taken(&scalar, 21) && !is_taken(&scalar, 22));
+    assert!(is_accepted(&scalar, 21) && !is_accepted(&scalar, 22));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_window_is_not_larger_than_the_image_and_dilations_of_rows_and_columns_chang
         let nodes = source("x", "Placeholder", "DT_FLOAT", image)
             + &source("w", "Placeholder", "DT_FLOAT", filter);
         let rest = FLOAT.to_owned() + &attribute("padding", "s: 'VALID'") + &rest;
-        is_taken(&(nodes + &node("op", operation, &["x", "w"], &rest)))
+        is_accepted(&(nodes + &node("op", operation, &["x", "w"], &rest)))
     };
     let strides = numbers("strides", &[1, 3, 3, 1]);
     assert!(convolved(&[1, 8, 8, 1], &[8, 8, 1, 1], strides.clone()));

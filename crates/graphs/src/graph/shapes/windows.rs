@@ -118,12 +118,12 @@ fn convolution(node: &ShapedNode<'_>, rank: usize, is_depthwise: bool) -> Inferr
         return Ok(vec![Tensor::nothing()]);
     };
     let depth = input.dimension(layout.channels as i64);
-    let (taken, given) = (filter.dimension(-2), filter.dimension(-1));
+    let (expected, given) = (filter.dimension(-2), filter.dimension(-1));
     let given = if is_depthwise {
-        super::shape::merge_dimensions(depth, taken, "number of channels")?;
-        product(taken.max(depth), given)
+        super::shape::merge_dimensions(depth, expected, "number of channels")?;
+        product(expected.max(depth), given)
     } else {
-        grouped(depth, taken, given)?;
+        grouped(depth, expected, given)?;
         given
     };
     let mut output = vec![UNKNOWN; rank];
@@ -158,15 +158,15 @@ fn product(one: i64, two: i64) -> i64 {
 
 /// Checks that the channels of an image are a multiple of those that a filter takes, and the
 /// filters a multiple of the groups that result.
-fn grouped(depth: i64, taken: i64, given: i64) -> Inferred<()> {
-    if depth == UNKNOWN || taken <= 0 {
+fn grouped(depth: i64, expected: i64, given: i64) -> Inferred<()> {
+    if depth == UNKNOWN || expected <= 0 {
         return Ok(());
     }
-    if depth % taken != 0 {
+    if depth % expected != 0 {
         let found = format!("an image of {depth} channels");
-        return Err(Mismatch::new(found, format!("a multiple of the filter's {taken}")));
+        return Err(Mismatch::new(found, format!("a multiple of the filter's {expected}")));
     }
-    let groups = depth / taken;
+    let groups = depth / expected;
     if groups > 0 && given > 0 && given % groups != 0 {
         let found = format!("{given} filters");
         return Err(Mismatch::new(found, format!("a multiple of the {groups} groups")));

@@ -35,7 +35,7 @@ fn node(name: &str, operation: &str, inputs: &[&str], more: &str) -> String {
 
 /// True if a graph is accepted that calls a function with these nodes and results. With two
 /// arguments first, `g` has more than the other call gives it.
-fn is_taken(nodes: &str, returned: &[&str]) -> bool {
+fn is_accepted(nodes: &str, returned: &[&str]) -> bool {
     let results = (0..returned.len())
         .map(|number| format!("output_arg {{ name: 'y{number}' type: DT_FLOAT }} "));
     let returns = returned
@@ -69,28 +69,28 @@ fn is_taken(nodes: &str, returned: &[&str]) -> bool {
 fn of_two_calls_the_one_that_shapes_are_asked_for_first_decides_what_a_function_is() {
     let (two, one) = (call("two", 2, ""), call("one", 1, ""));
     let (two_first, one_first) = ([&*two, &*one].concat(), [&*one, &*two].concat());
-    assert!(is_taken(&two_first, &["x"]), "the last one comes first");
-    assert!(!is_taken(&one_first, &["x"]));
+    assert!(is_accepted(&two_first, &["x"]), "the last one comes first");
+    assert!(!is_accepted(&one_first, &["x"]));
     // The order among nodes without consumers counts, not the nodes that a call waits for.
     let waits = call("two", 2, "input: '^one'");
-    assert!(is_taken(&[&*waits, &*one].concat(), &["x"]));
+    assert!(is_accepted(&[&*waits, &*one].concat(), &["x"]));
     let ready_later = call("one", 1, "").replace("'x'", "'i:output:0'");
     let identity = node("i", "Identity", &["x"], FLOAT);
-    assert!(is_taken(&[&*ready_later, &*two, &*identity].concat(), &["x"]));
+    assert!(is_accepted(&[&*ready_later, &*two, &*identity].concat(), &["x"]));
     // What goes into another node comes with it.
     for nodes in [&two_first, &one_first] {
         let with = |last: String| format!("{nodes}{last}");
         let sum = |inputs: &[&str]| with(node("j", "AddV2", inputs, FLOAT));
-        assert!(is_taken(&sum(&["two:o:0", "one:o:0"]), &["x"]));
-        assert!(!is_taken(&sum(&["one:o:0", "two:o:0"]), &["x"]));
-        assert!(!is_taken(&with(node("j", "NoOp", &["^two"], "")), &["x"]));
-        assert!(is_taken(&with(node("j", "NoOp", &["^one"], "")), &["x"]));
+        assert!(is_accepted(&sum(&["two:o:0", "one:o:0"]), &["x"]));
+        assert!(!is_accepted(&sum(&["one:o:0", "two:o:0"]), &["x"]));
+        assert!(!is_accepted(&with(node("j", "NoOp", &["^two"], "")), &["x"]));
+        assert!(is_accepted(&with(node("j", "NoOp", &["^one"], "")), &["x"]));
         // Control inputs come behind the others.
         let beside = |inputs: &[&str]| with(node("j", "Identity", inputs, FLOAT));
-        assert!(is_taken(&beside(&["two:o:0", "^one"]), &["x"]));
-        assert!(!is_taken(&beside(&["one:o:0", "^two"]), &["x"]));
-        assert!(is_taken(nodes, &["two:o:0", "one:o:0"]));
-        assert!(!is_taken(nodes, &["one:o:0", "two:o:0"]));
+        assert!(is_accepted(&beside(&["two:o:0", "^one"]), &["x"]));
+        assert!(!is_accepted(&beside(&["one:o:0", "^two"]), &["x"]));
+        assert!(is_accepted(nodes, &["two:o:0", "one:o:0"]));
+        assert!(!is_accepted(nodes, &["one:o:0", "two:o:0"]));
     }
 }
 
@@ -106,28 +106,28 @@ fn control_inputs_are_in_the_order_of_their_names() {
             }
             let waits = node("j", "NoOp", &inputs, "");
             let nodes = [&*calls[0], &*calls[1], &*waits].concat();
-            assert_eq!(is_taken(&nodes, &["x"]), takes, "{two} {one} {turned}");
+            assert_eq!(is_accepted(&nodes, &["x"]), takes, "{two} {one} {turned}");
             let nodes = [&*calls[1], &*calls[0], &*waits].concat();
-            assert_eq!(is_taken(&nodes, &["x"]), takes, "{two} {one} {turned}");
+            assert_eq!(is_accepted(&nodes, &["x"]), takes, "{two} {one} {turned}");
         }
     }
 }
 
 #[test]
-fn the_order_counts_in_functions_that_are_good_in_every_release_as_well() {
+fn call_order_counts_in_functions_valid_in_every_release() {
     let (two, one) = (partitioned("two", 2), partitioned("one", 1));
     let (two_first, one_first) = ([&*two, &*one].concat(), [&*one, &*two].concat());
-    assert!(is_taken(&two_first, &["x"]));
-    assert!(!is_taken(&one_first, &["x"]));
+    assert!(is_accepted(&two_first, &["x"]));
+    assert!(!is_accepted(&one_first, &["x"]));
     let sum = |inputs: &[&str]| two_first.clone() + &node("j", "AddV2", inputs, FLOAT);
-    assert!(is_taken(&sum(&["two:output:0", "one:output:0"]), &["x"]));
-    assert!(!is_taken(&sum(&["one:output:0", "two:output:0"]), &["x"]));
-    assert!(is_taken(&one_first, &["two:output:0", "one:output:0"]));
-    assert!(!is_taken(&two_first, &["one:output:0", "two:output:0"]));
+    assert!(is_accepted(&sum(&["two:output:0", "one:output:0"]), &["x"]));
+    assert!(!is_accepted(&sum(&["one:output:0", "two:output:0"]), &["x"]));
+    assert!(is_accepted(&one_first, &["two:output:0", "one:output:0"]));
+    assert!(!is_accepted(&two_first, &["one:output:0", "two:output:0"]));
 }
 
 #[test]
-fn where_nobody_can_tell_the_order_both_are_taken_or_none() {
+fn call_order_that_is_undetermined_accepts_both_orders_or_none() {
     let loose = |many: usize| -> String {
         (0..many).map(|number| node(&format!("n{number}"), "NoOp", &[], "")).collect()
     };
@@ -136,8 +136,8 @@ fn where_nobody_can_tell_the_order_both_are_taken_or_none() {
         let (two, one) = (call("two", 2), call("one", 1));
         let orders = [[&*two, &*one].concat(), [&*one, &*two].concat()];
         for (nodes, takes) in orders.iter().zip([true, false]) {
-            assert_eq!(is_taken(&format!("{}{nodes}", loose(4)), &["x"]), takes);
-            assert!(!is_taken(&format!("{}{nodes}", loose(5)), &["x"]));
+            assert_eq!(is_accepted(&format!("{}{nodes}", loose(4)), &["x"]), takes);
+            assert!(!is_accepted(&format!("{}{nodes}", loose(5)), &["x"]));
         }
         // The same of what one node waits for.
         let waits = |many: usize| {
@@ -148,17 +148,17 @@ fn where_nobody_can_tell_the_order_both_are_taken_or_none() {
         };
         let certain = format!("{}{}", waits(6), orders[0]);
         let turned = certain.replace("'two'", "'a'").replace("^two", "^a");
-        assert!(is_taken(&certain, &["x"]) != is_taken(&turned, &["x"]));
-        assert!(!is_taken(&format!("{}{}", waits(7), orders[0]), &["x"]));
+        assert!(is_accepted(&certain, &["x"]) != is_accepted(&turned, &["x"]));
+        assert!(!is_accepted(&format!("{}{}", waits(7), orders[0]), &["x"]));
         // Many edges that lead to no call, or all to one, leave the order as it is.
         let plain = loose(9);
         let many: Vec<String> = (0..9).map(|number| format!("^n{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).chain(["^one"]).collect();
         for many in [&many[..9], &many[..]] {
             let waits = node("j", "NoOp", many, "");
-            assert!(is_taken(&format!("{plain}{waits}{}", orders[0]), &["x"]));
+            assert!(is_accepted(&format!("{plain}{waits}{}", orders[0]), &["x"]));
         }
         let alike = [call("two", 1), call("one", 1)].concat();
-        assert!(is_taken(&format!("{}{alike}", loose(9)), &["x"]));
+        assert!(is_accepted(&format!("{}{alike}", loose(9)), &["x"]));
     }
 }

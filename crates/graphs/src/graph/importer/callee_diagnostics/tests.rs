@@ -96,7 +96,7 @@ fn what_no_type_depends_on_is_not_looked_at_in_a_body() {
     let strings = node("s", "Placeholder", &[], &attribute("dtype", "type: DT_STRING"))
         + &node("q", "Sqrt", &["s:output:0"], &text);
     assert_eq!(in_body(&strings, "a"), None);
-    // Deprecated operations are taken.
+    // Deprecated operations are accepted.
     let old = node("o", "BatchMatrixDiag", &["a"], FLOAT);
     assert_eq!(in_body(&old, "o:output:0"), None);
 }

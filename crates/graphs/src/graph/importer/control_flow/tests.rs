@@ -46,7 +46,7 @@ fn found(nodes: &str, gives: &str) -> Option<Kind> {
     judgement.fault(Loader::Cpp).map(|fault| fault.kind.clone())
 }
 
-fn is_taken(nodes: &str) -> bool {
+fn is_accepted(nodes: &str) -> bool {
     assert_eq!(found(nodes, "DT_FLOAT"), None, "nobody looks into it");
     match found(nodes, "DT_RESOURCE") {
         None => true,
@@ -59,30 +59,30 @@ fn is_taken(nodes: &str) -> bool {
 
 #[test]
 fn a_frame_has_a_name() {
-    assert!(is_taken(&enter("e", "q:output:0", "l")));
-    assert!(!is_taken(&enter("e", "q:output:0", "")));
+    assert!(is_accepted(&enter("e", "q:output:0", "l")));
+    assert!(!is_accepted(&enter("e", "q:output:0", "")));
     let missing = float("e", "Enter", &["q:output:0"], "");
-    assert!(!is_taken(&missing));
+    assert!(!is_accepted(&missing));
 }
 
 #[test]
 fn what_takes_from_two_frames_can_never_run() {
     let entered = enter("e", "q:output:0", "l");
     let sum = |one: &str, other: &str| float("s", "AddV2", &[one, other], "");
-    assert!(!is_taken(&(entered.clone() + &sum("e:output:0", "q:output:0"))));
-    assert!(is_taken(&(entered.clone() + &sum("e:output:0", "e:output:0"))));
+    assert!(!is_accepted(&(entered.clone() + &sum("e:output:0", "q:output:0"))));
+    assert!(is_accepted(&(entered.clone() + &sum("e:output:0", "e:output:0"))));
     let other = enter("d", "q:output:0", "l");
-    assert!(is_taken(&(entered.clone() + &other + &sum("e:output:0", "d:output:0"))));
+    assert!(is_accepted(&(entered.clone() + &other + &sum("e:output:0", "d:output:0"))));
     let left = float("x", "Exit", &["e:output:0"], "");
-    assert!(is_taken(&(entered.clone() + &left + &sum("x:output:0", "q:output:0"))));
+    assert!(is_accepted(&(entered.clone() + &left + &sum("x:output:0", "q:output:0"))));
     let waits = float("w", "Identity", &["e:output:0", "^q"], "");
-    assert!(!is_taken(&(entered + &waits)));
+    assert!(!is_accepted(&(entered + &waits)));
 }
 
 #[test]
 fn a_loop_has_one_condition_and_one_loop_around_it() {
     let condition = |name: &str| node(name, "LoopCond", &["b:output:0"], "");
-    let with = |rest: &str| is_taken(&(placeholder("b", "DT_BOOL") + rest));
+    let with = |rest: &str| is_accepted(&(placeholder("b", "DT_BOOL") + rest));
     assert!(with(&condition("l")));
     assert!(!with(&(condition("l") + &condition("m"))));
     assert!(with(&(condition("l") + &condition("a/LoopCounter"))));

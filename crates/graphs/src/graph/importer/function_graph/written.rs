@@ -105,13 +105,14 @@ impl FunctionGraph<'_> {
                 name == "shared_name" && known.is_some()
                     || known.is_some_and(|attribute| attribute.has_default())
             };
-            // The importer takes no value for no shapes, and what says all of them is taken off.
-            let is_taken_off = |name: &[u8]| {
+            // The importer takes no value for no shapes, and an attribute with all of them is
+            // stripped.
+            let is_stripped = |name: &[u8]| {
                 let types = in_graph.as_ref().and_then(|kind| kind.types.as_ref().ok());
                 name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.is_empty())
             };
             let is_unset = |(name, value): &(&[u8], AttributeValue<'_>)| match value {
-                AttributeValue::None => !is_filled_in(name) && !is_taken_off(name),
+                AttributeValue::None => !is_filled_in(name) && !is_stripped(name),
                 AttributeValue::Placeholder(of) => of.length == 0,
                 _ => false,
             };
@@ -145,7 +146,7 @@ impl FunctionGraph<'_> {
                 direct: call.direct,
                 tensors,
                 node: found.node,
-                misgiven: definitions.misgiven(found),
+                wrong_binding: definitions.wrong_binding(found),
             }
         });
         calls.collect()

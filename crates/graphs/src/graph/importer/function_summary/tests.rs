@@ -95,7 +95,7 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
 }
 
 #[test]
-fn a_function_whose_nodes_and_edges_are_good_is_clear_in_every_release() {
+fn function_with_valid_nodes_and_edges_is_clear_in_every_release() {
     let sum = |inputs: &[&str], n| {
         node("s", "AddN", inputs, &[attribute("N", &[0x18, n]), data_type("T", 1)])
     };

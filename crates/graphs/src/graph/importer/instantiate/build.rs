@@ -147,7 +147,7 @@ impl<D: Definitions> Instantiation<'_, D> {
                 }
                 Some(value) => {
                     let registry = self.definitions.registry();
-                    misgiven(&name, attribute.kind(), value, registry).map_or(Ok(()), Err)?;
+                    wrong_binding(&name, attribute.kind(), value, registry).map_or(Ok(()), Err)?;
                 }
             }
         }
@@ -296,7 +296,7 @@ impl<D: Definitions> Instantiation<'_, D> {
 }
 
 /// The mismatch between an attribute of the function and the value that a call gives for it.
-pub(in super::super) fn misgiven(
+pub(in super::super) fn wrong_binding(
     name: &str,
     kind: AttributeKind,
     value: &BoundValue,

@@ -3,7 +3,7 @@
 //! The order is TensorFlow's: what the call gives, the arguments, placeholders and operations, the
 //! outputs of all nodes, their inputs, what is returned, names; then the graph that comes of it:
 //! references, cycles, shape functions. Attributes are looked at only where the type or number of
-//! an argument depends on them, and then taken for what they are not: a number that is none is 0.
+//! an argument depends on them, and then as a default: a number that is none is 0.
 //!
 //! Knows the function, the release and the call. It must never know who calls, nor how the function
 //! is written.
@@ -16,7 +16,7 @@ mod results;
 mod types;
 
 pub(super) use self::{
-    build::{Built, Definitions, instantiate, misgiven, numbered},
+    build::{Built, Definitions, instantiate, numbered, wrong_binding},
     finding::{BodyFinding, Finding, FindingKind},
     types::{argument_types, fixed_types},
 };

@@ -116,7 +116,7 @@ fn the_main_graph_of_a_model_with_an_object_graph_is_left_alone() {
 }
 
 #[test]
-fn a_taken_name_of_a_function_does_not_matter_where_functions_get_new_names() {
+fn function_name_clash_does_not_matter_where_functions_are_renamed() {
     let conv = function("Conv", "", "a");
     assert_eq!(kind(Loader::Load, &conv), None);
     for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
@@ -337,7 +337,7 @@ fn the_last_of_two_functions_of_one_name_is_loaded_and_may_name_no_other() {
 #[test]
 fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
     let twice = function("f", &(node("n", "NoOp", &[], "") + &node("n", "NoOp", &[], "")), "a");
-    let Some(Kind::Structure(fault)) = kind(Loader::LoadV1, &twice) else { panic!("taken") };
+    let Some(Kind::Structure(fault)) = kind(Loader::LoadV1, &twice) else { panic!("accepted") };
     assert_eq!((&*fault.node, fault.kind), ("f", StructureFaultKind::UnequalFunction));
     assert_eq!(
         fault.to_string(),
@@ -558,9 +558,9 @@ fn python_does_not_take_a_function_with_a_tensor_that_nobody_can_read() {
         let value = if key == "value" { format!("{class} {value}") } else { value };
         let operation = if key == "value" { "Const" } else { "NoOp" };
         // Another one before it, which is like it in everything else.
-        let good = "attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} } } }";
-        let good = node("g", "Const", &[], &format!("{class} {good}"));
-        function("f", &(good + &node("k", operation, &[], &value)), "a")
+        let valid = "attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} } } }";
+        let valid = node("g", "Const", &[], &format!("{class} {valid}"));
+        function("f", &(valid + &node("k", operation, &[], &value)), "a")
     };
     let unequal = |release, loader, graph: &str| match found(release, loader, graph, "")
         .map(|fault| fault.kind)

@@ -114,7 +114,7 @@ fn nodes_are_looked_at_as_they_are_visited_and_the_first_fault_ends_it() {
 }
 
 #[test]
-fn a_reference_is_taken_for_a_value_and_no_value_for_a_reference() {
+fn reference_is_accepted_as_value_and_no_value_as_reference() {
     let variable =
         "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }
         attr { key: 'shape' value { shape {} } } }";
@@ -197,8 +197,8 @@ fn ignored_attribute_is_reported_with_the_release_that_knows_it() {
 fn a_function_cannot_have_the_name_of_an_operation_of_the_release() {
     let library = "library { function { signature { name: 'Conv' } } }";
     assert_eq!(fault_in("2.13", library), None);
-    let taken = fault_in("2.14", library).unwrap();
-    assert_eq!((taken.kind, taken.function.as_deref()), (Kind::FunctionName, Some("Conv")));
+    let clash = fault_in("2.14", library).unwrap();
+    assert_eq!((clash.kind, clash.function.as_deref()), (Kind::FunctionName, Some("Conv")));
     // Of several faults of the library the first function's counts.
     let function =
         |name: &str, rest: &str| format!("function {{ signature {{ name: '{name}' }} {rest} }}");

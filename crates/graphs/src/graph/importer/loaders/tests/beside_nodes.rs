@@ -86,8 +86,8 @@ fn arguments_have_shapes_that_tensors_can_have() {
         let bad = with(TWO, &input_shapes(bad), false);
         assert_eq!(kinds(&bad), in_load_alone(Kind::Shape));
     }
-    for good in ["dim { size: -1 }", "unknown_rank: true", "dim { size: 0 }"] {
-        assert_eq!(kinds(&with(TWO, &input_shapes(good), false)), [const { None }; 4]);
+    for valid in ["dim { size: -1 }", "unknown_rank: true", "dim { size: 0 }"] {
+        assert_eq!(kinds(&with(TWO, &input_shapes(valid), false)), [const { None }; 4]);
     }
     // What an argument says itself goes before it, and the first of several shapes counts.
     let both = |all: &str, own: &[&str]| {
@@ -129,9 +129,9 @@ fn what_builds_a_function_reads_lists_of_shapes_and_what_handles_hold() {
         assert_eq!(kinds(&with(&["DT_RESOURCE"], &bad, false)), [const { None }; 4], "{bad}");
         assert_eq!(kinds(&with(&["DT_FLOAT"], &bad, true)), [const { None }; 4], "{bad}");
     }
-    let good = [handle(float, &vector), of_first(&attribute("_handle_dtypes", "list { }"))];
-    for good in good {
-        assert_eq!(kinds(&with(&["DT_RESOURCE"], &good, true)), [const { None }; 4], "{good}");
+    let valid = [handle(float, &vector), of_first(&attribute("_handle_dtypes", "list { }"))];
+    for valid in valid {
+        assert_eq!(kinds(&with(&["DT_RESOURCE"], &valid, true)), [const { None }; 4], "{valid}");
     }
 }
 
@@ -157,8 +157,8 @@ fn python_reads_some_attributes_of_arguments_and_nodes() {
     for bad in ["i: 1", "s: 'abc'", "list { s: 'loc:@\\xff' }", "func { name: 'f' }"] {
         assert_eq!(argument("_class", bad), in_load_alone(Kind::Python), "{bad}");
     }
-    for good in ["", "list { }", "list { s: 'loc:@nobody' }"] {
-        assert_eq!(argument("_class", good), [const { None }; 4], "{good}");
+    for valid in ["", "list { }", "list { s: 'loc:@nobody' }"] {
+        assert_eq!(argument("_class", valid), [const { None }; 4], "{valid}");
     }
     let inside = |value: &str| {
         let gradient = attribute("_gradient_op_type", value);
@@ -170,9 +170,9 @@ fn python_reads_some_attributes_of_arguments_and_nodes() {
         assert_eq!(refused, in_load_alone(Kind::Python), "{bad}");
         assert_eq!(inside(bad), Some(Kind::Python), "{bad}");
     }
-    for good in ["i: 1", "s: '\\xff'", "b: true", "f: 1", "type: DT_FLOAT_REF"] {
-        assert_eq!(argument("_gradient_op_type", good), [const { None }; 4], "{good}");
-        assert_eq!(inside(good), None, "{good}");
+    for valid in ["i: 1", "s: '\\xff'", "b: true", "f: 1", "type: DT_FLOAT_REF"] {
+        assert_eq!(argument("_gradient_op_type", valid), [const { None }; 4], "{valid}");
+        assert_eq!(inside(valid), None, "{valid}");
     }
     // DT_INT4 came with 2.15.
     let int4 = of_first(&attribute("_gradient_op_type", "type: 29"));
@@ -232,14 +232,14 @@ fn a_function_is_loaded_behind_its_registered_gradients() {
 
 #[test]
 fn attributes_of_functions_that_no_tensor_can_be_read_from_are_equal_to_nothing() {
-    let (bad, good) = ("tensor { dtype: 99 }", "tensor { dtype: DT_FLOAT tensor_shape { } }");
+    let (bad, valid) = ("tensor { dtype: 99 }", "tensor { dtype: DT_FLOAT tensor_shape { } }");
     let structure = |found: Option<Kind>| matches!(found, Some(Kind::Structure(_)));
     let own = |value: &str| with(&["DT_FLOAT"], &attribute("_noinline", value), false);
     let default = |value: &str| {
         let attribute = format!("attr {{ name: 'q' type: 'tensor' default_value {{ {value} }} }}");
         format!("library {{ function {{ signature {{ name: 'f' {attribute} }} }} }}")
     };
-    for graph in [own(good), default(good), own(&format!("list {{ {bad} }}"))] {
+    for graph in [own(valid), default(valid), own(&format!("list {{ {bad} }}"))] {
         assert_eq!(kinds(&graph), [const { None }; 4], "{graph}");
     }
     assert!(structure(kind(Loader::LoadV1, &own(bad))));

@@ -13,7 +13,7 @@ const GRAPH: &str =
 
 /// True for each of `load_v1`, `load` and the C++ loader that accepts the graph with this beside
 /// it.
-fn taken(beside: &str) -> [bool; 3] {
+fn accepted(beside: &str) -> [bool; 3] {
     [Loader::LoadV1, Loader::Load, Loader::Cpp].map(|loader| {
         let found = found("2.21", loader, GRAPH, beside).map(|fault| fault.kind);
         assert!(matches!(found, None | Some(Kind::NamedNode)), "{loader:?} {beside} {found:?}");
@@ -55,25 +55,25 @@ fn signature(inputs: &[&str], outputs: &[&str]) -> String {
 
 #[test]
 fn every_node_of_a_collection_is_there() {
-    assert_eq!(taken(&nodes("mine", &["y", "y:0", "u:1", "u:-2", "n"])), ALL);
+    assert_eq!(accepted(&nodes("mine", &["y", "y:0", "u:1", "u:-2", "n"])), ALL);
     for name in ["missing", "missing:0", "y:1", "y:x", "", "^y", "n:0", "u:2"] {
-        assert_eq!(taken(&nodes("mine", &["y", name])), CPP, "{name}");
+        assert_eq!(accepted(&nodes("mine", &["y", name])), CPP, "{name}");
     }
     // Bytes and numbers name nothing, but for messages that Python knows.
     for list in ["bytes_list { value: 'missing' }", "int64_list { value: 7 }", ""] {
-        assert_eq!(taken(&collection("mine", list)), ALL, "{list}");
+        assert_eq!(accepted(&collection("mine", list)), ALL, "{list}");
     }
     for key in ["variables", "cond_context", "while_context", "queue_runners", "savers"] {
-        assert_eq!(taken(&collection(key, "bytes_list { value: '' }")), CPP, "{key}");
-        assert!(taken(&nodes(key, &["y"]))[0], "{key}");
+        assert_eq!(accepted(&collection(key, "bytes_list { value: '' }")), CPP, "{key}");
+        assert!(accepted(&nodes(key, &["y"]))[0], "{key}");
     }
     let variable = |name: &str| {
         let text = format!("\\n\\{:03o}{name}\\022\\001n\\032\\001y", name.len());
         collection("variables", &format!("bytes_list {{ value: '{text}' }}"))
     };
-    assert_eq!(taken(&variable("y:0")), ALL);
-    assert_eq!(taken(&variable("w:0")), CPP);
-    assert_eq!(taken(&nodes("unbound_inputs", &["y"])), CPP);
+    assert_eq!(accepted(&variable("y:0")), ALL);
+    assert_eq!(accepted(&variable("w:0")), CPP);
+    assert_eq!(accepted(&nodes("unbound_inputs", &["y"])), CPP);
     let fault = found("2.16", Loader::LoadV1, GRAPH, &nodes("mine", &["y:1"])).unwrap();
     assert_eq!(fault.found, "the collection \"mine\" names \"y:1\"");
     assert_eq!(fault.expected, "a node or a tensor of the graph");
@@ -89,29 +89,29 @@ fn one_operation_is_run_at_the_end() {
         let key = "__saved_model_init_op";
         signature(&format!("outputs {{ key: '{key}' value {{ name: '{name}' }} }}"))
     };
-    assert_eq!(taken(&named("n")), ALL);
-    assert_eq!(taken(&named("missing")), NONE);
+    assert_eq!(accepted(&named("n")), ALL);
+    assert_eq!(accepted(&named("missing")), NONE);
     // The C++ loader runs nothing then.
-    assert_eq!(taken(&named("")), CPP);
-    assert_eq!(taken(&named("n:0")), CPP);
-    assert_eq!(taken(&signature("outputs { key: 'other' value { name: 'n' } }")), NONE);
+    assert_eq!(accepted(&named("")), CPP);
+    assert_eq!(accepted(&named("n:0")), CPP);
+    assert_eq!(accepted(&signature("outputs { key: 'other' value { name: 'n' } }")), NONE);
     for key in ["saved_model_main_op", "legacy_init_op"] {
-        assert_eq!(taken(&nodes(key, &["n"])), ALL, "{key}");
-        assert_eq!(taken(&nodes(key, &["n", "n"])), NONE, "{key}");
-        assert_eq!(taken(&nodes(key, &["missing"])), NONE, "{key}");
-        assert_eq!(taken(&nodes(key, &["n:x"])), NONE, "{key}");
-        assert_eq!(taken(&nodes(key, &["^n"])), CPP, "{key}");
-        assert_eq!(taken(&collection(key, "bytes_list { value: 'n' }")), NONE, "{key}");
-        assert!(!taken(&nodes(key, &["after"]))[1], "a placeholder that nobody feeds");
+        assert_eq!(accepted(&nodes(key, &["n"])), ALL, "{key}");
+        assert_eq!(accepted(&nodes(key, &["n", "n"])), NONE, "{key}");
+        assert_eq!(accepted(&nodes(key, &["missing"])), NONE, "{key}");
+        assert_eq!(accepted(&nodes(key, &["n:x"])), NONE, "{key}");
+        assert_eq!(accepted(&nodes(key, &["^n"])), CPP, "{key}");
+        assert_eq!(accepted(&collection(key, "bytes_list { value: 'n' }")), NONE, "{key}");
+        assert!(!accepted(&nodes(key, &["after"]))[1], "a placeholder that nobody feeds");
     }
     // What takes the path of an asset.
     let asset = |name: &str| format!("asset_file_def {{ tensor_info {{ name: '{name}' }} }} ");
-    assert_eq!(taken(&asset("y:0")), ALL);
-    assert_eq!(taken(&asset("missing:0")), V1);
+    assert_eq!(accepted(&asset("y:0")), ALL);
+    assert_eq!(accepted(&asset("missing:0")), V1);
     let main = nodes("saved_model_main_op", &["n"]);
-    assert_eq!(taken(&(main.clone() + &asset("missing:0"))), NONE);
-    assert_eq!(taken(&(main.clone() + &asset("y"))), CPP);
-    assert_eq!(taken(&(main + &asset("y:0") + &asset("y:0"))), [true, true, false]);
+    assert_eq!(accepted(&(main.clone() + &asset("missing:0"))), NONE);
+    assert_eq!(accepted(&(main.clone() + &asset("y"))), CPP);
+    assert_eq!(accepted(&(main + &asset("y:0") + &asset("y:0"))), [true, true, false]);
 }
 
 #[test]
@@ -122,18 +122,18 @@ fn the_saver_names_what_restores_variables() {
                restore_op_name: '{restore}' }}"
         )
     };
-    assert_eq!(taken(&saver("x:0", "y")), ALL);
+    assert_eq!(accepted(&saver("x:0", "y")), ALL);
     for (filename, restore) in [("x", "y"), ("missing:0", "y"), ("", "y"), ("x:0", "missing")] {
-        assert_eq!(taken(&saver(filename, restore)), CPP, "{filename} {restore}");
+        assert_eq!(accepted(&saver(filename, restore)), CPP, "{filename} {restore}");
     }
-    assert_eq!(taken(&saver("u:0", "y")), V1, "a placeholder that nobody feeds");
+    assert_eq!(accepted(&saver("u:0", "y")), V1, "a placeholder that nobody feeds");
 }
 
 #[test]
 fn a_signature_feeds_what_it_needs() {
-    assert_eq!(taken(&signature(&["x:0"], &["y:0", "u:1"])), ALL);
-    assert_eq!(taken(&signature(&["y:0"], &["u:0", "n"])), ALL);
-    assert_eq!(taken(&signature(&[], &["n"])), ALL);
+    assert_eq!(accepted(&signature(&["x:0"], &["y:0", "u:1"])), ALL);
+    assert_eq!(accepted(&signature(&["y:0"], &["u:0", "n"])), ALL);
+    assert_eq!(accepted(&signature(&[], &["n"])), ALL);
     for (inputs, outputs) in [
         (&["missing:0"][..], &["n"][..]),
         (&["x"], &["y:0"]),
@@ -145,7 +145,7 @@ fn a_signature_feeds_what_it_needs() {
         (&["u:0"], &["y:0"]),
         (&["x:0", "x:0"], &["y:0"]),
     ] {
-        assert_eq!(taken(&signature(inputs, outputs)), V1, "{inputs:?} {outputs:?}");
+        assert_eq!(accepted(&signature(inputs, outputs)), V1, "{inputs:?} {outputs:?}");
     }
     let output = |info: &str| {
         format!(
@@ -160,9 +160,9 @@ fn a_signature_feeds_what_it_needs() {
                dense_shape_tensor_name: 'u:1' }}"
         )
     };
-    assert_eq!(taken(&output(&sparse("y:0"))), ALL);
-    assert_eq!(taken(&output(&sparse("y"))), V1);
-    assert_eq!(taken(&output("dtype: DT_FLOAT")), V1);
+    assert_eq!(accepted(&output(&sparse("y:0"))), ALL);
+    assert_eq!(accepted(&output(&sparse("y"))), V1);
+    assert_eq!(accepted(&output("dtype: DT_FLOAT")), V1);
     // Models with objects are loaded by these.
     let objects = "object_graph_def { nodes { user_object { identifier: '_generic_user_object'
         version { producer: 1 min_consumer: 1 } } } }";

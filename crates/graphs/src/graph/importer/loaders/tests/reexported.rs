@@ -57,7 +57,9 @@ fn a_loaded_call_gives_what_arguments_and_results_by_hand_ask_for() {
             let calls = function("f", call, "a");
             kind(Loader::Load, &together(&[calls, empty("h", nodes)]))
         };
-        let Some(Kind::Structure(fault)) = load(&node("c", "h", &[], "")) else { panic!("taken") };
+        let Some(Kind::Structure(fault)) = load(&node("c", "h", &[], "")) else {
+            panic!("accepted")
+        };
         assert_eq!(fault.body.map(|body| body.kind), Some(expected));
         let disabled = "attr { key: '_disable_call_shape_inference' value { b: true } }";
         assert_eq!(load(&node("c", "h", &[], disabled)), None);
@@ -120,7 +122,7 @@ fn a_function_that_is_there_for_a_call_by_name_is_there_for_others_in_the_functi
             kind(Loader::Load, &together(&[calling, function("h", "", "a")]))
         };
         for nodes in [format!("{named}{call}"), format!("{call}{named}")] {
-            let Some(Kind::Structure(found)) = load(&nodes) else { panic!("taken: {nodes}") };
+            let Some(Kind::Structure(found)) = load(&nodes) else { panic!("accepted: {nodes}") };
             assert_eq!(found.body.map(|body| body.kind), Some(expected));
         }
         assert_eq!(load(&format!("{whole}{call}")), None);

@@ -7,7 +7,7 @@ use crate::{
 
 /// A function that has the name of an operation.
 #[derive(Clone, Debug)]
-pub struct TakenName {
+pub struct NameClash {
     /// Its position in the library.
     pub number: u32,
     /// Its name, cut for messages.
@@ -16,12 +16,12 @@ pub struct TakenName {
 
 /// The first one, for each release.
 #[derive(Debug)]
-pub struct TakenNames {
+pub struct NameClashes {
     functions: u32,
-    by_release: PerRelease<Option<TakenName>>,
+    by_release: PerRelease<Option<NameClash>>,
 }
 
-impl TakenNames {
+impl NameClashes {
     pub(super) fn of(releases: Releases<'_>) -> Self {
         Self { functions: 0, by_release: releases.all(None) }
     }
@@ -33,13 +33,13 @@ impl TakenNames {
         let Ok(text) = std::str::from_utf8(name) else { return };
         for (release, first) in self.by_release.iter_mut() {
             if first.is_none() && releases.registry(release).operation(text).is_some() {
-                *first = Some(TakenName { number, name: shown(name) });
+                *first = Some(NameClash { number, name: shown(name) });
             }
         }
     }
 
     /// The first function of the library that has the name of an operation of this release.
-    pub fn first(&self, release: ReleaseId) -> Option<&TakenName> {
+    pub fn first(&self, release: ReleaseId) -> Option<&NameClash> {
         self.by_release[release].as_ref()
     }
 }
