@@ -1,6 +1,6 @@
 //! Diagnostics of TensorFlow's importer for a graph, in the order in which it checks.
 //!
-//! Knows the faults and their words. It must never know how a graph is written or walked over.
+//! Knows the faults and their texts. It must never know how a graph is written or walked over.
 
 /// Why the nodes or functions of a graph do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

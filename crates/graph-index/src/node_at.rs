@@ -1,6 +1,6 @@
 //! Reads one node back from where it stands in the file, with all of its attributes.
 //!
-//! Walks keep what most nodes are by. What is wrong with one of them is put into words from the
+//! Walks keep what most nodes are by. What is wrong with one of them is reported from the
 //! node itself.
 
 use super::{

@@ -34,7 +34,7 @@ pub enum ArgumentShape {
     Unknown,
     /// These dimensions, -1 for one of any size.
     Known(Box<[i64]>),
-    /// One that no tensor has, in words.
+    /// One that no tensor has, as a diagnostic says it.
     Invalid(String),
 }
 

@@ -38,12 +38,12 @@ impl<'c> CalleeDiagnostics<'c> {
         profile: LoaderProfile,
     ) -> Result<Option<ImportFault>, GraphError> {
         let found = self.called.finding(call, tensors, profile);
-        found.map(|found| in_words(self.library, call.place, &found)).transpose()
+        found.map(|found| to_diagnostic(self.library, call.place, &found)).transpose()
     }
 }
 
 /// A fault of a function, where the node at `calling` finds it.
-pub(super) fn in_words(
+pub(super) fn to_diagnostic(
     library: Library<'_>,
     calling: Extent,
     found: &FunctionFinding,

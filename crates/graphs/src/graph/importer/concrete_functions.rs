@@ -27,7 +27,7 @@ use crate::{
         attributes::Attributes,
         fault::{BodyFaultKind, Part},
         function_names::FunctionNames,
-        importer::callee_diagnostics::in_words,
+        importer::callee_diagnostics::to_diagnostic,
         index::{BodyCall, CallingNode, FunctionIndex, call_attributes},
         node_rules::NodeType,
         release::{PerRelease, ReleaseId},
@@ -380,7 +380,7 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
         let found = found
             .or_else(|| self.finding_of(node.call.function))
             .or_else(|| callee.call_finding(tensors).map(Rc::new));
-        found.map(|found| in_words(library, node.place, &found)).transpose()
+        found.map(|found| to_diagnostic(library, node.place, &found)).transpose()
     }
 }
 

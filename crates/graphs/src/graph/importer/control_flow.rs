@@ -167,8 +167,8 @@ impl<'f> Frames<'f> {
             true => self.of(known.around)?.name,
             false => known.name,
         };
-        let words = ("inputs from two frames", "inputs from one frame");
-        (name != from.name).then(|| self.at(node, words))
+        let texts = ("inputs from two frames", "inputs from one frame");
+        (name != from.name).then(|| self.at(node, texts))
     }
 
     /// The number of the name of the frame that a node begins.

@@ -13,8 +13,8 @@ use super::{
     callee_diagnostics::CalleeDiagnostics,
     concrete_functions::{ConcreteFunction, ConcreteFunctions},
     context::Context,
+    diagnostics::{Cause, Diagnostics, Found},
     order::Visits,
-    words::{Cause, Found, Words},
 };
 use crate::graph::{
     GraphError, ImportFault, ImportFaultKind,
@@ -60,8 +60,8 @@ pub(super) fn faults(
         }
     }
     walk.finish();
-    let mut words = Words::new(context);
-    walk.pending.try_map(|_, pending| words.fault(pending))
+    let mut diagnostics = Diagnostics::new(context);
+    walk.pending.try_map(|_, pending| diagnostics.fault(pending))
 }
 
 /// The functions that nodes call.

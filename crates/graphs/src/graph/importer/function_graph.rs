@@ -329,9 +329,9 @@ impl FunctionGraph<'_> {
         let data = inputs.iter().filter(|input| !input.target.control);
         let many = data.clone().count() as u64;
         if !types.inputs.may_be(many) {
-            let words = |many| format!("{many} {}", if many == 1 { "input" } else { "inputs" });
+            let inputs = |many| format!("{many} {}", if many == 1 { "input" } else { "inputs" });
             let fault = self.at_node(number, ImportFaultKind::InputCount);
-            return Some(fault.with(words(many), words(types.inputs.len())));
+            return Some(fault.with(inputs(many), inputs(types.inputs.len())));
         }
         if let Some(version) = kind.deprecated_since {
             return Some(self.deprecated(number, version, definitions, deprecated));
@@ -418,15 +418,16 @@ impl FunctionGraph<'_> {
     /// A control output that is no node.
     fn control_outputs(&self) -> Option<BodyFinding> {
         let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
-        let words = || fault().with("a control output that nothing in the function is", "a node");
-        self.control_nodes().is_none().then(words)
+        let diagnostic =
+            || fault().with("a control output that nothing in the function is", "a node");
+        self.control_nodes().is_none().then(diagnostic)
     }
 
     /// A node that is two control outputs.
     fn repeated_control_output(&self) -> Option<BodyFinding> {
         let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
-        let words = || fault().with("a node that is two control outputs", "a node for each");
-        (self.control_nodes() == Some(false)).then(words)
+        let diagnostic = || fault().with("a node that is two control outputs", "a node for each");
+        (self.control_nodes() == Some(false)).then(diagnostic)
     }
 
     /// An attribute of the function that no function of Python can have.

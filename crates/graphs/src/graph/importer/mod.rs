@@ -17,6 +17,7 @@ mod calls;
 mod concrete_functions;
 mod context;
 mod control_flow;
+mod diagnostics;
 mod evidence;
 mod faults;
 mod function_graph;
@@ -39,7 +40,6 @@ mod reexport;
 mod registries;
 mod saver;
 mod signatures;
-mod words;
 
 pub(super) use self::{
     context::Context,

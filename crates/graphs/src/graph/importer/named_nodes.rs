@@ -129,7 +129,7 @@ impl OutputCounts<'_> {
 /// A name that a loader looks up.
 #[derive(Clone, Debug)]
 struct Lookup {
-    /// Who names it, in words.
+    /// Who names it, as a diagnostic says it.
     by: Rc<str>,
     what: Wanted,
 }
@@ -181,7 +181,7 @@ impl Lookup {
     }
 }
 
-/// Something with a name of its own, in words.
+/// Something with a name of its own, as a diagnostic says it.
 fn whose(what: &str, key: &str) -> Rc<str> {
     format!("the {what} {:?}", shown(key.as_bytes())).into()
 }
@@ -365,8 +365,8 @@ impl NamedGraph<'_> {
     fn fault(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportFault> {
         let (text, expected) = match &lookup.what {
             Wanted::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
-            Wanted::Name { text, asked } => (text, asked.words()),
-            Wanted::InCpp(text) => (text, Asked::Any.words()),
+            Wanted::Name { text, asked } => (text, asked.expected()),
+            Wanted::InCpp(text) => (text, Asked::Any.expected()),
         };
         if lookup.named().is_some_and(|named| self.has(named, release)) {
             return None;

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    callee_diagnostics::in_words,
+    callee_diagnostics::to_diagnostic,
     control_flow,
     instantiate::{Finding, numbered},
     instantiated_callees::{FunctionFinding, Library},
@@ -108,7 +108,7 @@ impl PlacementCheck {
         registry: &Registry,
     ) -> Result<Option<ImportFault>, GraphError> {
         if let Some(found) = &self.loops {
-            return in_words(library, Extent::default(), found).map(Some);
+            return to_diagnostic(library, Extent::default(), found).map(Some);
         }
         let (at, kind, operation) = match self.device {
             Some(device) => (device, ImportFaultKind::Device, None),
@@ -126,7 +126,7 @@ impl PlacementCheck {
             }
         };
         let found = FunctionFinding { function: at.function, finding: finding.into() };
-        in_words(library, Extent::default(), &found).map(Some)
+        to_diagnostic(library, Extent::default(), &found).map(Some)
     }
 
     fn without_kernel(&self, registry: &Registry) -> Option<(Place, &str)> {

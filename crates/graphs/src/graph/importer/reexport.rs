@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     body_shapes::{self, ShapeReader},
-    callee_diagnostics::in_words,
+    callee_diagnostics::to_diagnostic,
     concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
     count,
     function_graph::{kinds_in_graph, reexport},
@@ -235,7 +235,7 @@ pub(super) fn load<'a>(
     let mut found = ReexportedFunctions::none(library);
     let functions = Summarized::read(library)?;
     let unsaved = functions.first_fault(|judged| judged.unsaved.as_ref());
-    let unsaved = unsaved.map(|found| in_words(library, Extent::default(), &found));
+    let unsaved = unsaved.map(|found| to_diagnostic(library, Extent::default(), &found));
     found.unsaved = unsaved.transpose()?;
     for (_, function) in functions.iter() {
         let summary = (function.place, &*function.summary);
@@ -245,7 +245,7 @@ pub(super) fn load<'a>(
     let order = match order(&functions) {
         Ok(order) => order,
         Err(finding) => {
-            let fault = in_words(library, Extent::default(), &finding)?;
+            let fault = to_diagnostic(library, Extent::default(), &finding)?;
             found.faults = library.releases.all(Some(fault));
             return Ok(found);
         }
@@ -282,7 +282,7 @@ fn note_unequal(
             && let Some(finding) = unequal.in_release(library.releases.registry(release), form)
         {
             let finding = FunctionFinding { function: place, finding: finding.into() };
-            *known = Some(not_the_same(in_words(library, Extent::default(), &finding)?));
+            *known = Some(not_the_same(to_diagnostic(library, Extent::default(), &finding)?));
         }
     }
     Ok(())
@@ -388,7 +388,7 @@ impl<'a> Loading<'a> {
             .of_operation(&index, node)
             .with("a function as an attribute that is loaded later", "one that is loaded before");
         let found = FunctionFinding { function: unloaded.place, finding: finding.into() };
-        let fault = in_words(self.library, Extent::default(), &found)?;
+        let fault = to_diagnostic(self.library, Extent::default(), &found)?;
         for (_, known) in self.found.faults.iter_mut() {
             known.get_or_insert_with(|| fault.clone());
         }
@@ -448,7 +448,7 @@ impl<'a> Loading<'a> {
             let function = &**whole.insert(function);
             definitions.read_functions(library, function)?;
             let key = key(function, &definitions, registry);
-            // A fault is told in the words of its own release.
+            // A fault has the texts of its own release.
             if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
                 all[release] = Some(Rc::clone(known));
                 continue;
@@ -477,7 +477,7 @@ impl<'a> Loading<'a> {
                     judged.push((key, concrete));
                 }
                 Err(found) => {
-                    let fault = in_words(library, Extent::default(), &found)?;
+                    let fault = to_diagnostic(library, Extent::default(), &found)?;
                     self.found.faults[release] = Some(fault);
                 }
             }

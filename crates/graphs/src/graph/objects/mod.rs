@@ -94,11 +94,11 @@ impl ObjectGraph {
         }
         together::judge(&facts, &mut faults);
         faults.first().try_map(|_, first| {
-            first.map(|fault| self.in_words(source, fault, &facts, release)).transpose()
+            first.map(|fault| self.to_diagnostic(source, fault, &facts, release)).transpose()
         })
     }
 
-    fn in_words(
+    fn to_diagnostic(
         &self,
         source: Source<'_>,
         fault: &ObjectFault,

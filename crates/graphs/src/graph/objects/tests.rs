@@ -118,9 +118,9 @@ fn a_value_must_be_something_that_python_can_make() {
         ),
     ] {
         let objects = function(&spec(X, changed)) + &one_tensor();
-        let (place, words) = is_refused(&objects);
+        let (place, text) = is_refused(&objects);
         assert_eq!(place, "object root.f", "{changed:?}");
-        assert!(words.starts_with(found), "{changed:?}: {words}");
+        assert!(text.starts_with(found), "{changed:?}: {text}");
     }
     let signature = one_tensor().replace("DT_FLOAT", "DT_INVALID");
     is_refused(&(function(&spec(X, AS_IT_IS)) + &signature));

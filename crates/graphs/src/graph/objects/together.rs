@@ -26,8 +26,8 @@ const TENSOR: &str = "a variable, a resource or a tensor";
 /// Tells of the faults that objects and functions have together.
 pub(super) fn judge(facts: &Facts, faults: &mut ObjectFaults<'_>) {
     if facts.kinds.is_empty() {
-        let words = || (Whose::Graph, "no object at all".to_owned(), OBJECT);
-        return faults.tell(Step::Order, |_| true, words);
+        let diagnostic = || (Whose::Graph, "no object at all".to_owned(), OBJECT);
+        return faults.tell(Step::Order, |_| true, diagnostic);
     }
     order_of_objects(facts, faults);
     // An optimizer makes these, whatever they say that they are.
@@ -60,10 +60,10 @@ fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
         return;
     }
     let mut tell = |finds: &dyn Fn(&Registry) -> bool, found: &str| {
-        let words = || {
+        let diagnostic = || {
             (Whose::Object(caller.object), found.to_owned(), "what the function was traced with")
         };
-        faults.tell(Step::Objects, finds, words);
+        faults.tell(Step::Objects, finds, diagnostic);
     };
     let concrete = facts.functions.get(&caller.function);
     match concrete.map_or(Tracing::Absent, |found| found.traced) {
@@ -105,8 +105,8 @@ fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>
         }
         let mut bound = facts.bound_of(caller.function).iter().copied();
         if let Some(number) = bound.find(|number| is_no_tensor(*number)) {
-            let words = || (Whose::Object(caller.object), found(number), TENSOR);
-            faults.tell(Step::Objects, |_| true, words);
+            let diagnostic = || (Whose::Object(caller.object), found(number), TENSOR);
+            faults.tell(Step::Objects, |_| true, diagnostic);
         }
     }
     let others = facts.functions.iter().filter(|(function, _)| !called.contains(*function));
@@ -117,10 +117,10 @@ fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>
         Some((concrete.bound, bound.find(is_unresolved)?))
     });
     if let Some((_, number)) = unresolved.min() {
-        let words = || {
+        let diagnostic = || {
             (Whose::Graph, format!("a function without an object, and {}", found(number)), TENSOR)
         };
-        faults.tell(Step::Remaining, |_| true, words);
+        faults.tell(Step::Remaining, |_| true, diagnostic);
     }
 }
 
@@ -147,8 +147,8 @@ fn saving(facts: &Facts, faults: &mut ObjectFaults<'_>) {
         }
         if saveable.is_called && takes_no_text(facts, saveable.save) {
             let finds = |registry: &Registry| registry.graph_def_version() < TENSORFLOW_2_13;
-            let words = || (whose(), "a text".to_owned(), "a tensor");
-            faults.tell_of(|| ImportFaultKind::SaveFunction, Step::Saving, finds, words);
+            let diagnostic = || (whose(), "a text".to_owned(), "a tensor");
+            faults.tell_of(|| ImportFaultKind::SaveFunction, Step::Saving, finds, diagnostic);
         }
     }
 }

@@ -63,7 +63,7 @@ impl ValueFault {
     }
 
     /// The found value, as text.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Unset => "a value that is nothing".to_owned(),
             Self::Type(number) => format!("the data type {number}"),

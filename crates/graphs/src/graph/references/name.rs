@@ -11,7 +11,7 @@ pub(in super::super) enum Asked {
 
 impl Asked {
     /// The kind, as text.
-    pub(in super::super) fn words(self) -> &'static str {
+    pub(in super::super) fn expected(self) -> &'static str {
         match self {
             Self::Any => "a node or a tensor of the graph",
             Self::Tensor => "a tensor of the graph, NODE:NUMBER",

@@ -17,16 +17,16 @@ impl FunctionGraph<'_> {
     /// first.
     pub(super) fn device(&self) -> Option<BodyFinding> {
         let function = self.function;
-        let words = "an attribute _class that Python cannot read";
+        let found = "an attribute _class that Python cannot read";
         let is_bad = |number| function.given.attributes(number).is_some_and(|one| one.bad_class);
         let mut arguments = numbered(&function.arguments);
         if let Some((number, _)) = arguments.find(|(number, _)| is_bad(*number)) {
             let fault = Finding::of(Part::Argument(number), ImportFaultKind::Python);
-            return Some(fault.with(words, CLASSES));
+            return Some(fault.with(found, CLASSES));
         }
         if let Some((number, _)) = numbered(&function.nodes).find(|(_, node)| node.bad_class) {
             let fault = self.at_node(number, ImportFaultKind::Python);
-            return Some(fault.with(words, CLASSES));
+            return Some(fault.with(found, CLASSES));
         }
         let (number, _) = numbered(&function.nodes).find(|(_, node)| node.bad_device)?;
         let fault = self.at_node(number, ImportFaultKind::Device);

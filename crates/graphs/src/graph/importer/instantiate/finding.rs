@@ -1,6 +1,6 @@
 //! Why a body cannot be built.
 //!
-//! Knows the faults of functions and their words. It must never know how they are found.
+//! Knows the faults of functions and their texts. It must never know how they are found.
 
 use crate::graph::{
     ImportFaultKind,

@@ -6,7 +6,7 @@ use crate::{
         GraphError, ImportFault, ImportFaultKind,
         fault::Part,
         importer::{
-            callee_diagnostics::in_words,
+            callee_diagnostics::to_diagnostic,
             context::Context,
             evidence::Evidence,
             function_graph::{CLASSES, UNTYPED},
@@ -136,7 +136,8 @@ pub(super) fn functions(
                 && let Some(finding) = untyped(&index.arguments, library.releases.registry(release))
             {
                 let finding = FunctionFinding { function: function.place, finding: finding.into() };
-                evidence.python_function = Some(in_words(library, Extent::default(), &finding)?);
+                evidence.python_function =
+                    Some(to_diagnostic(library, Extent::default(), &finding)?);
             }
         }
     }

@@ -87,9 +87,9 @@ fn placeholder(
         operation.is_none_or(|operation| operation.attribute(&found.attribute).is_none())
     });
     let Some(found) = unknown else { return Ok(None) };
-    let words = format!("a placeholder as attribute {}", found.attribute);
+    let text = format!("a placeholder as attribute {}", found.attribute);
     let kind = ImportFaultKind::AttributeUnknown { attribute: found.attribute.clone() };
-    node_fault::at(library, found.place, kind, words, "a value").map(Some)
+    node_fault::at(library, found.place, kind, text, "a value").map(Some)
 }
 
 /// True for a fault of the library as it is written, which has other names once it is loaded.

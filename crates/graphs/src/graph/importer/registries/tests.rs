@@ -153,7 +153,7 @@ fn every_release_is_judged_as_if_it_were_alone() {
 
 #[test]
 fn a_fault_says_what_was_found_and_what_was_expected() {
-    let words = |rest: &str| {
+    let texts = |rest: &str| {
         let fault = fault_in("2.12", &format!("{INPUT} {rest}")).unwrap();
         (fault.operation, fault.found, fault.expected)
     };
@@ -161,9 +161,9 @@ fn a_fault_says_what_was_found_and_what_was_expected() {
         (operation.to_owned(), found.to_owned(), expected.to_owned())
     };
     let int = attribute("T", "type: DT_INT32");
-    let typed = words(&node("b", "Identity", &["a:0"], &int));
+    let typed = texts(&node("b", "Identity", &["a:0"], &int));
     assert_eq!(typed, expected("Identity", "DT_FLOAT from \"a:0\"", "DT_INT32"));
-    let counted = words(&node("b", "MatMul", &["a", "^a"], FLOAT));
+    let counted = texts(&node("b", "MatMul", &["a", "^a"], FLOAT));
     assert_eq!(counted, expected("MatMul", "1 input", "2 inputs"));
 }
 

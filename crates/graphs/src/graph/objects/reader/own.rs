@@ -21,12 +21,12 @@ use crate::{
 const TYPE: &str = "an element type of the release";
 const VALUE: &str = "a value that Python can make";
 
-fn in_spec(words: &str) -> String {
-    format!("{words} in the description of its parameters")
+fn in_spec(text: &str) -> String {
+    format!("{text} in the description of its parameters")
 }
 
-fn in_signature(words: &str) -> String {
-    format!("{words} in what it takes and gives")
+fn in_signature(text: &str) -> String {
+    format!("{text} in what it takes and gives")
 }
 
 /// True if an object is created as its kind, whichever class is registered for it.
@@ -82,7 +82,7 @@ impl ObjectReader<'_> {
                     || fault.kind(),
                     Step::Objects,
                     |registry| fault.is_found_by(registry),
-                    || (whose(), format!("a variable of {}", fault.words()), TYPE),
+                    || (whose(), format!("a variable of {}", fault.text()), TYPE),
                 );
             }
             ObjectKind::Function | ObjectKind::BareFunction | ObjectKind::CapturedTensor => {
@@ -143,8 +143,8 @@ impl ObjectReader<'_> {
             self.judge.judge(structures, root, |fault| {
                 let finds = |registry: &Registry| fault.is_found_by(registry);
                 is_whole &= !matches!(fault, ValueFault::Unset);
-                let words = || (Whose::Object(number), in_spec(&fault.words()), VALUE);
-                faults.tell_of(|| fault.kind(), Step::Objects, finds, words);
+                let diagnostic = || (Whose::Object(number), in_spec(&fault.text()), VALUE);
+                faults.tell_of(|| fault.kind(), Step::Objects, finds, diagnostic);
             });
         }
         if !is_whole {
@@ -161,9 +161,9 @@ impl ObjectReader<'_> {
             Spec::Known => self.keep_parameters(),
             Spec::Unclear => CallerSpec::Unclear,
             Spec::Refused(found) => {
-                let words =
+                let diagnostic =
                     || (Whose::Object(number), found.to_owned(), "parameters of a function");
-                faults.tell(Step::Objects, |_| true, words);
+                faults.tell(Step::Objects, |_| true, diagnostic);
                 CallerSpec::Unclear
             }
         };
@@ -185,29 +185,29 @@ impl ObjectReader<'_> {
         let Some(function) = self.functions.find(&self.function.name) else {
             let name = shown(&self.function.name);
             let found = "a function that is not in the library".to_owned();
-            let words = || (Whose::Function(name), found, "a function of the library");
-            return self.faults.tell(Step::Remaining, |_| true, words);
+            let diagnostic = || (Whose::Function(name), found, "a function of the library");
+            return self.faults.tell(Step::Remaining, |_| true, diagnostic);
         };
         let (structures, faults) = (&self.structures, &mut self.faults);
         for root in [structures.root(0), structures.root(1)] {
             self.judge.judge(structures, root, |fault| {
                 let finds = |registry: &Registry| fault.is_found_by(registry);
-                let words = || {
+                let diagnostic = || {
                     let name = shown(&self.function.name);
-                    (Whose::Function(name), in_signature(&fault.words()), VALUE)
+                    (Whose::Function(name), in_signature(&fault.text()), VALUE)
                 };
-                faults.tell_of(|| fault.kind(), Step::Functions, finds, words);
+                faults.tell_of(|| fault.kind(), Step::Functions, finds, diagnostic);
             });
         }
         let traced = self.tracing();
         if traced == Tracing::NoPair || traced == Tracing::Unnamed {
             // Older releases ask only where the function is called by its parameters.
             let finds = |registry: &Registry| registry.graph_def_version() >= TENSORFLOW_2_14;
-            let words = || {
+            let diagnostic = || {
                 let found = "a function that does not say what it takes by position and by name";
                 (Whose::Function(shown(&self.function.name)), found.to_owned(), VALUE)
             };
-            self.faults.tell(Step::Functions, finds, words);
+            self.faults.tell(Step::Functions, finds, diagnostic);
         }
         if !self.facts.has_room::<(u64, Concrete)>(2) {
             return;

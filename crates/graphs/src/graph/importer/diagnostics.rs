@@ -1,4 +1,4 @@
-//! Puts what was found wrong with a node into words, from the node itself.
+//! Diagnostics of nodes, with texts that are read from the node itself.
 
 use super::{context::Context, faults::Pending};
 use crate::{
@@ -80,15 +80,15 @@ pub(super) struct Found {
     pub(super) cause: Cause,
 }
 
-/// Puts into words what loaders have found. They mostly find the same node, which is read once: it
-/// may be as large as the file.
-pub(super) struct Words<'c> {
+/// Makes diagnostics of what loaders have found. They mostly find the same node, which is read
+/// once: it may be as large as the file.
+pub(super) struct Diagnostics<'c> {
     context: &'c Context<'c>,
     /// The last node that was read, by its number and the input that was asked for.
     last: Option<((u32, Option<u32>), NodeAt)>,
 }
 
-impl<'c> Words<'c> {
+impl<'c> Diagnostics<'c> {
     pub(super) fn new(context: &'c Context<'c>) -> Self {
         Self { context, last: None }
     }
@@ -110,7 +110,7 @@ impl<'c> Words<'c> {
                 node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
             }
         };
-        let fault = in_words(context, profile, &node, cause);
+        let fault = to_diagnostic(context, profile, &node, cause);
         self.last = Some((key, node));
         Ok(Some(fault))
     }
@@ -127,7 +127,7 @@ fn element(element: ElementType) -> String {
     format!("{}{reference}", type_name(element.data_type))
 }
 
-fn in_words(
+fn to_diagnostic(
     context: &Context<'_>,
     profile: LoaderProfile,
     node: &NodeAt,
@@ -153,8 +153,8 @@ fn in_words(
         }
         Cause::Attributes => return attributes(context, profile, node, name, operation),
         Cause::InputCount { found, expected } => {
-            let words = |count| counted(count, "input");
-            (ImportFaultKind::InputCount, words(found), words(expected))
+            let inputs = |count| counted(count, "input");
+            (ImportFaultKind::InputCount, inputs(found), inputs(expected))
         }
         Cause::Deprecated(entry) => {
             let found = format!("producer {}", context.producer);
@@ -186,7 +186,7 @@ fn in_words(
     ImportFault { kind, node: name, function: None, operation, found, expected }
 }
 
-/// Asks the rules of attributes again, for their words.
+/// Asks the rules of attributes again, for the texts of their diagnostic.
 fn attributes(
     context: &Context<'_>,
     LoaderProfile { release, strictness }: LoaderProfile,
