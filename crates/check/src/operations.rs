@@ -97,7 +97,7 @@ pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
             let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
             return reason.at(place);
         }
-        ImportFaultKind::NamedNode => {
+        ImportFaultKind::NodeReference => {
             let reason = Reason::from(messages::names_do_not_fit(found));
             let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
             return reason.at(place);

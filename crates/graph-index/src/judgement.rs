@@ -204,7 +204,7 @@ pub enum ImportFaultKind {
     Python,
     /// A collection, the saver, a signature or an asset names a node or tensor that is not there,
     /// or another one than it has to.
-    NamedNode,
+    NodeReference,
     /// The object graph of a model in the TF2 format does not fit together; only
     /// [`Loader::Load`] looks at it.
     Objects,

@@ -40,9 +40,9 @@ pub struct FirstNode {
     pub place: Extent,
 }
 
-/// A node that names something.
+/// A node that refers to something by its name.
 #[derive(Clone, Debug)]
-pub struct NamingNode {
+pub struct ReferringNode {
     pub place: Extent,
     /// The name that it refers to.
     pub name: String,
@@ -80,9 +80,9 @@ pub struct MainNodes {
     /// The operations, in the order of their first nodes.
     pub operations: Vec<FirstNode>,
     /// The functions that attributes name, each with its first node, in the order of these.
-    functions: Vec<NamingNode>,
+    functions: Vec<ReferringNode>,
     /// The functions that nodes call by PartitionedCall, the same.
-    calls: Vec<NamingNode>,
+    calls: Vec<ReferringNode>,
     /// The first PartitionedCall that names no function at all.
     nameless_call: Option<UnresolvedCall>,
     /// True if any attribute is a placeholder.
@@ -93,7 +93,7 @@ pub struct MainNodes {
     /// The first node whose attribute `value` a loader of SavedModels refuses.
     pub saved_tensor: Option<(Extent, SavedTensorFault)>,
     /// The first node with a device that no session can read.
-    pub device: Option<NamingNode>,
+    pub device: Option<ReferringNode>,
     known: KnownNames,
 }
 
@@ -107,15 +107,15 @@ struct KnownNames {
 
 /// The first of `nodes` that names what no function of the library has as a name.
 fn first_unresolved<'n>(
-    nodes: &'n [NamingNode],
+    nodes: &'n [ReferringNode],
     functions: &FunctionNames,
-) -> Option<&'n NamingNode> {
+) -> Option<&'n ReferringNode> {
     nodes.iter().find(|node| functions.find(node.name.as_bytes()).is_none())
 }
 
 impl MainNodes {
     /// The first node with an attribute that is a function which the library does not have.
-    pub fn unresolved_function(&self, functions: &FunctionNames) -> Option<&NamingNode> {
+    pub fn unresolved_function(&self, functions: &FunctionNames) -> Option<&ReferringNode> {
         first_unresolved(&self.functions, functions)
     }
 
@@ -137,7 +137,7 @@ impl MainNodes {
     /// Takes in the next node; one that is like an earlier one in its operation and attributes may
     /// be left out, unless it has a tensor whose shape may be none.
     pub fn add(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {
-        let naming = |name: String| NamingNode { place, name };
+        let referring = |name: String| ReferringNode { place, name };
         let known = &mut self.known;
         if known.operations.len() < MOST_OPERATIONS && !known.operations.contains(operation) {
             known.operations.insert(operation.to_vec());
@@ -147,7 +147,7 @@ impl MainNodes {
         for (_, value) in attributes.iter() {
             for name in named_functions(value) {
                 if known.functions.insert(name.clone()) {
-                    self.functions.push(naming(name));
+                    self.functions.push(referring(name));
                 }
             }
         }
@@ -156,7 +156,7 @@ impl MainNodes {
         {
             let name = text_of(name.bytes.unwrap_or_default());
             if known.calls.insert(name.clone()) {
-                self.calls.push(naming(name));
+                self.calls.push(referring(name));
             }
         }
         if self.nameless_call.is_none() && is_partitioned_call(operation) {
@@ -176,7 +176,7 @@ impl MainNodes {
 
     /// Says that the next node, which is at `place`, has a device that no session can read.
     pub fn add_device(&mut self, name: String, place: Extent) {
-        self.device.get_or_insert(NamingNode { place, name });
+        self.device.get_or_insert(ReferringNode { place, name });
     }
 
     fn note_placeholders(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {

@@ -41,7 +41,7 @@ pub use self::{
     graph_index::{
         CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, NodeMismatch,
     },
-    main_nodes::{FirstNode, MainNodes, NamingNode, UnresolvedCall, UnresolvedTarget},
+    main_nodes::{FirstNode, MainNodes, ReferringNode, UnresolvedCall, UnresolvedTarget},
     name_clashes::NameClashes,
     names::{Name, NameMap},
     output_names::OutputNames,

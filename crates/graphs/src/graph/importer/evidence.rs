@@ -2,7 +2,7 @@
 //!
 //! Knows the faults. It must never know in which order a loader checks.
 
-use super::named_nodes::NamedFaults;
+use super::node_references::ReferenceFaults;
 use crate::graph::{IgnoredAttribute, ImportFault};
 
 /// The faults that one release finds in a graph. Each loader takes the first one in its own order
@@ -35,7 +35,7 @@ pub(in super::super) struct Evidence {
     /// A saver that lacks a name.
     pub(super) saver: Option<ImportFault>,
     /// Names of nodes in other fields of the meta graph.
-    pub(super) references: NamedFaults,
+    pub(super) references: ReferenceFaults,
 
     /// A function of the library that `tf.saved_model.load` cannot load.
     pub(super) reexported_function: Option<ImportFault>,

@@ -18,7 +18,7 @@ mod reexported;
 mod session;
 
 use self::checks::Checks;
-use super::{evidence::Evidence, loaded_graph::LoadedGraph, named_nodes};
+use super::{evidence::Evidence, loaded_graph::LoadedGraph, node_references};
 use crate::{
     graph::{GraphError, Judgement, Loader, release::PerRelease},
     schema::{GRAPH_DEF, MessageId, SAVED_MODEL},
@@ -88,7 +88,7 @@ fn references(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
 ) -> Result<(), GraphError> {
-    let mut found = named_nodes::judge(graph)?;
+    let mut found = node_references::judge(graph)?;
     for (release, evidence) in evidence.iter_mut() {
         evidence.references = std::mem::take(&mut found[release]);
     }

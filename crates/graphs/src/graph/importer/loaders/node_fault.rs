@@ -2,7 +2,7 @@
 
 use crate::graph::{
     GraphError, ImportFault, ImportFaultKind, importer::instantiated_callees::Library,
-    index::NamingNode, node_at, rules::shown, source::Extent,
+    index::ReferringNode, node_at, rules::shown, source::Extent,
 };
 
 /// A fault of the node at a place.
@@ -27,7 +27,7 @@ pub(super) fn at(
 /// The fault of a node that names a function which the library does not have.
 pub(super) fn missing_function(
     library: Library<'_>,
-    node: &NamingNode,
+    node: &ReferringNode,
     kind: ImportFaultKind,
 ) -> Result<ImportFault, GraphError> {
     let found = format!("a function {:?} as an attribute", node.name);

@@ -9,7 +9,7 @@ use crate::{
             evidence::Evidence, instantiated_callees::Library, loaded_graph::LoadedGraph,
             placement_check::PlacementCheck,
         },
-        index::{FirstNode, NamingNode, UnresolvedCall, UnresolvedTarget},
+        index::{FirstNode, ReferringNode, UnresolvedCall, UnresolvedTarget},
         node_rules::SavedTensorFault,
         release::PerRelease,
         source::Extent,
@@ -95,7 +95,7 @@ fn unplaced(
     registry: &Registry,
 ) -> Result<Option<ImportFault>, GraphError> {
     let lacking = without_kernel(graph, registry);
-    let is_first = |device: &&NamingNode| {
+    let is_first = |device: &&ReferringNode| {
         lacking.is_none_or(|lacking| order(graph, device.place) < order(graph, lacking.place))
     };
     let device = graph.main.device.as_ref().filter(is_first);

@@ -7,7 +7,7 @@ use crate::{
 };
 
 mod beside_nodes;
-mod named;
+mod node_references;
 mod reexported;
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";

@@ -43,7 +43,7 @@ const MOST_STEPS: usize = 1 << 24;
 
 /// The faults that the loaders of a release find.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NamedFaults {
+pub(super) struct ReferenceFaults {
     pub(super) load_v1: Option<ImportFault>,
     /// The fault in a model without an object graph.
     pub(super) load: Option<ImportFault>,
@@ -51,7 +51,7 @@ pub(super) struct NamedFaults {
 }
 
 /// The faults that the loaders of each release find in a meta graph.
-pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<NamedFaults>, GraphError> {
+pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<ReferenceFaults>, GraphError> {
     let LoadedGraph { library, meta_graph, number, visited, .. } = *graph;
     let (Library { source, release, .. }, has_objects) = (library, graph.has_objects());
     let referring = meta_graph.references.read(source, release)?;
@@ -70,9 +70,9 @@ pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<NamedFaults>, 
             true => outputs.of(place)?,
             false => library.releases.all(None),
         };
-        nodes.insert(name, NamedNode { place, outputs });
+        nodes.insert(name, ReferencedNode { place, outputs });
     }
-    let mut graph = NamedGraph { nodes, visited, steps: 0 };
+    let mut graph = ReferencedNodes { nodes, visited, steps: 0 };
     let mut unfed = None;
     Ok(library.releases.map(|release, _| {
         let first =
@@ -82,7 +82,7 @@ pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<NamedFaults>, 
             let wants_it = is_model && !has_objects;
             wants_it.then(|| unfed.get_or_insert_with(|| graph.unfed(&referring)).clone())?
         });
-        NamedFaults { load_v1, load, cpp }
+        ReferenceFaults { load_v1, load, cpp }
     }))
 }
 
@@ -346,21 +346,21 @@ fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
 
 /// A node that something names.
 #[derive(Debug)]
-struct NamedNode {
+struct ReferencedNode {
     place: Extent,
     /// The number of its outputs, where a lookup is of one of them.
     outputs: PerRelease<Option<u64>>,
 }
 
 /// The nodes that something names.
-struct NamedGraph<'g> {
-    nodes: HashMap<&'g [u8], NamedNode>,
+struct ReferencedNodes<'g> {
+    nodes: HashMap<&'g [u8], ReferencedNode>,
     visited: Option<Visited<'g>>,
     /// Nodes that were looked at for placeholders.
     steps: usize,
 }
 
-impl NamedGraph<'_> {
+impl ReferencedNodes<'_> {
     /// Why a name cannot be looked up.
     fn fault(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportFault> {
         let (text, expected) = match &lookup.what {
@@ -455,7 +455,7 @@ impl NamedGraph<'_> {
 
 fn fault_of(found: String, expected: &str) -> ImportFault {
     ImportFault {
-        kind: ImportFaultKind::NamedNode,
+        kind: ImportFaultKind::NodeReference,
         node: String::new(),
         function: None,
         operation: String::new(),
