@@ -16,19 +16,19 @@ mod call_attributes;
 mod calls;
 mod colocation;
 mod function;
+mod function_equality;
 mod function_reader;
 mod graph_index;
-mod main_nodes;
+mod index_request;
 mod name_clashes;
 mod names;
 mod node;
 mod output_names;
 mod output_shapes;
 mod places;
-mod sameness;
 mod signature;
+mod top_level_nodes;
 mod visitor;
-mod wanted;
 
 pub use self::{
     argument::Argument,
@@ -41,13 +41,13 @@ pub use self::{
     graph_index::{
         CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, NodeMismatch,
     },
-    main_nodes::{FirstNode, MainNodes, ReferringNode, UnresolvedCall, UnresolvedTarget},
+    index_request::{GraphSize, IndexRequest, RequestedKinds},
     name_clashes::NameClashes,
     names::{Name, NameMap},
     output_names::OutputNames,
     output_shapes::{OUTPUT_SHAPES, OutputShapes},
     places::NodeGroup,
     signature::read as read_signature,
+    top_level_nodes::{FirstNode, ReferringNode, TopLevelNodes, UnresolvedCall, UnresolvedTarget},
     visitor::{FoundKinds, IndexVisitor, Indexed},
-    wanted::{GraphSize, Wanted, WantedKinds},
 };

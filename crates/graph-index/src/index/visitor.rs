@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use super::{
     calls::{Call, Operation, is_unbound},
+    function_equality::FunctionEquality,
     graph_index::{CallingNode, DeprecatedNode, GraphIndex, NodeMismatch},
-    main_nodes::MainNodes,
+    index_request::{GraphSize, IndexRequest, RequestedKinds},
     name_clashes::NameClashes,
     names::NodeNames,
     node::{NodeParts, NodeReader},
     output_shapes::OutputShapes,
-    sameness::SamenessReader,
     signature,
-    wanted::{GraphSize, Wanted, WantedKinds},
+    top_level_nodes::TopLevelNodes,
 };
 use crate::{
     GraphError,
@@ -72,7 +72,7 @@ pub struct Indexed<'a> {
     pub kinds: Option<FoundKinds<'a>>,
     /// The facts about nodes outside of functions that loaders check, if their kinds were
     /// requested.
-    pub main: Option<MainNodes>,
+    pub top_level: Option<TopLevelNodes>,
 }
 
 /// The kinds of nodes, and the names and attributes that releases are asked about.
@@ -85,7 +85,7 @@ pub struct FoundKinds<'a> {
 
 /// A walk over one graph.
 pub struct IndexVisitor<'a> {
-    wanted: Wanted<'a>,
+    request: IndexRequest<'a>,
     source: Source<'a>,
     meta_graphs: MetaGraphSelector,
     position: Position,
@@ -103,32 +103,32 @@ pub struct IndexVisitor<'a> {
     /// The position of the current node.
     node_begins: u64,
     function: Vec<u8>,
-    sameness: Option<SamenessReader>,
-    /// The number of open messages that `sameness` did not enter.
+    equality: Option<FunctionEquality>,
+    /// The number of open messages that `equality` did not enter.
     beneath: u32,
     uses: Option<DeprecatedUses>,
     /// The deprecated operations that nodes outside of functions have so far.
     deprecated: HashSet<u32>,
     kinds: Option<FoundKinds<'a>>,
     /// The node facts that loaders check, if there are loaders.
-    main: Option<MainNodes>,
+    top_level: Option<TopLevelNodes>,
     /// The error of reading the signature of a function again.
     failure: Option<GraphError>,
 }
 
 impl<'a> IndexVisitor<'a> {
-    pub fn new(source: Source<'a>, wanted: Wanted<'a>) -> Self {
-        let kinds = (wanted.kinds != WantedKinds::None).then(|| FoundKinds {
-            kinds: Kinds::new(wanted.releases),
+    pub fn new(source: Source<'a>, request: IndexRequest<'a>) -> Self {
+        let kinds = (request.kinds != RequestedKinds::None).then(|| FoundKinds {
+            kinds: Kinds::new(request.releases),
             ignored: IgnoredUses::default(),
-            clashes: NameClashes::of(wanted.releases),
+            clashes: NameClashes::of(request.releases),
         });
-        let has_loaders = wanted.kinds == WantedKinds::OfAll && source.message() != GRAPH_DEF;
-        let room = if wanted.edges { wanted.size } else { GraphSize::default() };
+        let has_loaders = request.kinds == RequestedKinds::OfAll && source.message() != GRAPH_DEF;
+        let room = if request.edges { request.size } else { GraphSize::default() };
         Self {
-            wanted,
+            request,
             source,
-            meta_graphs: MetaGraphSelector::of(source, wanted.meta_graph),
+            meta_graphs: MetaGraphSelector::of(source, request.meta_graph),
             position: Position::Elsewhere,
             begins: 0,
             index: GraphIndex::of(source, room.nodes, room.inputs),
@@ -139,12 +139,12 @@ impl<'a> IndexVisitor<'a> {
             known_in_functions: KnownNodes::default(),
             node_begins: 0,
             function: Vec::new(),
-            sameness: wanted.duplicate_functions.then(SamenessReader::default),
+            equality: request.duplicate_functions.then(FunctionEquality::default),
             beneath: 0,
-            uses: wanted.uses.then(DeprecatedUses::default),
+            uses: request.uses.then(DeprecatedUses::default),
             deprecated: HashSet::new(),
             kinds,
-            main: has_loaders.then(MainNodes::default),
+            top_level: has_loaders.then(TopLevelNodes::default),
             failure: None,
         }
     }
@@ -155,35 +155,35 @@ impl<'a> IndexVisitor<'a> {
             return Err(failure);
         }
         self.index.name_nodes(&self.names);
-        if let Some(sameness) = self.sameness {
-            self.index.duplicate_function = sameness.duplicate;
-            self.index.second_gradient = sameness.second_gradient;
+        if let Some(equality) = self.equality {
+            self.index.duplicate_function = equality.duplicate;
+            self.index.second_gradient = equality.second_gradient;
         }
-        let Self { index, uses, kinds, main, .. } = self;
-        Ok(Indexed { index, uses, kinds, main })
+        let Self { index, uses, kinds, top_level, .. } = self;
+        Ok(Indexed { index, uses, kinds, top_level })
     }
 
     fn parts(&self) -> NodeParts {
-        let Wanted { edges, calls: call, kinds, .. } = self.wanted;
-        let of_bodies = kinds != WantedKinds::None;
+        let IndexRequest { edges, calls: call, kinds, .. } = self.request;
+        let of_bodies = kinds != RequestedKinds::None;
         match self.position {
             Position::BodyNode => NodeParts { edges: false, call: false, attributes: of_bodies },
-            _ => NodeParts { edges, call, attributes: kinds == WantedKinds::OfAll },
+            _ => NodeParts { edges, call, attributes: kinds == RequestedKinds::OfAll },
         }
     }
 
     fn is_library_wanted(&self) -> bool {
-        self.sameness.is_some() || self.uses.is_some() || self.kinds.is_some()
+        self.equality.is_some() || self.uses.is_some() || self.kinds.is_some()
     }
 
     fn are_body_nodes_wanted(&self) -> bool {
-        self.uses.is_some() || (self.kinds.is_some() && self.wanted.ignored_in_functions)
+        self.uses.is_some() || (self.kinds.is_some() && self.request.ignored_in_functions)
     }
 
     /// Returns the comparison of functions, inside of the library.
-    fn sameness(&mut self) -> Option<&mut SamenessReader> {
+    fn equality(&mut self) -> Option<&mut FunctionEquality> {
         let is_compared = self.is_in_library() && self.beneath == 0;
-        self.sameness.as_mut().filter(|_| is_compared)
+        self.equality.as_mut().filter(|_| is_compared)
     }
 
     fn is_in_library(&self) -> bool {
@@ -210,10 +210,10 @@ impl<'a> IndexVisitor<'a> {
         if colocation == PythonColocation::Unreadable {
             self.index.bad_class.get_or_insert(place);
         }
-        if let Some(main) = &mut self.main {
-            main.add(&self.node.operation, self.node.attributes(), place);
+        if let Some(top_level) = &mut self.top_level {
+            top_level.add(&self.node.operation, self.node.attributes(), place);
             if let Some(name) = self.node.session_device.take() {
-                main.add_device(name, place);
+                top_level.add_device(name, place);
             }
         }
         let is_deprecated = self.note_deprecated(place);
@@ -231,7 +231,7 @@ impl<'a> IndexVisitor<'a> {
         }
         let name = std::mem::take(&mut self.node.name);
         let mut mismatch = self.node.mismatch(&name);
-        if mismatch.no_operation && self.wanted.functions.find(b"").is_some() {
+        if mismatch.no_operation && self.request.functions.find(b"").is_some() {
             mismatch.no_operation = false;
             self.index.nameless_call.get_or_insert(self.nodes);
         }
@@ -241,8 +241,8 @@ impl<'a> IndexVisitor<'a> {
 
     /// Returns the facts about the node that has ended.
     fn facts(&mut self) -> NodeFacts {
-        let call = if self.wanted.calls { self.node.call(self.wanted.functions) } else { None };
-        let (kind, ignored) = if self.wanted.edges { self.kind() } else { (0, 0) };
+        let call = if self.request.calls { self.node.call(self.request.functions) } else { None };
+        let (kind, ignored) = if self.request.edges { self.kind() } else { (0, 0) };
         let (operation, attributes) = (&self.node.operation, self.node.attributes());
         let has_kinds = self.kinds.is_some();
         NodeFacts {
@@ -270,7 +270,7 @@ impl<'a> IndexVisitor<'a> {
             let inputs = self.node.data_inputs;
             growing::push(&mut self.index.calls, CallingNode { number, place, call, inputs });
         }
-        if !self.wanted.edges {
+        if !self.request.edges {
             return;
         }
         let is_free = self.names.give(name, number);
@@ -315,10 +315,10 @@ impl<'a> IndexVisitor<'a> {
     /// Takes in a node of a function that is like an earlier one.
     fn take_body_node(&mut self, bytes: &[u8], depth: usize) -> bool {
         if !self.are_body_nodes_wanted() {
-            return self.sameness.is_none();
+            return self.equality.is_none();
         }
         // A comparison of functions reads each node whole.
-        let Some(found) = self.kinds.as_mut().filter(|_| self.sameness.is_none()) else {
+        let Some(found) = self.kinds.as_mut().filter(|_| self.equality.is_none()) else {
             return false;
         };
         let plain = self.known_in_functions.read(bytes, depth, |_| true);
@@ -331,9 +331,9 @@ impl<'a> IndexVisitor<'a> {
     /// Steps over a node of which nothing is asked but how many there are.
     fn skip_node(&mut self, bytes: &[u8]) -> bool {
         let Some(operation) = operation_alone(bytes) else { return false };
-        let is_skipped = self.wanted.operations.find_entry(operation).is_none()
-            && !(self.wanted.calls
-                && Operation::of(operation, self.wanted.functions) != Operation::Other);
+        let is_skipped = self.request.operations.find_entry(operation).is_none()
+            && !(self.request.calls
+                && Operation::of(operation, self.request.functions) != Operation::Other);
         self.nodes = self.nodes.saturating_add(u32::from(is_skipped));
         is_skipped
     }
@@ -342,12 +342,12 @@ impl<'a> IndexVisitor<'a> {
     /// ignore; 0 unless requested.
     fn kind(&mut self) -> (KindNumber, u32) {
         let Some(FoundKinds { kinds, ignored, .. }) = &mut self.kinds else { return (0, 0) };
-        let Wanted { functions, .. } = self.wanted;
+        let IndexRequest { functions, .. } = self.request;
         let node = &self.node;
         let signature = || {
             let function = functions.find(&node.operation).and_then(|hash| functions.get(hash));
             let read = |function: LibraryFunction| {
-                signature::read(self.source, function.place, self.wanted.release)
+                signature::read(self.source, function.place, self.request.release)
             };
             function.map(read).transpose()
         };
@@ -367,7 +367,7 @@ impl<'a> IndexVisitor<'a> {
     /// whether it is.
     fn note_deprecated(&mut self, place: Extent) -> bool {
         let number = self.nodes;
-        let Some((position, operation)) = self.wanted.operations.find_entry(&self.node.operation)
+        let Some((position, operation)) = self.request.operations.find_entry(&self.node.operation)
         else {
             return false;
         };
@@ -375,7 +375,7 @@ impl<'a> IndexVisitor<'a> {
             uses.in_graph(position, operation, &self.node.name);
         }
         let is_first = self.deprecated.insert(position);
-        if self.index.mismatch.is_none() && (self.wanted.edges || is_first) {
+        if self.index.mismatch.is_none() && (self.request.edges || is_first) {
             self.index.deprecated.push(DeprecatedNode { number, position, place });
         }
         true
@@ -383,14 +383,14 @@ impl<'a> IndexVisitor<'a> {
 
     fn end_of_body_node(&mut self) {
         self.position = Position::Library;
-        let found = self.wanted.operations.find_entry(&self.node.operation);
+        let found = self.request.operations.find_entry(&self.node.operation);
         if let (Some((position, operation)), Some(uses)) = (found, &mut self.uses) {
             uses.in_function(position, operation, &self.node.name);
         }
         let node = &self.node;
         let mut set = 0;
         if let Some(FoundKinds { kinds, ignored, .. }) = &mut self.kinds
-            && self.wanted.functions.find(&node.operation).is_none()
+            && self.request.functions.find(&node.operation).is_none()
         {
             set = kinds.of_body_node(&node.operation, node.attributes());
             ignored.in_function(kinds, set, &node.name, &node.operation, node.attributes());
@@ -418,7 +418,7 @@ impl<'a> IndexVisitor<'a> {
         }
         if let Some(found) = &mut self.kinds {
             found.ignored.end_function(&self.function);
-            found.clashes.function(&self.function, self.wanted.releases);
+            found.clashes.function(&self.function, self.request.releases);
         }
     }
 
@@ -493,11 +493,11 @@ impl Visitor for IndexVisitor<'_> {
             _ => Step::Over,
         };
         let compared =
-            self.sameness().map_or(Step::Over, |sameness| sameness.enter(message, field));
+            self.equality().map_or(Step::Over, |equality| equality.enter(message, field));
         if compared == Step::Into {
             return compared;
         }
-        let is_left_out = self.sameness.is_some() && self.is_in_library();
+        let is_left_out = self.equality.is_some() && self.is_in_library();
         self.beneath += u32::from(own == Step::Into && is_left_out);
         own
     }
@@ -505,8 +505,8 @@ impl Visitor for IndexVisitor<'_> {
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
         if self.beneath > 0 {
             self.beneath -= 1;
-        } else if let Some(sameness) = self.sameness() {
-            sameness.leave(message, field);
+        } else if let Some(equality) = self.equality() {
+            equality.leave(message, field);
         }
         match (message, field.number) {
             (GRAPH_DEF, graph_def::NODE) => self.end_of_node(at),
@@ -528,8 +528,8 @@ impl Visitor for IndexVisitor<'_> {
         if matches!(self.position, Position::Node | Position::BodyNode) {
             self.node.integer(message, field, value);
         }
-        if let Some(sameness) = self.sameness() {
-            sameness.integer(message, field, value);
+        if let Some(equality) = self.equality() {
+            equality.integer(message, field, value);
         }
     }
 
@@ -537,9 +537,9 @@ impl Visitor for IndexVisitor<'_> {
         if matches!(self.position, Position::Node | Position::BodyNode) {
             self.node.floats(message, field, count, bytes);
         }
-        if let Some(sameness) = self.sameness() {
+        if let Some(equality) = self.equality() {
             for four in bytes.as_chunks::<4>().0 {
-                sameness.integer(message, field, u32::from_le_bytes(*four).into());
+                equality.integer(message, field, u32::from_le_bytes(*four).into());
             }
         }
     }
@@ -551,14 +551,14 @@ impl Visitor for IndexVisitor<'_> {
     }
 
     fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
-        if let Some(sameness) = self.sameness() {
-            sameness.string(message, field, piece, is);
+        if let Some(equality) = self.equality() {
+            equality.string(message, field, piece, is);
         }
         match self.position {
             Position::Node | Position::BodyNode => {
                 let parts = self.parts();
                 let edges = parts.edges && self.index.mismatch.is_none();
-                let lists = (&mut self.names, self.wanted.functions);
+                let lists = (&mut self.names, self.request.functions);
                 let parts = NodeParts { edges, ..parts };
                 self.node.string(message, field, piece, is, lists, parts);
             }
@@ -573,8 +573,8 @@ impl Visitor for IndexVisitor<'_> {
         match self.position {
             Position::Elsewhere => false,
             Position::Node => message == ATTR_VALUE_LIST_VALUE || self.node.wants_packed(message),
-            Position::Library | Position::Signature => self.sameness.is_some(),
-            Position::BodyNode => self.sameness.is_some() || self.node.wants_packed(message),
+            Position::Library | Position::Signature => self.equality.is_some(),
+            Position::BodyNode => self.equality.is_some() || self.node.wants_packed(message),
         }
     }
 
@@ -591,12 +591,12 @@ impl Visitor for IndexVisitor<'_> {
     }
 
     fn release(&self) -> i32 {
-        self.wanted.release
+        self.request.release
     }
 
     fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
         match (message, field.number) {
-            (GRAPH_DEF, graph_def::NODE) => self.wanted.edges,
+            (GRAPH_DEF, graph_def::NODE) => self.request.edges,
             (FUNCTION_DEF, function_def::NODE_DEF) => {
                 self.kinds.is_some() && self.are_body_nodes_wanted()
             }
@@ -613,7 +613,7 @@ impl Visitor for IndexVisitor<'_> {
         depth: usize,
     ) -> bool {
         match (message, field.number) {
-            (GRAPH_DEF, graph_def::NODE) if self.wanted.edges => self.take_node(bytes, end, depth),
+            (GRAPH_DEF, graph_def::NODE) if self.request.edges => self.take_node(bytes, end, depth),
             (GRAPH_DEF, graph_def::NODE) => self.skip_node(bytes),
             (FUNCTION_DEF, function_def::NODE_DEF) => self.take_body_node(bytes, depth),
             _ => false,

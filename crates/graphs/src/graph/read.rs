@@ -10,7 +10,9 @@ use super::{
         self, CheckedNodes, Context, Evidence, Findings, FunctionMemo, Library, LoadedGraph,
         Visited,
     },
-    index::{GraphIndex, GraphSize, IndexVisitor, Indexed, MainNodes, Wanted, WantedKinds},
+    index::{
+        GraphIndex, GraphSize, IndexRequest, IndexVisitor, Indexed, RequestedKinds, TopLevelNodes,
+    },
     name_of,
     objects::ObjectGraph,
     release::{PerRelease, Releases},
@@ -197,7 +199,7 @@ fn judge_clean(
         is_only: place.is_only,
         index: None,
         visited: None,
-        main: importer::main_nodes(library, place.number, scanned.accepted.take())?,
+        top_level: importer::top_level_nodes(library, place.number, scanned.accepted.take())?,
         objects: Some(&scanned.objects).filter(|_| !place.overflow),
     };
     let judgements = importer::judge_loaders(&graph, releases.all(Evidence::default()))?;
@@ -226,21 +228,21 @@ fn look_closer(
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
     let accepted = scanned.accepted.take().filter(|_| is_judged && !follows_shapes);
     let kinds = match (is_judged && !options.releases.is_empty(), &accepted) {
-        (false, _) => WantedKinds::None,
-        (true, Some(_)) => WantedKinds::OfBodies,
-        (true, None) => WantedKinds::OfAll,
+        (false, _) => RequestedKinds::None,
+        (true, Some(_)) => RequestedKinds::OfBodies,
+        (true, None) => RequestedKinds::OfAll,
     };
     let is_faulty = scanned.meta_graph.graph.structure.is_some();
     let size = size_of(source, scanned)?;
     let ScannedGraph { meta_graph, functions, objects, .. } = scanned;
     let functions = &*functions;
-    let wanted = Wanted {
+    let request = IndexRequest {
         meta_graph: place.number,
         size,
         release: options.release,
         operations: &operations,
         functions,
-        edges: scanned.needs_order || is_faulty || kinds == WantedKinds::OfAll,
+        edges: scanned.needs_order || is_faulty || kinds == RequestedKinds::OfAll,
         calls: is_judged && !functions.is_empty(),
         duplicate_functions: is_judged && functions.repeated(),
         uses,
@@ -248,7 +250,7 @@ fn look_closer(
         ignored_in_functions: scanned.may_ignore_in_functions,
         releases: options.releases,
     };
-    let mut visitor = IndexVisitor::new(source, wanted);
+    let mut visitor = IndexVisitor::new(source, request);
     source.walk(&mut visitor)?;
     let mut found = visitor.finish()?;
     if let Some(uses) = found.uses.take() {
@@ -259,7 +261,7 @@ fn look_closer(
     let (release, releases) = (options.release, options.releases);
     let library =
         Library { source, names: functions, memo: &memo, releases, release, follows_shapes };
-    let closer = Closer { library, wanted, is_only: place.is_only, objects };
+    let closer = Closer { library, request, is_only: place.is_only, objects };
     match refused {
         None => closer.judge(meta_graph, found, accepted),
         Some(fault) => {
@@ -272,7 +274,7 @@ fn look_closer(
 /// A graph that is looked at closely.
 struct Closer<'c> {
     library: Library<'c>,
-    wanted: Wanted<'c>,
+    request: IndexRequest<'c>,
     is_only: bool,
     objects: &'c ObjectGraph,
 }
@@ -284,10 +286,10 @@ impl Closer<'_> {
         &self,
         meta_graph: &mut MetaGraph,
         found: Indexed<'_>,
-        accepted: Option<MainNodes>,
+        accepted: Option<TopLevelNodes>,
     ) -> Result<(), GraphError> {
         let Library { source, names, memo, releases, release, follows_shapes } = self.library;
-        let Indexed { index, kinds, main, .. } = found;
+        let Indexed { index, kinds, top_level, .. } = found;
         let graph = &mut meta_graph.graph;
         let mut findings = importer::judge(self.library, &index)?;
         let producer = graph.versions.producer;
@@ -299,7 +301,7 @@ impl Closer<'_> {
             kinds: &found.kinds,
             releases,
             release,
-            deprecated: self.wanted.operations,
+            deprecated: self.request.operations,
             producer,
             follows_shapes,
         });
@@ -311,8 +313,8 @@ impl Closer<'_> {
         let visits = findings.visits.take();
         let visited = context.as_ref().zip(visits.as_ref());
         let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
-        apply(source, graph, findings, self.wanted.operations, self.wanted)?;
-        self.judge_loaders(meta_graph, &index, visited, accepted.or(main), evidence)
+        apply(source, graph, findings, self.request.operations, self.request)?;
+        self.judge_loaders(meta_graph, &index, visited, accepted.or(top_level), evidence)
     }
 
     /// Judges a graph of which the importer has found the evidence.
@@ -321,19 +323,19 @@ impl Closer<'_> {
         meta_graph: &mut MetaGraph,
         index: &GraphIndex,
         visited: Option<Visited<'_>>,
-        main: Option<MainNodes>,
+        top_level: Option<TopLevelNodes>,
         evidence: PerRelease<Evidence>,
     ) -> Result<(), GraphError> {
-        let number = self.wanted.meta_graph;
+        let number = self.request.meta_graph;
         let graph = LoadedGraph {
             library: self.library,
-            deprecated: self.wanted.operations,
+            deprecated: self.request.operations,
             meta_graph,
             number,
             is_only: self.is_only,
             index: Some(index),
             visited,
-            main: importer::main_nodes(self.library, number, main)?,
+            top_level: importer::top_level_nodes(self.library, number, top_level)?,
             objects: Some(self.objects),
         };
         let judgements = importer::judge_loaders(&graph, evidence)?;
@@ -361,17 +363,17 @@ pub(super) fn apply(
     graph: &mut Graph,
     findings: Findings,
     operations: &DeprecatedOperations,
-    wanted: Wanted<'_>,
+    request: IndexRequest<'_>,
 ) -> Result<(), GraphError> {
     graph.structure = findings.nameless_call.or(findings.fault);
     graph.visited_before_fault = findings.visited_before_fault;
-    let Some(order) = findings.deprecated.filter(|_| wanted.edges) else { return Ok(()) };
+    let Some(order) = findings.deprecated.filter(|_| request.edges) else { return Ok(()) };
     let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();
     let mut uses: HashMap<_, _> =
         uses.map(|found| (operations.position(found.operation.name.as_bytes()), found)).collect();
     for first in order {
         if let Some(mut found) = uses.remove(&Some(first.position as usize)) {
-            found.node = name_of::node(source, first.place, wanted.release)?;
+            found.node = name_of::node(source, first.place, request.release)?;
             graph.deprecated_nodes.push(found);
         }
     }

@@ -12,7 +12,7 @@ use super::{
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
     importer::{self, FunctionMemo, Library},
-    index::{GraphSize, IndexVisitor, Wanted, WantedKinds},
+    index::{GraphSize, IndexRequest, IndexVisitor, RequestedKinds},
     read::apply,
     release::Releases,
     source::{Extent, Source},
@@ -177,7 +177,7 @@ fn both(bytes: &[u8], depth: Depth) -> [Result<Vec<ScannedGraph>, String>; 2] {
 fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
     let (operations, release) = (DeprecatedOperations::tensorflow(), i32::MAX);
     let functions = &FunctionNames::default();
-    let wanted = Wanted {
+    let request = IndexRequest {
         meta_graph: 0,
         size: GraphSize::default(),
         release,
@@ -187,19 +187,19 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         calls: false,
         duplicate_functions: false,
         uses: false,
-        kinds: WantedKinds::None,
+        kinds: RequestedKinds::None,
         ignored_in_functions: true,
         releases: Releases::NONE,
     };
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
-    let mut visitor = IndexVisitor::new(source, wanted);
+    let mut visitor = IndexVisitor::new(source, request);
     source.walk(&mut visitor).unwrap();
     let index = visitor.finish().unwrap().index;
     let memo = &FunctionMemo::default();
     let (names, releases, follows_shapes) = (functions, Releases::NONE, false);
     let library = Library { source, names, memo, releases, release, follows_shapes };
     let findings = importer::judge(library, &index).unwrap();
-    apply(source, &mut scanned.meta_graph.graph, findings, operations, wanted).unwrap();
+    apply(source, &mut scanned.meta_graph.graph, findings, operations, request).unwrap();
 }
 
 fn node() -> impl Strategy<Value = Vec<u8>> {

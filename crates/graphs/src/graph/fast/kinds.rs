@@ -9,7 +9,7 @@ use crate::{
     graph::{
         attributes::AttributeReader,
         function_names::FunctionNames,
-        index::{FirstNode, MainNodes, OutputShapes},
+        index::{FirstNode, OutputShapes, TopLevelNodes},
         kinds::Kinds,
         node_bytes::KnownNodes,
         node_rules::{NodeType, PythonColocation},
@@ -38,7 +38,7 @@ pub(super) struct FastKinds<'a> {
     scanner: Scanner,
     edges: EdgeKinds,
     /// The node facts that loaders check besides.
-    main: MainNodes,
+    top_level: TopLevelNodes,
     /// True if something was found that needs the slow path.
     has_given_up: bool,
 }
@@ -51,7 +51,7 @@ impl<'a> FastKinds<'a> {
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
             edges: EdgeKinds::default(),
-            main: MainNodes::default(),
+            top_level: TopLevelNodes::default(),
             has_given_up: false,
         }
     }
@@ -89,11 +89,12 @@ impl<'a> FastKinds<'a> {
         }
         let attributes = self.reader.attributes();
         let place = Extent { start: end.saturating_sub(bytes.len() as u64), end };
-        self.main.add(operation, attributes, place);
+        self.top_level.add(operation, attributes, place);
         // A placeholder may have no value from a caller, or be a function without a name.
         let is_unreadable =
             PythonColocation::of(attributes, |_| false) == PythonColocation::Unreadable;
-        if self.main.has_placeholder || self.main.saved_tensor.is_some() || is_unreadable {
+        if self.top_level.has_placeholder || self.top_level.saved_tensor.is_some() || is_unreadable
+        {
             return None;
         }
         let no_function = || Ok::<_, ()>(None);
@@ -131,13 +132,18 @@ impl<'a> FastKinds<'a> {
 
     /// Returns the node facts that loaders check, if each registry accepts all nodes and edges,
     /// including the edges `others` that the name table collected; the library has `functions`.
-    pub(super) fn finish(self, others: &EdgeKinds, functions: &FunctionNames) -> Option<MainNodes> {
+    pub(super) fn finish(
+        self,
+        others: &EdgeKinds,
+        functions: &FunctionNames,
+    ) -> Option<TopLevelNodes> {
         let all = |edges: &EdgeKinds| Some(edges.all()?.all(|edge| self.is_valid(edge)));
         let are_edges_valid = all(&self.edges) == Some(true) && all(others) == Some(true);
         // A function hides the operation of its name.
         let is_hidden = |first: &FirstNode| functions.find(first.operation.as_bytes()).is_some();
         let is_accepted = !self.has_given_up && are_edges_valid;
-        Some(self.main).filter(|main| is_accepted && !main.operations.iter().any(is_hidden))
+        Some(self.top_level)
+            .filter(|top_level| is_accepted && !top_level.operations.iter().any(is_hidden))
     }
 
     fn is_valid(&self, edge: EdgeKind) -> bool {

@@ -19,7 +19,7 @@ use crate::{
         deprecated_uses::DeprecatedUses,
         devices::DeviceReader,
         function_names::{FunctionNames, LONGEST_NAME},
-        index::MainNodes,
+        index::TopLevelNodes,
         node_bytes::{KnownNodes, Reference},
         objects::ObjectGraph,
         references::References,
@@ -74,7 +74,7 @@ pub(in super::super) struct ScannedGraph {
     pub(in super::super) inputs: u64,
     pub(in super::super) functions: FunctionNames,
     /// The node facts that loaders check, if every given registry is known to accept the nodes.
-    pub(in super::super) accepted: Option<MainNodes>,
+    pub(in super::super) accepted: Option<TopLevelNodes>,
     /// True if nodes of functions may have attributes that a given registry does not know.
     pub(in super::super) may_ignore_in_functions: bool,
     /// Functions that say of themselves that they are deprecated.

@@ -4,7 +4,7 @@ use super::{context::Context, instantiated_callees::Library, order::Visits};
 use crate::{
     graph::{
         DeprecatedOperations, GraphError, MetaGraph,
-        index::{GraphIndex, MainNodes},
+        index::{GraphIndex, TopLevelNodes},
         objects::ObjectGraph,
         source::Extent,
     },
@@ -25,7 +25,7 @@ pub(in super::super) struct LoadedGraph<'g> {
     /// The importer's state, if it came as far as visiting nodes.
     pub(in super::super) visited: Option<Visited<'g>>,
     /// The top-level node facts that loaders check.
-    pub(in super::super) main: MainNodes,
+    pub(in super::super) top_level: TopLevelNodes,
     /// The object graph, unless the file exceeds the limits.
     pub(in super::super) objects: Option<&'g ObjectGraph>,
 }
@@ -56,14 +56,16 @@ impl Visited<'_> {
 
 /// The top-level node facts of the meta graph with this number, read unless they are `known`; none
 /// where no loader asks for them.
-pub(in super::super) fn main_nodes(
+pub(in super::super) fn top_level_nodes(
     Library { source, releases, release, .. }: Library<'_>,
     number: usize,
-    known: Option<MainNodes>,
-) -> Result<MainNodes, GraphError> {
+    known: Option<TopLevelNodes>,
+) -> Result<TopLevelNodes, GraphError> {
     match known {
         Some(known) => Ok(known),
-        None if releases.is_empty() || source.message() == GRAPH_DEF => Ok(MainNodes::default()),
-        None => MainNodes::read(source, number, release),
+        None if releases.is_empty() || source.message() == GRAPH_DEF => {
+            Ok(TopLevelNodes::default())
+        }
+        None => TopLevelNodes::read(source, number, release),
     }
 }

@@ -47,7 +47,7 @@ pub(super) use self::{
     function_memo::FunctionMemo,
     instantiated_callees::Library,
     judge::{Findings, judge},
-    loaded_graph::{LoadedGraph, Visited, main_nodes},
+    loaded_graph::{LoadedGraph, Visited, top_level_nodes},
     loaders::judge_loaders,
     registries::{CheckedNodes, check_nodes, structure_evidence},
 };

@@ -131,12 +131,12 @@ impl OutputCounts<'_> {
 struct Lookup {
     /// Who names it, as a diagnostic says it.
     by: Rc<str>,
-    what: Wanted,
+    target: LookupTarget,
 }
 
 /// A name to look up.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum LookupTarget {
     Name {
         text: String,
         asked: Asked,
@@ -149,25 +149,25 @@ enum Wanted {
 
 impl Lookup {
     fn new(by: &Rc<str>, text: &str, asked: Asked) -> Self {
-        Self { by: Rc::clone(by), what: Wanted::Name { text: text.to_owned(), asked } }
+        Self { by: Rc::clone(by), target: LookupTarget::Name { text: text.to_owned(), asked } }
     }
 
     fn in_cpp(by: &Rc<str>, text: &str) -> Self {
-        Self { by: Rc::clone(by), what: Wanted::InCpp(text.to_owned()) }
+        Self { by: Rc::clone(by), target: LookupTarget::InCpp(text.to_owned()) }
     }
 
     fn fault(found: impl Into<String>, expected: &'static str) -> Self {
-        Self { by: Rc::default(), what: Wanted::Fault(found.into(), expected) }
+        Self { by: Rc::default(), target: LookupTarget::Fault(found.into(), expected) }
     }
 
     fn named(&self) -> Option<Named<'_>> {
-        match &self.what {
-            Wanted::Name { text, asked } => Named::of(text, *asked),
-            Wanted::InCpp(text) => {
+        match &self.target {
+            LookupTarget::Name { text, asked } => Named::of(text, *asked),
+            LookupTarget::InCpp(text) => {
                 let (node, _) = node_in_cpp(text);
                 Some(Named { node, output: None })
             }
-            Wanted::Fault(..) => None,
+            LookupTarget::Fault(..) => None,
         }
     }
 
@@ -363,10 +363,10 @@ struct ReferencedNodes<'g> {
 impl ReferencedNodes<'_> {
     /// Why a name cannot be looked up.
     fn fault(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportFault> {
-        let (text, expected) = match &lookup.what {
-            Wanted::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
-            Wanted::Name { text, asked } => (text, asked.expected()),
-            Wanted::InCpp(text) => (text, Asked::Any.expected()),
+        let (text, expected) = match &lookup.target {
+            LookupTarget::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
+            LookupTarget::Name { text, asked } => (text, asked.expected()),
+            LookupTarget::InCpp(text) => (text, Asked::Any.expected()),
         };
         if lookup.named().is_some_and(|named| self.has(named, release)) {
             return None;
@@ -394,7 +394,7 @@ impl ReferencedNodes<'_> {
             let saved = (vec![saver.filename.clone()], vec![saver.restore.clone()]);
             functions.push((Rc::from("the saver"), saved.0, saved.1));
         }
-        if let (Some(Lookup { by, what: Wanted::Name { text, .. } }), _) = init(referring) {
+        if let (Some(Lookup { by, target: LookupTarget::Name { text, .. } }), _) = init(referring) {
             functions.push((by, referring.assets.iter().flat_map(name).collect(), vec![text]));
         }
         for (key, Signature { inputs, outputs }) in &referring.signatures {

@@ -15,7 +15,7 @@ pub(super) type Names = HashSet<Vec<u8>, foldhash::fast::RandomState>;
 
 /// The names to find in a meta graph.
 #[derive(Debug, Default)]
-pub(super) struct Wanted<'w> {
+pub(super) struct SearchRequest<'w> {
     pub(super) meta_graph: usize,
     pub(super) release: i32,
     /// Nodes outside of functions by their names.
@@ -34,37 +34,37 @@ pub(super) struct Places {
 }
 
 /// Walks over a file once.
-pub(super) fn find(source: Source<'_>, wanted: &Wanted<'_>) -> Result<Places, GraphError> {
-    let mut finder = Finder { wanted, places: Places::default() };
-    node_search::walk(source, wanted.meta_graph, wanted.release, &mut finder)?;
+pub(super) fn find(source: Source<'_>, request: &SearchRequest<'_>) -> Result<Places, GraphError> {
+    let mut finder = Finder { request, places: Places::default() };
+    node_search::walk(source, request.meta_graph, request.release, &mut finder)?;
     Ok(finder.places)
 }
 
 /// Collects the places of what is looked for.
 struct Finder<'w> {
-    wanted: &'w Wanted<'w>,
+    request: &'w SearchRequest<'w>,
     places: Places,
 }
 
 impl Search for Finder<'_> {
     fn wants_nodes(&self) -> bool {
-        self.wanted.nodes.is_some() || !self.wanted.operations.is_empty()
+        self.request.nodes.is_some() || !self.request.operations.is_empty()
     }
 
     fn node(&mut self, name: &[u8], operation: &[u8], place: Extent) {
-        let is_wanted = self.wanted.nodes.is_some_and(|names| names.contains(name))
-            || self.wanted.operations.contains(&operation);
-        if is_wanted {
+        let is_requested = self.request.nodes.is_some_and(|names| names.contains(name))
+            || self.request.operations.contains(&operation);
+        if is_requested {
             self.places.nodes.push(place);
         }
     }
 
     fn wants_functions(&self) -> bool {
-        self.wanted.functions.is_some()
+        self.request.functions.is_some()
     }
 
     fn function(&mut self, name: &[u8], place: Extent) {
-        if self.wanted.functions.is_some_and(|names| names.contains(name)) {
+        if self.request.functions.is_some_and(|names| names.contains(name)) {
             self.places.functions.entry(name.to_vec()).or_insert(place);
         }
     }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     body::{self, Body},
-    find::{Names, Wanted, find},
+    find::{Names, SearchRequest, find},
     input::{node_name, output_number},
     node::{Node, NodeReader},
 };
@@ -190,7 +190,7 @@ impl<'s> Program<'s> {
     }
 
     pub(super) fn read_nodes(&mut self, names: &Names) -> Result<(), GraphError> {
-        let wanted = Wanted {
+        let request = SearchRequest {
             meta_graph: self.meta_graph,
             release: self.release,
             nodes: Some(names),
@@ -198,7 +198,7 @@ impl<'s> Program<'s> {
             functions: None,
         };
         self.has_direct = true;
-        for place in find(self.source, &wanted)?.nodes {
+        for place in find(self.source, &request)?.nodes {
             let mut reader = NodeReader::new(self.release);
             self.source.walk_part(place, NODE_DEF, &mut reader)?;
             self.kept = self.kept.saturating_add(reader.node.kept());
@@ -244,14 +244,14 @@ impl<'s> Program<'s> {
     }
 
     fn places_of(&self, functions: &Names) -> Result<HashMap<Vec<u8>, Extent>, GraphError> {
-        let wanted = Wanted {
+        let request = SearchRequest {
             meta_graph: self.meta_graph,
             release: self.release,
             nodes: None,
             operations: &[],
             functions: Some(functions),
         };
-        Ok(find(self.source, &wanted)?.functions)
+        Ok(find(self.source, &request)?.functions)
     }
 
     fn read_body(&mut self, place: Extent) -> Result<Body, GraphError> {

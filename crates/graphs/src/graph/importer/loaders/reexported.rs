@@ -11,7 +11,7 @@ use crate::{
             reexport::{self, ReexportedFunctions},
             registries,
         },
-        index::MainNodes,
+        index::TopLevelNodes,
         node_rules::Strictness,
         release::PerRelease,
     },
@@ -49,13 +49,13 @@ fn nodes(
     evidence: &mut PerRelease<Evidence>,
 ) -> Result<(), GraphError> {
     let library = graph.library;
-    let missing = match graph.main.unresolved_function(library.names) {
+    let missing = match graph.top_level.unresolved_function(library.names) {
         Some(node) => Some(node_fault::missing_function(library, node, ImportFaultKind::Python)?),
         None => None,
     };
     for (release, evidence) in evidence.iter_mut() {
         let registry = library.releases.registry(release);
-        evidence.placeholder = placeholder(library, &graph.main, registry)?;
+        evidence.placeholder = placeholder(library, &graph.top_level, registry)?;
         evidence.missing_function.clone_from(&missing);
     }
     let Some(visited) = graph.visited else {
@@ -79,10 +79,10 @@ fn nodes(
 /// be made of such a node.
 fn placeholder(
     library: Library<'_>,
-    main: &MainNodes,
+    top_level: &TopLevelNodes,
     registry: &Registry,
 ) -> Result<Option<ImportFault>, GraphError> {
-    let unknown = main.placeholders.iter().find(|found| {
+    let unknown = top_level.placeholders.iter().find(|found| {
         let operation = registry.operation(&found.operation);
         operation.is_none_or(|operation| operation.attribute(&found.attribute).is_none())
     });

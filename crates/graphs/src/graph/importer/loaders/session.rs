@@ -23,17 +23,17 @@ pub(super) fn nodes_and_placement(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
 ) -> Result<(), GraphError> {
-    let LoadedGraph { library, main, .. } = graph;
+    let LoadedGraph { library, top_level, .. } = graph;
     let library = *library;
-    let constant = match &main.saved_tensor {
+    let constant = match &top_level.saved_tensor {
         Some((place, fault)) => Some(unsaved_constant(library, *place, fault)?),
         None => None,
     };
-    let callee = match main.unresolved_call(library.names) {
+    let callee = match top_level.unresolved_call(library.names) {
         Some(call) => Some(missing_callee(library, &call)?),
         None => None,
     };
-    let placement = PlacementCheck::read(library, main.called_functions())?;
+    let placement = PlacementCheck::read(library, top_level.called_functions())?;
     for (release, evidence) in evidence.iter_mut() {
         let registry = library.releases.registry(release);
         evidence.unsaved_constant.clone_from(&constant);
@@ -98,7 +98,7 @@ fn unplaced(
     let is_first = |device: &&ReferringNode| {
         lacking.is_none_or(|lacking| order(graph, device.place) < order(graph, lacking.place))
     };
-    let device = graph.main.device.as_ref().filter(is_first);
+    let device = graph.top_level.device.as_ref().filter(is_first);
     match (device, lacking) {
         (Some(device), _) => node_fault::bad_device(graph.library, device.place).map(Some),
         (None, Some(first)) => {
@@ -115,8 +115,8 @@ fn unknown_operation(
     graph: &LoadedGraph<'_>,
     registry: &Registry,
 ) -> Result<Option<ImportFault>, GraphError> {
-    let LoadedGraph { library, main, .. } = graph;
-    let unknown = main.operations.iter().find(|first| {
+    let LoadedGraph { library, top_level, .. } = graph;
+    let unknown = top_level.operations.iter().find(|first| {
         let is_function = library.names.find(first.operation.as_bytes()).is_some();
         !is_function && registry.operation(&first.operation).is_none()
     });
@@ -127,8 +127,8 @@ fn unknown_operation(
 
 /// The first node of an operation for which no CPU has a kernel.
 fn without_kernel<'m>(graph: &'m LoadedGraph<'_>, registry: &Registry) -> Option<&'m FirstNode> {
-    let LoadedGraph { library, main, .. } = graph;
-    let lacking = main.operations.iter().filter(|first| {
+    let LoadedGraph { library, top_level, .. } = graph;
+    let lacking = top_level.operations.iter().filter(|first| {
         let is_function = library.names.find(first.operation.as_bytes()).is_some();
         let operation = registry.operation(&first.operation).filter(|_| !is_function);
         operation.is_some_and(|operation| !operation.has_cpu_kernel())

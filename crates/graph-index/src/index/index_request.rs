@@ -6,7 +6,7 @@ use crate::{DeprecatedOperations, function_names::FunctionNames, release::Releas
 
 /// The parts to find, besides the nodes of deprecated operations.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct IndexRequest<'a> {
     /// The graph, by the number of its meta graph.
     pub meta_graph: usize,
     /// The number of nodes and inputs that an earlier walk has counted.
@@ -25,7 +25,7 @@ pub struct Wanted<'a> {
     /// True if uses of deprecated operations are counted, inside of functions as well.
     pub uses: bool,
     /// The nodes whose kinds are found for `releases`.
-    pub kinds: WantedKinds,
+    pub kinds: RequestedKinds,
     /// True if attributes of nodes of functions that releases ignore are found, where kinds are
     /// requested; otherwise there are known to be none.
     pub ignored_in_functions: bool,
@@ -34,7 +34,7 @@ pub struct Wanted<'a> {
 
 /// The nodes whose kinds are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WantedKinds {
+pub enum RequestedKinds {
     None,
     /// No nodes outside of functions: only names of functions and ignored attributes in them.
     OfBodies,

@@ -53,7 +53,7 @@ impl Sum {
 
 /// Receives the visitor events of a library, and finds functions and gradients that are repeated.
 #[derive(Debug, Default)]
-pub(super) struct SamenessReader {
+pub(super) struct FunctionEquality {
     hasher: foldhash::quality::RandomState,
     /// The function that is being read, the outermost message first.
     open: Vec<Sum>,
@@ -84,7 +84,7 @@ struct Gradient {
     is: u64,
 }
 
-impl SamenessReader {
+impl FunctionEquality {
     fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(bytes);

@@ -76,7 +76,7 @@ pub struct PlaceholderUse {
 
 /// The node facts of one graph that loaders check.
 #[derive(Debug, Default)]
-pub struct MainNodes {
+pub struct TopLevelNodes {
     /// The operations, in the order of their first nodes.
     pub operations: Vec<FirstNode>,
     /// The functions that attributes name, each with its first node, in the order of these.
@@ -113,7 +113,7 @@ fn first_unresolved<'n>(
     nodes.iter().find(|node| functions.find(node.name.as_bytes()).is_none())
 }
 
-impl MainNodes {
+impl TopLevelNodes {
     /// The first node with an attribute that is a function which the library does not have.
     pub fn unresolved_function(&self, functions: &FunctionNames) -> Option<&ReferringNode> {
         first_unresolved(&self.functions, functions)
@@ -229,7 +229,7 @@ struct MainVisitor {
     text: WholeText,
     /// The nodes that were looked at: what is like them has nothing that they do not have.
     known: KnownNodes<()>,
-    nodes: MainNodes,
+    nodes: TopLevelNodes,
 }
 
 impl MainVisitor {
