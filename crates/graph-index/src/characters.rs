@@ -75,12 +75,12 @@ mod tests {
     #[test]
     fn every_byte_counts_wherever_it_is() {
         for length in 0..20 {
-            let plain = vec![b'n'; length];
-            assert!(are_of_a_name(&plain), "{length}");
-            assert_eq!(seen(&plain), Seen { ascii: true, colon: false });
+            let letters = vec![b'n'; length];
+            assert!(are_of_a_name(&letters), "{length}");
+            assert_eq!(seen(&letters), Seen { ascii: true, colon: false });
             for at in 0..length {
                 for byte in 0..=u8::MAX {
-                    let mut text = plain.clone();
+                    let mut text = letters.clone();
                     text[at] = byte;
                     let of_a_name = byte.is_ascii_alphanumeric() || b"_.-/".contains(&byte);
                     assert_eq!(are_of_a_name(&text), of_a_name, "{text:?}");

@@ -58,8 +58,8 @@ impl NodeAttributes {
         if source.is_text() || !source.read_part(place, &mut self.bytes)? {
             return Ok(Rc::new(node_at::read(source, place, None, release)?.attributes));
         }
-        let plain = self.known.read(&self.bytes, 1, |_| true);
-        let known = plain.and_then(|plain| self.known.find(plain.operation));
+        let canonical = self.known.read(&self.bytes, 1, |_| true);
+        let known = canonical.and_then(|canonical| self.known.find(canonical.operation));
         if let Some(known) = known.and_then(|number| self.remembered.get(number as usize)) {
             return Ok(Rc::clone(known));
         }

@@ -165,11 +165,11 @@ impl GivenArguments {
     }
 
     /// Returns true if no loader can refuse the attributes, given the number of arguments.
-    pub fn is_plain(&self, arguments: usize) -> bool {
+    pub fn is_canonical(&self, arguments: usize) -> bool {
         let is_shape = |shape: &ArgumentShape| !matches!(shape, ArgumentShape::Invalid(_));
         let shapes = &self.input_shapes;
         let has_shapes = shapes.is_empty() || shapes.len() >= arguments;
-        let is_plain = |attributes: &ArgumentAttributes| {
+        let is_accepted = |attributes: &ArgumentAttributes| {
             let said = match &attributes.output_shape {
                 OutputShape::Unsaid => true,
                 OutputShape::Missing => false,
@@ -178,7 +178,7 @@ impl GivenArguments {
             let is_read = !attributes.bad_class && attributes.gradient == GradientName::Read;
             said && is_read && attributes.handle.is_none()
         };
-        has_shapes && shapes.iter().all(is_shape) && self.attributes.values().all(is_plain)
+        has_shapes && shapes.iter().all(is_shape) && self.attributes.values().all(is_accepted)
     }
 }
 

@@ -291,7 +291,7 @@ impl FunctionVisitor<'_> {
         growing::push(&mut self.index.nodes, self.node);
     }
 
-    /// Takes in a node of the common form that is like an earlier one.
+    /// Takes in a node in the canonical encoding that is like an earlier one.
     fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> Option<()> {
         let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
         let inputs_before = self.index.inputs.len();
@@ -299,7 +299,7 @@ impl FunctionVisitor<'_> {
         let (known, hasher, devices) = (&mut *self.known, &self.hasher, &mut self.devices);
         let (mut has_control, mut input_order) = (false, false);
         let (mut bad_device, mut bad_session_device) = (false, false);
-        let plain = known.read(bytes, depth, |reference| {
+        let canonical = known.read(bytes, depth, |reference| {
             match reference {
                 Reference::Input(text, _) => {
                     let is_control = is_control_input(text);
@@ -316,9 +316,11 @@ impl FunctionVisitor<'_> {
             true
         });
         // Whether a device counts depends on what the node is beside.
-        let plain = plain.filter(|_| !bad_device);
-        let plain = plain.filter(|plain| is_ascii(plain.name) && !plain.operation.is_empty());
-        let found = plain.and_then(|plain| Some((plain.name, known.find(plain.operation)?)));
+        let canonical = canonical.filter(|_| !bad_device);
+        let canonical = canonical
+            .filter(|canonical| is_ascii(canonical.name) && !canonical.operation.is_empty());
+        let found = canonical
+            .and_then(|canonical| Some((canonical.name, known.find(canonical.operation)?)));
         let Some((name, facts)) = found else {
             // The node begins anew.
             self.index.inputs.truncate(inputs_before);

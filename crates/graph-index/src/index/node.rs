@@ -79,7 +79,7 @@ impl NodeReader {
 
     /// Makes ready for a node that is read in one go.
     #[inline]
-    pub(super) fn begin_plain(&mut self) {
+    pub(super) fn begin_canonical(&mut self) {
         self.inputs.clear();
         self.data_inputs = 0;
         self.colocation.clear();
@@ -89,7 +89,12 @@ impl NodeReader {
 
     /// An input of a node that is read in one go; false if it is one that no node can have.
     #[inline]
-    pub(super) fn plain_input(&mut self, input: &[u8], seen: Seen, names: &mut NodeNames) -> bool {
+    pub(super) fn canonical_input(
+        &mut self,
+        input: &[u8],
+        seen: Seen,
+        names: &mut NodeNames,
+    ) -> bool {
         let is_control = is_control_input(input);
         if self.has_control_input && !is_control {
             return false;
@@ -103,13 +108,13 @@ impl NodeReader {
     }
 
     /// A node that one which is read in one go has to be beside.
-    pub(super) fn plain_colocation(&mut self, name: &[u8], names: &NodeNames) {
+    pub(super) fn canonical_colocation(&mut self, name: &[u8], names: &NodeNames) {
         self.beside.push(names.hasher().hash(name));
     }
 
     /// Returns true if Python and sessions can read the device of a canonically encoded node.
     #[inline]
-    pub(super) fn plain_device(&mut self, device: &[u8]) -> bool {
+    pub(super) fn canonical_device(&mut self, device: &[u8]) -> bool {
         self.devices.is_device(device) && self.devices.is_session_device(device)
     }
 

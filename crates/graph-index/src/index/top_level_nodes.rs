@@ -336,10 +336,10 @@ impl Visitor for MainVisitor {
             return false;
         }
         let devices = &mut self.devices;
-        let plain = self.known.read(bytes, depth, |reference| match reference {
+        let canonical = self.known.read(bytes, depth, |reference| match reference {
             Reference::Device(device) => devices.is_session_device(device),
             _ => true,
         });
-        plain.is_some_and(|plain| self.known.find(plain.operation).is_some())
+        canonical.is_some_and(|canonical| self.known.find(canonical.operation).is_some())
     }
 }

@@ -287,28 +287,30 @@ impl<'a> IndexVisitor<'a> {
         }
     }
 
-    /// Takes in a node of the common form that is like an earlier one.
+    /// Takes in a node in the canonical encoding that is like an earlier one.
     fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
         if self.index.mismatch.is_some() {
             return false;
         }
         let Self { known, names, node, .. } = self;
-        node.begin_plain();
-        let plain = known.read(bytes, depth, |reference| match reference {
-            Reference::Input(input, seen) => node.plain_input(input, seen, names),
+        node.begin_canonical();
+        let canonical = known.read(bytes, depth, |reference| match reference {
+            Reference::Input(input, seen) => node.canonical_input(input, seen, names),
             Reference::Colocated(name) => {
-                node.plain_colocation(name, names);
+                node.canonical_colocation(name, names);
                 true
             }
-            Reference::Device(device) => node.plain_device(device),
+            Reference::Device(device) => node.canonical_device(device),
         });
-        let Some(plain) = plain.filter(|plain| is_node_name(plain.name)) else { return false };
-        let Some(facts) = known.find(plain.operation) else { return false };
+        let Some(canonical) = canonical.filter(|canonical| is_node_name(canonical.name)) else {
+            return false;
+        };
+        let Some(facts) = known.find(canonical.operation) else { return false };
         if let Some(found) = &mut self.kinds {
             found.ignored.again(facts.ignored);
         }
         let place = Extent { start: end - bytes.len() as u64, end };
-        self.add_node(plain.name, place, facts, NodeMismatch::default());
+        self.add_node(canonical.name, place, facts, NodeMismatch::default());
         true
     }
 
@@ -321,9 +323,11 @@ impl<'a> IndexVisitor<'a> {
         let Some(found) = self.kinds.as_mut().filter(|_| self.equality.is_none()) else {
             return false;
         };
-        let plain = self.known_in_functions.read(bytes, depth, |_| true);
-        let Some(plain) = plain.filter(|plain| is_ascii(plain.name)) else { return false };
-        let Some(ignored) = self.known_in_functions.find(plain.operation) else { return false };
+        let canonical = self.known_in_functions.read(bytes, depth, |_| true);
+        let Some(canonical) = canonical.filter(|canonical| is_ascii(canonical.name)) else {
+            return false;
+        };
+        let Some(ignored) = self.known_in_functions.find(canonical.operation) else { return false };
         found.ignored.again(ignored);
         true
     }
@@ -432,7 +436,7 @@ impl<'a> IndexVisitor<'a> {
     }
 }
 
-/// The operation of a node that has its fields in a common form.
+/// The operation of a node that is in the canonical encoding.
 fn operation_alone(bytes: &[u8]) -> Option<&[u8]> {
     let mut operation = None;
     let mut rest = bytes;

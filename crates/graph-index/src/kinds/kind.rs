@@ -82,7 +82,7 @@ pub struct Kind {
     pub(super) results: Results,
     /// True if only the types of its nodes are checked: no release deprecates the operation or
     /// lacks its shape function, it is no function, and no attribute has an invalid shape.
-    pub is_plain: bool,
+    pub needs_only_types: bool,
     /// True if a shape function refuses it whatever its inputs are.
     pub has_shape_fault: bool,
 }

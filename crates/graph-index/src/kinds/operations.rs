@@ -42,7 +42,7 @@ impl<'a> KnownOperation<'a> {
     }
 
     /// True if only the types of its nodes are checked.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn needs_only_types(&self) -> bool {
         match &self.definition {
             Definition::Operation(by_release) => by_release.values().flatten().all(|definition| {
                 definition.has_shape_function() && definition.deprecated_since().is_none()

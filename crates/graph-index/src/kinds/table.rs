@@ -55,7 +55,7 @@ impl<'a> Kinds<'a> {
         kinds.number(Kind {
             operation: operations::UNKNOWN,
             results: Results::Same(Judged::Unknown),
-            is_plain: false,
+            needs_only_types: false,
             has_shape_fault: false,
         });
         let mut ignored = Interner::default();
@@ -194,8 +194,9 @@ impl<'a> Kinds<'a> {
         let known = self.operations.get(operation);
         let has_shape_fault =
             known.is_some_and(|known| shape_fault(known.name(), attributes).is_some());
-        let is_plain = !has_shape_fault && known.is_some_and(KnownOperation::is_plain);
-        Kind { operation, results, is_plain, has_shape_fault }
+        let needs_only_types =
+            !has_shape_fault && known.is_some_and(KnownOperation::needs_only_types);
+        Kind { operation, results, needs_only_types, has_shape_fault }
     }
 
     /// Asks every release, but those that have the same definition and types as the one before.

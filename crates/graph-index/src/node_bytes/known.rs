@@ -1,6 +1,6 @@
 //! A cache of facts about nodes, looked up by the bytes of another node.
 
-use super::plain::{self, Attributes, IDENTIFIED, PlainNode, Reference};
+use super::canonical::{self, Attributes, CanonicalNode, IDENTIFIED, Reference};
 
 /// Nodes that are remembered. Where there are more of them, earlier ones are forgotten.
 const SLOTS: usize = 512;
@@ -24,7 +24,7 @@ impl Key {
     fn of(operation: &[u8], attributes: [u32; IDENTIFIED]) -> Option<Self> {
         let mut kept = [0; LONGEST_OPERATION];
         kept.get_mut(..operation.len())?.copy_from_slice(operation);
-        let (ends, length) = (plain::ends(operation), operation.len() as u8);
+        let (ends, length) = (canonical::ends(operation), operation.len() as u8);
         Some(Self { ends, attributes, length, operation: kept })
     }
 
@@ -75,23 +75,24 @@ impl<T> Default for KnownNodes<T> {
 }
 
 impl<T: Copy> KnownNodes<T> {
-    /// Reads a node of the common form, which `depth` messages are around; see [`plain::read`].
+    /// Reads a node in the canonical encoding, which `depth` messages are around; see
+    /// [`canonical::read`].
     #[inline]
     pub fn read<'b>(
         &mut self,
         bytes: &'b [u8],
         depth: usize,
         reference: impl FnMut(Reference<'b>) -> bool,
-    ) -> Option<PlainNode<'b>> {
+    ) -> Option<CanonicalNode<'b>> {
         self.unknown = None;
-        plain::read(bytes, depth, &mut self.attributes, reference)
+        canonical::read(bytes, depth, &mut self.attributes, reference)
     }
 
     /// The facts of a node like the one that was read last, with this operation.
     #[inline]
     pub fn find(&mut self, operation: &[u8]) -> Option<T> {
         let attributes = self.attributes.identity.attributes()?;
-        let ends = plain::ends(operation);
+        let ends = canonical::ends(operation);
         let place = place(ends, &attributes);
         // Two places for each, so that two common kinds do not drive each other out.
         for place in [place, place ^ 1] {

@@ -1,6 +1,6 @@
 //! Nodes by their bytes: which node is like an earlier one, without a look at what its bytes mean.
 //!
-//! A graph of a million nodes has a few hundred kinds of them. `plain` reads the nodes that are
+//! A graph of a million nodes has a few hundred kinds of them. `canonical` reads the nodes that are
 //! written as TensorFlow writes them and gives each of their attributes a number, equal bytes the
 //! same; [`KnownNodes`] finds by the operation and these numbers what was learned of the first node
 //! of its kind. Every walk that asks what nodes are goes through here, so that the attributes of a
@@ -8,10 +8,10 @@
 //!
 //! Knows bytes. It must never know what operations and attributes mean.
 
+mod canonical;
 mod known;
-mod plain;
 
 pub use self::{
+    canonical::{CanonicalNode, Reference, short_field},
     known::KnownNodes,
-    plain::{PlainNode, Reference, short_field},
 };

@@ -42,7 +42,7 @@ fn fault(release: &str, operation: &str, values: &[(&str, &str)]) -> (ImportFaul
     (kind, format!("{found}; {expected}"))
 }
 
-fn plain(data_type: DataType) -> ElementType {
+fn value_type(data_type: DataType) -> ElementType {
     ElementType::new(data_type.number(), false)
 }
 
@@ -55,7 +55,7 @@ fn inputs(node: &NodeType) -> Vec<i32> {
 fn the_types_of_a_node_come_from_its_attributes() {
     let node = import("2.12", "MatMul", &[("T", "type: DT_HALF")]).unwrap();
     assert_eq!(inputs(&node), [19, 19]);
-    assert_eq!(node.outputs.get(0), Some(plain(DataType::Float16)));
+    assert_eq!(node.outputs.get(0), Some(value_type(DataType::Float16)));
     assert_eq!(node.outputs.get(1), None);
     let node = import("2.12", "IdentityN", &[("T", "list { type: [1, 3, 3] }")]).unwrap();
     assert_eq!((inputs(&node), node.outputs.len()), (vec![1, 3, 3], 3));
@@ -65,15 +65,15 @@ fn the_types_of_a_node_come_from_its_attributes() {
     let node = import("2.12", "AssignAdd", &[("T", "type: DT_FLOAT")]).unwrap();
     let reference = ElementType::new(1, true);
     assert_eq!(node.inputs.get(0), Some(reference));
-    assert_eq!(node.inputs.get(1), Some(plain(DataType::Float32)));
+    assert_eq!(node.inputs.get(1), Some(value_type(DataType::Float32)));
 }
 
 #[test]
 fn the_types_come_from_the_definition_of_the_release() {
     let topk = [("T", "type: DT_FLOAT"), ("index_type", "type: DT_INT64")];
     let indices = |release| import(release, "TopKV2", &topk).unwrap().outputs.get(1).unwrap();
-    assert_eq!(indices("2.12"), plain(DataType::Int32));
-    assert_eq!(indices("2.13"), plain(DataType::Int64));
+    assert_eq!(indices("2.12"), value_type(DataType::Int32));
+    assert_eq!(indices("2.13"), value_type(DataType::Int64));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn so_many_inputs_cost_nothing() {
     let most = [("T", "type: DT_FLOAT"), ("N", "i: 2147483647")];
     let node = import("2.12", "AddN", &most).unwrap();
     assert_eq!((node.inputs.len(), node.inputs.runs().len()), (2_147_483_647, 1));
-    assert_eq!(node.inputs.get(2_147_483_646), Some(plain(DataType::Float32)));
+    assert_eq!(node.inputs.get(2_147_483_646), Some(value_type(DataType::Float32)));
     assert_eq!(node.inputs.get(2_147_483_647), None);
 }
 
@@ -328,7 +328,7 @@ fn an_operation_that_is_known_by_its_name_alone_may_be_anything() {
     assert!(node.inputs.may_be(0) && node.inputs.may_be(7) && node.outputs.len() > 1 << 40);
     assert_eq!(unknown_attributes(ours, &values), []);
     let any = node.outputs.get(1 << 33).unwrap();
-    let float = plain(DataType::Float32);
+    let float = value_type(DataType::Float32);
     assert!(any.takes(float) && float.takes(any));
 }
 
@@ -377,7 +377,7 @@ fn python_puts_the_default_where_there_is_no_value() {
     assert_eq!(found.kind, of_attribute(KIND, "T"));
     // The default also says the type.
     let shape = [("T", "type: DT_FLOAT"), ("out_type", "")];
-    assert_eq!(python("Shape", &shape).unwrap().outputs.get(0), Some(plain(DataType::Int32)));
+    assert_eq!(python("Shape", &shape).unwrap().outputs.get(0), Some(value_type(DataType::Int32)));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //!
 //! The ground floor are `fault` (what can be wrong, in TensorFlow's order), `rules` (of names,
 //! inputs and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and
-//! finds most graphs to be clean. Only for the others `index` walks over it once more and writes
+//! accepts most graphs. Only for the others `index` walks over it once more and writes
 //! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first fault
 //! wins; `name_of` and `node_at` read what has it back from the file. `read` goes through them in
 //! turn, `objects` judges the object graph of a SavedModel, `references` reads what else names

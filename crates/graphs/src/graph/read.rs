@@ -157,12 +157,14 @@ pub fn read(
         let is_asked = !options.releases.is_empty();
         let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
         let place = MetaGraphPlace { number, is_only, overflow };
-        if scanned.is_clean() && (!is_asked || (scanned.accepted.is_some() && !follows_shapes)) {
-            judge_clean(source, place, &mut scanned, options)?;
+        if scanned.needs_no_slow_path()
+            && (!is_asked || (scanned.accepted.is_some() && !follows_shapes))
+        {
+            judge_without_index(source, place, &mut scanned, options)?;
         } else if !overflow {
             // In a file that exceeds the limits no graph is judged, as each would take a walk of
             // its own.
-            look_closer(source, place, &mut scanned, options)?;
+            take_slow_path(source, place, &mut scanned, options)?;
         }
         scanned.meta_graph.objects = scanned.objects;
         meta_graphs.push(scanned.meta_graph);
@@ -181,7 +183,7 @@ struct MetaGraphPlace {
 }
 
 /// Judges a graph whose nodes every release takes.
-fn judge_clean(
+fn judge_without_index(
     source: Source<'_>,
     place: MetaGraphPlace,
     scanned: &mut ScannedGraph,
@@ -207,8 +209,8 @@ fn judge_clean(
     Ok(())
 }
 
-/// Makes the index of a graph that may not be clean, and judges it.
-fn look_closer(
+/// Judges a graph on the slow path: makes its index first.
+fn take_slow_path(
     source: Source<'_>,
     place: MetaGraphPlace,
     scanned: &mut ScannedGraph,
@@ -261,25 +263,25 @@ fn look_closer(
     let (release, releases) = (options.release, options.releases);
     let library =
         Library { source, names: functions, memo: &memo, releases, release, follows_shapes };
-    let closer = Closer { library, request, is_only: place.is_only, objects };
+    let slow_path = SlowPath { library, request, is_only: place.is_only, objects };
     match refused {
-        None => closer.judge(meta_graph, found, accepted),
+        None => slow_path.judge(meta_graph, found, accepted),
         Some(fault) => {
             let evidence = importer::structure_evidence(&fault, releases);
-            closer.judge_loaders(meta_graph, &found.index, None, None, evidence)
+            slow_path.judge_loaders(meta_graph, &found.index, None, None, evidence)
         }
     }
 }
 
-/// A graph that is looked at closely.
-struct Closer<'c> {
+/// A graph on the slow path.
+struct SlowPath<'c> {
     library: Library<'c>,
     request: IndexRequest<'c>,
     is_only: bool,
     objects: &'c ObjectGraph,
 }
 
-impl Closer<'_> {
+impl SlowPath<'_> {
     /// Judges a graph whose nodes are visited; `accepted` is what loaders look at in those outside
     /// of functions, where every registry takes all of them.
     fn judge(

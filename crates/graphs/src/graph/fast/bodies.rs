@@ -8,7 +8,7 @@ use crate::{
     graph::{
         attributes::AttributeReader,
         kinds::Kinds,
-        node_bytes::{KnownNodes, PlainNode},
+        node_bytes::{CanonicalNode, KnownNodes},
         release::Releases,
     },
     scan::{Progress, Scanner},
@@ -36,9 +36,9 @@ impl<'a> FastBodies<'a> {
         }
     }
 
-    /// Reads a node of the common form.
+    /// Reads a node in the canonical encoding.
     #[inline]
-    pub(super) fn read<'b>(&mut self, bytes: &'b [u8], depth: usize) -> Option<PlainNode<'b>> {
+    pub(super) fn read<'b>(&mut self, bytes: &'b [u8], depth: usize) -> Option<CanonicalNode<'b>> {
         self.known.read(bytes, depth, |_| true)
     }
 

@@ -101,7 +101,7 @@ impl<'a> FastKinds<'a> {
         let (number, ignored) = self.kinds.of_node(operation, attributes, no_function).ok()?;
         let kind = self.kinds.get(number)?;
         let has_kernels = self.kinds.operation(kind)?.has_cpu_kernels();
-        if ignored != 0 || !kind.is_plain || !has_kernels {
+        if ignored != 0 || !kind.needs_only_types || !has_kernels {
             return None;
         }
         let types = self.kinds.types(kind.common_types()?)?;

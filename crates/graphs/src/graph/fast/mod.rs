@@ -1,4 +1,4 @@
-//! The fast walk over a graph: most graphs are clean, and are known to be after one walk.
+//! The fast walk over a graph: it accepts most graphs after one walk.
 //!
 //! While the bytes pass by, every nested message is checked as a real parser does, and a hash of
 //! every name is kept. Where every input is the name of an earlier node, there is no cycle, and
@@ -10,7 +10,7 @@
 //! as long as each registry takes all of them.
 //!
 //! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
-//! checked once. It must never know what the importer says of a graph that is not clean.
+//! checked once. It must never know what the importer says of a graph that it does not accept.
 
 mod bodies;
 mod bounded;

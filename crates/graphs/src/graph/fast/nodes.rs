@@ -55,7 +55,7 @@ impl NodeInProgress {
     }
 
     /// Makes ready for a node that is read in one go.
-    pub(super) fn begin_plain(&mut self) {
+    pub(super) fn begin_canonical(&mut self) {
         self.colocated.clear();
         self.inputs.clear();
         self.outputs.clear();
@@ -141,10 +141,10 @@ impl NodeTable {
         hasher.finish() | 1
     }
 
-    /// Looks up an input of a node that is read in one go; false if the node must be looked at more
-    /// closely, which then begins anew.
+    /// Looks up an input of a node that is read in one go; false if the node needs the slow
+    /// path, which then begins anew.
     #[inline]
-    pub(super) fn plain_input(
+    pub(super) fn canonical_input(
         &mut self,
         node: &mut NodeInProgress,
         input: &[u8],
@@ -170,7 +170,7 @@ impl NodeTable {
 
     /// Takes in a node that was read in one go, whose name is valid.
     #[inline]
-    pub(super) fn add_plain(
+    pub(super) fn add_canonical(
         &mut self,
         node: &NodeInProgress,
         name: &[u8],

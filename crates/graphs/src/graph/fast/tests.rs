@@ -164,9 +164,9 @@ fn what_nodes_of_functions_drop_is_found_and_counted_however_they_are_written() 
         let rest = [&[type_of("T", 1)], rest].concat();
         node(name, "MatMul", &["x", "y"], &rest).split_off(2)
     };
-    // The value before the key is not the common form.
+    // The value before the key is not the canonical encoding.
     let turned = field(5, &[field(2, &[0x28, 1]), field(1, b"grad_a")].concat());
-    let plain = product("plain", &[flag("grad_a", 0)]);
+    let default = product("default", &[flag("grad_a", 0)]);
     let dropping = product("dropping", &[flag("grad_a", 1)]);
     let other = product("other", &[turned]);
     let function = |name: &str, nodes: &[&Vec<u8>]| {
@@ -188,10 +188,10 @@ fn what_nodes_of_functions_drop_is_found_and_counted_however_they_are_written() 
         vec![vec![(Some(function.to_owned()), node.to_owned(), nodes)], Vec::new()]
     };
     let nothing = vec![Vec::new(), Vec::new()];
-    assert_eq!(of_graph(&[function("f", &[&plain, &plain])]).0, nothing);
-    let both = [function("f", &[&plain]), function("g", &[&dropping, &plain, &dropping])];
+    assert_eq!(of_graph(&[function("f", &[&default, &default])]).0, nothing);
+    let both = [function("f", &[&default]), function("g", &[&dropping, &default, &dropping])];
     assert_eq!(of_graph(&both).0, found("g", "dropping", 2));
-    assert_eq!(of_graph(&[function("f", &[&plain, &other])]).0, found("f", "other", 1));
+    assert_eq!(of_graph(&[function("f", &[&default, &other])]).0, found("f", "other", 1));
 }
 
 #[test]

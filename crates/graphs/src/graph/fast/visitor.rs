@@ -85,7 +85,7 @@ pub(in super::super) struct ScannedGraph {
 
 impl ScannedGraph {
     /// Returns true if the graph needs no slow path.
-    pub(in super::super) fn is_clean(&self) -> bool {
+    pub(in super::super) fn needs_no_slow_path(&self) -> bool {
         let no_functions = self.functions.is_empty() && !self.functions.repeated();
         self.deprecated_functions.is_empty()
             && (no_functions || self.fault_before_visits().is_some())
@@ -294,14 +294,14 @@ impl<'a> GraphVisitor<'a> {
         }
     }
 
-    /// Takes a node of the common form.
-    fn plain_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
+    /// Takes a node in the canonical encoding.
+    fn canonical_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
         let Self { node, table, known, devices, .. } = self;
-        node.begin_plain();
+        node.begin_canonical();
         let mut has_bad_device = false;
-        let plain = known.read(bytes, depth, |reference| {
+        let canonical = known.read(bytes, depth, |reference| {
             match reference {
-                Reference::Input(input, seen) => return table.plain_input(node, input, seen),
+                Reference::Input(input, seen) => return table.canonical_input(node, input, seen),
                 Reference::Colocated(name) => table.colocated(node, name),
                 Reference::Device(device) => {
                     let is_valid = devices.is_device(device) && devices.is_session_device(device);
@@ -310,33 +310,37 @@ impl<'a> GraphVisitor<'a> {
             }
             true
         });
-        let Some(plain) = plain.filter(|plain| is_node_name(plain.name)) else { return false };
-        if !self.is_plain_operation(plain.operation) {
+        let Some(canonical) = canonical.filter(|canonical| is_node_name(canonical.name)) else {
+            return false;
+        };
+        if !self.is_fast_operation(canonical.operation) {
             return false;
         }
-        let role = LoopRole::of(plain.operation);
-        let kind = self.kind(plain.operation, has_bad_device, NodeBytes { bytes, end, depth });
+        let role = LoopRole::of(canonical.operation);
+        let kind = self.kind(canonical.operation, has_bad_device, NodeBytes { bytes, end, depth });
         let kind = kind.zip(self.kinds.as_mut());
-        self.table.add_plain(&self.node, plain.name, role, end, kind);
+        self.table.add_canonical(&self.node, canonical.name, role, end, kind);
         if let Some(graph) = self.graph() {
             graph.nodes += 1;
         }
         true
     }
 
-    /// Takes a node of a function that has the common form.
-    fn plain_body_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
-        let plain = match &mut self.bodies {
+    /// Takes a node of a function in the canonical encoding.
+    fn canonical_body_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
+        let canonical = match &mut self.bodies {
             Some(bodies) => bodies.read(bytes, depth),
             None => self.known.read(bytes, depth, |_| true),
         };
-        let Some(plain) = plain.filter(|plain| is_ascii(plain.name)) else { return false };
-        if !self.is_plain_operation(plain.operation) {
+        let Some(canonical) = canonical.filter(|canonical| is_ascii(canonical.name)) else {
+            return false;
+        };
+        if !self.is_fast_operation(canonical.operation) {
             return false;
         }
         let node = NodeBytes { bytes, end, depth };
         let ignores_nothing =
-            |bodies: &mut FastBodies<'_>| bodies.ignores_nothing(plain.operation, node);
+            |bodies: &mut FastBodies<'_>| bodies.ignores_nothing(canonical.operation, node);
         if !self.bodies.as_mut().is_some_and(ignores_nothing) {
             self.bodies = None;
         }
@@ -347,18 +351,18 @@ impl<'a> GraphVisitor<'a> {
     }
 
     /// Returns true if an operation needs no slow path; counts it if counting was requested.
-    fn is_plain_operation(&mut self, operation: &[u8]) -> bool {
-        let is_plain = self.operations.position(operation).is_none()
+    fn is_fast_operation(&mut self, operation: &[u8]) -> bool {
+        let is_fast = self.operations.position(operation).is_none()
             && !operation.is_empty()
             && is_ascii(operation);
-        if is_plain && self.depth == Depth::Counted {
+        if is_fast && self.depth == Depth::Counted {
             self.count_operation(operation);
         }
-        is_plain
+        is_fast
     }
 
-    /// The kind of a node of the common form, where that is asked for. One that is not valid for
-    /// everybody ends the asking.
+    /// The kind of a node in the canonical encoding, where that is asked for. One that is not valid
+    /// for everybody ends the asking.
     #[inline]
     fn kind(
         &mut self,
@@ -432,7 +436,7 @@ impl<'a> GraphVisitor<'a> {
                 self.function_deprecated.get_or_insert(0);
             }
             (FUNCTION_DEF, function_def::NODE_DEF) => {
-                // Only nodes of the common form are looked at for ignored attributes.
+                // Only nodes in the canonical encoding are looked at for ignored attributes.
                 self.bodies = None;
                 self.owner = NodeOwner::Function;
                 self.node.clear();
@@ -483,7 +487,7 @@ impl Visitor for GraphVisitor<'_> {
             (NODE_DEF, _) => whole,
             (GRAPH_DEF, graph_def::NODE) => {
                 if whole == Step::Into {
-                    // Only nodes of the common form are looked at for registries.
+                    // Only nodes in the canonical encoding are looked at for registries.
                     self.kinds = None;
                     self.owner = NodeOwner::Graph;
                     self.node.clear();
@@ -613,8 +617,8 @@ impl Visitor for GraphVisitor<'_> {
                 _ => {}
             },
             ATTR_VALUE_LIST_VALUE if field.number == attr_value_list_value::S => {
-                // Another attribute's list at worst, or one that does not count: the second step
-                // looks more closely.
+                // Another attribute's list at worst, or one that does not count: the slow path
+                // decides.
                 if let Some(name) = piece.strip_prefix(b"loc:@") {
                     self.table.colocated(&mut self.node, name);
                 }
@@ -683,10 +687,10 @@ impl Visitor for GraphVisitor<'_> {
     ) -> bool {
         match (message, field.number) {
             (GRAPH_DEF, graph_def::NODE) if self.depth != Depth::Versions => {
-                self.plain_node(bytes, end, depth)
+                self.canonical_node(bytes, end, depth)
             }
             (FUNCTION_DEF, function_def::NODE_DEF) if self.depth != Depth::Versions => {
-                self.plain_body_node(bytes, end, depth)
+                self.canonical_body_node(bytes, end, depth)
             }
             _ => false,
         }

@@ -66,7 +66,7 @@ impl BoundValue {
                     list.is_empty = false;
                     if let Value::Type(number) = value {
                         list.element = Some(Element::Type);
-                        list.types.push(plain(number), 1);
+                        list.types.push(value_type(number), 1);
                     }
                 }
                 Self::List(list)
@@ -133,7 +133,7 @@ fn scalar(element: Element) -> AttributeKind {
 }
 
 /// An element type that is no reference.
-pub(super) fn plain(data_type: i32) -> ElementType {
+pub(super) fn value_type(data_type: i32) -> ElementType {
     ElementType::new(data_type, false)
 }
 
@@ -141,7 +141,7 @@ impl BoundList {
     fn of(list: List<'_>) -> Self {
         let mut types = TypeList::default();
         for run in list.types() {
-            types.push(plain(run.data_type), run.count);
+            types.push(value_type(run.data_type), run.count);
         }
         let element = list.element().filter(|_| !list.is_mixed());
         Self { element, is_empty: list.is_empty(), types }

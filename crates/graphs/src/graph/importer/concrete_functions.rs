@@ -17,7 +17,7 @@ use super::{
     binding::BoundValue,
     by_release::{ByRelease, are_equal, are_one},
     function_graph::loaded_definition,
-    function_summary::{Clear, ClearCall},
+    function_summary::{TriviallyValid, TriviallyValidCall},
     instantiate::{BodyFinding, Definitions, Finding, wrong_binding},
     instantiated_callees::{FunctionFinding, Library},
 };
@@ -86,19 +86,20 @@ pub(super) struct ConcreteFunction {
 
 impl ConcreteFunction {
     /// A function in which a release finds nothing, with what its calls take and give.
-    pub(super) fn clear(
+    pub(super) fn trivially_valid(
         place: Extent,
         types: &Rc<NodeType>,
-        clear: &Clear,
+        trivially_valid: &TriviallyValid,
         definitions: &LoadDefinitions<'_>,
     ) -> Self {
-        let calls = clear.calls.iter().map(|ClearCall { body, tensors }| ConcreteCall {
-            function: body.call.function,
-            direct: body.call.direct,
-            tensors: *tensors,
-            node: body.node,
-            wrong_binding: definitions.wrong_binding(body),
-        });
+        let calls =
+            trivially_valid.calls.iter().map(|TriviallyValidCall { body, tensors }| ConcreteCall {
+                function: body.call.function,
+                direct: body.call.direct,
+                tensors: *tensors,
+                node: body.node,
+                wrong_binding: definitions.wrong_binding(body),
+            });
         Self::without_definition(place, types, calls.collect())
     }
 

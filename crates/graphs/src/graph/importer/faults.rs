@@ -41,16 +41,16 @@ pub(super) fn faults(
         Pending { profile, found: None }
     };
     let pending = context.releases.map(pending);
-    let mut special = special(context);
-    special.extend(shapes.map(|fault| fault.node));
+    let mut slow = needing_slow_path(context);
+    slow.extend(shapes.map(|fault| fault.node));
     let mut walk =
-        Walk { context, visits, shapes, special, pending, back_edges: Vec::new(), functions };
+        Walk { context, visits, shapes, slow, pending, back_edges: Vec::new(), functions };
     // Where all nodes are known to be valid but for what they call, only those that call are there.
     let calling = context.index.calls().iter().map(|call| call.number);
     let calling = calling.filter(|_| context.index.nodes().is_empty());
     for node in visits.in_order().chain(calling) {
         if !walk.is_valid(node) {
-            walk.look_closer(node)?;
+            walk.take_slow_path(node)?;
         }
         if let Some(crash) = visits.crash().filter(|crash| crash.at == node) {
             walk.all_find(&Found { node: crash.head, cause: Cause::LoopInputs });
@@ -75,7 +75,7 @@ pub(super) enum Functions<'f> {
 
 /// Nodes that have to be beside others that are not there, have deprecated operations, or call
 /// functions, there or not.
-fn special(context: &Context<'_>) -> HashSet<u32> {
+fn needing_slow_path(context: &Context<'_>) -> HashSet<u32> {
     let index = context.index;
     let deprecated = index.deprecated().iter().map(|node| node.number);
     let calls = index.calls().iter().map(|call| call.number);
@@ -103,7 +103,8 @@ struct Walk<'w> {
     visits: &'w Visits,
     /// The first node that a shape function refuses.
     shapes: Option<&'w ShapeFault>,
-    special: HashSet<u32>,
+    /// Nodes that need the slow path whatever their kinds are.
+    slow: HashSet<u32>,
     pending: PerRelease<Pending>,
     back_edges: Vec<BackEdge>,
     functions: Functions<'w>,
@@ -161,7 +162,7 @@ impl Walk<'_> {
     /// True if the recorded facts of a node differ from the file, because it calls a function that
     /// was exported again.
     fn calls_concrete_function(&self, node: u32) -> bool {
-        matches!(self.functions, Functions::Reexported(..)) && self.special.contains(&node)
+        matches!(self.functions, Functions::Reexported(..)) && self.slow.contains(&node)
     }
 
     /// True if a node is visited before another.
@@ -171,8 +172,8 @@ impl Walk<'_> {
 
     /// True if the node is certainly valid for every loader. False requires the slow path.
     fn is_valid(&self, node: u32) -> bool {
-        let is_plain = self.kind(node).is_some_and(|kind| kind.is_plain);
-        if !is_plain || self.special.contains(&node) {
+        let needs_only_types = self.kind(node).is_some_and(|kind| kind.needs_only_types);
+        if !needs_only_types || self.slow.contains(&node) {
             return false;
         }
         let Some(types) = self.common_types(node) else { return false };
@@ -201,7 +202,7 @@ impl Walk<'_> {
     }
 
     /// Looks at a node for each loader that has found nothing yet.
-    fn look_closer(&mut self, node: u32) -> Result<(), GraphError> {
+    fn take_slow_path(&mut self, node: u32) -> Result<(), GraphError> {
         let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
             let from = self.context.index.source(*input);
             self.output(*input).is_data() && from.is_some_and(|from| !self.is_before(from, node))
@@ -221,8 +222,8 @@ impl Walk<'_> {
         if profile.strictness == Strictness::Session {
             return Ok(self.session_fault(node, profile));
         }
-        let is_special = self.special.contains(&node);
-        if is_special && self.context.index.has_unresolved_colocation(node) {
+        let is_slow = self.slow.contains(&node);
+        if is_slow && self.context.index.has_unresolved_colocation(node) {
             return Ok(Some(Cause::Colocation));
         }
         let own = match self.concrete_function(node, profile.release) {
@@ -250,7 +251,7 @@ impl Walk<'_> {
         if let Some(fault) = self.shapes_of_called(node) {
             return Ok(Some(Cause::Call(Box::new(fault))));
         }
-        if is_special && self.context.index.unbound_calls().binary_search(&node).is_ok() {
+        if is_slow && self.context.index.unbound_calls().binary_search(&node).is_ok() {
             return Ok(Some(Cause::UnboundCall));
         }
         Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, profile)))

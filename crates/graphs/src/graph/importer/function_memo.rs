@@ -1,7 +1,7 @@
 //! The functions of a library, each read once for all who ask.
 //!
-//! Of most functions a [`FunctionSummary`] is all that is asked for, and kept. What has to be
-//! looked at more closely is kept whole, up to a bound, and behind that read again.
+//! Of most functions a [`FunctionSummary`] is all that is asked for, and kept. One that
+//! needs the slow path is kept whole, up to a bound, and behind that read again.
 //!
 //! Knows where functions are. It must never know what is done with them.
 
@@ -73,9 +73,9 @@ impl FunctionMemo {
         let summary = FunctionSummary::of(&function, names, releases, &mut memory.kinds);
         let summary = memory.share(summary);
         memory.summaries.insert(names, place, Rc::clone(&summary));
-        // A clear function is not read again, except for its shapes.
-        let is_clear = releases.ids().all(|release| summary.is_clear(release));
-        if library.follows_shapes || !is_clear {
+        // A trivially valid function is not read again, except for its shapes.
+        let is_trivially_valid = releases.ids().all(|release| summary.is_trivially_valid(release));
+        if library.follows_shapes || !is_trivially_valid {
             memory.keep(place, &function);
         }
         Ok(summary)
@@ -87,9 +87,17 @@ impl FunctionMemo {
     }
 
     /// True if a release is known to find nothing in the function at an extent of the file.
-    pub(super) fn is_clear(&self, library: Library<'_>, place: Extent, release: ReleaseId) -> bool {
+    pub(super) fn is_trivially_valid(
+        &self,
+        library: Library<'_>,
+        place: Extent,
+        release: ReleaseId,
+    ) -> bool {
         let memory = self.0.borrow();
-        memory.summaries.get(library.names, place).is_some_and(|known| known.is_clear(release))
+        memory
+            .summaries
+            .get(library.names, place)
+            .is_some_and(|known| known.is_trivially_valid(release))
     }
 
     /// The names of a function and of a part of it, for messages. All releases and loaders mostly

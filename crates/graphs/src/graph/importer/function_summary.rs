@@ -64,20 +64,20 @@ pub(super) struct Judged {
     /// slow path.
     pub(super) types: Option<Rc<NodeType>>,
     /// `None` if every release needs the slow path.
-    clear: Option<ByRelease<Clear>>,
+    trivially_valid: Option<ByRelease<TriviallyValid>>,
 }
 
 /// A function in which a release certainly finds nothing wrong, for any caller and any loader.
 /// Functions that it calls are not included.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Clear {
+pub(super) struct TriviallyValid {
     /// The calls, in the order of the nodes, equal calls once.
-    pub(super) calls: Box<[ClearCall]>,
+    pub(super) calls: Box<[TriviallyValidCall]>,
 }
 
 /// A call in such a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClearCall {
+pub(super) struct TriviallyValidCall {
     pub(super) body: BodyCall,
     /// Number of tensors that the node takes and gives.
     pub(super) tensors: (u64, u64),
@@ -92,12 +92,13 @@ impl FunctionSummary {
         releases: Releases<'_>,
         kinds: &mut KnownKinds,
     ) -> Self {
-        let plain = PlainBody::of(function, !releases.is_empty());
-        let fault = if plain.is_some() { None } else { body::first_fault(function) };
+        let canonical = CanonicalBody::of(function, !releases.is_empty());
+        let fault = if canonical.is_some() { None } else { body::first_fault(function) };
         let mut known = HashSet::new();
         let calls = function.calls.iter().map(|inner| inner.call);
-        let judged = (!releases.is_empty())
-            .then(|| Box::new(Judged::of(function, plain.as_ref(), functions, releases, kinds)));
+        let judged = (!releases.is_empty()).then(|| {
+            Box::new(Judged::of(function, canonical.as_ref(), functions, releases, kinds))
+        });
         Self {
             fault,
             untyped: body::untyped(function),
@@ -110,21 +111,21 @@ impl FunctionSummary {
     }
 }
 
-/// The key by which summaries of clear functions without calls are shared.
+/// The key by which summaries of trivially valid functions without calls are shared.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct LeafKey {
     untyped: Option<Part>,
     gives_resource: bool,
     types: Rc<NodeType>,
     /// True for a release that finds nothing; `None` if all find nothing.
-    clear: Option<PerRelease<bool>>,
+    trivially_valid: Option<PerRelease<bool>>,
 }
 
 impl FunctionSummary {
     /// The key by which the summary is shared; `None` if it holds more than a key does.
     pub(super) fn leaf_key(&self) -> Option<LeafKey> {
         let judged = self.judged.as_deref()?;
-        let (types, clear) = (judged.types.as_ref()?, judged.clear.as_ref()?);
+        let (types, trivially_valid) = (judged.types.as_ref()?, judged.trivially_valid.as_ref()?);
         let counts = (u64::from(self.arguments), u64::from(self.results));
         let is_leaf = self.fault.is_none()
             && self.calls.is_empty()
@@ -132,15 +133,15 @@ impl FunctionSummary {
             && judged.named.is_none()
             && judged.unsaved.is_none()
             && judged.unequal.is_none()
-            && clear.all(|clear| clear.calls.is_empty());
+            && trivially_valid.all(|trivially_valid| trivially_valid.calls.is_empty());
         is_leaf.then(|| LeafKey {
             untyped: self.untyped,
             gives_resource: self.gives_resource,
             types: Rc::clone(types),
-            clear: match clear {
+            trivially_valid: match trivially_valid {
                 ByRelease::Same(_) => None,
-                ByRelease::Each(clear) => {
-                    Some(PerRelease::clone(clear).map(|_, one| one.is_some()))
+                ByRelease::Each(trivially_valid) => {
+                    Some(PerRelease::clone(trivially_valid).map(|_, one| one.is_some()))
                 }
             },
         })
@@ -149,52 +150,52 @@ impl FunctionSummary {
     /// True if every release finds nothing in the function, for any caller, and it calls and names
     /// no other functions.
     pub(super) fn is_leaf(&self) -> bool {
-        let clear = self.judged.as_deref().and_then(Judged::clear_in_all);
-        clear.is_some_and(|clear| clear.calls.is_empty())
+        let trivially_valid = self.judged.as_deref().and_then(Judged::trivially_valid_in_all);
+        trivially_valid.is_some_and(|trivially_valid| trivially_valid.calls.is_empty())
     }
 
     /// True if a release finds nothing in the function, for any caller.
-    pub(super) fn is_clear(&self, release: ReleaseId) -> bool {
-        self.judged.as_deref().is_some_and(|judged| judged.clear(release).is_some())
+    pub(super) fn is_trivially_valid(&self, release: ReleaseId) -> bool {
+        self.judged.as_deref().is_some_and(|judged| judged.trivially_valid(release).is_some())
     }
 }
 
 impl Judged {
     fn of(
         function: &FunctionIndex,
-        plain: Option<&PlainBody>,
+        canonical: Option<&CanonicalBody>,
         functions: &FunctionNames,
         releases: Releases<'_>,
         kinds: &mut KnownKinds,
     ) -> Self {
-        let edges = plain.and_then(|plain| plain.edges.as_ref());
+        let edges = canonical.and_then(|canonical| canonical.edges.as_ref());
         let edges = edges.filter(|_| is_closed(function));
-        let clear = edges.and_then(|edges| {
+        let trivially_valid = edges.and_then(|edges| {
             let kinds = kinds.of_function(function, functions, releases);
-            clear(function, edges, &kinds, releases)
+            trivially_valid(function, edges, &kinds, releases)
         });
         Self {
             named: named_by(function, functions),
             unsaved: unsaved(function),
-            unequal: Some(Unequal::of(function, plain.is_some()))
+            unequal: Some(Unequal::of(function, canonical.is_some()))
                 .filter(|unequal| !unequal.is_none())
                 .map(Box::new),
-            types: clear.is_some().then(|| kinds.shared(loaded_types(function))),
-            clear,
+            types: trivially_valid.is_some().then(|| kinds.shared(loaded_types(function))),
+            trivially_valid,
         }
     }
 
     /// That every release finds nothing in the function, and the same calls.
-    pub(super) fn clear_in_all(&self) -> Option<&Clear> {
-        match self.clear.as_ref()? {
-            ByRelease::Same(clear) => Some(clear),
+    pub(super) fn trivially_valid_in_all(&self) -> Option<&TriviallyValid> {
+        match self.trivially_valid.as_ref()? {
+            ByRelease::Same(trivially_valid) => Some(trivially_valid),
             ByRelease::Each(_) => None,
         }
     }
 
     /// That a release finds nothing in the function.
-    pub(super) fn clear(&self, release: ReleaseId) -> Option<&Rc<Clear>> {
-        self.clear.as_ref()?.get(release)
+    pub(super) fn trivially_valid(&self, release: ReleaseId) -> Option<&Rc<TriviallyValid>> {
+        self.trivially_valid.as_ref()?.get(release)
     }
 }
 
@@ -227,14 +228,14 @@ fn is_closed(function: &FunctionIndex) -> bool {
 type ReleaseKinds = Vec<Rc<KindFacts>>;
 
 /// The releases in which nothing is wrong with a function; `None` if there are none.
-fn clear(
+fn trivially_valid(
     function: &FunctionIndex,
     edges: &Edges,
     kinds: &[FactsPerRelease],
     releases: Releases<'_>,
-) -> Option<ByRelease<Clear>> {
+) -> Option<ByRelease<TriviallyValid>> {
     // The same kinds and types as in the release before come to the same.
-    let mut before: Option<(ReleaseKinds, u64, Option<Rc<Clear>>)> = None;
+    let mut before: Option<(ReleaseKinds, u64, Option<Rc<TriviallyValid>>)> = None;
     let judge = |release, registry: &Registry| {
         let of_release = |kind: &FactsPerRelease| kind[release].clone();
         let facts: ReleaseKinds = kinds.iter().map(of_release).collect::<Option<_>>()?;
@@ -250,8 +251,9 @@ fn clear(
         }
         let mut arguments = function.arguments.iter();
         let has_types = arguments.all(|argument| registry.has_type(argument.data_type));
-        let is_clear = has_types && edges.are_valid(&facts);
-        let mut found = is_clear.then(|| Rc::new(Clear { calls: calls(function, &facts) }));
+        let is_trivially_valid = has_types && edges.are_valid(&facts);
+        let mut found =
+            is_trivially_valid.then(|| Rc::new(TriviallyValid { calls: calls(function, &facts) }));
         if let Some((.., known)) = before.as_ref().filter(|(.., known)| *known == found) {
             found = known.clone();
         }
@@ -262,13 +264,13 @@ fn clear(
 }
 
 /// The calls in a function whose kinds are these.
-fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[ClearCall]> {
+fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[TriviallyValidCall]> {
     let mut known = HashSet::new();
     let call = |body: &BodyCall| {
         let kind = function.nodes.get(body.node as usize)?.kind;
         let types = &kinds.get(kind as usize)?.types;
         let tensors = (types.inputs.len(), types.outputs.len());
-        known.insert((body.call, tensors)).then_some(ClearCall { body: *body, tensors })
+        known.insert((body.call, tensors)).then_some(TriviallyValidCall { body: *body, tensors })
     };
     function.calls.iter().filter_map(call).collect()
 }
@@ -302,10 +304,10 @@ impl Unequal {
         self.twice.is_none() && are_read
     }
 
-    /// Collects the reasons for a function. If it is `plain`, its names are known to be unique.
-    fn of(function: &FunctionIndex, plain: bool) -> Self {
+    /// Collects the reasons for a function. If it is `canonical`, its names are known to be unique.
+    fn of(function: &FunctionIndex, canonical: bool) -> Self {
         let mut known = HashSet::new();
-        let mut nodes = numbered(&function.nodes).filter(|_| !plain);
+        let mut nodes = numbered(&function.nodes).filter(|_| !canonical);
         let twice = nodes.find(|(_, node)| !known.insert(node.name));
         let finding = |number| Finding::names(Part::Node(number), BodyFaultKind::Duplicate);
         Self {
@@ -426,7 +428,7 @@ impl Edges {
 /// A function with names of its own for everything, each input and result written in full, and
 /// nothing wrong with it whatever its operations are.
 #[derive(Debug)]
-struct PlainBody {
+struct CanonicalBody {
     /// The edges; `None` if no release was given, or a loader finds something wrong with an
     /// attribute of a node.
     edges: Option<Edges>,
@@ -438,7 +440,7 @@ fn is_one_tensor(argument: &Argument) -> bool {
     argument.data_type != 0 && !is_open && !argument.bad_name
 }
 
-impl PlainBody {
+impl CanonicalBody {
     fn of(function: &FunctionIndex, wants_edges: bool) -> Option<Self> {
         if function.oversized {
             return None;
@@ -446,8 +448,8 @@ impl PlainBody {
         let owners = owners(function)?;
         let arguments_loaders_take = || {
             let mut arguments = function.arguments.iter();
-            let are_plain = function.given.is_plain(function.arguments.len());
-            are_plain
+            let are_canonical = function.given.is_canonical(function.arguments.len());
+            are_canonical
                 && arguments.all(|argument| !argument.bad_graph_name)
                 && numbered(&function.arguments).all(|(number, argument)| {
                     !argument.has_handle_data || function.may_be_handle(number)
@@ -468,7 +470,7 @@ impl PlainBody {
             && arguments_loaders_take()
             && nodes_loaders_take()
             && settings_loaders_take();
-        let mut walk = PlainWalk {
+        let mut walk = CanonicalWalk {
             function,
             owners: &owners,
             is_in_order: true,
@@ -480,7 +482,7 @@ impl PlainBody {
         };
         walk.nodes()?;
         walk.results()?;
-        let PlainWalk { edges, is_in_order, .. } = walk;
+        let CanonicalWalk { edges, is_in_order, .. } = walk;
         let has_cycle = || Body { function, owners }.cycle(|_| true).is_some();
         (is_in_order || !has_cycle()).then_some(Self { edges })
     }
@@ -491,8 +493,8 @@ fn owners(function: &FunctionIndex) -> Option<Owners> {
     let room = function.arguments.len() + function.nodes.len();
     let mut owners = Owners::with_capacity_and_hasher(room, Default::default());
     for (number, argument) in numbered(&function.arguments) {
-        let is_plain = is_one_tensor(argument);
-        if !is_plain || owners.insert(argument.name, Owner::Argument(number)).is_some() {
+        let is_one = is_one_tensor(argument);
+        if !is_one || owners.insert(argument.name, Owner::Argument(number)).is_some() {
             return None;
         }
     }
@@ -506,7 +508,7 @@ fn owners(function: &FunctionIndex) -> Option<Owners> {
 }
 
 /// A look at all inputs and results of a function.
-struct PlainWalk<'f> {
+struct CanonicalWalk<'f> {
     function: &'f FunctionIndex,
     owners: &'f Owners,
     /// True as long as each input is an argument or an earlier node, and there is no
@@ -515,7 +517,7 @@ struct PlainWalk<'f> {
     edges: Option<Edges>,
 }
 
-impl PlainWalk<'_> {
+impl CanonicalWalk<'_> {
     fn nodes(&mut self) -> Option<()> {
         let mut inputs = self.function.inputs.iter().peekable();
         for (number, node) in numbered(&self.function.nodes) {

@@ -25,7 +25,7 @@ use super::{
     callers::Callers,
     count,
     function_memo::FunctionMemo,
-    function_summary::{ClearCall, FunctionSummary},
+    function_summary::{FunctionSummary, TriviallyValidCall},
     instantiate::{Built, Definitions, Finding},
     signatures::Signatures,
 };
@@ -90,7 +90,7 @@ pub(in super::super) struct InstantiatedCallees<'c> {
     /// The same for loaders that want no shape function of a node, where it differs.
     lenient: Option<Findings>,
     /// The result of the last function in which no release finds anything, shared with equal ones.
-    clear: Option<Rc<InstantiationResult>>,
+    trivially_valid: Option<Rc<InstantiationResult>>,
     /// The last other result, shared likewise.
     other_result: Option<Rc<InstantiationResult>>,
     order: CallOrder,
@@ -188,7 +188,7 @@ impl<'l> InstantiatedCallees<'l> {
             numbers: vec![0; library.names.places()],
             findings: Findings::default(),
             lenient: None,
-            clear: None,
+            trivially_valid: None,
             other_result: None,
             order,
             has_open: false,
@@ -226,9 +226,9 @@ impl<'l> InstantiatedCallees<'l> {
         };
         let Library { names, memo, .. } = library;
         let summary = memo.summary(library, place)?;
-        let known = ClearFunction::of(&summary);
+        let known = TriviallyValidCallee::of(&summary);
         if let Some(known) = known.filter(|known| self.order.takes(known.calls)) {
-            self.add_clear(call, &known, waiting);
+            self.add_trivially_valid(call, &known, waiting);
             return Ok(());
         }
         let function = memo.index(library, place)?;
@@ -324,10 +324,10 @@ impl<'l> InstantiatedCallees<'l> {
     }
 
     /// Takes in a function in which no release finds anything, and says what it calls.
-    fn add_clear(
+    fn add_trivially_valid(
         &mut self,
         call: &FirstCall,
-        known: &ClearFunction<'_>,
+        known: &TriviallyValidCallee<'_>,
         waiting: &mut Vec<FirstCall>,
     ) {
         for inner in known.calls.iter().filter(|inner| inner.body.call.inside) {
@@ -357,7 +357,7 @@ impl<'l> InstantiatedCallees<'l> {
     /// The result of building a function in all releases, for the number of tensors that it takes
     /// and gives; shared with the function before if it is equal.
     fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<InstantiationResult> {
-        if let Some(known) = &self.clear
+        if let Some(known) = &self.trivially_valid
             && known
                 .as_ref()
                 .as_ref()
@@ -366,7 +366,7 @@ impl<'l> InstantiatedCallees<'l> {
             return Rc::clone(known);
         }
         let built = Rc::new(Ok(Built { inputs, outputs, ..Built::default() }));
-        self.clear = Some(Rc::clone(&built));
+        self.trivially_valid = Some(Rc::clone(&built));
         built
     }
 
@@ -513,7 +513,7 @@ impl<'l> InstantiatedCallees<'l> {
 
 impl CallOrder {
     /// True if the calls can be recorded without their visiting order.
-    fn takes(self, calls: &[ClearCall]) -> bool {
+    fn takes(self, calls: &[TriviallyValidCall]) -> bool {
         self == Self::AsWritten || !calls.iter().any(|inner| inner.body.call.inside)
     }
 }
@@ -540,19 +540,19 @@ fn in_order<'f>(
 }
 
 /// A function in which no release finds anything, and what it calls.
-struct ClearFunction<'d> {
+struct TriviallyValidCallee<'d> {
     /// Number of tensors that a call must take and give.
     built: (u64, u64),
-    calls: &'d [ClearCall],
+    calls: &'d [TriviallyValidCall],
 }
 
-impl<'d> ClearFunction<'d> {
-    /// `None` if it has to be looked at more closely for one of the releases, or is not the same in
+impl<'d> TriviallyValidCallee<'d> {
+    /// `None` if it needs the slow path for one of the releases, or is not the same in
     /// all of them.
     fn of(summary: &'d FunctionSummary) -> Option<Self> {
-        let clear = summary.judged.as_deref()?.clear_in_all()?;
+        let trivially_valid = summary.judged.as_deref()?.trivially_valid_in_all()?;
         let built = (summary.arguments.into(), summary.results.into());
-        Some(Self { built, calls: &clear.calls })
+        Some(Self { built, calls: &trivially_valid.calls })
     }
 }
 

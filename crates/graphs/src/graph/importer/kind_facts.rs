@@ -85,7 +85,7 @@ impl KindFacts {
 
 /// True if nothing about a kind depends on the caller of the function, and it names no function
 /// that needs more than a check of types.
-fn is_plain(kind: &BodyKind, functions: &FunctionNames) -> bool {
+fn is_self_contained(kind: &BodyKind, functions: &FunctionNames) -> bool {
     let attributes = &kind.attributes;
     let is_open =
         |(_, value)| matches!(value, AttributeValue::None | AttributeValue::Placeholder(_));
@@ -139,7 +139,7 @@ impl KnownKinds {
             }
             let nothing = || Rc::new(releases.all(None));
             let nothing = Rc::clone(self.nothing.get_or_insert_with(nothing));
-            let judge = || match is_plain(kind, functions) {
+            let judge = || match is_self_contained(kind, functions) {
                 true => Rc::new(in_each_release(kind, releases, &function.outputs)),
                 false => nothing,
             };

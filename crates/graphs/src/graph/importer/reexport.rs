@@ -17,7 +17,7 @@ use super::{
     concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
     count,
     function_graph::{kinds_in_graph, reexport},
-    function_summary::{Clear, ComparedFunction, FunctionSummary, Judged},
+    function_summary::{ComparedFunction, FunctionSummary, Judged, TriviallyValid},
     instantiate::{BodyFinding, Finding, numbered},
     instantiated_callees::{FunctionFinding, Library},
     lists::Lists,
@@ -417,7 +417,7 @@ impl<'a> Loading<'a> {
         shapes: Option<&BodyMismatch>,
     ) -> Result<PerRelease<Option<Rc<ConcreteFunction>>>, GraphError> {
         let Unloaded { place, summary, .. } = unloaded;
-        let mut clear: Vec<(&Rc<Clear>, Rc<ConcreteFunction>)> = Vec::new();
+        let mut valid: Vec<(&Rc<TriviallyValid>, Rc<ConcreteFunction>)> = Vec::new();
         let mut judged: Vec<(Key, Rc<ConcreteFunction>)> = Vec::new();
         let mut whole = None;
         let library = self.library;
@@ -432,13 +432,18 @@ impl<'a> Loading<'a> {
             if shapes.is_none()
                 && let Some((types, found)) = accepted_by(summary, release)
             {
-                let known = clear.iter().find(|(known, _)| Rc::ptr_eq(known, found));
+                let known = valid.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let concrete = match known {
                     Some((_, known)) => Rc::clone(known),
-                    None => Rc::new(ConcreteFunction::clear(*place, types, found, &definitions)),
+                    None => Rc::new(ConcreteFunction::trivially_valid(
+                        *place,
+                        types,
+                        found,
+                        &definitions,
+                    )),
                 };
                 all[release] = Some(Rc::clone(&concrete));
-                clear.push((found, concrete));
+                valid.push((found, concrete));
                 continue;
             }
             let function = match &whole {
@@ -491,9 +496,9 @@ impl<'a> Loading<'a> {
 fn accepted_by(
     summary: &FunctionSummary,
     release: ReleaseId,
-) -> Option<(&Rc<NodeType>, &Rc<Clear>)> {
+) -> Option<(&Rc<NodeType>, &Rc<TriviallyValid>)> {
     let judged = summary.judged.as_deref()?;
-    Some((judged.types.as_ref()?, judged.clear(release)?))
+    Some((judged.types.as_ref()?, judged.trivially_valid(release)?))
 }
 
 fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {

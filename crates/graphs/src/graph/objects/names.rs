@@ -66,8 +66,8 @@ pub(super) fn parameter_name(name: &[u8]) -> Option<impl Iterator<Item = u8>> {
         return None;
     }
     let beginning: &[u8] = if first.is_ascii_alphabetic() { b"" } else { b"arg_" };
-    let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte } else { b'_' };
-    Some(beginning.iter().copied().chain(name.iter().map(plain)))
+    let escaped = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte } else { b'_' };
+    Some(beginning.iter().copied().chain(name.iter().map(escaped)))
 }
 
 /// True if Python certainly rejects a text as an integer: it accepts spaces around it, a sign, and
@@ -77,8 +77,8 @@ pub(super) fn is_no_integer(text: &[u8]) -> bool {
     let digits = digits.strip_prefix(b"-").or(digits.strip_prefix(b"+")).unwrap_or(digits);
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     // Control characters that Python takes for spaces are left alone.
-    let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
-    text.iter().all(is_plain) && !digits.split(|byte| *byte == b'_').all(is_number)
+    let is_printable = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    text.iter().all(is_printable) && !digits.split(|byte| *byte == b'_').all(is_number)
 }
 
 #[cfg(test)]

@@ -26,9 +26,9 @@ pub(in super::super) struct Constants {
 }
 
 impl Constants {
-    /// The tensor of the constant at `place`, if it is in the common form and does not say the
-    /// shape of its output itself.
-    pub(super) fn plain(
+    /// The tensor of the constant at `place`, if it is in the canonical encoding and does not say
+    /// the shape of its output itself.
+    pub(super) fn canonical(
         &mut self,
         source: Source<'_>,
         place: Extent,
@@ -46,7 +46,7 @@ impl Constants {
         place: Extent,
         release: i32,
     ) -> Result<Option<Tensor>, GraphError> {
-        if let Some(tensor) = self.plain(source, place)? {
+        if let Some(tensor) = self.canonical(source, place)? {
             return Ok(Some(tensor));
         }
         let node = node_at::read(source, place, None, release)?;
@@ -57,7 +57,7 @@ impl Constants {
     }
 }
 
-/// The tensor of a constant that is written in the common form.
+/// The tensor of a constant that is written in the canonical encoding.
 fn of_node(mut rest: &[u8]) -> Option<Tensor> {
     let mut found = None;
     while !rest.is_empty() {

@@ -98,7 +98,7 @@ impl<'e> Equation<'e> {
         let (inputs, output) = text.split_once("->")?;
         let inputs: Vec<&[u8]> = inputs.split(',').map(str::as_bytes).collect();
         let output = output.as_bytes();
-        let is_plain = |labels: &[u8]| {
+        let are_distinct_letters = |labels: &[u8]| {
             labels.len() <= 52
                 && labels.iter().all(u8::is_ascii_alphabetic)
                 && (1..labels.len()).all(|at| {
@@ -109,8 +109,8 @@ impl<'e> Equation<'e> {
         };
         let is_known = |label: &u8| inputs.iter().any(|labels| labels.contains(label));
         let fits = (1..=2).contains(&inputs.len())
-            && inputs.iter().all(|labels| is_plain(labels))
-            && is_plain(output)
+            && inputs.iter().all(|labels| are_distinct_letters(labels))
+            && are_distinct_letters(output)
             && output.iter().all(is_known);
         fits.then_some(Self { inputs, output })
     }

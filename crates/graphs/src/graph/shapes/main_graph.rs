@@ -143,10 +143,11 @@ impl<'g> Walk<'g, '_> {
         Ok(self.keep(node, outputs, &attributes))
     }
 
-    /// Keeps the tensor of a constant, of which each is another one, if it is in the common form.
+    /// Keeps the tensor of a constant, of which each is another one, if it is in the canonical
+    /// encoding.
     fn keep_constant(&mut self, node: u32) -> Result<bool, GraphError> {
         let place = self.place_of(node)?.unwrap_or_default();
-        let tensor = self.constants.plain(self.graph.source, place)?;
+        let tensor = self.constants.canonical(self.graph.source, place)?;
         let is_kept = tensor.is_some();
         self.known.set(node, tensor.into_iter().collect());
         Ok(is_kept)

@@ -43,14 +43,14 @@ fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
 
 #[test]
 fn a_function_may_come_again_if_it_is_the_same() {
-    let plain = function(b"", &[]);
+    let original = function(b"", &[]);
     let (p, q) = (attribute(5, b"p", 1), attribute(5, b"q", 2));
     let (x, y) = (field(3, b"x"), field(3, b"y"));
     let (control_x, control_y) = (field(3, b"^x"), field(3, b"^y"));
     let second = field(3, &[field(1, b"m"), field(2, b"NoOp")].concat());
     let first = node(&[&x]);
     for [one, other] in [
-        [plain.clone(), plain.clone()],
+        [original.clone(), original.clone()],
         [function(b"", &[&p, &q]), function(b"", &[&q, &p])],
         [function(b"", &[&node(&[&p, &q])]), function(b"", &[&node(&[&q, &p])])],
         [function(b"", &[&first, &second]), function(b"", &[&second, &first])],
@@ -59,24 +59,24 @@ fn a_function_may_come_again_if_it_is_the_same() {
             function(b"", &[&node(&[&control_y, &control_x])]),
         ],
         [function(b"", &[&node(&[&attribute(5, b"_p", 1)])]), function(b"", &[&node(&[])])],
-        [function(&[0x88, 1, 0], &[]), plain.clone()],
-        [function(&field(1, b"f"), &[]), plain.clone()],
-        [field(1, &[field(1, &field(1, b"f")), field(1, b"")].concat()), plain.clone()],
-        [function(&[0x88, 1, 1, 0x88, 1, 0], &[]), plain.clone()],
-        [function(b"", &[&field(8, &[8, 0, 16, 1])]), plain.clone()],
+        [function(&[0x88, 1, 0], &[]), original.clone()],
+        [function(&field(1, b"f"), &[]), original.clone()],
+        [field(1, &[field(1, &field(1, b"f")), field(1, b"")].concat()), original.clone()],
+        [function(&[0x88, 1, 1, 0x88, 1, 0], &[]), original.clone()],
+        [function(b"", &[&field(8, &[8, 0, 16, 1])]), original.clone()],
         [function(b"", &[&node(&[&x]), &node(&[])]), function(b"", &[&node(&[])])],
     ] {
         assert_eq!(fault(&[&one, &other]), None, "{one:?} {other:?}");
     }
     let different = Some(StructureFaultKind::DuplicateFunction);
     for [one, other] in [
-        [function(b"", &[&first]), plain.clone()],
+        [function(b"", &[&first]), original.clone()],
         [function(b"", &[&node(&[&x, &y])]), function(b"", &[&node(&[&y, &x])])],
         [function(b"", &[&p]), function(b"", &[&attribute(5, b"p", 3)])],
-        [function(b"", &[&attribute(5, b"_p", 1)]), plain.clone()],
-        [function(&[0x88, 1, 1], &[]), plain.clone()],
-        [function(&field(6, b"what it does"), &[]), plain.clone()],
-        [function(b"", &[&field(4, &field(1, b"y"))]), plain.clone()],
+        [function(b"", &[&attribute(5, b"_p", 1)]), original.clone()],
+        [function(&[0x88, 1, 1], &[]), original.clone()],
+        [function(&field(6, b"what it does"), &[]), original.clone()],
+        [function(b"", &[&field(4, &field(1, b"y"))]), original.clone()],
         [function(b"", &[&node(&[]), &node(&[])]), function(b"", &[&node(&[]), &node(&[])])],
         [function(b"", &[&node(&[]), &node(&[&x])]), function(b"", &[&node(&[])])],
     ] {

@@ -151,12 +151,12 @@ fn call_order_that_is_undetermined_accepts_both_orders_or_none() {
         assert!(is_accepted(&certain, &["x"]) != is_accepted(&turned, &["x"]));
         assert!(!is_accepted(&format!("{}{}", waits(7), orders[0]), &["x"]));
         // Many edges that lead to no call, or all to one, leave the order as it is.
-        let plain = loose(9);
+        let independent = loose(9);
         let many: Vec<String> = (0..9).map(|number| format!("^n{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).chain(["^one"]).collect();
         for many in [&many[..9], &many[..]] {
             let waits = node("j", "NoOp", many, "");
-            assert!(is_accepted(&format!("{plain}{waits}{}", orders[0]), &["x"]));
+            assert!(is_accepted(&format!("{independent}{waits}{}", orders[0]), &["x"]));
         }
         let alike = [call("two", 1), call("one", 1)].concat();
         assert!(is_accepted(&format!("{}{alike}", loose(9)), &["x"]));

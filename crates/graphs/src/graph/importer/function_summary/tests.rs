@@ -50,9 +50,9 @@ fn unary(data_type: u8, nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
     [field(1, &signature), nodes.concat(), returned].concat()
 }
 
-/// By release, whether a function is clear. What is clear is built and loaded as the importer does
-/// it node by node, and comes to the same.
-fn is_clear(bytes: &[u8]) -> [bool; 3] {
+/// By release, true if a function is trivially valid. Such a function is built and loaded as the
+/// importer does it node by node, and comes to the same.
+fn is_trivially_valid(bytes: &[u8]) -> [bool; 3] {
     let registries = RELEASES.map(|release| Registry::tensorflow(release).unwrap());
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
     let place = Extent { start: 0, end: bytes.len() as u64 };
@@ -67,9 +67,9 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
     let hash = names.find(b"f").unwrap();
     let mut signatures = Signatures::default();
     let signature = signatures.read(library, hash).unwrap().unwrap();
-    let is_clear = releases.map(|release, registry| {
+    let is_trivially_valid = releases.map(|release, registry| {
         let judged = summary.judged.as_ref().unwrap();
-        let Some(clear) = judged.clear(release) else { return false };
+        let Some(trivially_valid) = judged.trivially_valid(release) else { return false };
         assert_eq!(body::first_fault(&index), None);
         let definitions = ReleaseDefinitions { names, signatures: &signatures, registry };
         let (binding, signature) = (&Binding::default(), signature.operation("f").unwrap());
@@ -84,18 +84,22 @@ fn is_clear(bytes: &[u8]) -> [bool; 3] {
         let deprecated = crate::graph::DeprecatedOperations::tensorflow();
         let concrete =
             reexport((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
-        let expected =
-            ConcreteFunction::clear(place, judged.types.as_ref().unwrap(), clear, &definitions);
+        let expected = ConcreteFunction::trivially_valid(
+            place,
+            judged.types.as_ref().unwrap(),
+            trivially_valid,
+            &definitions,
+        );
         assert_eq!((&concrete.types, concrete.needs), (&expected.types, expected.needs));
         assert!(concrete.unset.is_none() && !concrete.is_open());
         assert_eq!(concrete.operation().unwrap().inputs().count(), 1);
         true
     });
-    is_clear.into_vec().try_into().unwrap()
+    is_trivially_valid.into_vec().try_into().unwrap()
 }
 
 #[test]
-fn function_with_valid_nodes_and_edges_is_clear_in_every_release() {
+fn function_with_valid_nodes_and_edges_is_trivially_valid() {
     let sum = |inputs: &[&str], n| {
         node("s", "AddN", inputs, &[attribute("N", &[0x18, n]), data_type("T", 1)])
     };
@@ -117,14 +121,14 @@ fn function_with_valid_nodes_and_edges_is_clear_in_every_release() {
         (vec![identity("a", "x"), constant], "k:output:0"),
         (vec![identity("a", "x"), many], "m:output:1"),
     ] {
-        assert_eq!(is_clear(&function(&nodes, returned)), [true; 3], "{returned}");
+        assert_eq!(is_trivially_valid(&function(&nodes, returned)), [true; 3], "{returned}");
     }
 }
 
 #[test]
-fn a_function_is_looked_at_more_closely_where_a_release_may_find_something() {
+fn function_takes_the_slow_path_where_a_release_may_refuse_it() {
     let a = || identity("a", "x");
-    let of = |nodes: &[Vec<u8>], returned: &str| is_clear(&function(nodes, returned));
+    let of = |nodes: &[Vec<u8>], returned: &str| is_trivially_valid(&function(nodes, returned));
     let other = |inputs: &[&str], attributes: &[Vec<u8>]| {
         let nodes = [a(), node("b", "AddV2", inputs, attributes)];
         of(&nodes, "b:z:0")
@@ -169,10 +173,10 @@ fn a_function_is_looked_at_more_closely_where_a_release_may_find_something() {
 }
 
 #[test]
-fn a_function_may_be_clear_in_newer_releases_alone() {
+fn function_may_be_trivially_valid_in_newer_releases_alone() {
     let [old, _, new] = RELEASES.map(|release| Registry::tensorflow(release).unwrap());
     let mut types = 1..64;
     let new_type = types.find(|number| new.has_type(*number) && !old.has_type(*number)).unwrap();
-    let [in_old, _, in_new] = is_clear(&unary(new_type as u8, &[], "x"));
+    let [in_old, _, in_new] = is_trivially_valid(&unary(new_type as u8, &[], "x"));
     assert!(in_new && !in_old, "{new_type}");
 }

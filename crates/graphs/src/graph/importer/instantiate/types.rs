@@ -9,7 +9,7 @@ use crate::{
     graph::{
         ImportFaultKind,
         fault::{BodyFaultKind, Part},
-        importer::binding::{BoundValue, plain},
+        importer::binding::{BoundValue, value_type},
         index::Argument as WrittenArgument,
         node_rules::{ElementType, NodeType, TypeList, TypeRun},
     },
@@ -217,7 +217,7 @@ pub(super) fn types_of(
         ArgumentSource::List(_) => 0,
     };
     let mut types = TypeList::default();
-    types.push(plain(data_type), many);
+    types.push(value_type(data_type), many);
     Ok(ArgumentTypes { types, is_reference })
 }
 

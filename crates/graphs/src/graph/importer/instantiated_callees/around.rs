@@ -96,8 +96,8 @@ impl Around {
             {
                 return Rc::clone(known);
             }
-            let is_clear = summary.is_clear(release);
-            let built = match is_clear {
+            let is_trivially_valid = summary.is_trivially_valid(release);
+            let built = match is_trivially_valid {
                 true => Ok(Built::of(summary)),
                 false => instantiate(function, scope, &definitions),
             };

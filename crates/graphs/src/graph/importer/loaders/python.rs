@@ -126,7 +126,7 @@ pub(super) fn functions(
         return Ok(());
     }
     for (_, function) in library.names.iter() {
-        let is_valid = |release| library.memo.is_clear(library, function.place, release);
+        let is_valid = |release| library.memo.is_trivially_valid(library, function.place, release);
         if library.releases.ids().all(is_valid) {
             continue;
         }

@@ -39,7 +39,7 @@ pub(super) fn nodes_and_placement(
         evidence.unsaved_constant.clone_from(&constant);
         evidence.missing_callee.clone_from(&callee);
         evidence.unknown_operation = unknown_operation(graph, registry)?;
-        // A node that has no kernel is looked at more closely: its fault is that of the import.
+        // A node that has no kernel takes the slow path: its fault is that of the import.
         let is_of_node = |fault: &ImportFault| {
             let operation = registry.operation(&fault.operation);
             fault.function.is_none()

@@ -88,8 +88,8 @@ fn a_function_is_loaded_after_those_that_attributes_of_any_name_have() {
         for value in ["func { name: 'g' }", "list { func { name: 'g' } }"] {
             let attribute = format!("{DTYPE} attr {{ key: '{key}' value {{ {value} }} }}");
             let noted = node("n", "Placeholder", &[], &attribute);
-            let plain = node("m", "Placeholder", &[], DTYPE);
-            for nodes in [noted.clone() + &plain, plain + &noted] {
+            let other = node("m", "Placeholder", &[], DTYPE);
+            for nodes in [noted.clone() + &other, other + &noted] {
                 let back = function("g", &node("c", "f", &["a"], ""), "a");
                 let both = together(&[function("f", &nodes, "a"), back]);
                 assert_eq!(kind(Loader::Load, &both), Some(Kind::Python), "{nodes}");

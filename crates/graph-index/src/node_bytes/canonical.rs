@@ -27,8 +27,8 @@ pub enum Reference<'b> {
     Device(&'b [u8]),
 }
 
-/// The fields of a node in the common form.
-pub struct PlainNode<'b> {
+/// The fields of a node in the canonical encoding.
+pub struct CanonicalNode<'b> {
     pub name: &'b [u8],
     pub operation: &'b [u8],
 }
@@ -44,7 +44,7 @@ pub(super) fn read<'b>(
     depth: usize,
     attributes: &mut Attributes,
     mut reference: impl FnMut(Reference<'b>) -> bool,
-) -> Option<PlainNode<'b>> {
+) -> Option<CanonicalNode<'b>> {
     let (mut name, mut operation) = (None, None);
     attributes.identity = Identity::default();
     let mut rest = bytes;
@@ -66,7 +66,7 @@ pub(super) fn read<'b>(
             _ => return None,
         }
     }
-    Some(PlainNode { name: name?, operation: operation? })
+    Some(CanonicalNode { name: name?, operation: operation? })
 }
 
 /// The first field of a message, if its tag has one byte and its length at most two: the tag, the
@@ -459,7 +459,7 @@ mod tests {
         .concat();
         let mut read = |bytes: &[u8]| {
             inputs.clear();
-            let plain = super::read(bytes, 1, &mut attributes, |reference| {
+            let canonical = super::read(bytes, 1, &mut attributes, |reference| {
                 match reference {
                     Reference::Input(name, _) => inputs.push(name.to_vec()),
                     Reference::Colocated(name) => inputs.push([b"beside ", name].concat()),
@@ -467,7 +467,9 @@ mod tests {
                 }
                 true
             });
-            plain.map(|plain| (plain.name.to_vec(), plain.operation.to_vec(), inputs.clone()))
+            canonical.map(|canonical| {
+                (canonical.name.to_vec(), canonical.operation.to_vec(), inputs.clone())
+            })
         };
         let expected = (b"a".to_vec(), b"Add".to_vec(), vec![b"x".to_vec(), b"^y".to_vec()]);
         assert_eq!(read(&node), Some(expected));
@@ -480,7 +482,7 @@ mod tests {
         assert_eq!(read(&beside(&list)), Some((b"a".to_vec(), b"Add".to_vec(), expected)));
         assert_eq!(read(&beside(&[list, field(3, b"")].concat())), None);
         for length in 0..node.len() {
-            // A field less may leave a node of the common form; a part of a field does not.
+            // A field less may leave a node in the canonical encoding; a part of a field does not.
             if let Some((name, operation, _)) = read(&node[..length]) {
                 assert_eq!((name, operation), (b"a".to_vec(), b"Add".to_vec()));
                 assert!([8, 11, 20].contains(&length), "{length}");
