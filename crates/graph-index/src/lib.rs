@@ -2,7 +2,7 @@
 //! file of any size, and TensorFlow's rules of a single name, node or attribute.
 //!
 //! - `source` is the file of a graph, and `index` what one walk over it finds.
-//! - `node_bytes` tells which nodes are alike, so that the attributes of a kind are read once;
+//! - `raw_nodes` tells which nodes are alike, so that the attributes of a kind are read once;
 //!   `attributes` reads them, `node_at` and `node_search` read what is left in the file.
 //! - `rules` and `node_rules` have the rules of one name and of one node, `kinds` what each
 //!   kind of node is in each release, `fault` and `judgement` the diagnostics.
@@ -54,11 +54,11 @@ pub mod node_at;
 #[doc(hidden)]
 pub mod node_attributes;
 #[doc(hidden)]
-pub mod node_bytes;
-#[doc(hidden)]
 pub mod node_rules;
 #[doc(hidden)]
 pub mod node_search;
+#[doc(hidden)]
+pub mod raw_nodes;
 #[doc(hidden)]
 pub mod release;
 #[doc(hidden)]

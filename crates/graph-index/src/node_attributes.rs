@@ -8,7 +8,7 @@ use super::{
     GraphError,
     attributes::{AttributeReader, AttributeValue, Attributes},
     node_at,
-    node_bytes::KnownNodes,
+    raw_nodes::SignatureCache,
     source::{Extent, Source},
 };
 use crate::{
@@ -28,7 +28,7 @@ const LONGEST: usize = 1 << 10;
 pub struct NodeAttributes {
     /// By number, the attributes of the nodes that are known.
     remembered: Vec<Rc<Attributes>>,
-    known: KnownNodes<u32>,
+    known: SignatureCache<u32>,
     reader: AttributeReader,
     scanner: Scanner,
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl Default for NodeAttributes {
     fn default() -> Self {
         Self {
             remembered: Vec::new(),
-            known: KnownNodes::default(),
+            known: SignatureCache::default(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
             bytes: Vec::new(),
@@ -83,7 +83,7 @@ impl NodeAttributes {
             return self.known.forget();
         }
         if self.remembered.len() >= MOST_REMEMBERED {
-            (self.remembered, self.known) = (Vec::new(), KnownNodes::default());
+            (self.remembered, self.known) = (Vec::new(), SignatureCache::default());
             return;
         }
         self.known.learn(self.remembered.len() as u32);

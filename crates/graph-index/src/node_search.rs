@@ -4,7 +4,7 @@
 
 use super::{
     GraphError,
-    node_bytes::short_field,
+    raw_nodes::short_field,
     source::{Extent, MetaGraphSelector, Source},
     whole_text::WholeText,
 };

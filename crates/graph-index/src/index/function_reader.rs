@@ -24,8 +24,8 @@ use crate::{
     function_attributes::is_known_to_all,
     function_names::FunctionNames,
     growing,
-    node_bytes::{KnownNodes, Reference},
     node_rules::{GradientName, PythonColocation},
+    raw_nodes::{Reference, SignatureCache},
     rules::{LoopRole, is_body_name, is_control_input, is_node_name, is_partitioned_call},
     scan::{Piece, Step, Visitor, is_ascii},
     schema::{
@@ -62,7 +62,7 @@ const MOST_REMEMBERED: usize = 1 << 13;
 pub struct FunctionReader {
     depth: FunctionDepth,
     /// The known nodes.
-    known: KnownNodes<BodyNodeFacts>,
+    known: SignatureCache<BodyNodeFacts>,
     kinds: BodyKinds,
     outputs: OutputNames,
 }
@@ -70,7 +70,7 @@ pub struct FunctionReader {
 impl FunctionReader {
     pub fn new(depth: FunctionDepth) -> Self {
         let (kinds, outputs) = (BodyKinds::default(), OutputNames::default());
-        Self { depth, known: KnownNodes::default(), kinds, outputs }
+        Self { depth, known: SignatureCache::default(), kinds, outputs }
     }
 
     /// Returns true if it remembers so much that a new reader should replace it.
@@ -195,7 +195,7 @@ struct FunctionVisitor<'a> {
     text: WholeText,
     devices: DeviceReader,
     /// The known nodes.
-    known: &'a mut KnownNodes<BodyNodeFacts>,
+    known: &'a mut SignatureCache<BodyNodeFacts>,
 }
 
 impl FunctionVisitor<'_> {

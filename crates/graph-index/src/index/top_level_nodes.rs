@@ -12,8 +12,8 @@ use crate::{
     attributes::{AttributeReader, AttributeValue, Attributes, Text},
     devices::DeviceReader,
     function_names::FunctionNames,
-    node_bytes::{KnownNodes, Reference},
     node_rules::SavedTensorFault,
+    raw_nodes::{Reference, SignatureCache},
     rules::is_partitioned_call,
     scan::{Piece, Step, Visitor},
     schema::{
@@ -206,7 +206,7 @@ impl TopLevelNodes {
             devices: DeviceReader::default(),
             attributes: AttributeReader::default(),
             text: WholeText::default(),
-            known: KnownNodes::default(),
+            known: SignatureCache::default(),
             nodes: Self::default(),
         };
         source.walk(&mut visitor)?;
@@ -228,7 +228,7 @@ struct MainVisitor {
     attributes: AttributeReader,
     text: WholeText,
     /// The nodes that were looked at: what is like them has nothing that they do not have.
-    known: KnownNodes<()>,
+    known: SignatureCache<()>,
     nodes: TopLevelNodes,
 }
 

@@ -20,8 +20,8 @@ use crate::{
     function_names::{LONGEST_NAME, LibraryFunction},
     growing,
     kinds::{IgnoredUses, KindNumber, Kinds},
-    node_bytes::{KnownNodes, Reference, short_field},
     node_rules::PythonColocation,
+    raw_nodes::{Reference, SignatureCache, short_field},
     rules::{LoopRole, is_node_name},
     scan::{Piece, Step, Visitor, is_ascii},
     schema::{
@@ -97,9 +97,9 @@ pub struct IndexVisitor<'a> {
     nodes: u32,
     node: NodeReader,
     /// The known nodes outside of functions.
-    known: KnownNodes<NodeFacts>,
+    known: SignatureCache<NodeFacts>,
     /// The known nodes of functions, with the set of attributes that releases ignore.
-    known_in_functions: KnownNodes<u32>,
+    known_in_functions: SignatureCache<u32>,
     /// The position of the current node.
     node_begins: u64,
     function: Vec<u8>,
@@ -135,8 +135,8 @@ impl<'a> IndexVisitor<'a> {
             names: NodeNames::of(room.nodes),
             nodes: 0,
             node: NodeReader::default(),
-            known: KnownNodes::default(),
-            known_in_functions: KnownNodes::default(),
+            known: SignatureCache::default(),
+            known_in_functions: SignatureCache::default(),
             node_begins: 0,
             function: Vec::new(),
             equality: request.duplicate_functions.then(FunctionEquality::default),

@@ -13,7 +13,7 @@
 //! turn, `objects` judges the object graph of a SavedModel, `references` reads what else names
 //! nodes (collections, the saver, signatures, assets). Where releases are given with their
 //! operations, `kinds` says what each kind of node is in each of them, `shapes` follows the shapes
-//! of tensors, and `importer` judges the graph for all of them at once. `node_bytes` tells all
+//! of tensors, and `importer` judges the graph for all of them at once. `raw_nodes` tells all
 //! walks which nodes are alike, so that the attributes of a kind are read once.
 //!
 //! Knows the messages and what their importer does with them. It must never know the caller:
@@ -34,7 +34,7 @@ mod shapes;
 
 use serdes_graph_index::{
     attributes, characters, deprecated_uses, devices, fault, function_attributes, function_names,
-    growing, index, kinds, node_at, node_attributes, node_bytes, node_rules, node_search, release,
+    growing, index, kinds, node_at, node_attributes, node_rules, node_search, raw_nodes, release,
     rules, source, whole_text,
 };
 

@@ -8,7 +8,7 @@ use crate::{
     graph::{
         attributes::AttributeReader,
         kinds::Kinds,
-        node_bytes::{CanonicalNode, KnownNodes},
+        raw_nodes::{CanonicalNode, SignatureCache},
         release::Releases,
     },
     scan::{Progress, Scanner},
@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct FastBodies<'a> {
     kinds: Kinds<'a>,
     /// The nodes without ignored attributes.
-    known: KnownNodes<()>,
+    known: SignatureCache<()>,
     reader: AttributeReader,
     scanner: Scanner,
 }
@@ -30,7 +30,7 @@ impl<'a> FastBodies<'a> {
     pub(super) fn new(releases: Releases<'a>) -> Self {
         Self {
             kinds: Kinds::new(releases),
-            known: KnownNodes::default(),
+            known: SignatureCache::default(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
         }

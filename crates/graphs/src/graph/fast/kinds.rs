@@ -11,8 +11,8 @@ use crate::{
         function_names::FunctionNames,
         index::{FirstNode, OutputShapes, TopLevelNodes},
         kinds::Kinds,
-        node_bytes::KnownNodes,
         node_rules::{NodeType, PythonColocation},
+        raw_nodes::SignatureCache,
         release::Releases,
         source::Extent,
     },
@@ -61,7 +61,7 @@ impl<'a> FastKinds<'a> {
     #[inline]
     pub(super) fn kind(
         &mut self,
-        known: &mut KnownNodes<FastKind>,
+        known: &mut SignatureCache<FastKind>,
         operation: &[u8],
         inputs: u64,
         node: NodeBytes<'_>,

@@ -20,8 +20,8 @@ use crate::{
         devices::DeviceReader,
         function_names::{FunctionNames, LONGEST_NAME},
         index::TopLevelNodes,
-        node_bytes::{KnownNodes, Reference},
         objects::ObjectGraph,
+        raw_nodes::{Reference, SignatureCache},
         references::References,
         release::Releases,
         rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
@@ -126,7 +126,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     owner: NodeOwner,
     node: NodeInProgress,
     table: NodeTable,
-    known: KnownNodes<FastKind>,
+    known: SignatureCache<FastKind>,
     devices: DeviceReader,
     releases: Releases<'a>,
     /// True if the nodes outside of functions are judged for releases.
@@ -173,7 +173,7 @@ impl<'a> GraphVisitor<'a> {
             owner: NodeOwner::Outside,
             node: NodeInProgress::default(),
             table: NodeTable::new(size, false),
-            known: KnownNodes::default(),
+            known: SignatureCache::default(),
             devices: DeviceReader::default(),
             releases: Releases::NONE,
             judges_nodes: false,
@@ -216,7 +216,7 @@ impl<'a> GraphVisitor<'a> {
         if is_asked && self.judges_nodes {
             self.kinds = Some(FastKinds::new(self.releases));
             self.table = NodeTable::new(self.size, true);
-            self.known = KnownNodes::default();
+            self.known = SignatureCache::default();
         }
     }
 

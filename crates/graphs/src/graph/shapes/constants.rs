@@ -12,7 +12,7 @@ use crate::graph::{
     attributes::{AttributeValue, ShapeValue, TensorValue, Text},
     index::OUTPUT_SHAPES,
     node_at,
-    node_bytes::short_field,
+    raw_nodes::short_field,
     source::{Extent, Source},
 };
 

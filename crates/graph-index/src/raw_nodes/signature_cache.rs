@@ -59,7 +59,7 @@ fn place((first, last): (u64, u64), attributes: &[u32; IDENTIFIED]) -> usize {
 /// ([`find`](Self::find)). Where nothing is, the walk looks at the node as it would without this,
 /// and [`learn`](Self::learn)s what came out.
 #[derive(Debug)]
-pub struct KnownNodes<T> {
+pub struct SignatureCache<T> {
     attributes: Attributes,
     /// None until something was learned.
     slots: Box<[Option<(Key, T)>]>,
@@ -67,14 +67,14 @@ pub struct KnownNodes<T> {
     unknown: Option<Key>,
 }
 
-impl<T> Default for KnownNodes<T> {
+impl<T> Default for SignatureCache<T> {
     fn default() -> Self {
         let attributes = Attributes::new();
         Self { attributes, slots: Box::default(), unknown: None }
     }
 }
 
-impl<T: Copy> KnownNodes<T> {
+impl<T: Copy> SignatureCache<T> {
     /// Reads a node in the canonical encoding, which `depth` messages are around; see
     /// [`canonical::read`].
     #[inline]
@@ -155,14 +155,14 @@ mod tests {
         [field(1, b"value"), field(2, &field(8, &tensor))].concat()
     }
 
-    fn found(known: &mut KnownNodes<usize>, bytes: &[u8]) -> Option<usize> {
+    fn found(known: &mut SignatureCache<usize>, bytes: &[u8]) -> Option<usize> {
         let operation = known.read(bytes, 1, |_| true)?.operation;
         known.find(operation)
     }
 
     #[test]
     fn a_node_is_known_by_its_operation_and_attributes_alone() {
-        let mut known = KnownNodes::default();
+        let mut known = SignatureCache::default();
         let long = "AnOperationWithANameOfOver16Bytes";
         let nodes = [
             node("Identity", &[type_of("T", 1)]),
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn tensors_are_alike_unless_one_has_a_shape_or_content_that_may_be_none() {
-        let mut known = KnownNodes::default();
+        let mut known = SignatureCache::default();
         let constant = |dimensions: &[i64]| node("Const", &[tensor(dimensions, b"")]);
         assert_eq!(found(&mut known, &constant(&[1])), None);
         known.learn(1);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn nodes_beyond_the_limit_are_never_mistaken_for_others() {
-        let mut known = KnownNodes::default();
+        let mut known = SignatureCache::default();
         for round in 0..2 {
             for number in 0..5000_usize {
                 let bytes = node(&format!("Operation{number}"), &[]);

@@ -2,16 +2,16 @@
 //!
 //! A graph of a million nodes has a few hundred kinds of them. `canonical` reads the nodes that are
 //! written as TensorFlow writes them and gives each of their attributes a number, equal bytes the
-//! same; [`KnownNodes`] finds by the operation and these numbers what was learned of the first node
-//! of its kind. Every walk that asks what nodes are goes through here, so that the attributes of a
-//! kind are read once.
+//! same; [`SignatureCache`] finds by the operation and these numbers what was learned of the first
+//! node of its kind. Every walk that asks what nodes are goes through here, so that the attributes
+//! of a kind are read once.
 //!
 //! Knows bytes. It must never know what operations and attributes mean.
 
 mod canonical;
-mod known;
+mod signature_cache;
 
 pub use self::{
     canonical::{CanonicalNode, Reference, short_field},
-    known::KnownNodes,
+    signature_cache::SignatureCache,
 };
