@@ -7,8 +7,8 @@ use super::{
     DeprecatedOperations, Form, Graph, GraphError, Graphs, Message, MetaGraph,
     fast::{Depth, GraphVisitor, ScannedGraph},
     importer::{
-        self, CheckedNodes, Context, Evidence, Findings, FunctionMemo, Library, LoadedGraph,
-        Visited,
+        self, CheckedNodes, Context, Evidence, FunctionMemo, Library, LoadedGraph,
+        StructureDiagnostics, Visited,
     },
     index::{
         GraphIndex, GraphSize, IndexRequest, IndexVisitor, Indexed, RequestedKinds, TopLevelNodes,
@@ -293,7 +293,7 @@ impl SlowPath<'_> {
         let Library { source, names, memo, releases, release, follows_shapes } = self.library;
         let Indexed { index, kinds, top_level, .. } = found;
         let graph = &mut meta_graph.graph;
-        let mut findings = importer::judge(self.library, &index)?;
+        let mut structure = importer::judge(self.library, &index)?;
         let producer = graph.versions.producer;
         let context = kinds.as_ref().map(|found| Context {
             source,
@@ -308,14 +308,14 @@ impl SlowPath<'_> {
             follows_shapes,
         });
         let checked = match (&context, &kinds) {
-            (Some(context), Some(found)) => importer::check_nodes(context, found, &findings)?,
+            (Some(context), Some(found)) => importer::check_nodes(context, found, &structure)?,
             _ => CheckedNodes::accepted(releases),
         };
         let CheckedNodes { evidence, do_shapes_fit } = checked;
-        let visits = findings.visits.take();
+        let visits = structure.visits.take();
         let visited = context.as_ref().zip(visits.as_ref());
         let visited = visited.map(|(context, visits)| Visited { context, visits, do_shapes_fit });
-        apply(source, graph, findings, self.request.operations, self.request)?;
+        apply(source, graph, structure, self.request.operations, self.request)?;
         self.judge_loaders(meta_graph, &index, visited, accepted.or(top_level), evidence)
     }
 
@@ -363,13 +363,13 @@ fn size_of(source: Source<'_>, scanned: &ScannedGraph) -> Result<GraphSize, Grap
 pub(super) fn apply(
     source: Source<'_>,
     graph: &mut Graph,
-    findings: Findings,
+    structure: StructureDiagnostics,
     operations: &DeprecatedOperations,
     request: IndexRequest<'_>,
 ) -> Result<(), GraphError> {
-    graph.structure = findings.nameless_call.or(findings.fault);
-    graph.visited_before_fault = findings.visited_before_fault;
-    let Some(order) = findings.deprecated.filter(|_| request.edges) else { return Ok(()) };
+    graph.structure = structure.nameless_call.or(structure.fault);
+    graph.visited_before_fault = structure.visited_before_fault;
+    let Some(order) = structure.deprecated.filter(|_| request.edges) else { return Ok(()) };
     let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();
     let mut uses: HashMap<_, _> =
         uses.map(|found| (operations.position(found.operation.name.as_bytes()), found)).collect();

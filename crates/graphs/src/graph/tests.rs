@@ -198,8 +198,8 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
     let memo = &FunctionMemo::default();
     let (names, releases, follows_shapes) = (functions, Releases::NONE, false);
     let library = Library { source, names, memo, releases, release, follows_shapes };
-    let findings = importer::judge(library, &index).unwrap();
-    apply(source, &mut scanned.meta_graph.graph, findings, operations, request).unwrap();
+    let structure = importer::judge(library, &index).unwrap();
+    apply(source, &mut scanned.meta_graph.graph, structure, operations, request).unwrap();
 }
 
 fn node() -> impl Strategy<Value = Vec<u8>> {

@@ -117,7 +117,7 @@ const SAMPLE: usize = 1 << 12;
 
 /// The result of the name table: duplicate names, and uses before definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Findings {
+pub(super) struct NameFlags {
     /// An input names no earlier node: there may be a cycle, or no such node at all.
     pub(super) forward_references: bool,
     /// Two names have one hash, so that they may be the same name.
@@ -133,7 +133,7 @@ struct Table {
     /// come.
     size: u64,
     passed: u64,
-    findings: Findings,
+    flags: NameFlags,
     /// The bits of a hash that are not the number of a kind.
     mask: u64,
     edges: EdgeKinds,
@@ -179,9 +179,9 @@ pub(super) struct Names {
 impl Names {
     /// Makes a table for a graph in a file of `size` bytes; `keeps_kinds` if nodes have kinds.
     pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
-        let findings = Findings { forward_references: false, suspected_duplicates: false };
+        let flags = NameFlags { forward_references: false, suspected_duplicates: false };
         let mask = if keeps_kinds { !KIND_MASK } else { u64::MAX };
-        let table = Table { size, findings, mask, ..Table::empty() };
+        let table = Table { size, flags, mask, ..Table::empty() };
         let work = Work { queue: Vec::with_capacity(BATCH), ..Work::default() };
         Self { table: Holder::Here(table), work, keeps_kinds, alone: false }
     }
@@ -280,10 +280,10 @@ impl Names {
         }
     }
 
-    /// Returns the findings and the kinds of the resolved edges.
-    pub(super) fn finish(self) -> (Findings, EdgeKinds) {
-        let Table { findings, edges, .. } = self.finished();
-        (findings, edges)
+    /// Returns the flags and the kinds of the resolved edges.
+    pub(super) fn finish(self) -> (NameFlags, EdgeKinds) {
+        let Table { flags, edges, .. } = self.finished();
+        (flags, edges)
     }
 }
 
@@ -297,8 +297,8 @@ impl Work {
 impl Table {
     /// Makes a result that sends the graph to the slow path.
     fn unknown() -> Self {
-        let findings = Findings { forward_references: true, suspected_duplicates: true };
-        Self { findings, ..Self::empty() }
+        let flags = NameFlags { forward_references: true, suspected_duplicates: true };
+        Self { flags, ..Self::empty() }
     }
 
     fn empty() -> Self {
@@ -307,7 +307,7 @@ impl Table {
             used: 0,
             size: 0,
             passed: 0,
-            findings: Findings { forward_references: false, suspected_duplicates: false },
+            flags: NameFlags { forward_references: false, suspected_duplicates: false },
             mask: u64::MAX,
             edges: EdgeKinds::default(),
         }
@@ -360,8 +360,8 @@ impl Table {
                 let hash = entry | 1;
                 let put = *entry == hash;
                 let found = self.find(hash, put);
-                self.findings.suspected_duplicates |= put & found.is_some();
-                self.findings.forward_references |= !put & found.is_none();
+                self.flags.suspected_duplicates |= put & found.is_some();
+                self.flags.forward_references |= !put & found.is_none();
                 if !put && let (Some(edge), Some(found)) = (edges.next(), found) {
                     self.edges.add(edge.out_of(kind_of(found)));
                 }
@@ -395,7 +395,7 @@ mod tests {
     use super::*;
 
     /// Many hashes put in, each asked for afterwards, then one thing more.
-    fn findings(count: u64, then: impl FnOnce(&mut Names)) -> Findings {
+    fn flags(count: u64, then: impl FnOnce(&mut Names)) -> NameFlags {
         let mut names = Names::new(1000, false);
         for number in 1..count {
             let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -410,14 +410,14 @@ mod tests {
     #[test]
     fn what_was_put_in_is_found_however_often_the_table_grew_and_whichever_thread_has_it() {
         for count in [0, 1, 100, 5000, 300_000] {
-            let found = findings(count, |_| ());
+            let found = flags(count, |_| ());
             assert!(!found.suspected_duplicates && !found.forward_references, "{count}");
-            let found = findings(count, |names| names.look_up(2, EdgeKind::CONTROL));
+            let found = flags(count, |names| names.look_up(2, EdgeKind::CONTROL));
             assert!(!found.suspected_duplicates && found.forward_references, "{count}");
         }
         for count in [5000, 300_000] {
             let again = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(1234) | 1;
-            let found = findings(count, |names| names.insert(again));
+            let found = flags(count, |names| names.insert(again));
             assert!(found.suspected_duplicates && !found.forward_references, "{count}");
         }
     }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher};
 use super::{
     edges::{EdgeKind, EdgeKinds, FastKind},
     kinds::FastKinds,
-    names::{Findings, Names, is_same_name, kind_of, with_kind},
+    names::{NameFlags, Names, is_same_name, kind_of, with_kind},
 };
 use crate::{
     graph::{
@@ -128,8 +128,8 @@ impl NodeTable {
     /// Returns true if the nodes need the slow path, because an input names no earlier node or two
     /// names may be equal, and the kinds of the resolved edges.
     pub(super) fn needs_order(self) -> (bool, EdgeKinds) {
-        let (findings, edges) = self.names.finish();
-        let Findings { forward_references, suspected_duplicates } = findings;
+        let (flags, edges) = self.names.finish();
+        let NameFlags { forward_references, suspected_duplicates } = flags;
         (self.unknown || forward_references || suspected_duplicates, edges)
     }
 

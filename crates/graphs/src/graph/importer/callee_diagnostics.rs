@@ -2,8 +2,8 @@
 
 use super::{
     context::Context,
-    instantiate::FindingKind,
-    instantiated_callees::{FunctionFinding, InstantiatedCallees, Library},
+    instantiate::BodyDiagnosticKind,
+    instantiated_callees::{FunctionDiagnostic, InstantiatedCallees, Library},
     order::Visits,
     signatures::Signatures,
 };
@@ -37,7 +37,7 @@ impl<'c> CalleeDiagnostics<'c> {
         tensors: (u64, u64),
         profile: LoaderProfile,
     ) -> Result<Option<ImportFault>, GraphError> {
-        let found = self.called.finding(call, tensors, profile);
+        let found = self.called.diagnostic(call, tensors, profile);
         found.map(|found| to_diagnostic(self.library, call.place, &found)).transpose()
     }
 }
@@ -46,37 +46,39 @@ impl<'c> CalleeDiagnostics<'c> {
 pub(super) fn to_diagnostic(
     library: Library<'_>,
     calling: Extent,
-    found: &FunctionFinding,
+    found: &FunctionDiagnostic,
 ) -> Result<ImportFault, GraphError> {
-    let FunctionFinding { function, finding } = found;
-    let (function, part) = library.memo.names(library, *function, finding.part)?;
-    let kind = match &finding.kind {
-        FindingKind::Import(kind) => kind.clone(),
-        FindingKind::Names(kind) => {
+    let FunctionDiagnostic { function, diagnostic } = found;
+    let (function, part) = library.memo.names(library, *function, diagnostic.part)?;
+    let kind = match &diagnostic.kind {
+        BodyDiagnosticKind::Import(kind) => kind.clone(),
+        BodyDiagnosticKind::Names(kind) => {
             let node = library.memo.calling_node(library, calling)?;
             let mut fault = StructureFault::new(StructureFaultKind::CalledFunction, node);
             let (function, part) = (function.clone(), part.clone());
             fault.body = Some(BodyFault { function, part, kind: *kind });
             ImportFaultKind::Structure(fault)
         }
-        FindingKind::Release(_) => ImportFaultKind::FunctionBody,
+        BodyDiagnosticKind::Release(_) => ImportFaultKind::FunctionBody,
     };
-    let found = match &finding.kind {
-        FindingKind::Names(kind) | FindingKind::Release(kind) if finding.found.is_empty() => {
-            match finding.part {
+    let found = match &diagnostic.kind {
+        BodyDiagnosticKind::Names(kind) | BodyDiagnosticKind::Release(kind)
+            if diagnostic.found.is_empty() =>
+        {
+            match diagnostic.part {
                 Part::Function => kind.to_string(),
                 _ => format!("{part:?}: {kind}"),
             }
         }
-        _ => finding.found.clone(),
+        _ => diagnostic.found.clone(),
     };
     Ok(ImportFault {
         kind,
-        node: if matches!(finding.part, Part::Node(_)) { part } else { String::new() },
+        node: if matches!(diagnostic.part, Part::Node(_)) { part } else { String::new() },
         function: Some(function),
-        operation: finding.operation.clone(),
+        operation: diagnostic.operation.clone(),
         found,
-        expected: finding.expected.clone(),
+        expected: diagnostic.expected.clone(),
     })
 }
 

@@ -18,8 +18,8 @@ use super::{
     by_release::{ByRelease, are_equal, are_one},
     function_graph::loaded_definition,
     function_summary::{TriviallyValid, TriviallyValidCall},
-    instantiate::{BodyFinding, Definitions, Finding, wrong_binding},
-    instantiated_callees::{FunctionFinding, Library},
+    instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, wrong_binding},
+    instantiated_callees::{FunctionDiagnostic, Library},
 };
 use crate::{
     graph::{
@@ -55,14 +55,14 @@ pub(super) struct ConcreteCall {
     pub(super) node: u32,
     /// The mismatch of an argument that the node gives to the function that it names as an
     /// attribute.
-    pub(super) wrong_binding: Option<Rc<FunctionFinding>>,
+    pub(super) wrong_binding: Option<Rc<FunctionDiagnostic>>,
 }
 
 impl ConcreteCall {
-    /// The finding about this call that is reported when the function that contains it is built.
-    fn finding(&self, callee: &ConcreteFunction) -> Option<Rc<FunctionFinding>> {
+    /// The diagnostic about this call that is reported when the function that contains it is built.
+    fn diagnostic(&self, callee: &ConcreteFunction) -> Option<Rc<FunctionDiagnostic>> {
         let wrong_binding = self.wrong_binding.clone();
-        wrong_binding.or_else(|| callee.call_finding(self.tensors).map(Rc::new))
+        wrong_binding.or_else(|| callee.call_diagnostic(self.tensors).map(Rc::new))
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) struct ConcreteFunction {
     /// Least number of tensors that a call must take and give.
     pub(super) needs: (u64, u64),
     /// A node that has an attribute without a value; the function then cannot be called.
-    pub(super) unset: Option<BodyFinding>,
+    pub(super) unset: Option<BoxedDiagnostic>,
     pub(super) calls: Box<[ConcreteCall]>,
 }
 
@@ -120,7 +120,7 @@ impl ConcreteFunction {
         definition: OperationDefinition,
         types: NodeType,
         needs: (u64, u64),
-        unset: Option<BodyFinding>,
+        unset: Option<BoxedDiagnostic>,
         calls: Box<[ConcreteCall]>,
     ) -> Self {
         let (definition, signature) = (OnceCell::from(Box::new(definition)), OnceCell::new());
@@ -154,12 +154,15 @@ impl ConcreteFunction {
         !self.open_attributes().is_empty()
     }
 
-    fn with(&self, finding: BodyFinding) -> FunctionFinding {
-        FunctionFinding { function: self.place, finding: finding.into() }
+    fn with(&self, diagnostic: BoxedDiagnostic) -> FunctionDiagnostic {
+        FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() }
     }
 
     /// The fault of a call with this number of tensors, whatever the function contains.
-    pub(super) fn call_finding(&self, (inputs, outputs): (u64, u64)) -> Option<FunctionFinding> {
+    pub(super) fn call_diagnostic(
+        &self,
+        (inputs, outputs): (u64, u64),
+    ) -> Option<FunctionDiagnostic> {
         let kind = if inputs < self.needs.0 {
             BodyFaultKind::FewInputs
         } else if outputs < self.needs.1 {
@@ -167,22 +170,23 @@ impl ConcreteFunction {
         } else {
             return None;
         };
-        Some(self.with(Finding::names(Part::Function, kind)))
+        Some(self.with(BodyDiagnostic::names(Part::Function, kind)))
     }
 
-    /// The finding for a call whose operation names no function.
+    /// The diagnostic for a call whose operation names no function.
     fn unresolved_call(
         &self,
         library: Library<'_>,
         call: &ConcreteCall,
         callee: Option<&Self>,
-    ) -> FunctionFinding {
-        let mut finding = Finding::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
-        // The report of this finding reads the same function, and gives the reason if it cannot be
-        // read.
+    ) -> FunctionDiagnostic {
+        let mut diagnostic =
+            BodyDiagnostic::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
+        // The report of this diagnostic reads the same function, and gives the reason if it cannot
+        // be read.
         let name = |found: &Self| library.memo.names(library, found.place, Part::Function).ok();
-        finding.operation = callee.and_then(name).map_or(String::new(), |(name, _)| name);
-        self.with(finding)
+        diagnostic.operation = callee.and_then(name).map_or(String::new(), |(name, _)| name);
+        self.with(diagnostic)
     }
 
     /// The mismatch between the attributes that a call gives and those that the function leaves to
@@ -191,7 +195,7 @@ impl ConcreteFunction {
         &self,
         given: &Attributes,
         registry: &Registry,
-    ) -> Option<FunctionFinding> {
+    ) -> Option<FunctionDiagnostic> {
         self.open_attributes().iter().find_map(|attribute| {
             let AttributeDefinition { name, kind, .. } = attribute;
             let Some(value) = given.get(name) else { return self.ungiven() };
@@ -200,13 +204,13 @@ impl ConcreteFunction {
     }
 
     /// That a call does not give what the function leaves to it.
-    fn ungiven(&self) -> Option<FunctionFinding> {
+    fn ungiven(&self) -> Option<FunctionDiagnostic> {
         if !self.is_open() {
             return None;
         }
         let attributes = self.open_attributes().iter().map(|one| one.name.clone()).collect();
         let kind = ImportFaultKind::AttributesMissing { attributes };
-        Some(self.with(Finding::of(Part::Function, kind)))
+        Some(self.with(BodyDiagnostic::of(Part::Function, kind)))
     }
 }
 
@@ -217,14 +221,14 @@ pub(super) struct ConcreteFunctions<'a> {
     /// True for functions in which no release finds anything and that call no others; each is
     /// created on first use.
     leaves: Vec<bool>,
-    /// The finding that keeps each function from being called once all of them are loaded.
-    findings: HashMap<usize, ByRelease<FunctionFinding>>,
+    /// The diagnostic that keeps each function from being called once all of them are loaded.
+    diagnostics: HashMap<usize, ByRelease<FunctionDiagnostic>>,
 }
 
 impl<'a> ConcreteFunctions<'a> {
     /// The state for a library whose functions were not loaded.
     pub(super) fn of(library: Library<'a>) -> Self {
-        Self { library, functions: Vec::new(), leaves: Vec::new(), findings: HashMap::new() }
+        Self { library, functions: Vec::new(), leaves: Vec::new(), diagnostics: HashMap::new() }
     }
 
     /// Makes room for all functions.
@@ -276,12 +280,12 @@ impl<'a> ConcreteFunctions<'a> {
         asking: impl Fn(ReleaseId) -> bool,
         is_gone: impl Fn(u64) -> bool,
     ) {
-        let findings = self.library.releases.map(|release, _| {
-            self.of_release(release).finding(concrete[release].as_ref()?, &is_gone)
+        let diagnostics = self.library.releases.map(|release, _| {
+            self.of_release(release).diagnostic(concrete[release].as_ref()?, &is_gone)
         });
-        match ByRelease::of(findings, asking, are_equal) {
-            Some(found) => _ = self.findings.insert(position, found),
-            None => _ = self.findings.remove(&position),
+        match ByRelease::of(diagnostics, asking, are_equal) {
+            Some(found) => _ = self.diagnostics.insert(position, found),
+            None => _ = self.diagnostics.remove(&position),
         }
     }
 
@@ -333,20 +337,20 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
         cell.get()?.get(self.release)
     }
 
-    fn finding_of(self, function: u64) -> Option<Rc<FunctionFinding>> {
-        if self.functions.findings.is_empty() {
+    fn diagnostic_of(self, function: u64) -> Option<Rc<FunctionDiagnostic>> {
+        if self.functions.diagnostics.is_empty() {
             return None;
         }
         let position = self.functions.library.names.position(function)?;
-        self.functions.findings.get(&position)?.get(self.release).cloned()
+        self.functions.diagnostics.get(&position)?.get(self.release).cloned()
     }
 
-    fn finding(
+    fn diagnostic(
         self,
         concrete: &ConcreteFunction,
         is_gone: impl Fn(u64) -> bool,
-    ) -> Option<Rc<FunctionFinding>> {
-        let own = concrete.unset.clone().map(|finding| Rc::new(concrete.with(finding)));
+    ) -> Option<Rc<FunctionDiagnostic>> {
+        let own = concrete.unset.clone().map(|diagnostic| Rc::new(concrete.with(diagnostic)));
         own.or_else(|| {
             concrete.calls.iter().find_map(|call| {
                 let callee = self.get(call.function)?;
@@ -354,7 +358,7 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
                     let library = self.functions.library;
                     return Some(Rc::new(concrete.unresolved_call(library, call, Some(callee))));
                 }
-                call.finding(callee).or_else(|| self.finding_of(call.function))
+                call.diagnostic(callee).or_else(|| self.diagnostic_of(call.function))
             })
         })
     }
@@ -379,8 +383,8 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
             found = callee.wrong_binding(&given, registry).map(Rc::new);
         }
         let found = found
-            .or_else(|| self.finding_of(node.call.function))
-            .or_else(|| callee.call_finding(tensors).map(Rc::new));
+            .or_else(|| self.diagnostic_of(node.call.function))
+            .or_else(|| callee.call_diagnostic(tensors).map(Rc::new));
         found.map(|found| to_diagnostic(library, node.place, &found)).transpose()
     }
 }
@@ -434,7 +438,7 @@ impl LoadDefinitions<'_> {
     }
 
     /// The mismatch of an argument that a call gives to the function that it names as an attribute.
-    pub(super) fn wrong_binding_of(&self, call: &BodyCall) -> Option<FunctionFinding> {
+    pub(super) fn wrong_binding_of(&self, call: &BodyCall) -> Option<FunctionDiagnostic> {
         let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
         match self.given.get(&call.node) {
             Some(given) => callee.wrong_binding(given, self.registry),
@@ -443,7 +447,7 @@ impl LoadDefinitions<'_> {
     }
 
     /// The same, to be kept.
-    pub(super) fn wrong_binding(&self, call: &BodyCall) -> Option<Rc<FunctionFinding>> {
+    pub(super) fn wrong_binding(&self, call: &BodyCall) -> Option<Rc<FunctionDiagnostic>> {
         self.wrong_binding_of(call).map(Rc::new)
     }
 
@@ -453,7 +457,7 @@ impl LoadDefinitions<'_> {
         &self,
         called: &[u64],
         steps: &mut u64,
-    ) -> Option<FunctionFinding> {
+    ) -> Option<FunctionDiagnostic> {
         let there: HashSet<u64> = called.iter().copied().collect();
         let mut seen = HashSet::new();
         for function in called {
@@ -469,13 +473,13 @@ impl LoadDefinitions<'_> {
                 for call in callee.calls.iter() {
                     *steps = steps.saturating_add(1);
                     if *steps > MOST_STEPS {
-                        return Some(callee.with(Finding::oversized()));
+                        return Some(callee.with(BodyDiagnostic::oversized()));
                     }
                     match (there.contains(&call.function), call.direct) {
                         (true, _) => {
                             let target = self.loaded.get(call.function)?;
-                            if let Some(found) = call.finding(target) {
-                                return Some(FunctionFinding::clone(&found));
+                            if let Some(found) = call.diagnostic(target) {
+                                return Some(FunctionDiagnostic::clone(&found));
                             }
                             waiting.push(call.function);
                         }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     body::{self, Owner},
-    instantiate::{BodyFinding, Finding, numbered},
+    instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered},
     instantiated_callees::Library,
 };
 use crate::graph::{
@@ -67,7 +67,7 @@ struct Frames<'f> {
 pub(super) fn fault(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
-) -> Result<Option<BodyFinding>, GraphError> {
+) -> Result<Option<BoxedDiagnostic>, GraphError> {
     let roles: Vec<Role> = function.kinds.iter().map(|kind| Role::of(&kind.operation)).collect();
     if !roles.iter().any(|role| matches!(role, Role::Enter | Role::Condition)) {
         return Ok(None);
@@ -120,7 +120,7 @@ impl<'f> Frames<'f> {
     }
 
     /// Follows the edges from the start, and says where they come from two frames.
-    fn walk(&mut self) -> Option<BodyFinding> {
+    fn walk(&mut self) -> Option<BoxedDiagnostic> {
         let source = self.function.nodes.len();
         let outside = Frame { begin: source, around: source, name: 0 };
         *self.found.last_mut()? = Some(outside);
@@ -148,7 +148,7 @@ impl<'f> Frames<'f> {
     }
 
     /// Comes to a node from a frame.
-    fn come(&mut self, node: usize, from: Frame) -> Option<BodyFinding> {
+    fn come(&mut self, node: usize, from: Frame) -> Option<BoxedDiagnostic> {
         let is_enter = self.role(node) == Role::Enter;
         let Some(known) = self.of(node) else {
             let frame = match is_enter {
@@ -172,7 +172,7 @@ impl<'f> Frames<'f> {
     }
 
     /// The number of the name of the frame that a node begins.
-    fn name_of(&mut self, node: usize) -> Result<u32, BodyFinding> {
+    fn name_of(&mut self, node: usize) -> Result<u32, BoxedDiagnostic> {
         let function = self.function;
         let kind = function.nodes.get(node).and_then(|node| function.kinds.get(node.kind as usize));
         let name = match kind.and_then(|kind| kind.attributes.get("frame_name")) {
@@ -190,7 +190,7 @@ impl<'f> Frames<'f> {
         &self,
         library: Library<'_>,
         place: Extent,
-    ) -> Result<Option<BodyFinding>, GraphError> {
+    ) -> Result<Option<BoxedDiagnostic>, GraphError> {
         let is_counter = |node: u32| {
             let (_, name) = library.memo.names(library, place, Part::Node(node))?;
             Ok::<bool, GraphError>(name.contains(COUNTERS))
@@ -217,9 +217,9 @@ impl<'f> Frames<'f> {
         Ok(None)
     }
 
-    fn at(&self, node: usize, (found, expected): (&str, &str)) -> BodyFinding {
+    fn at(&self, node: usize, (found, expected): (&str, &str)) -> BoxedDiagnostic {
         let node = u32::try_from(node).unwrap_or(u32::MAX);
-        let fault = Finding::of(Part::Node(node), ImportFaultKind::FunctionBody);
+        let fault = BodyDiagnostic::of(Part::Node(node), ImportFaultKind::FunctionBody);
         fault.of_operation(self.function, node).with(found, expected)
     }
 }

@@ -14,9 +14,9 @@ use crate::{
     ops::type_name,
 };
 
-/// The fault of a node.
+/// A fault of a node, before the texts of its diagnostic are read.
 #[derive(Clone, Debug)]
-pub(super) enum Cause {
+pub(super) enum NodeDiagnostic {
     Colocation,
     Unknown,
     /// Asked for again once it is told.
@@ -57,7 +57,7 @@ pub(super) enum Cause {
     Cycle,
 }
 
-impl Cause {
+impl NodeDiagnostic {
     /// An operation that is deprecated by its definition alone.
     pub(super) fn deprecated_by_definition(operation: &str, version: i32) -> Self {
         let name = operation.to_owned();
@@ -73,11 +73,11 @@ impl Cause {
     }
 }
 
-/// A node and what is wrong with it.
+/// A node and its diagnostic.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct DiagnosedNode {
     pub(super) node: u32,
-    pub(super) cause: Cause,
+    pub(super) diagnostic: NodeDiagnostic,
 }
 
 /// Makes diagnostics of what loaders have found. They mostly find the same node, which is read
@@ -95,14 +95,14 @@ impl<'c> Diagnostics<'c> {
 
     /// The fault that a loader has found.
     pub(super) fn fault(&mut self, pending: Pending) -> Result<Option<ImportFault>, GraphError> {
-        let Pending { profile, found: Some(Found { node, cause }) } = pending else {
+        let Pending { profile, found: Some(DiagnosedNode { node, diagnostic }) } = pending else {
             return Ok(None);
         };
-        if let Cause::Call(fault) = cause {
+        if let NodeDiagnostic::Call(fault) = diagnostic {
             return Ok(Some(*fault));
         }
         let context = self.context;
-        let key = (node, cause.input());
+        let key = (node, diagnostic.input());
         let node = match self.last.take() {
             Some((last, node)) if last == key => node,
             _ => {
@@ -110,7 +110,7 @@ impl<'c> Diagnostics<'c> {
                 node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
             }
         };
-        let fault = to_diagnostic(context, profile, &node, cause);
+        let fault = to_diagnostic(context, profile, &node, diagnostic);
         self.last = Some((key, node));
         Ok(Some(fault))
     }
@@ -131,57 +131,61 @@ fn to_diagnostic(
     context: &Context<'_>,
     profile: LoaderProfile,
     node: &NodeAt,
-    cause: Cause,
+    diagnostic: NodeDiagnostic,
 ) -> ImportFault {
     let (name, operation) = (shown(&node.name), shown(&node.operation));
     let input = shown(&node.input);
     let structure = |kind| ImportFaultKind::Structure(StructureFault::new(kind, name.clone()));
     let none = String::new;
-    let (kind, found, expected) = match cause {
-        Cause::Colocation => (structure(StructureFaultKind::UnknownColocation), none(), none()),
-        Cause::LoopInputs => (structure(StructureFaultKind::LoopInputs), none(), none()),
-        Cause::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
-        Cause::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
-        Cause::NoShapeFunction => (ImportFaultKind::NoShapeFunction, operation.clone(), none()),
-        Cause::Shape => match shape_fault(&operation, &node.attributes) {
+    let (kind, found, expected) = match diagnostic {
+        NodeDiagnostic::Colocation => {
+            (structure(StructureFaultKind::UnknownColocation), none(), none())
+        }
+        NodeDiagnostic::LoopInputs => (structure(StructureFaultKind::LoopInputs), none(), none()),
+        NodeDiagnostic::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
+        NodeDiagnostic::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
+        NodeDiagnostic::NoShapeFunction => {
+            (ImportFaultKind::NoShapeFunction, operation.clone(), none())
+        }
+        NodeDiagnostic::Shape => match shape_fault(&operation, &node.attributes) {
             Some(fault) => return fault.into_import_fault(name, None, operation),
             None => (ImportFaultKind::Shape, none(), none()),
         },
-        Cause::ShapesOfInputs(mismatch) => {
+        NodeDiagnostic::ShapesOfInputs(mismatch) => {
             let Mismatch { found, expected, .. } = *mismatch;
             (ImportFaultKind::Shape, found, expected)
         }
-        Cause::Attributes => return attributes(context, profile, node, name, operation),
-        Cause::InputCount { found, expected } => {
+        NodeDiagnostic::Attributes => return attributes(context, profile, node, name, operation),
+        NodeDiagnostic::InputCount { found, expected } => {
             let inputs = |count| counted(count, "input");
             (ImportFaultKind::InputCount, inputs(found), inputs(expected))
         }
-        Cause::Deprecated(entry) => {
+        NodeDiagnostic::Deprecated(entry) => {
             let found = format!("producer {}", context.producer);
             let expected = format!("a producer below {}", entry.version);
             (ImportFaultKind::Deprecated(entry), found, expected)
         }
-        Cause::UnboundCall => {
+        NodeDiagnostic::UnboundCall => {
             let kind = ImportFaultKind::AttributeKind { attribute: "f".to_owned() };
             (kind, "f = placeholder".to_owned(), "func".to_owned())
         }
-        Cause::FewShapes { found, expected } => {
+        NodeDiagnostic::FewShapes { found, expected } => {
             let found = format!("_output_shapes of {}", counted(found, "output"));
             (ImportFaultKind::Shape, found, counted(expected, "output"))
         }
-        Cause::BadShape { output } => {
+        NodeDiagnostic::BadShape { output } => {
             let found = format!("_output_shapes[{output}]");
             (ImportFaultKind::Shape, found, "a shape that a tensor can have".to_owned())
         }
-        Cause::OutputIndex { input: number } => {
+        NodeDiagnostic::OutputIndex { input: number } => {
             let kind = ImportFaultKind::OutputIndex { input: number };
             (kind, input, "an output that the node has".to_owned())
         }
-        Cause::InputType { input: number, given, expected } => {
+        NodeDiagnostic::InputType { input: number, given, expected } => {
             let kind = ImportFaultKind::InputType { input: number };
             (kind, format!("{} from {input:?}", element(given)), element(expected))
         }
-        Cause::Call(fault) => return *fault,
+        NodeDiagnostic::Call(fault) => return *fault,
     };
     ImportFault { kind, node: name, function: None, operation, found, expected }
 }

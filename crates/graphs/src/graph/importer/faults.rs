@@ -13,7 +13,7 @@ use super::{
     callee_diagnostics::CalleeDiagnostics,
     concrete_functions::{ConcreteFunction, ConcreteFunctions},
     context::Context,
-    diagnostics::{Cause, Diagnostics, Found},
+    diagnostics::{DiagnosedNode, Diagnostics, NodeDiagnostic},
     order::Visits,
 };
 use crate::graph::{
@@ -53,7 +53,10 @@ pub(super) fn faults(
             walk.take_slow_path(node)?;
         }
         if let Some(crash) = visits.crash().filter(|crash| crash.at == node) {
-            walk.all_find(&Found { node: crash.head, cause: Cause::LoopInputs });
+            walk.all_find(&DiagnosedNode {
+                node: crash.head,
+                diagnostic: NodeDiagnostic::LoopInputs,
+            });
         }
         if walk.is_over() {
             break;
@@ -87,7 +90,7 @@ fn needing_slow_path(context: &Context<'_>) -> HashSet<u32> {
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) profile: LoaderProfile,
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<DiagnosedNode>,
 }
 
 /// An input that closes a loop.
@@ -121,7 +124,7 @@ impl Walk<'_> {
     }
 
     /// Each loader that has found nothing yet finds this.
-    fn all_find(&mut self, found: &Found) {
+    fn all_find(&mut self, found: &DiagnosedNode) {
         for (_, pending) in self.pending.iter_mut() {
             pending.found.get_or_insert_with(|| found.clone());
         }
@@ -211,26 +214,31 @@ impl Walk<'_> {
         self.back_edges.extend(back);
         for release in self.context.releases.ids() {
             let Pending { profile, found: None } = self.pending[release] else { continue };
-            let cause = self.fault_of(node, profile)?;
-            self.pending[release].found = cause.map(|cause| Found { node, cause });
+            let diagnostic = self.fault_of(node, profile)?;
+            self.pending[release].found =
+                diagnostic.map(|diagnostic| DiagnosedNode { node, diagnostic });
         }
         Ok(())
     }
 
     /// The fault of a node for one loader, in the importer's order.
-    fn fault_of(&self, node: u32, profile: LoaderProfile) -> Result<Option<Cause>, GraphError> {
+    fn fault_of(
+        &self,
+        node: u32,
+        profile: LoaderProfile,
+    ) -> Result<Option<NodeDiagnostic>, GraphError> {
         if profile.strictness == Strictness::Session {
             return Ok(self.session_fault(node, profile));
         }
         let is_slow = self.slow.contains(&node);
         if is_slow && self.context.index.has_unresolved_colocation(node) {
-            return Ok(Some(Cause::Colocation));
+            return Ok(Some(NodeDiagnostic::Colocation));
         }
         let own = match self.concrete_function(node, profile.release) {
             Some(function) => self.by_signature(node, function, profile)?,
             None => self.by_itself(node, profile),
         };
-        let cause = self
+        let diagnostic = self
             .output_index(node, profile)
             .or(own)
             .or_else(|| self.edge_type(node, profile))
@@ -238,21 +246,22 @@ impl Walk<'_> {
         let call = self.context.index.call_of(node);
         // What a call itself says of its outputs is compared with what its function gives.
         let is_inside = call.is_some_and(|calling| calling.call.inside);
-        let cause = cause.or_else(|| (!is_inside).then(|| self.shapes_of_inputs(node))?);
-        if cause.is_some() {
-            return Ok(cause);
+        let diagnostic =
+            diagnostic.or_else(|| (!is_inside).then(|| self.shapes_of_inputs(node))?);
+        if diagnostic.is_some() {
+            return Ok(diagnostic);
         }
         if let Some(call) = call
             && let tensors = self.tensors(call, profile)
             && let Some(fault) = self.called(call, tensors, profile)?
         {
-            return Ok(Some(Cause::Call(Box::new(fault))));
+            return Ok(Some(NodeDiagnostic::Call(Box::new(fault))));
         }
         if let Some(fault) = self.shapes_of_called(node) {
-            return Ok(Some(Cause::Call(Box::new(fault))));
+            return Ok(Some(NodeDiagnostic::Call(Box::new(fault))));
         }
         if is_slow && self.context.index.unbound_calls().binary_search(&node).is_ok() {
-            return Ok(Some(Cause::UnboundCall));
+            return Ok(Some(NodeDiagnostic::UnboundCall));
         }
         Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, profile)))
     }
@@ -287,7 +296,7 @@ impl Walk<'_> {
         node: u32,
         function: &ConcreteFunction,
         profile: LoaderProfile,
-    ) -> Result<Option<Cause>, GraphError> {
+    ) -> Result<Option<NodeDiagnostic>, GraphError> {
         let Context { source, release, releases, .. } = *self.context;
         let registry = releases.registry(profile.release);
         if function.is_open()
@@ -299,24 +308,24 @@ impl Walk<'_> {
             if let Err(fault) = rules.node_type(operation, &read.attributes) {
                 let (name, operation) = (shown(&read.name), shown(&read.operation));
                 let fault = fault.into_import_fault(name, None, operation);
-                return Ok(Some(Cause::Call(Box::new(fault))));
+                return Ok(Some(NodeDiagnostic::Call(Box::new(fault))));
             }
         }
         let inputs = self.context.index.inputs(node).iter();
         let found = inputs.filter(|input| !input.is_control()).count() as u64;
         let expected = function.types.inputs.len();
-        Ok((found != expected).then_some(Cause::InputCount { found, expected }))
+        Ok((found != expected).then_some(NodeDiagnostic::InputCount { found, expected }))
     }
 
     /// The fault that keeps a session from creating a node and its edges. A session rejects only
     /// extra inputs, and checks neither deprecation nor shapes nor functions.
-    fn session_fault(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+    fn session_fault(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         if let Some(fault) = self.output_index(node, profile) {
             return Some(fault);
         }
         let types = match self.kind(node)?.judged(profile) {
-            Judged::Unknown => return Some(Cause::Unknown),
-            Judged::Fault => return Some(Cause::Attributes),
+            Judged::Unknown => return Some(NodeDiagnostic::Unknown),
+            Judged::Fault => return Some(NodeDiagnostic::Attributes),
             Judged::Types(types) => self.context.kinds.types(types)?,
         };
         let expected = types.inputs.len();
@@ -334,14 +343,14 @@ impl Walk<'_> {
         })
     }
 
-    fn too_many_inputs(&self, node: u32, expected: u64) -> Cause {
+    fn too_many_inputs(&self, node: u32, expected: u64) -> NodeDiagnostic {
         let inputs = self.context.index.inputs(node).iter();
         let found = inputs.filter(|input| !input.is_control()).count() as u64;
-        Cause::InputCount { found, expected }
+        NodeDiagnostic::InputCount { found, expected }
     }
 
     /// An input that names an output which its node does not have.
-    fn output_index(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+    fn output_index(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let is_nowhere = |input: Input| {
             let number = self.output(input).number()?;
             let from = self.context.index.source(input)?;
@@ -350,42 +359,50 @@ impl Walk<'_> {
         };
         let mut inputs = numbered(self.context.index.inputs(node));
         let (input, _) = inputs.find(|(_, input)| is_nowhere(*input) == Some(true))?;
-        Some(Cause::OutputIndex { input })
+        Some(NodeDiagnostic::OutputIndex { input })
     }
 
     /// The operation, the attributes, the number of inputs, the deprecation.
-    fn by_itself(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+    fn by_itself(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let kind = self.kind(node)?;
         match kind.judged(profile) {
-            Judged::Unknown => return Some(Cause::Unknown),
-            Judged::Fault => return Some(Cause::Attributes),
+            Judged::Unknown => return Some(NodeDiagnostic::Unknown),
+            Judged::Fault => return Some(NodeDiagnostic::Attributes),
             Judged::Types(types) => {
                 let types = self.context.kinds.types(types)?;
                 let inputs = self.context.index.inputs(node).iter();
                 let found = inputs.filter(|input| !input.is_control()).count() as u64;
                 if !types.inputs.may_be(found) {
-                    return Some(Cause::InputCount { found, expected: types.inputs.len() });
+                    return Some(NodeDiagnostic::InputCount {
+                        found,
+                        expected: types.inputs.len(),
+                    });
                 }
             }
         }
         self.deprecation(node, kind, profile)
     }
 
-    fn deprecation(&self, node: u32, kind: &Kind, profile: LoaderProfile) -> Option<Cause> {
+    fn deprecation(
+        &self,
+        node: u32,
+        kind: &Kind,
+        profile: LoaderProfile,
+    ) -> Option<NodeDiagnostic> {
         let Context { kinds, producer, .. } = *self.context;
         let listed = self.context.index.deprecated_operation_of(node);
         let entry = listed.and_then(|entry| self.context.deprecated.entries().get(entry as usize));
         if let Some(entry) = entry {
             let is_refused = producer >= entry.version;
-            return is_refused.then(|| Cause::Deprecated(entry.clone()));
+            return is_refused.then(|| NodeDiagnostic::Deprecated(entry.clone()));
         }
         let definition = kinds.operation(kind)?.operation(profile.release)?;
         let version = definition.deprecated_since().filter(|version| producer >= *version)?;
-        Some(Cause::deprecated_by_definition(definition.name(), version))
+        Some(NodeDiagnostic::deprecated_by_definition(definition.name(), version))
     }
 
     /// An input of another type than the operation takes there.
-    fn edge_type(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+    fn edge_type(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let inputs = numbered(self.context.index.inputs(node));
         let mut data = inputs.filter(|(_, input)| self.output(*input).is_data());
         data.find_map(|(position, input)| {
@@ -404,33 +421,33 @@ impl Walk<'_> {
         position: u32,
         input: Input,
         profile: LoaderProfile,
-    ) -> Option<Cause> {
+    ) -> Option<NodeDiagnostic> {
         let Some(number) = self.output(input).number() else {
-            return Some(Cause::OutputIndex { input: position });
+            return Some(NodeDiagnostic::OutputIndex { input: position });
         };
         let from = self.context.index.source(input)?;
         let expected = self.types(node, profile)?.inputs.get(position.into())?;
         let given = self.types(from, profile)?.outputs.get(number.into())?;
         let fits = expected.takes(given);
-        (!fits).then_some(Cause::InputType { input: position, given, expected })
+        (!fits).then_some(NodeDiagnostic::InputType { input: position, given, expected })
     }
 
-    fn shape_function(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+    fn shape_function(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let kind = self.kind(node)?;
         let known = self.context.kinds.operation(kind)?;
         let definition = known.operation(profile.release)?;
         let is_missing = profile.needs_shape_functions()
             && !known.is_function()
             && !definition.has_shape_function();
-        let shape = kind.has_shape_fault.then_some(Cause::Shape);
-        is_missing.then_some(Cause::NoShapeFunction).or(shape)
+        let shape = kind.has_shape_fault.then_some(NodeDiagnostic::Shape);
+        is_missing.then_some(NodeDiagnostic::NoShapeFunction).or(shape)
     }
 
     /// The fault of shapes of inputs that a shape function refuses.
-    fn shapes_of_inputs(&self, node: u32) -> Option<Cause> {
+    fn shapes_of_inputs(&self, node: u32) -> Option<NodeDiagnostic> {
         let fault = self.shapes.filter(|fault| fault.node == node)?;
         let is_own = fault.mismatch.within.is_none();
-        is_own.then(|| Cause::ShapesOfInputs(fault.mismatch.clone()))
+        is_own.then(|| NodeDiagnostic::ShapesOfInputs(fault.mismatch.clone()))
     }
 
     /// The same in the function that a node calls.
@@ -448,15 +465,15 @@ impl Walk<'_> {
     }
 
     /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
-    fn output_shapes(&self, node: u32, profile: LoaderProfile) -> Option<Cause> {
+    fn output_shapes(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let said = self.context.index.output_shapes_of(node)?;
         let outputs = &self.types(node, profile)?.outputs;
         if said.count < outputs.len() && !outputs.may_be(said.count) {
             let (found, expected) = (said.count, outputs.len());
-            return Some(Cause::FewShapes { found, expected });
+            return Some(NodeDiagnostic::FewShapes { found, expected });
         }
         let is_bad = said.valid < outputs.len().min(said.count);
-        is_bad.then_some(Cause::BadShape { output: said.valid })
+        is_bad.then_some(NodeDiagnostic::BadShape { output: said.valid })
     }
 
     /// Reports faults that show once all nodes were visited: nodes that never were, then the edges
@@ -465,7 +482,10 @@ impl Walk<'_> {
         if self.is_over() {
             return;
         }
-        let cycle = self.visits.unvisited().map(|node| Found { node, cause: Cause::Cycle });
+        let cycle = self
+            .visits
+            .unvisited()
+            .map(|node| DiagnosedNode { node, diagnostic: NodeDiagnostic::Cycle });
         for release in self.context.releases.ids() {
             let Pending { profile, found: None } = self.pending[release] else { continue };
             let found = cycle.clone().or_else(|| self.back_edge_fault(profile));
@@ -473,7 +493,7 @@ impl Walk<'_> {
         }
     }
 
-    fn back_edge_fault(&self, profile: LoaderProfile) -> Option<Found> {
+    fn back_edge_fault(&self, profile: LoaderProfile) -> Option<DiagnosedNode> {
         self.back_edges.iter().find_map(|BackEdge { node, input: position }| {
             let input = *self.context.index.inputs(*node).get(*position as usize)?;
             let from = self.context.index.source(input)?;
@@ -484,14 +504,14 @@ impl Walk<'_> {
                 _ => number.is_none(),
             };
             let expected = self.types(*node, profile).map(|types| types.inputs.len());
-            let cause = if is_nowhere {
-                Some(Cause::OutputIndex { input: *position })
+            let diagnostic = if is_nowhere {
+                Some(NodeDiagnostic::OutputIndex { input: *position })
             } else if let Some(expected) = expected.filter(|most| u64::from(*position) >= *most) {
                 Some(self.too_many_inputs(*node, expected))
             } else {
                 self.type_fault(*node, *position, input, profile)
             };
-            Some(Found { node: *node, cause: cause? })
+            Some(DiagnosedNode { node: *node, diagnostic: diagnostic? })
         })
     }
 }

@@ -21,8 +21,8 @@ use super::{
     body::{Body, Owner},
     concrete_functions::{ConcreteFunction, LoadDefinitions},
     count,
-    instantiate::{BodyFinding, Definitions, Finding, numbered},
-    instantiated_callees::FunctionFinding,
+    instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, numbered},
+    instantiated_callees::FunctionDiagnostic,
 };
 use crate::{
     graph::{
@@ -93,7 +93,7 @@ pub(super) fn reexport(
     definitions: &LoadDefinitions<'_>,
     deprecated: &DeprecatedOperations,
     steps: &mut u64,
-) -> Result<ConcreteFunction, FunctionFinding> {
+) -> Result<ConcreteFunction, FunctionDiagnostic> {
     let named = |(number, name)| (name, number);
     let graph = FunctionGraph {
         function,
@@ -101,7 +101,7 @@ pub(super) fn reexport(
         arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
         nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
     };
-    let own = |finding| FunctionFinding { function: place, finding: Rc::from(finding) };
+    let own = |diagnostic| FunctionDiagnostic { function: place, diagnostic: Rc::from(diagnostic) };
     let before = graph
         .argument_shapes()
         .or_else(|| graph.unknown_operation())
@@ -109,8 +109,8 @@ pub(super) fn reexport(
         .or_else(|| graph.structure())
         .or_else(|| graph.arguments(definitions))
         .or_else(|| graph.visit(definitions, deprecated, shapes));
-    if let Some(finding) = before {
-        return Err(own(finding));
+    if let Some(diagnostic) = before {
+        return Err(own(diagnostic));
     }
     if let Some(found) = graph.wrong_binding(definitions) {
         return Err(found);
@@ -131,7 +131,7 @@ pub(super) fn reexport(
         .or_else(|| graph.attributes(definitions))
         .or_else(|| graph.repeated_control_output());
     match after.or_else(|| graph.placeholder(definitions)) {
-        Some(finding) => Err(own(finding)),
+        Some(diagnostic) => Err(own(diagnostic)),
         None => Ok(graph.concrete_function(place, definitions)),
     }
 }
@@ -194,7 +194,7 @@ enum Output {
 }
 
 impl FunctionGraph<'_> {
-    fn unknown_operation(&self) -> Option<BodyFinding> {
+    fn unknown_operation(&self) -> Option<BoxedDiagnostic> {
         let (number, _) =
             numbered(&self.function.nodes).find(|(_, node)| self.kind(node).is_none())?;
         Some(self.at_node(number, ImportFaultKind::UnknownOperation))
@@ -204,12 +204,12 @@ impl FunctionGraph<'_> {
         self.kinds.get(node.kind as usize)?.as_ref()
     }
 
-    fn at_node(&self, number: u32, kind: ImportFaultKind) -> BodyFinding {
-        Finding::of(Part::Node(number), kind).of_operation(self.function, number)
+    fn at_node(&self, number: u32, kind: ImportFaultKind) -> BoxedDiagnostic {
+        BodyDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
     }
 
     /// Inputs that Python finds no output for.
-    fn unknown_input(&self) -> Option<BodyFinding> {
+    fn unknown_input(&self) -> Option<BoxedDiagnostic> {
         let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
         let inputs = self.function.inputs.iter().take_while(|other| !std::ptr::eq(*other, input));
         let position = inputs.filter(|other| other.node == input.node).count();
@@ -244,7 +244,7 @@ impl FunctionGraph<'_> {
     }
 
     /// The fault that keeps the nodes from forming a graph.
-    fn structure(&self) -> Option<BodyFinding> {
+    fn structure(&self) -> Option<BoxedDiagnostic> {
         let mut names: NameMap<()> = NameMap::default();
         for (number, argument) in numbered(&self.function.arguments) {
             let kind = match names.insert(argument.name, ()) {
@@ -252,7 +252,7 @@ impl FunctionGraph<'_> {
                 Some(()) => BodyFaultKind::Duplicate,
                 None => continue,
             };
-            return Some(Finding::names(Part::Argument(number), kind));
+            return Some(BodyDiagnostic::names(Part::Argument(number), kind));
         }
         for (number, node) in numbered(&self.function.nodes) {
             let kind = match names.insert(node.name, ()) {
@@ -261,7 +261,7 @@ impl FunctionGraph<'_> {
                 None if node.input_order => BodyFaultKind::InputOrder,
                 None => continue,
             };
-            return Some(Finding::names(Part::Node(number), kind));
+            return Some(BodyDiagnostic::names(Part::Node(number), kind));
         }
         None
     }
@@ -272,7 +272,7 @@ impl FunctionGraph<'_> {
         definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
         shapes: Option<&BodyMismatch>,
-    ) -> Option<BodyFinding> {
+    ) -> Option<BoxedDiagnostic> {
         let arguments = self.arguments.iter().map(|(name, n)| (*name, Owner::Argument(*n)));
         let nodes = self.nodes.iter().map(|(name, n)| (*name, Owner::Node(*n)));
         let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
@@ -295,7 +295,7 @@ impl FunctionGraph<'_> {
             }
         }
         let unvisited = visits.unvisited()?;
-        Some(Finding::names(Part::Node(unvisited), BodyFaultKind::Cycle))
+        Some(BodyDiagnostic::names(Part::Node(unvisited), BodyFaultKind::Cycle))
     }
 
     /// The index of each node's first input among all inputs, followed by the number of inputs.
@@ -317,7 +317,7 @@ impl FunctionGraph<'_> {
         inputs: &[BodyInput],
         definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
-    ) -> Option<BodyFinding> {
+    ) -> Option<BoxedDiagnostic> {
         let kind = self.kind(self.function.nodes.get(number as usize)?)?;
         let types = match &kind.types {
             Ok(types) => types,
@@ -372,7 +372,7 @@ impl FunctionGraph<'_> {
         version: i32,
         definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
-    ) -> BodyFinding {
+    ) -> BoxedDiagnostic {
         let fault = self.at_node(number, ImportFaultKind::UnknownOperation);
         let name = fault.operation.clone();
         let listed = deprecated.find_entry(name.as_bytes()).map(|(_, entry)| entry.clone());
@@ -384,7 +384,7 @@ impl FunctionGraph<'_> {
 
     /// An output of which only a caller could tell the type: Python makes a tensor of each output,
     /// and has no name for such a type.
-    fn untyped(&self) -> Option<BodyFinding> {
+    fn untyped(&self) -> Option<BoxedDiagnostic> {
         let is_untyped = |node: &BodyNode| {
             let types = self.kind(node).and_then(|kind| kind.types.as_ref().ok());
             let mut runs = types.into_iter().flat_map(|types| types.outputs.runs());
@@ -396,14 +396,14 @@ impl FunctionGraph<'_> {
     }
 
     /// The fault of the first result for which Python finds no tensor to return.
-    fn results(&self) -> Option<BodyFinding> {
+    fn results(&self) -> Option<BoxedDiagnostic> {
         let is_unresolved = |target: &Option<Option<Target>>| {
             target.flatten().is_none_or(|target| self.output(&target).is_none())
         };
         let mut results = numbered(&self.function.results)
             .map(|(number, result)| (number, self.function.returns.get(&result.name).copied()));
         let (number, _) = results.find(|(_, target)| is_unresolved(target))?;
-        let fault = Finding::of(Part::Result(number), ImportFaultKind::Python);
+        let fault = BodyDiagnostic::of(Part::Result(number), ImportFaultKind::Python);
         Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
 
@@ -416,33 +416,33 @@ impl FunctionGraph<'_> {
     }
 
     /// A control output that is no node.
-    fn control_outputs(&self) -> Option<BodyFinding> {
-        let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
+    fn control_outputs(&self) -> Option<BoxedDiagnostic> {
+        let fault = || BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
         let diagnostic =
             || fault().with("a control output that nothing in the function is", "a node");
         self.control_nodes().is_none().then(diagnostic)
     }
 
     /// A node that is two control outputs.
-    fn repeated_control_output(&self) -> Option<BodyFinding> {
-        let fault = || Finding::of(Part::Function, ImportFaultKind::Python);
+    fn repeated_control_output(&self) -> Option<BoxedDiagnostic> {
+        let fault = || BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
         let diagnostic = || fault().with("a node that is two control outputs", "a node for each");
         (self.control_nodes() == Some(false)).then(diagnostic)
     }
 
     /// An attribute of the function that no function of Python can have.
-    fn attributes(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+    fn attributes(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let version = definitions.registry().graph_def_version();
         let mut names = self.function.unusual_attributes.iter();
         let unknown = names.find(|name| !function_attributes::is_known(name, version))?;
-        let fault = Finding::of(Part::Function, ImportFaultKind::Python);
+        let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
         let found = format!("an attribute {unknown:?} of the function");
         Some(fault.with(found, "one that functions of Python may have"))
     }
 
     /// The fault of an argument that a node gives to the function that is its operation; it shows
     /// only once that function is built.
-    fn wrong_binding(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionFinding> {
+    fn wrong_binding(&self, definitions: &LoadDefinitions<'_>) -> Option<FunctionDiagnostic> {
         let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
         direct.find_map(|call| {
             let node = self.function.nodes.get(call.node as usize)?;
@@ -452,7 +452,7 @@ impl FunctionGraph<'_> {
             wrong_binding.or_else(|| {
                 // Arguments and results that are nodes in it may have numbers that no call knows.
                 let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
-                callee.call_finding((types.inputs.len(), types.outputs.len()))
+                callee.call_diagnostic((types.inputs.len(), types.outputs.len()))
             })
         })
     }
@@ -463,7 +463,7 @@ impl FunctionGraph<'_> {
         &self,
         called: &[u64],
         definitions: &LoadDefinitions<'_>,
-    ) -> Option<FunctionFinding> {
+    ) -> Option<FunctionDiagnostic> {
         let there: HashSet<u64> = called.iter().copied().collect();
         let is_there = |call: &&BodyCall| {
             !call.call.direct && call.call.inside && there.contains(&call.call.function)
@@ -473,7 +473,7 @@ impl FunctionGraph<'_> {
             let types = self.kind(node)?.types.as_ref().ok()?;
             let callee = definitions.loaded.get(call.call.function)?;
             let tensors = (types.inputs.len(), types.outputs.len());
-            definitions.wrong_binding_of(call).or_else(|| callee.call_finding(tensors))
+            definitions.wrong_binding_of(call).or_else(|| callee.call_diagnostic(tensors))
         })
     }
 
@@ -484,7 +484,7 @@ impl FunctionGraph<'_> {
     }
 
     /// A PartitionedCall that does not say which function it calls.
-    fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+    fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let calls_nothing = |node: &BodyNode| {
             let kind = self.function.kinds.get(node.kind as usize)?;
             let is_call = is_partitioned_call(kind.operation.as_bytes())
@@ -500,7 +500,7 @@ impl FunctionGraph<'_> {
 
     /// An attribute that is a placeholder and that the operation does not know: the graph cannot be
     /// made a function again.
-    fn placeholder(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+    fn placeholder(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let unknown = self.function.kinds.iter().map(|kind| {
             let operation = definitions.find(&kind.operation)?;
             let mut open = placeholders(kind)

@@ -13,7 +13,7 @@ use super::{
     body::{self, Body, Owner, Owners},
     by_release::{ByRelease, are_one},
     count,
-    instantiate::{BodyFinding, Finding, numbered},
+    instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered},
     kind_facts::{FactsPerRelease, KindFacts, KnownKinds},
     reexport::{Named, named_by},
 };
@@ -57,7 +57,7 @@ pub(super) struct Judged {
     /// The functions that it names, if any.
     pub(super) named: Option<Box<Named>>,
     /// The fault that the C++ loader finds in it before it looks at the graph.
-    pub(super) unsaved: Option<BodyFinding>,
+    pub(super) unsaved: Option<BoxedDiagnostic>,
     /// The reason that it is not found equal to itself, if it is not.
     pub(super) unequal: Option<Box<Unequal>>,
     /// The types that its calls take and give once it is loaded; `None` if every release needs the
@@ -288,7 +288,7 @@ pub(super) enum ComparedFunction {
 #[derive(Debug, PartialEq)]
 pub(super) struct Unequal {
     /// A node has the name of another one.
-    twice: Option<BodyFinding>,
+    twice: Option<BoxedDiagnostic>,
     /// Nodes with tensors that are not compared, as they cannot be read.
     tensors: Box<[(u32, TensorFault)]>,
     /// The same among the attributes of the function itself.
@@ -309,9 +309,10 @@ impl Unequal {
         let mut known = HashSet::new();
         let mut nodes = numbered(&function.nodes).filter(|_| !canonical);
         let twice = nodes.find(|(_, node)| !known.insert(node.name));
-        let finding = |number| Finding::names(Part::Node(number), BodyFaultKind::Duplicate);
+        let diagnostic =
+            |number| BodyDiagnostic::names(Part::Node(number), BodyFaultKind::Duplicate);
         Self {
-            twice: twice.map(|(number, _)| finding(number)),
+            twice: twice.map(|(number, _)| diagnostic(number)),
             tensors: function.malformed.as_slice().into(),
             own: function.own_tensors.lasting.as_slice().into(),
             passing: function.own_tensors.passing.as_slice().into(),
@@ -323,7 +324,7 @@ impl Unequal {
         &self,
         registry: &Registry,
         form: ComparedFunction,
-    ) -> Option<BodyFinding> {
+    ) -> Option<BoxedDiagnostic> {
         let is_read = |fault: TensorFault| match fault {
             TensorFault::Malformed => false,
             TensorFault::OfType(number) => registry.has_type(number),
@@ -331,14 +332,14 @@ impl Unequal {
         let mut tensors = self.tensors.iter().filter(|(_, fault)| !is_read(*fault));
         let tensor = || {
             let (number, _) = tensors.next()?;
-            let fault = Finding::of(Part::Node(*number), ImportFaultKind::FunctionBody);
+            let fault = BodyDiagnostic::of(Part::Node(*number), ImportFaultKind::FunctionBody);
             Some(fault.with("a tensor that cannot be read", "a tensor"))
         };
         let own = || {
             let passing = self.passing.iter().filter(|_| form == ComparedFunction::Written);
             let mut tensors = self.own.iter().chain(passing);
             tensors.find(|fault| !is_read(**fault))?;
-            let fault = Finding::of(Part::Function, ImportFaultKind::FunctionBody);
+            let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::FunctionBody);
             Some(fault.with("an attribute that is a tensor which cannot be read", "a tensor"))
         };
         self.twice.clone().or_else(tensor).or_else(own)
@@ -347,7 +348,7 @@ impl Unequal {
 
 /// The fault that the C++ loader finds in a function before it looks at the graph, even if the
 /// function is not called: a constant of unknown size, or a call of itself.
-fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
+fn unsaved(function: &FunctionIndex) -> Option<BoxedDiagnostic> {
     let fault =
         |operation: &str, attributes| SavedTensorFault::of(operation.as_bytes(), attributes);
     let kinds: Vec<Option<SavedTensorFault>> =
@@ -356,12 +357,13 @@ fn unsaved(function: &FunctionIndex) -> Option<BodyFinding> {
     let mut nodes = numbered(&function.nodes).filter(|_| is_any);
     let tensor = nodes.find_map(|(number, node)| {
         let (kind, found, expected) = kinds.get(node.kind as usize)?.as_ref()?.diagnostic();
-        let finding = Finding::of(Part::Node(number), kind).of_operation(function, number);
-        Some(finding.with(found, expected))
+        let diagnostic =
+            BodyDiagnostic::of(Part::Node(number), kind).of_operation(function, number);
+        Some(diagnostic.with(found, expected))
     });
     let name = &function.signature.name;
     let calls_itself = || function.kinds.iter().any(|kind| kind.operation == *name);
-    let recursion = || Finding::names(Part::Function, BodyFaultKind::Recursion);
+    let recursion = || BodyDiagnostic::names(Part::Function, BodyFaultKind::Recursion);
     tensor.or_else(|| calls_itself().then(recursion))
 }
 

@@ -7,7 +7,7 @@
 //! Knows which function calls which. It must never know what else is in a function.
 
 mod around;
-mod findings;
+mod diagnostics;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,7 +16,7 @@ use std::{
 
 use self::{
     around::{Around, FirstCall, is_generic},
-    findings::Findings,
+    diagnostics::DiagnosticTable,
 };
 use super::{
     binding::Binding,
@@ -26,7 +26,7 @@ use super::{
     count,
     function_memo::FunctionMemo,
     function_summary::{FunctionSummary, TriviallyValidCall},
-    instantiate::{Built, Definitions, Finding},
+    instantiate::{BodyDiagnostic, Built, Definitions},
     signatures::Signatures,
 };
 use crate::{
@@ -43,16 +43,14 @@ use crate::{
     ops::{Operation, Registry},
 };
 
-/// A finding in a function of the library.
+/// A diagnostic in a function of the library.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct FunctionFinding {
+pub(in super::super) struct FunctionDiagnostic {
     /// The extent of the function in the file.
     pub(super) function: Extent,
     /// Shared by functions that have the same wrong with them.
-    pub(super) finding: Rc<Finding>,
+    pub(super) diagnostic: Rc<BodyDiagnostic>,
 }
-
-type Found = Option<Rc<FunctionFinding>>;
 
 /// A call in a body that the importer looks into.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +71,7 @@ struct InstantiatedCallee {
 }
 
 /// The result of building a function in a release.
-type InstantiationResult = Result<Built, Rc<Finding>>;
+type InstantiationResult = Result<Built, Rc<BodyDiagnostic>>;
 
 /// The functions that nodes of a graph call, at once or through others.
 pub(in super::super) struct InstantiatedCallees<'c> {
@@ -86,9 +84,9 @@ pub(in super::super) struct InstantiatedCallees<'c> {
     /// without a call.
     numbers: Vec<u32>,
     /// By function, what keeps it from being built.
-    findings: Findings,
+    diagnostics: DiagnosticTable,
     /// The same for loaders that want no shape function of a node, where it differs.
-    lenient: Option<Findings>,
+    lenient: Option<DiagnosticTable>,
     /// The result of the last function in which no release finds anything, shared with equal ones.
     trivially_valid: Option<Rc<InstantiationResult>>,
     /// The last other result, shared likewise.
@@ -186,7 +184,7 @@ impl<'l> InstantiatedCallees<'l> {
             callees: Vec::with_capacity(most),
             calls: Vec::new(),
             numbers: vec![0; library.names.places()],
-            findings: Findings::default(),
+            diagnostics: DiagnosticTable::default(),
             lenient: None,
             trivially_valid: None,
             other_result: None,
@@ -295,11 +293,15 @@ impl<'l> InstantiatedCallees<'l> {
         self.calls.get(begin..end(function)).unwrap_or_default()
     }
 
-    /// A finding in a function.
-    fn with(&self, callee: &InstantiatedCallee, finding: Rc<Finding>) -> Rc<FunctionFinding> {
+    /// A diagnostic in a function.
+    fn with(
+        &self,
+        callee: &InstantiatedCallee,
+        diagnostic: Rc<BodyDiagnostic>,
+    ) -> Rc<FunctionDiagnostic> {
         let function = self.names.at(callee.position as usize);
         let function = function.map_or(Extent::default(), |(_, function)| function.place);
-        Rc::new(FunctionFinding { function, finding })
+        Rc::new(FunctionDiagnostic { function, diagnostic })
     }
 
     /// The number of a function in `callees`, by the hash of its name.
@@ -401,38 +403,38 @@ impl<'l> InstantiatedCallees<'l> {
         let some_lack = self.callees.iter().any(|callee| {
             self.releases.ids().filter_map(|release| callee.built(release)).any(lacks)
         });
-        self.findings = self.findings_of((&order, &circular), true);
+        self.diagnostics = self.diagnostics_of((&order, &circular), true);
         if some_lack {
-            self.lenient = Some(self.findings_of((&order, &circular), false));
+            self.lenient = Some(self.diagnostics_of((&order, &circular), false));
         }
     }
 
-    fn findings_of(
+    fn diagnostics_of(
         &self,
         (order, circular): (&[u32], &[u32]),
         wants_shape_functions: bool,
-    ) -> Findings {
-        let mut findings = Findings::of(self.callees.len());
+    ) -> DiagnosticTable {
+        let mut diagnostics = DiagnosticTable::of(self.callees.len());
         for function in order {
-            self.find_in(*function as usize, &mut findings, wants_shape_functions);
+            self.find_in(*function as usize, &mut diagnostics, wants_shape_functions);
         }
         // Of functions that call each other, what is wrong with one is found by all that come to
         // it, before they come to themselves again.
         let mut waiting: Vec<u32> = circular.iter().rev().copied().collect();
         let callers = self.callers_in(circular);
         while let Some(function) = waiting.pop() {
-            if self.find_in(function as usize, &mut findings, wants_shape_functions) {
+            if self.find_in(function as usize, &mut diagnostics, wants_shape_functions) {
                 waiting.extend(callers.get(&function).into_iter().flatten());
             }
         }
         for function in circular {
             if let Some(callee) = self.callees.get(*function as usize) {
-                let recursion = Finding::names(Part::Function, BodyFaultKind::Recursion);
+                let recursion = BodyDiagnostic::names(Part::Function, BodyFaultKind::Recursion);
                 let recursion = self.with(callee, recursion.into());
-                findings.complete(self.releases, *function as usize, || Rc::clone(&recursion));
+                diagnostics.complete(self.releases, *function as usize, || Rc::clone(&recursion));
             }
         }
-        findings
+        diagnostics
     }
 
     /// Among these functions, which ones call each.
@@ -453,30 +455,30 @@ impl<'l> InstantiatedCallees<'l> {
     fn find_in(
         &self,
         function: usize,
-        findings: &mut Findings,
+        diagnostics: &mut DiagnosticTable,
         wants_shape_functions: bool,
     ) -> bool {
         let Some(callee) = self.callees.get(function) else { return false };
-        let find = |findings: &Findings, release| {
+        let find = |diagnostics: &DiagnosticTable, release| {
             let called = |inner: &InnerCall| {
                 let tensors = (inner.inputs, inner.outputs);
-                self.call_finding(inner.function, tensors, release)
-                    .or_else(|| findings.get(self.position(inner.function)?, release))
+                self.call_diagnostic(inner.function, tensors, release)
+                    .or_else(|| diagnostics.get(self.position(inner.function)?, release))
             };
             let own = callee.own(release, wants_shape_functions);
-            let own = own.map(|finding| self.with(callee, finding));
+            let own = own.map(|diagnostic| self.with(callee, diagnostic));
             own.or_else(|| self.calls_of(function).iter().find_map(called))
         };
-        findings.add(self.releases, function, find)
+        diagnostics.add(self.releases, function, find)
     }
 
     /// The fault of a call with this number of inputs and outputs, whatever the function contains.
-    fn call_finding(
+    fn call_diagnostic(
         &self,
         function: u64,
         (inputs, outputs): (u64, u64),
         release: ReleaseId,
-    ) -> Found {
+    ) -> Option<Rc<FunctionDiagnostic>> {
         let callee = self.callees.get(self.position(function)?)?;
         let built = callee.built(release)?.as_ref().as_ref().ok()?;
         let kind = if inputs < built.inputs {
@@ -486,27 +488,27 @@ impl<'l> InstantiatedCallees<'l> {
         } else {
             return None;
         };
-        Some(self.with(callee, Finding::names(Part::Function, kind).into()))
+        Some(self.with(callee, BodyDiagnostic::names(Part::Function, kind).into()))
     }
 
-    /// The finding that keeps a loader from building the function that a node of the graph calls
+    /// The diagnostic that keeps a loader from building the function that a node of the graph calls
     /// with this number of tensors.
-    pub(in super::super) fn finding(
+    pub(in super::super) fn diagnostic(
         &self,
         node: &CallingNode,
         tensors: (u64, u64),
         profile: LoaderProfile,
-    ) -> Found {
+    ) -> Option<Rc<FunctionDiagnostic>> {
         if !node.call.inside {
             return None;
         }
         let release = profile.release;
         let lenient = self.lenient.as_ref().filter(|_| !profile.needs_shape_functions());
-        let findings = lenient.unwrap_or(&self.findings);
-        let own = || findings.get(self.position(node.call.function)?, release);
+        let diagnostics = lenient.unwrap_or(&self.diagnostics);
+        let own = || diagnostics.get(self.position(node.call.function)?, release);
         // Its attributes may be others than those that the body was built for.
-        let found = own().or_else(|| self.call_finding(node.call.function, tensors, release));
-        let other = || self.other.as_ref()?.finding(node, tensors, profile);
+        let found = own().or_else(|| self.call_diagnostic(node.call.function, tensors, release));
+        let other = || self.other.as_ref()?.diagnostic(node, tensors, profile);
         found.or_else(other)
     }
 }
@@ -569,10 +571,10 @@ impl InstantiatedCallee {
         self.built.as_ref()?.get(release)
     }
 
-    /// The finding in the function itself, without those in functions that it calls.
-    fn own(&self, release: ReleaseId, wants_shape_functions: bool) -> Option<Rc<Finding>> {
+    /// The diagnostic in the function itself, without those in functions that it calls.
+    fn own(&self, release: ReleaseId, wants_shape_functions: bool) -> Option<Rc<BodyDiagnostic>> {
         match self.built(release)?.as_ref() {
-            Err(finding) => Some(Rc::clone(finding)),
+            Err(diagnostic) => Some(Rc::clone(diagnostic)),
             Ok(built) => {
                 let lacking = built.no_shape_function.clone().filter(|_| wants_shape_functions);
                 lacking.map(Rc::from)

@@ -14,9 +14,9 @@ use crate::graph::{
     source::{Extent, Source},
 };
 
-/// The importer's findings in a graph that do not depend on the operations.
+/// The diagnostics of the importer for a graph that do not depend on the operations.
 #[derive(Debug, Default)]
-pub(in super::super) struct Findings {
+pub(in super::super) struct StructureDiagnostics {
     /// The first fault, if any.
     pub(in super::super) fault: Option<StructureFault>,
     /// A node without an operation, which every loader refuses before it finds `fault`, but the one
@@ -35,30 +35,38 @@ pub(in super::super) struct Findings {
 pub(in super::super) fn judge(
     library: Library<'_>,
     index: &GraphIndex,
-) -> Result<Findings, GraphError> {
-    let mut findings = steps(library, index)?;
+) -> Result<StructureDiagnostics, GraphError> {
+    let mut structure = steps(library, index)?;
     if let Some(fault) = names::nameless_call(index).filter(|_| !index.is_without_nodes()) {
         let Library { source, release, .. } = library;
-        findings.nameless_call = Some(named(source, index, fault, None, release)?);
+        structure.nameless_call = Some(named(source, index, fault, None, release)?);
     }
-    Ok(findings)
+    Ok(structure)
 }
 
 /// The steps of the importer, where nodes without an operation may call a function without a name.
-fn steps(library: Library<'_>, index: &GraphIndex) -> Result<Findings, GraphError> {
+fn steps(library: Library<'_>, index: &GraphIndex) -> Result<StructureDiagnostics, GraphError> {
     let Library { source, release, .. } = library;
     if index.is_without_nodes() {
-        return Ok(Findings { fault: functions::first_fault(index), ..Findings::default() });
+        return Ok(StructureDiagnostics {
+            fault: functions::first_fault(index),
+            ..StructureDiagnostics::default()
+        });
     }
     if let Some(fault) = names::first_fault(index) {
         let fault = named(source, index, fault, None, release)?;
-        return Ok(Findings { fault: Some(fault), ..Findings::default() });
+        return Ok(StructureDiagnostics { fault: Some(fault), ..StructureDiagnostics::default() });
     }
     let visits = order::visits(index);
     let deprecated = order::deprecated(index, &visits);
     if let Some(fault) = functions::first_fault(index) {
         let (fault, deprecated, visits) = (Some(fault), Some(deprecated), Some(visits));
-        return Ok(Findings { fault, deprecated, visits, ..Findings::default() });
+        return Ok(StructureDiagnostics {
+            fault,
+            deprecated,
+            visits,
+            ..StructureDiagnostics::default()
+        });
     }
     let calls = CalledFunctions::read(library, index)?.faults(index);
     let (mut fault, mut visited_before_fault) = (None, deprecated.len());
@@ -68,7 +76,13 @@ fn steps(library: Library<'_>, index: &GraphIndex) -> Result<Findings, GraphErro
         visited_before_fault = order::visited_before(&deprecated, &visits, found, call);
     }
     let (deprecated, visits) = (Some(deprecated), Some(visits));
-    Ok(Findings { fault, deprecated, visited_before_fault, visits, ..Findings::default() })
+    Ok(StructureDiagnostics {
+        fault,
+        deprecated,
+        visited_before_fault,
+        visits,
+        ..StructureDiagnostics::default()
+    })
 }
 
 /// A fault with the names of what has it.
@@ -86,9 +100,9 @@ pub(super) fn named(
         && let Some(call) = call
     {
         let at = call.fault.function;
-        let cause = call.fault.fault;
-        let (function, part) = name_of::part_of_function(source, at, cause.part, release)?;
-        found.body = Some(BodyFault { function, part, kind: cause.kind });
+        let part_fault = call.fault.fault;
+        let (function, part) = name_of::part_of_function(source, at, part_fault.part, release)?;
+        found.body = Some(BodyFault { function, part, kind: part_fault.kind });
     }
     Ok(found)
 }

@@ -46,7 +46,7 @@ pub(super) use self::{
     evidence::Evidence,
     function_memo::FunctionMemo,
     instantiated_callees::Library,
-    judge::{Findings, judge},
+    judge::{StructureDiagnostics, judge},
     loaded_graph::{LoadedGraph, Visited, top_level_nodes},
     loaders::judge_loaders,
     registries::{CheckedNodes, check_nodes, structure_evidence},

@@ -18,7 +18,7 @@ pub(in super::super) enum Visits {
     /// earlier node.
     AsWritten(u32),
     /// By the number of the node; [`NEVER`] for those that are part of a cycle, or behind one.
-    Found { visits: Vec<u32>, crash: Option<Crash> },
+    Determined { visits: Vec<u32>, crash: Option<Crash> },
 }
 
 /// That the importer crashes while it visits a node.
@@ -35,7 +35,7 @@ impl Visits {
     pub(super) fn of(&self, node: u32) -> u32 {
         match self {
             Self::AsWritten(_) => node,
-            Self::Found { visits, .. } => visits.get(node as usize).copied().unwrap_or(NEVER),
+            Self::Determined { visits, .. } => visits.get(node as usize).copied().unwrap_or(NEVER),
         }
     }
 
@@ -43,7 +43,7 @@ impl Visits {
     pub(super) fn in_order(&self) -> impl Iterator<Item = u32> {
         let (written, found) = match self {
             Self::AsWritten(nodes) => (*nodes, Vec::new()),
-            Self::Found { visits, .. } => (0, sorted(visits)),
+            Self::Determined { visits, .. } => (0, sorted(visits)),
         };
         (0..written).chain(found)
     }
@@ -52,7 +52,7 @@ impl Visits {
     pub(super) fn unvisited(&self) -> Option<u32> {
         match self {
             Self::AsWritten(_) => None,
-            Self::Found { visits, .. } => {
+            Self::Determined { visits, .. } => {
                 visits.iter().position(|visit| *visit == NEVER).map(count)
             }
         }
@@ -62,7 +62,7 @@ impl Visits {
     pub(super) fn crash(&self) -> Option<Crash> {
         match self {
             Self::AsWritten(_) => None,
-            Self::Found { crash, .. } => *crash,
+            Self::Determined { crash, .. } => *crash,
         }
     }
 
@@ -235,7 +235,7 @@ pub(super) fn visit(
             *visit = NEVER;
         }
     }
-    Visits::Found { visits: pending, crash }
+    Visits::Determined { visits: pending, crash }
 }
 
 /// The nodes that wait for nothing any more, as bits.

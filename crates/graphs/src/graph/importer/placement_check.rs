@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use super::{
     callee_diagnostics::to_diagnostic,
     control_flow,
-    instantiate::{Finding, numbered},
-    instantiated_callees::{FunctionFinding, Library},
+    instantiate::{BodyDiagnostic, numbered},
+    instantiated_callees::{FunctionDiagnostic, Library},
 };
 use crate::{
     graph::{GraphError, ImportFault, ImportFaultKind, fault::Part, source::Extent},
@@ -38,7 +38,7 @@ pub(super) struct PlacementCheck {
     /// By operation, unless that is a function, the first node that has it and when it was found.
     operations: HashMap<String, (usize, Place)>,
     /// The first function whose loops are none.
-    loops: Option<FunctionFinding>,
+    loops: Option<FunctionDiagnostic>,
 }
 
 impl PlacementCheck {
@@ -76,9 +76,11 @@ impl PlacementCheck {
         }
         let index = memo.index(library, place)?;
         if self.loops.is_none() {
-            let finding = control_flow::fault(library, (&index, place))?;
-            self.loops =
-                finding.map(|finding| FunctionFinding { function: place, finding: finding.into() });
+            let diagnostic = control_flow::fault(library, (&index, place))?;
+            self.loops = diagnostic.map(|diagnostic| FunctionDiagnostic {
+                function: place,
+                diagnostic: diagnostic.into(),
+            });
         }
         let mut kinds = HashSet::new();
         for (node, body) in numbered(&index.nodes) {
@@ -118,14 +120,15 @@ impl PlacementCheck {
             },
         };
         let index = library.memo.index(library, at.function)?;
-        let finding = Finding::of(Part::Node(at.node), kind).of_operation(&index, at.node);
-        let finding = match operation {
-            Some(operation) => finding.with(operation, "an operation with a kernel for a CPU"),
+        let diagnostic =
+            BodyDiagnostic::of(Part::Node(at.node), kind).of_operation(&index, at.node);
+        let diagnostic = match operation {
+            Some(operation) => diagnostic.with(operation, "an operation with a kernel for a CPU"),
             None => {
-                finding.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0")
+                diagnostic.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0")
             }
         };
-        let found = FunctionFinding { function: at.function, finding: finding.into() };
+        let found = FunctionDiagnostic { function: at.function, diagnostic: diagnostic.into() };
         to_diagnostic(library, Extent::default(), &found).map(Some)
     }
 

@@ -18,8 +18,8 @@ use super::{
     count,
     function_graph::{kinds_in_graph, reexport},
     function_summary::{ComparedFunction, FunctionSummary, Judged, TriviallyValid},
-    instantiate::{BodyFinding, Finding, numbered},
-    instantiated_callees::{FunctionFinding, Library},
+    instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered},
+    instantiated_callees::{FunctionDiagnostic, Library},
     lists::Lists,
 };
 use crate::{
@@ -63,9 +63,12 @@ impl Unloaded {
     }
 
     /// A fault of the function.
-    fn find(&self, fault: impl Fn(&Judged) -> Option<&BodyFinding>) -> Option<FunctionFinding> {
-        let finding = fault(self.judged()?)?.clone();
-        Some(FunctionFinding { function: self.place, finding: finding.into() })
+    fn find(
+        &self,
+        fault: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
+    ) -> Option<FunctionDiagnostic> {
+        let diagnostic = fault(self.judged()?)?.clone();
+        Some(FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() })
     }
 }
 
@@ -78,7 +81,7 @@ pub(super) struct Named {
     /// these, and needs them nevertheless.
     needed: Box<[(u64, u32)]>,
     /// A node names a function that is not there.
-    unresolved: Option<BodyFinding>,
+    unresolved: Option<BoxedDiagnostic>,
 }
 
 /// The functions that the nodes of a function name: each by its operation, or else by its
@@ -90,7 +93,7 @@ pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Optio
         if names.get(*gradient).is_some() {
             named.insert(*gradient);
         } else if unresolved.is_none() {
-            let fault = Finding::of(Part::Node(*node), ImportFaultKind::Python);
+            let fault = BodyDiagnostic::of(Part::Node(*node), ImportFaultKind::Python);
             let found = "a registered gradient that is not there";
             let fault = fault.of_operation(function, *node);
             unresolved = Some(fault.with(found, "a function of the library"));
@@ -221,8 +224,8 @@ impl<'a> Summarized<'a> {
     /// The first fault of a function.
     fn first_fault(
         &self,
-        fault: impl Fn(&Judged) -> Option<&BodyFinding>,
-    ) -> Option<FunctionFinding> {
+        fault: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
+    ) -> Option<FunctionDiagnostic> {
         self.iter().find_map(|(_, function)| function.find(&fault))
     }
 }
@@ -244,8 +247,8 @@ pub(super) fn load<'a>(
     }
     let order = match order(&functions) {
         Ok(order) => order,
-        Err(finding) => {
-            let fault = to_diagnostic(library, Extent::default(), &finding)?;
+        Err(diagnostic) => {
+            let fault = to_diagnostic(library, Extent::default(), &diagnostic)?;
             found.faults = library.releases.all(Some(fault));
             return Ok(found);
         }
@@ -279,10 +282,10 @@ fn note_unequal(
     };
     for (release, known) in found.iter_mut() {
         if known.is_none()
-            && let Some(finding) = unequal.in_release(library.releases.registry(release), form)
+            && let Some(diagnostic) = unequal.in_release(library.releases.registry(release), form)
         {
-            let finding = FunctionFinding { function: place, finding: finding.into() };
-            *known = Some(not_the_same(to_diagnostic(library, Extent::default(), &finding)?));
+            let diagnostic = FunctionDiagnostic { function: place, diagnostic: diagnostic.into() };
+            *known = Some(not_the_same(to_diagnostic(library, Extent::default(), &diagnostic)?));
         }
     }
     Ok(())
@@ -384,10 +387,10 @@ impl<'a> Loading<'a> {
         let index = self.library.memo.index(self.library, unloaded.place)?;
         let node = numbered(&index.nodes).find(|(_, node)| node.kind == kind);
         let node = node.map_or(0, |(number, _)| number);
-        let finding = Finding::of(Part::Node(node), ImportFaultKind::Python)
+        let diagnostic = BodyDiagnostic::of(Part::Node(node), ImportFaultKind::Python)
             .of_operation(&index, node)
             .with("a function as an attribute that is loaded later", "one that is loaded before");
-        let found = FunctionFinding { function: unloaded.place, finding: finding.into() };
+        let found = FunctionDiagnostic { function: unloaded.place, diagnostic: diagnostic.into() };
         let fault = to_diagnostic(self.library, Extent::default(), &found)?;
         for (_, known) in self.found.faults.iter_mut() {
             known.get_or_insert_with(|| fault.clone());
@@ -459,9 +462,10 @@ impl<'a> Loading<'a> {
                 continue;
             }
             let concrete = match function.oversized {
-                true => {
-                    Err(FunctionFinding { function: *place, finding: Finding::oversized().into() })
-                }
+                true => Err(FunctionDiagnostic {
+                    function: *place,
+                    diagnostic: BodyDiagnostic::oversized().into(),
+                }),
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
                     let function = (function, *place);
@@ -532,21 +536,21 @@ pub(super) fn named_functions(
     Ok(found)
 }
 
-/// The finding for the first node of a kind that names a missing function.
-fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BodyFinding {
+/// The diagnostic for the first node of a kind that names a missing function.
+fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BoxedDiagnostic {
     let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
     let node = u32::try_from(node).unwrap_or(u32::MAX);
-    Finding::of(Part::Node(node), ImportFaultKind::Python)
+    BodyDiagnostic::of(Part::Node(node), ImportFaultKind::Python)
         .of_operation(function, node)
         .with(format!("a function {name:?} as an attribute"), "a function of the library")
 }
 
 /// The order in which functions are loaded, or why there is none: as Python does it, the one that
 /// became ready last comes first, and a name that comes twice counts twice.
-fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionFinding> {
+fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiagnostic> {
     let unresolved = functions.first_fault(|judged| judged.named.as_deref()?.unresolved.as_ref());
-    if let Some(finding) = unresolved {
-        return Err(finding);
+    if let Some(diagnostic) = unresolved {
+        return Err(diagnostic);
     }
     let places = functions.summaries.len();
     let pairs = (0..places).flat_map(|caller| {
@@ -615,8 +619,8 @@ fn ready_at_first(functions: &Summarized<'_>) -> Vec<u32> {
     found.into_iter().map(|(_, position)| position).collect()
 }
 
-fn needs_itself(function: &Unloaded) -> FunctionFinding {
-    let finding = Finding::of(Part::Function, ImportFaultKind::Python);
-    let finding = finding.with("it needs itself, at once or through others", "");
-    FunctionFinding { function: function.place, finding: finding.into() }
+fn needs_itself(function: &Unloaded) -> FunctionDiagnostic {
+    let diagnostic = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
+    let diagnostic = diagnostic.with("it needs itself, at once or through others", "");
+    FunctionDiagnostic { function: function.place, diagnostic: diagnostic.into() }
 }

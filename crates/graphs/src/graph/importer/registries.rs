@@ -7,7 +7,7 @@ use super::{
     context::Context,
     evidence::Evidence,
     faults::{Functions, faults},
-    judge::Findings,
+    judge::StructureDiagnostics,
     loaded_graph::Visited,
     order::Visits,
 };
@@ -57,14 +57,14 @@ fn of_structure(fault: &StructureFault) -> ImportFault {
     }
 }
 
-/// Checks the nodes of a graph whose steps without operations have come to these findings.
+/// Checks the nodes of a graph whose steps without operations gave these diagnostics.
 pub(in super::super) fn check_nodes(
     context: &Context<'_>,
     found: &FoundKinds<'_>,
-    findings: &Findings,
+    structure: &StructureDiagnostics,
 ) -> Result<CheckedNodes, GraphError> {
-    let mut checked = check_named(context, found, findings)?;
-    if let Some(fault) = &findings.nameless_call {
+    let mut checked = check_named(context, found, structure)?;
+    if let Some(fault) = &structure.nameless_call {
         let fault = of_structure(fault);
         for (_, evidence) in checked.evidence.iter_mut() {
             evidence.nameless_call = Some(fault.clone());
@@ -77,13 +77,13 @@ pub(in super::super) fn check_nodes(
 fn check_named(
     context: &Context<'_>,
     found: &FoundKinds<'_>,
-    findings: &Findings,
+    structure: &StructureDiagnostics,
 ) -> Result<CheckedNodes, GraphError> {
-    let structure = findings.fault.as_ref().filter(|fault| !fault.kind.is_found_on_the_way());
+    let refused = structure.fault.as_ref().filter(|fault| !fault.kind.is_found_on_the_way());
     let is_of_library = |kind| {
         matches!(kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
     };
-    let mut checked = match structure {
+    let mut checked = match refused {
         Some(fault) => {
             let checked = CheckedNodes::refused(&of_structure(fault), context.releases);
             if !is_of_library(fault.kind) {
@@ -94,7 +94,7 @@ fn check_named(
         None if context.index.is_without_nodes() => {
             return Ok(CheckedNodes::refused(&oversized(), context.releases));
         }
-        None => check_visited(context, findings)?,
+        None => check_visited(context, structure)?,
     };
     for (release, evidence) in checked.evidence.iter_mut() {
         evidence.function_name = function_name(context.index, &found.clashes, release);
@@ -104,8 +104,11 @@ fn check_named(
 }
 
 /// The same of a graph whose nodes are visited.
-fn check_visited(context: &Context<'_>, findings: &Findings) -> Result<CheckedNodes, GraphError> {
-    let Some(visits) = &findings.visits else {
+fn check_visited(
+    context: &Context<'_>,
+    structure: &StructureDiagnostics,
+) -> Result<CheckedNodes, GraphError> {
+    let Some(visits) = &structure.visits else {
         return Ok(CheckedNodes::accepted(context.releases));
     };
     let diagnostics = CalleeDiagnostics::read(context, visits)?;

@@ -6,7 +6,7 @@
 use super::{
     super::{
         concrete_functions::LoadDefinitions,
-        instantiate::{BodyFinding, Definitions, Finding, numbered},
+        instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, numbered},
     },
     FunctionGraph, Output,
 };
@@ -22,11 +22,11 @@ use crate::{
 impl FunctionGraph<'_> {
     /// Shapes of arguments that Python cannot hand on: too few in `_input_shapes`, where more are
     /// left alone, or none in the list of an argument.
-    pub(super) fn argument_shapes(&self) -> Option<BodyFinding> {
+    pub(super) fn argument_shapes(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let (given, arguments) = (function.given.input_shapes.len(), function.arguments.len());
         if (1..arguments).contains(&given) {
-            let fault = Finding::of(Part::Function, ImportFaultKind::Python);
+            let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
             let found = format!("{given} shapes in _input_shapes");
             return Some(fault.with(found, format!("a shape for each of {arguments} arguments")));
         }
@@ -35,16 +35,16 @@ impl FunctionGraph<'_> {
             attributes.is_some_and(|one| one.output_shape == OutputShape::Missing)
         };
         let (number, _) = numbered(&function.arguments).find(|(number, _)| lacks_shape(*number))?;
-        let fault = Finding::of(Part::Argument(number), ImportFaultKind::Python);
+        let fault = BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Python);
         Some(fault.with("_output_shapes without a shape", "the shape of the argument"))
     }
 
     /// An argument whose type the release does not know, or that has none of its own, or whose
     /// shape no tensor can have.
-    pub(super) fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+    pub(super) fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         numbered(&self.function.arguments).find_map(|(number, argument)| {
-            let fault = |kind| Finding::of(Part::Argument(number), kind);
+            let fault = |kind| BodyDiagnostic::of(Part::Argument(number), kind);
             if registry.has_type(argument.data_type) {
                 let shape = self.function.given.shape(number, argument);
                 let ArgumentShape::Invalid(found) = shape else { return None };
@@ -62,10 +62,10 @@ impl FunctionGraph<'_> {
 
     /// An argument or a result of which the signature says what the resource holds, and that is no
     /// scalar as a handle has to be.
-    pub(super) fn handles(&self) -> Option<BodyFinding> {
+    pub(super) fn handles(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let fault = |part| {
-            let fault = Finding::of(part, ImportFaultKind::Shape);
+            let fault = BodyDiagnostic::of(part, ImportFaultKind::Shape);
             fault.with("a handle of a resource that is no scalar", "a shape of []")
         };
         let mut arguments = numbered(&function.arguments);
@@ -88,11 +88,14 @@ impl FunctionGraph<'_> {
 
     /// The fault that an importer finds in the nodes of the arguments when it builds the function
     /// for a call.
-    pub(super) fn uncallable(&self) -> Option<BodyFinding> {
+    pub(super) fn uncallable(&self) -> Option<BoxedDiagnostic> {
         let faults = numbered(&self.function.arguments).filter_map(|(number, argument)| {
             Some((number, self.function.given.importer_fault(number, argument)?))
         });
         let (number, (found, expected)) = faults.into_iter().next()?;
-        Some(Finding::of(Part::Argument(number), ImportFaultKind::Shape).with(found, expected))
+        Some(
+            BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Shape)
+                .with(found, expected),
+        )
     }
 }

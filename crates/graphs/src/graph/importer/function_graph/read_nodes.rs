@@ -6,7 +6,7 @@
 use super::{
     super::{
         concrete_functions::LoadDefinitions,
-        instantiate::{BodyFinding, Definitions, Finding, numbered},
+        instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, numbered},
     },
     CLASSES, FunctionGraph,
 };
@@ -15,13 +15,13 @@ use crate::graph::{ImportFaultKind, fault::Part, node_rules::GradientName};
 impl FunctionGraph<'_> {
     /// A device, or the attribute `_class`, that Python cannot read; the nodes of arguments come
     /// first.
-    pub(super) fn device(&self) -> Option<BodyFinding> {
+    pub(super) fn device(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let found = "an attribute _class that Python cannot read";
         let is_bad = |number| function.given.attributes(number).is_some_and(|one| one.bad_class);
         let mut arguments = numbered(&function.arguments);
         if let Some((number, _)) = arguments.find(|(number, _)| is_bad(*number)) {
-            let fault = Finding::of(Part::Argument(number), ImportFaultKind::Python);
+            let fault = BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Python);
             return Some(fault.with(found, CLASSES));
         }
         if let Some((number, _)) = numbered(&function.nodes).find(|(_, node)| node.bad_class) {
@@ -34,7 +34,7 @@ impl FunctionGraph<'_> {
     }
 
     /// The name of a gradient that Python cannot look up.
-    pub(super) fn gradient(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+    pub(super) fn gradient(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         let has_type = |number: i32| {
             // A reference to a type is a type of Python's.
@@ -53,7 +53,7 @@ impl FunctionGraph<'_> {
         let mut arguments = numbered(&self.function.arguments);
         let argument = arguments.find(|(number, _)| of_argument(*number));
         let argument = argument
-            .map(|(number, _)| Finding::of(Part::Argument(number), ImportFaultKind::Python));
+            .map(|(number, _)| BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Python));
         let node = || {
             let mut nodes = numbered(&self.function.nodes);
             let (number, _) = nodes.find(|(_, node)| is_bad(node.gradient))?;

@@ -7,7 +7,7 @@ use std::{collections::HashSet, rc::Rc};
 use super::{
     super::{
         concrete_functions::{ConcreteCall, ConcreteFunction, LoadDefinitions},
-        instantiate::{BodyFinding, Definitions, numbered},
+        instantiate::{BoxedDiagnostic, Definitions, numbered},
     },
     FunctionGraph, KindInGraph, placeholders,
 };
@@ -95,7 +95,7 @@ impl FunctionGraph<'_> {
     }
 
     /// A node that has an attribute without a value once defaults stand where there are some.
-    fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BodyFinding> {
+    fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let unset = |(kind, in_graph): (&Rc<BodyKind>, &Option<KindInGraph>)| {
             let operation = definitions.registry.operation(&kind.operation);
             let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());

@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 
 use super::{
-    finding::{BodyFinding, Finding, FindingKind},
+    diagnostic::{BodyDiagnostic, BodyDiagnosticKind, BoxedDiagnostic},
     types::{
         ArgumentTypes, KindTypes, argument_types, late_fault, source_of, type_fault, types_of,
     },
@@ -35,7 +35,7 @@ pub(in super::super) struct Built {
     /// Number of outputs that the call must have.
     pub(in super::super) outputs: u64,
     /// A node without a shape function, which not every loader asks for.
-    pub(in super::super) no_shape_function: Option<BodyFinding>,
+    pub(in super::super) no_shape_function: Option<BoxedDiagnostic>,
 }
 
 /// The source of definitions of operations: the functions of the library come first.
@@ -78,7 +78,7 @@ pub(in super::super) fn instantiate<D: Definitions>(
     function: &FunctionIndex,
     scope: Scope<'_>,
     definitions: &D,
-) -> Result<Built, BodyFinding> {
+) -> Result<Built, BoxedDiagnostic> {
     let mut body = Instantiation {
         function,
         scope,
@@ -96,23 +96,23 @@ pub(in super::super) fn instantiate<D: Definitions>(
         built: Built::default(),
     };
     if function.oversized {
-        return Err(Finding::oversized());
+        return Err(BodyDiagnostic::oversized());
     }
     match body.build() {
         Ok(()) => Ok(body.built),
-        Err(finding) => Err(of_release(function, finding)),
+        Err(diagnostic) => Err(of_release(function, diagnostic)),
     }
 }
 
 /// A fault of names is one of every release if names alone show one.
-fn of_release(function: &FunctionIndex, mut finding: BodyFinding) -> BodyFinding {
-    if let FindingKind::Names(kind) = finding.kind
+fn of_release(function: &FunctionIndex, mut diagnostic: BoxedDiagnostic) -> BoxedDiagnostic {
+    if let BodyDiagnosticKind::Names(kind) = diagnostic.kind
         && !kind.is_of_graphs()
         && body::first_fault(function).is_none()
     {
-        finding.kind = FindingKind::Release(kind);
+        diagnostic.kind = BodyDiagnosticKind::Release(kind);
     }
-    finding
+    diagnostic
 }
 
 /// The members of a list with their numbers.
@@ -122,7 +122,7 @@ pub(in super::super) fn numbered<T>(list: &[T]) -> impl Iterator<Item = (u32, &T
 
 impl<D: Definitions> Instantiation<'_, D> {
     /// The steps in their order.
-    fn build(&mut self) -> Result<(), BodyFinding> {
+    fn build(&mut self) -> Result<(), BoxedDiagnostic> {
         self.call()?;
         self.arguments()?;
         self.operations()?;
@@ -134,8 +134,8 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that the call gives the attributes that the signature requires.
-    fn call(&self) -> Result<(), BodyFinding> {
-        let at_call = |kind| Finding::of(Part::Function, kind);
+    fn call(&self) -> Result<(), BoxedDiagnostic> {
+        let at_call = |kind| BodyDiagnostic::of(Part::Function, kind);
         for attribute in self.scope.signature.attributes() {
             let name = attribute.name().to_owned();
             match self.scope.given(attribute.name()) {
@@ -154,7 +154,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    fn arguments(&mut self) -> Result<(), BodyFinding> {
+    fn arguments(&mut self) -> Result<(), BoxedDiagnostic> {
         let scope = self.scope;
         // Defaults are for placeholders: what the call does not give is not there.
         let given = |name: &str| scope.given(name).cloned();
@@ -164,21 +164,21 @@ impl<D: Definitions> Instantiation<'_, D> {
             let types = types_of(&argument, source, given);
             let types = types.map_err(|fault| type_fault(part, fault))?;
             if types.types.is_empty() {
-                let fault = Finding::of(part, ImportFaultKind::FunctionBody);
+                let fault = BodyDiagnostic::of(part, ImportFaultKind::FunctionBody);
                 return Err(fault.with("an argument of no tensor", "at least one tensor"));
             }
             self.built.inputs = self.built.inputs.saturating_add(types.types.len());
             self.arguments.push(types);
             let name = self.function.arguments.get(number as usize).map(|argument| argument.name);
             if self.argument_names.insert(name.unwrap_or_default(), number).is_some() {
-                return Err(Finding::names(part, BodyFaultKind::Duplicate));
+                return Err(BodyDiagnostic::names(part, BodyFaultKind::Duplicate));
             }
         }
         Ok(())
     }
 
     /// Checks that each node has its attributes and its operation.
-    fn operations(&mut self) -> Result<(), BodyFinding> {
+    fn operations(&mut self) -> Result<(), BoxedDiagnostic> {
         for kind in &self.function.kinds {
             let unbound =
                 kind.attributes.iter().find(|(_, value)| self.scope.bind(*value).is_none());
@@ -242,7 +242,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// The outputs of all nodes, and whether two nodes have one name.
-    fn outputs(&mut self) -> Result<(), BodyFinding> {
+    fn outputs(&mut self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(types) = self.types_of(node) else { continue };
             if let Some(fault) = &types.output_fault {
@@ -264,7 +264,7 @@ impl<D: Definitions> Instantiation<'_, D> {
                 self.is_ambiguous = true;
             }
             if !is_free {
-                return Err(Finding::names(Part::Node(number), BodyFaultKind::Duplicate));
+                return Err(BodyDiagnostic::names(Part::Node(number), BodyFaultKind::Duplicate));
             }
         }
         Ok(())
@@ -290,8 +290,8 @@ impl<D: Definitions> Instantiation<'_, D> {
         self.kinds.get(node.kind as usize)?.as_ref()
     }
 
-    pub(super) fn at_node(&self, number: u32, kind: ImportFaultKind) -> BodyFinding {
-        Finding::of(Part::Node(number), kind).of_operation(self.function, number)
+    pub(super) fn at_node(&self, number: u32, kind: ImportFaultKind) -> BoxedDiagnostic {
+        BodyDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
     }
 }
 
@@ -301,14 +301,16 @@ pub(in super::super) fn wrong_binding(
     kind: AttributeKind,
     value: &BoundValue,
     registry: &Registry,
-) -> Option<BodyFinding> {
+) -> Option<BoxedDiagnostic> {
     let attribute = name.to_owned();
     if !value.is_of(kind) {
-        let fault = Finding::of(Part::Function, ImportFaultKind::AttributeKind { attribute });
+        let fault =
+            BodyDiagnostic::of(Part::Function, ImportFaultKind::AttributeKind { attribute });
         return Some(fault.with(format!("another kind of value as {name}"), kind.to_string()));
     }
     if !value.is_known(registry) {
-        let fault = Finding::of(Part::Function, ImportFaultKind::AttributeType { attribute });
+        let fault =
+            BodyDiagnostic::of(Part::Function, ImportFaultKind::AttributeType { attribute });
         return Some(fault.with(format!("an unknown type as {name}"), "a type of the release"));
     }
     None

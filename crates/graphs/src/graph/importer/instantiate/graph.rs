@@ -2,7 +2,7 @@
 
 use super::{
     build::{Definitions, Instantiation, numbered},
-    finding::{BodyFinding, Finding},
+    diagnostic::{BodyDiagnostic, BoxedDiagnostic},
     types::KindTypes,
 };
 use crate::graph::{
@@ -26,7 +26,7 @@ fn missing_reference(input: u32) -> ImportFaultKind {
 
 impl<D: Definitions> Instantiation<'_, D> {
     /// Checks the nodes as the importer puts them into a graph.
-    pub(super) fn graph(&mut self) -> Result<(), BodyFinding> {
+    pub(super) fn graph(&mut self) -> Result<(), BoxedDiagnostic> {
         self.made_nodes()?;
         self.arguments_by_hand()?;
         self.called_functions()?;
@@ -42,7 +42,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that each node can be created after its inputs; nodes behind a cycle cannot.
-    fn made_nodes(&self) -> Result<(), BodyFinding> {
+    fn made_nodes(&self) -> Result<(), BoxedDiagnostic> {
         let visits = (!self.is_ambiguous).then(|| self.visits());
         let is_late = |types: &Option<KindTypes>| {
             types.as_ref().is_some_and(|types| types.late_fault.is_some())
@@ -59,13 +59,13 @@ impl<D: Definitions> Instantiation<'_, D> {
             node.is_none_or(|node| visits.is_none_or(|visits| visits.of(node) != NEVER))
         };
         if let Some(result) = self.missing_result_references.iter().find(is_made) {
-            let fault = Finding::of(Part::Result(*result), missing_reference(0));
+            let fault = BodyDiagnostic::of(Part::Result(*result), missing_reference(0));
             let mut fault = fault.with(NO_REFERENCE.0, NO_REFERENCE.1);
             fault.operation = "_Retval".to_owned();
             return Err(fault);
         }
         match visits.and_then(|visits| visits.unvisited()) {
-            Some(node) => Err(Finding::names(Part::Node(node), BodyFaultKind::Cycle)),
+            Some(node) => Err(BodyDiagnostic::names(Part::Node(node), BodyFaultKind::Cycle)),
             None => Ok(()),
         }
     }
@@ -79,11 +79,11 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that one node can be created.
-    fn made_node(&self, number: u32) -> Result<(), BodyFinding> {
+    fn made_node(&self, number: u32) -> Result<(), BoxedDiagnostic> {
         let node = self.function.nodes.get(number as usize);
         let types = node.and_then(|node| self.types_of(node));
         if let Some(late) = types.and_then(|types| types.late_fault.as_ref()) {
-            return Err(late.finding(Part::Node(number)).of_operation(self.function, number));
+            return Err(late.diagnostic(Part::Node(number)).of_operation(self.function, number));
         }
         match self.missing_references.binary_search_by_key(&number, |(node, _)| *node) {
             Ok(found) => {
@@ -103,10 +103,10 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that the node of each argument can have the declared type.
-    fn argument_nodes(&self) -> Result<(), BodyFinding> {
+    fn argument_nodes(&self) -> Result<(), BoxedDiagnostic> {
         for (number, argument) in numbered(&self.function.arguments) {
             if let Some((found, expected)) = self.function.given.importer_fault(number, argument) {
-                let fault = Finding::of(Part::Argument(number), ImportFaultKind::Shape);
+                let fault = BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Shape);
                 return Err(fault.with(found, expected));
             }
         }
@@ -114,7 +114,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that each PartitionedCall that is inlined names the function that it calls.
-    fn called_functions(&self) -> Result<(), BodyFinding> {
+    fn called_functions(&self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
             let is_call = matches!(&*kind.operation, "PartitionedCall" | "StatefulPartitionedCall");
@@ -144,7 +144,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Arguments and results that are written as nodes name one of the call by its number.
-    fn arguments_by_hand(&mut self) -> Result<(), BodyFinding> {
+    fn arguments_by_hand(&mut self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
             let is_argument = kind.operation == "_Arg";

@@ -2,7 +2,7 @@
 
 use super::{
     build::{Definitions, Instantiation, numbered},
-    finding::{BodyFinding, Finding},
+    diagnostic::{BodyDiagnostic, BoxedDiagnostic},
     types::{Item, Runs, type_fault},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl<D: Definitions> Instantiation<'_, D> {
-    pub(super) fn inputs(&mut self) -> Result<(), BodyFinding> {
+    pub(super) fn inputs(&mut self) -> Result<(), BoxedDiagnostic> {
         let function = self.function;
         let mut rest = function.inputs.as_slice();
         for (number, node) in numbered(&function.nodes) {
@@ -36,7 +36,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         number: u32,
         node: &BodyNode,
         inputs: &[BodyInput],
-    ) -> Result<Option<u32>, BodyFinding> {
+    ) -> Result<Option<u32>, BoxedDiagnostic> {
         let mut reference = None;
         let mut at = 0;
         if self.types_of(node).is_some_and(|types| types.is_open) {
@@ -85,7 +85,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that the inputs of a node with unknown inputs exist.
-    fn open_inputs(&self, number: u32, inputs: &[BodyInput]) -> Result<(), BodyFinding> {
+    fn open_inputs(&self, number: u32, inputs: &[BodyInput]) -> Result<(), BoxedDiagnostic> {
         let is_there = |target: &Target| match target.control {
             true => self.is_control(target),
             false => self.is_open(target) || self.item(target).is_some(),
@@ -109,7 +109,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         input: u32,
         item: Item<'_>,
         runs: &mut Runs<'_>,
-    ) -> Result<(), BodyFinding> {
+    ) -> Result<(), BoxedDiagnostic> {
         let (mut given, mut left) = (item.runs(), item.count);
         while left > 0 {
             let (Some((expected, most)), Some((found, many))) = (runs.next(), given.next()) else {
@@ -184,15 +184,15 @@ impl<D: Definitions> Instantiation<'_, D> {
         first.chain(others).filter_map(|node| self.function.nodes.get(*node as usize))
     }
 
-    fn unknown_input(&self, number: u32, input: usize) -> BodyFinding {
-        let fault = Finding::names(Part::Node(number), BodyFaultKind::UnknownInput);
+    fn unknown_input(&self, number: u32, input: usize) -> BoxedDiagnostic {
+        let fault = BodyDiagnostic::names(Part::Node(number), BodyFaultKind::UnknownInput);
         fault.of_operation(self.function, number).with(
             format!("input {input} that names nothing in the function"),
             "NODE:OUTPUT:NUMBER, with the output's name in the release",
         )
     }
 
-    fn input_count(&self, number: u32, inputs: &[BodyInput], expected: &str) -> BodyFinding {
+    fn input_count(&self, number: u32, inputs: &[BodyInput], expected: &str) -> BoxedDiagnostic {
         let data = inputs.iter().filter(|input| !input.target.control).count();
         let noun = if data == 1 { "input" } else { "inputs" };
         self.at_node(number, ImportFaultKind::InputCount).with(format!("{data} {noun}"), expected)

@@ -9,7 +9,7 @@
 //! is written.
 
 mod build;
-mod finding;
+mod diagnostic;
 mod graph;
 mod inputs;
 mod results;
@@ -17,6 +17,6 @@ mod types;
 
 pub(super) use self::{
     build::{Built, Definitions, instantiate, numbered, wrong_binding},
-    finding::{BodyFinding, Finding, FindingKind},
+    diagnostic::{BodyDiagnostic, BodyDiagnosticKind, BoxedDiagnostic},
     types::{argument_types, fixed_types},
 };

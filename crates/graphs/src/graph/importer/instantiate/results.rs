@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     build::{Definitions, Instantiation, numbered},
-    finding::{BodyFinding, Finding},
+    diagnostic::{BodyDiagnostic, BoxedDiagnostic},
     types::{Runs, shown_types, source_of, type_fault, types_of},
 };
 use crate::graph::{
@@ -18,13 +18,13 @@ use crate::graph::{
 const LONGEST_LIST: u64 = 1 << 16;
 
 impl<D: Definitions> Instantiation<'_, D> {
-    pub(super) fn results(&mut self) -> Result<(), BodyFinding> {
+    pub(super) fn results(&mut self) -> Result<(), BoxedDiagnostic> {
         let scope = self.scope;
         let given = |name: &str| scope.given(name).cloned();
         let mut outputs = 0_u64;
         for (number, result) in (0_u32..).zip(scope.signature.outputs()) {
             let part = Part::Result(number);
-            let names = |kind| Finding::names(part, kind);
+            let names = |kind| BodyDiagnostic::names(part, kind);
             let name = self.function.results.get(number as usize).map(|result| result.name);
             let returned = self.function.returns.get(&name.unwrap_or_default());
             let Some(target) = returned else { return Err(names(BodyFaultKind::NoResult)) };
@@ -54,8 +54,8 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that the nodes generated for arguments, nodes and results have unique names.
-    pub(super) fn names(&self) -> Result<(), BodyFinding> {
-        let fault = |part, kind| Err(Finding::names(part, kind));
+    pub(super) fn names(&self) -> Result<(), BoxedDiagnostic> {
+        let fault = |part, kind| Err(BodyDiagnostic::names(part, kind));
         let mut made: NameMap<Part> = NameMap::default();
         for (number, argument) in (0_u32..).zip(self.scope.signature.inputs()) {
             let many = self.arguments.get(number as usize).map_or(1, |types| types.types.len());

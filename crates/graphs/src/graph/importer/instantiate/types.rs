@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::finding::{BodyFinding, Finding};
+use super::diagnostic::{BodyDiagnostic, BoxedDiagnostic};
 use crate::{
     graph::{
         ImportFaultKind,
@@ -249,41 +249,43 @@ pub(super) fn late_fault(
 }
 
 impl LateFault {
-    pub(super) fn finding(&self, part: Part) -> BodyFinding {
+    pub(super) fn diagnostic(&self, part: Part) -> BoxedDiagnostic {
         match self {
             Self::Kind(name) => {
                 let kind = ImportFaultKind::AttributeKind { attribute: name.clone() };
-                Finding::of(part, kind).with(format!("{name} is no number"), "int")
+                BodyDiagnostic::of(part, kind).with(format!("{name} is no number"), "int")
             }
             Self::Type(name) => {
                 let kind = ImportFaultKind::AttributeKind { attribute: name.clone() };
-                Finding::of(part, kind).with(format!("{name} is no type"), "type")
+                BodyDiagnostic::of(part, kind).with(format!("{name} is no type"), "type")
             }
             Self::Number(name, number) => {
                 let kind = ImportFaultKind::AttributeNumber { attribute: name.clone() };
-                Finding::of(part, kind).with(format!("{name} = {number}"), "at most 2147483647")
+                BodyDiagnostic::of(part, kind)
+                    .with(format!("{name} = {number}"), "at most 2147483647")
             }
             Self::Reference(name) => {
                 let kind = ImportFaultKind::AttributeType { attribute: name.clone() };
-                Finding::of(part, kind).with(format!("{name} is a reference"), "no reference")
+                BodyDiagnostic::of(part, kind)
+                    .with(format!("{name} is a reference"), "no reference")
             }
             Self::NoType(name) => {
-                let finding = Finding::names(part, BodyFaultKind::NoType);
-                finding.with(format!("argument {name} without a type"), "a type")
+                let diagnostic = BodyDiagnostic::names(part, BodyFaultKind::NoType);
+                diagnostic.with(format!("argument {name} without a type"), "a type")
             }
         }
     }
 }
 
-pub(super) fn type_fault(part: Part, fault: TypeFault) -> BodyFinding {
+pub(super) fn type_fault(part: Part, fault: TypeFault) -> BoxedDiagnostic {
     match fault {
         TypeFault::Missing(name) => {
             let kind = ImportFaultKind::AttributesMissing { attributes: vec![name.clone()] };
-            Finding::of(part, kind).with("", format!("attribute {name}"))
+            BodyDiagnostic::of(part, kind).with("", format!("attribute {name}"))
         }
         TypeFault::Negative(name, number) => {
             let kind = ImportFaultKind::AttributeNumber { attribute: name.clone() };
-            Finding::of(part, kind).with(format!("{name} = {number}"), "at least 0")
+            BodyDiagnostic::of(part, kind).with(format!("{name} = {number}"), "at least 0")
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::{
             context::Context,
             evidence::Evidence,
             function_graph::{CLASSES, UNTYPED},
-            instantiate::{BodyFinding, Finding},
-            instantiated_callees::{FunctionFinding, Library},
+            instantiate::{BodyDiagnostic, BoxedDiagnostic},
+            instantiated_callees::{FunctionDiagnostic, Library},
             loaded_graph::{LoadedGraph, Visited},
             reexport, saver,
         },
@@ -133,11 +133,13 @@ pub(super) fn functions(
         let index = library.memo.index(library, function.place)?;
         for (release, evidence) in evidence.iter_mut() {
             if evidence.python_function.is_none()
-                && let Some(finding) = untyped(&index.arguments, library.releases.registry(release))
+                && let Some(diagnostic) =
+                    untyped(&index.arguments, library.releases.registry(release))
             {
-                let finding = FunctionFinding { function: function.place, finding: finding.into() };
+                let diagnostic =
+                    FunctionDiagnostic { function: function.place, diagnostic: diagnostic.into() };
                 evidence.python_function =
-                    Some(to_diagnostic(library, Extent::default(), &finding)?);
+                    Some(to_diagnostic(library, Extent::default(), &diagnostic)?);
             }
         }
     }
@@ -165,7 +167,7 @@ fn gradients(library: Library<'_>) -> Option<ImportFault> {
 
 /// An argument whose type Python does not know, which reads the type that is written, whatever
 /// attribute the argument names besides.
-fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BodyFinding> {
+fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BoxedDiagnostic> {
     let is_known = |number: i32| {
         registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
     };
@@ -176,6 +178,6 @@ fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BodyFinding> {
         number => format!("an argument of type {}", type_name(number)),
     };
     let expected = format!("an element type of TensorFlow {}", registry.release());
-    let finding = Finding::of(Part::Argument(position), ImportFaultKind::Python);
-    Some(finding.with(found, expected))
+    let diagnostic = BodyDiagnostic::of(Part::Argument(position), ImportFaultKind::Python);
+    Some(diagnostic.with(found, expected))
 }

@@ -1,36 +1,40 @@
-//! Findings that keep functions from being built, by function and release.
+//! Diagnostics that keep functions from being built, by function and release.
 
 use std::rc::Rc;
 
 use super::{
     super::by_release::{ByRelease, are_equal},
-    Found, FunctionFinding,
+    FunctionDiagnostic,
 };
 use crate::graph::release::{ReleaseId, Releases};
 
 /// By the number of a function, what keeps each release from building it.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    by_function: Vec<Option<ByRelease<FunctionFinding>>>,
+pub(super) struct DiagnosticTable {
+    by_function: Vec<Option<ByRelease<FunctionDiagnostic>>>,
 }
 
-impl Findings {
+impl DiagnosticTable {
     /// Creates an empty table for this number of functions.
     pub(super) fn of(functions: usize) -> Self {
         Self { by_function: vec![None; functions] }
     }
 
-    /// The finding of a function in a release, if any.
-    pub(super) fn get(&self, function: usize, release: ReleaseId) -> Found {
+    /// The diagnostic of a function in a release, if any.
+    pub(super) fn get(
+        &self,
+        function: usize,
+        release: ReleaseId,
+    ) -> Option<Rc<FunctionDiagnostic>> {
         self.by_function.get(function)?.as_ref()?.get(release).cloned()
     }
 
-    /// Looks for a finding in each release that has none for a function; whether there is one.
+    /// Looks for a diagnostic in each release that has none for a function; whether there is one.
     pub(super) fn add(
         &mut self,
         releases: Releases<'_>,
         function: usize,
-        find: impl Fn(&Self, ReleaseId) -> Found,
+        find: impl Fn(&Self, ReleaseId) -> Option<Rc<FunctionDiagnostic>>,
     ) -> bool {
         let mut has_more = false;
         let all = releases.map(|release, _| {
@@ -46,13 +50,13 @@ impl Findings {
         has_more
     }
 
-    /// Gives each release a finding that has none for a function.
+    /// Gives each release a diagnostic that has none for a function.
     pub(super) fn complete(
         &mut self,
         releases: Releases<'_>,
         function: usize,
-        finding: impl Fn() -> Rc<FunctionFinding>,
+        diagnostic: impl Fn() -> Rc<FunctionDiagnostic>,
     ) {
-        self.add(releases, function, |_, _| Some(finding()));
+        self.add(releases, function, |_, _| Some(diagnostic()));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a body cannot be built.
+//! Diagnostics of bodies that cannot be built.
 //!
 //! Knows the faults of functions and their texts. It must never know how they are found.
 
@@ -9,24 +9,24 @@ use crate::graph::{
     rules::shown,
 };
 
-/// Why a body cannot be built.
+/// The reason for which a body cannot be built.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct Finding {
+pub(in super::super) struct BodyDiagnostic {
     /// The part of the function that has it.
     pub(in super::super) part: Part,
-    pub(in super::super) kind: FindingKind,
+    pub(in super::super) kind: BodyDiagnosticKind,
     /// The operation, where the part is a node.
     pub(in super::super) operation: String,
     pub(in super::super) found: String,
     pub(in super::super) expected: String,
 }
 
-/// The same where it is handed on.
-pub(in super::super) type BodyFinding = Box<Finding>;
+/// A diagnostic that is handed on.
+pub(in super::super) type BoxedDiagnostic = Box<BodyDiagnostic>;
 
 /// The kind of a fault of a body.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) enum FindingKind {
+pub(in super::super) enum BodyDiagnosticKind {
     /// Something that depends on no release.
     Names(BodyFaultKind),
     /// The same where another release may have it otherwise.
@@ -34,15 +34,15 @@ pub(in super::super) enum FindingKind {
     Import(ImportFaultKind),
 }
 
-impl Finding {
-    pub(in super::super) fn names(part: Part, kind: BodyFaultKind) -> BodyFinding {
-        let kind = FindingKind::Names(kind);
+impl BodyDiagnostic {
+    pub(in super::super) fn names(part: Part, kind: BodyFaultKind) -> BoxedDiagnostic {
+        let kind = BodyDiagnosticKind::Names(kind);
         Box::new(Self { kind, ..*Self::of(part, ImportFaultKind::FunctionBody) })
     }
 
-    pub(in super::super) fn of(part: Part, kind: ImportFaultKind) -> BodyFinding {
+    pub(in super::super) fn of(part: Part, kind: ImportFaultKind) -> BoxedDiagnostic {
         let (operation, found, expected) = Default::default();
-        Box::new(Self { part, kind: FindingKind::Import(kind), operation, found, expected })
+        Box::new(Self { part, kind: BodyDiagnosticKind::Import(kind), operation, found, expected })
     }
 
     /// The same with what is there and what should be.
@@ -50,7 +50,7 @@ impl Finding {
         mut self: Box<Self>,
         found: impl AsRef<str>,
         expected: impl AsRef<str>,
-    ) -> BodyFinding {
+    ) -> BoxedDiagnostic {
         self.found = shown(found.as_ref().as_bytes());
         self.expected = shown(expected.as_ref().as_bytes());
         self
@@ -61,15 +61,15 @@ impl Finding {
         mut self: Box<Self>,
         function: &FunctionIndex,
         number: u32,
-    ) -> BodyFinding {
+    ) -> BoxedDiagnostic {
         let node = function.nodes.get(number as usize);
         let kind = node.and_then(|node| function.kinds.get(node.kind as usize));
         self.operation = kind.map_or_else(String::new, |kind| shown(kind.operation.as_bytes()));
         self
     }
 
-    /// The finding for a function with a name that is too long to be read.
-    pub(in super::super) fn oversized() -> BodyFinding {
+    /// The diagnostic for a function with a name that is too long to be read.
+    pub(in super::super) fn oversized() -> BoxedDiagnostic {
         let fault = Self::of(Part::Function, ImportFaultKind::Oversized);
         fault.with("a name or text of over 1 MiB", "a function that can be looked at")
     }
