@@ -8,11 +8,9 @@
 
 mod around;
 mod diagnostics;
+mod settle;
 
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+use std::{collections::HashSet, rc::Rc};
 
 use self::{
     around::{Around, FirstCall, is_generic},
@@ -21,9 +19,7 @@ use self::{
 use super::{
     binding::Binding,
     by_release::{ByRelease, are_one},
-    call_order,
-    callers::Callers,
-    count,
+    call_order, count,
     function_memo::FunctionMemo,
     function_summary::{FunctionSummary, TriviallyValidCall},
     instantiate::{BodyDiagnostic, Built, Definitions},
@@ -383,93 +379,6 @@ impl<'l> InstantiatedCallees<'l> {
                 _ => Rc::clone(self.other_result.insert(built)),
             },
         }
-    }
-
-    /// Finds out what keeps each function from being built: its own fault, or that of one that it
-    /// calls.
-    fn settle(&mut self) {
-        let this = &*self;
-        let calls = (0..this.callees.len()).flat_map(|caller| {
-            let called = this.calls_of(caller).iter();
-            let called = called.filter_map(|inner| this.position(inner.function));
-            called.map(move |called| (count(called), count(caller)))
-        });
-        let mut edges = Vec::with_capacity(this.calls.len());
-        edges.extend(calls);
-        let (order, circular) = Callers::of(self.callees.len(), edges).callees_first();
-        let lacks = |built: &Rc<InstantiationResult>| {
-            built.as_ref().as_ref().is_ok_and(|built| built.no_shape_function.is_some())
-        };
-        let some_lack = self.callees.iter().any(|callee| {
-            self.releases.ids().filter_map(|release| callee.built(release)).any(lacks)
-        });
-        self.diagnostics = self.diagnostics_of((&order, &circular), true);
-        if some_lack {
-            self.lenient = Some(self.diagnostics_of((&order, &circular), false));
-        }
-    }
-
-    fn diagnostics_of(
-        &self,
-        (order, circular): (&[u32], &[u32]),
-        wants_shape_functions: bool,
-    ) -> DiagnosticTable {
-        let mut diagnostics = DiagnosticTable::of(self.callees.len());
-        for function in order {
-            self.find_in(*function as usize, &mut diagnostics, wants_shape_functions);
-        }
-        // Of functions that call each other, what is wrong with one is found by all that come to
-        // it, before they come to themselves again.
-        let mut waiting: Vec<u32> = circular.iter().rev().copied().collect();
-        let callers = self.callers_in(circular);
-        while let Some(function) = waiting.pop() {
-            if self.find_in(function as usize, &mut diagnostics, wants_shape_functions) {
-                waiting.extend(callers.get(&function).into_iter().flatten());
-            }
-        }
-        for function in circular {
-            if let Some(callee) = self.callees.get(*function as usize) {
-                let recursion = BodyDiagnostic::names(Part::Function, BodyFaultKind::Recursion);
-                let recursion = self.with(callee, recursion.into());
-                diagnostics.complete(self.releases, *function as usize, || Rc::clone(&recursion));
-            }
-        }
-        diagnostics
-    }
-
-    /// Among these functions, which ones call each.
-    fn callers_in(&self, functions: &[u32]) -> HashMap<u32, Vec<u32>> {
-        let mut callers: HashMap<u32, Vec<u32>> = HashMap::new();
-        for caller in functions {
-            for inner in self.calls_of(*caller as usize) {
-                if let Some(called) = self.position(inner.function) {
-                    callers.entry(count(called)).or_default().push(*caller);
-                }
-            }
-        }
-        callers
-    }
-
-    /// Finds what keeps a function from being built, by release, as far as it is known of those
-    /// that it calls; whether that is more than was known before.
-    fn find_in(
-        &self,
-        function: usize,
-        diagnostics: &mut DiagnosticTable,
-        wants_shape_functions: bool,
-    ) -> bool {
-        let Some(callee) = self.callees.get(function) else { return false };
-        let find = |diagnostics: &DiagnosticTable, release| {
-            let called = |inner: &InnerCall| {
-                let tensors = (inner.inputs, inner.outputs);
-                self.call_diagnostic(inner.function, tensors, release)
-                    .or_else(|| diagnostics.get(self.position(inner.function)?, release))
-            };
-            let own = callee.own(release, wants_shape_functions);
-            let own = own.map(|diagnostic| self.with(callee, diagnostic));
-            own.or_else(|| self.calls_of(function).iter().find_map(called))
-        };
-        diagnostics.add(self.releases, function, find)
     }
 
     /// The fault of a call with this number of inputs and outputs, whatever the function contains.

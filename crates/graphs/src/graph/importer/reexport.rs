@@ -6,11 +6,13 @@
 //!
 //! Knows which function names which. It must never know what is wrong inside of one.
 
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
+mod named;
+mod order;
 
+use std::{collections::HashMap, rc::Rc};
+
+pub(super) use self::named::{Named, named_by};
+use self::order::order;
 use super::{
     body_shapes::{self, ShapeReader},
     callee_diagnostics::to_diagnostic,
@@ -26,9 +28,9 @@ use crate::{
     graph::{
         DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, StructureFault,
         StructureFaultKind,
-        attributes::{AttributeValue, Attributes, Text},
+        attributes::Attributes,
         fault::Part,
-        function_names::{FunctionNames, LibraryFunction},
+        function_names::LibraryFunction,
         index::{FunctionIndex, call_attributes},
         node_rules::NodeType,
         release::{PerRelease, ReleaseId},
@@ -70,69 +72,6 @@ impl Unloaded {
         let diagnostic = fault(self.judged()?)?.clone();
         Some(FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() })
     }
-}
-
-/// The functions that one names.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Named {
-    /// The hashes of the names of those that it is loaded after.
-    functions: Box<[u64]>,
-    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for
-    /// these, and needs them nevertheless.
-    needed: Box<[(u64, u32)]>,
-    /// A node names a function that is not there.
-    unresolved: Option<BoxedDiagnostic>,
-}
-
-/// The functions that the nodes of a function name: each by its operation, or else by its
-/// registered gradient, or else by function-valued attributes.
-pub(super) fn named_by(function: &FunctionIndex, names: &FunctionNames) -> Option<Box<Named>> {
-    let mut named = HashSet::new();
-    let (mut needed, mut unresolved) = (Vec::new(), None);
-    for (node, gradient) in &function.registered {
-        if names.get(*gradient).is_some() {
-            named.insert(*gradient);
-        } else if unresolved.is_none() {
-            let fault = BodyDiagnostic::of(Part::Node(*node), ImportFaultKind::Python);
-            let found = "a registered gradient that is not there";
-            let fault = fault.of_operation(function, *node);
-            unresolved = Some(fault.with(found, "a function of the library"));
-        }
-    }
-    let without_gradient = kinds_without_gradient(function);
-    for (number, kind) in (0_u32..).zip(&function.kinds) {
-        let called = names.find(kind.operation.as_bytes());
-        named.extend(called);
-        let waits = called.is_none()
-            && without_gradient.as_ref().is_none_or(|kinds| kinds.contains(&number));
-        match named_functions(&kind.attributes, names) {
-            Ok(found) if waits => named.extend(found),
-            Ok(found) => needed.extend(found.into_iter().map(|function| (function, number))),
-            Err(name) if unresolved.is_none() => {
-                unresolved = Some(unresolved_function(function, number, &name))
-            }
-            Err(_) => {}
-        }
-    }
-    needed.retain(|(function, _)| !named.contains(function));
-    let has_any = !named.is_empty() || !needed.is_empty() || unresolved.is_some();
-    has_any.then(|| {
-        Box::new(Named {
-            functions: named.into_iter().collect(),
-            needed: needed.into(),
-            unresolved,
-        })
-    })
-}
-
-/// The kinds of which a node has no registered gradient; `None` where no node has one.
-fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
-    if function.registered.is_empty() {
-        return None;
-    }
-    let with: HashSet<u32> = function.registered.iter().map(|(node, _)| *node).collect();
-    let nodes = numbered(&function.nodes).filter(|(number, _)| !with.contains(number));
-    Some(nodes.map(|(_, node)| node.kind).collect())
 }
 
 /// The results of loading the functions of a library and exporting them again.
@@ -508,119 +447,4 @@ fn accepted_by(
 fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
     let kinds = function.kinds.iter().map(|kind| definitions.identity(&kind.operation));
     (kinds.collect(), registry.types())
-}
-
-/// The functions that attributes name; a name that no function of the library has is an error.
-pub(super) fn named_functions(
-    attributes: &Attributes,
-    names: &FunctionNames,
-) -> Result<Vec<u64>, String> {
-    let mut found = Vec::new();
-    let mut note = |name: Text<'_>| {
-        let bytes = name.bytes.unwrap_or_default();
-        match names.find(bytes) {
-            Some(hash) => {
-                found.push(hash);
-                Ok(())
-            }
-            None => Err(String::from_utf8_lossy(bytes).into_owned()),
-        }
-    };
-    for (_, value) in attributes.iter() {
-        match value {
-            AttributeValue::List(list) => list.functions().try_for_each(&mut note)?,
-            AttributeValue::Function(name) => note(name)?,
-            _ => {}
-        }
-    }
-    Ok(found)
-}
-
-/// The diagnostic for the first node of a kind that names a missing function.
-fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BoxedDiagnostic {
-    let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
-    let node = u32::try_from(node).unwrap_or(u32::MAX);
-    BodyDiagnostic::of(Part::Node(node), ImportFaultKind::Python)
-        .of_operation(function, node)
-        .with(format!("a function {name:?} as an attribute"), "a function of the library")
-}
-
-/// The order in which functions are loaded, or why there is none: as Python does it, the one that
-/// became ready last comes first, and a name that comes twice counts twice.
-fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiagnostic> {
-    let unresolved = functions.first_fault(|judged| judged.named.as_deref()?.unresolved.as_ref());
-    if let Some(diagnostic) = unresolved {
-        return Err(diagnostic);
-    }
-    let places = functions.summaries.len();
-    let pairs = (0..places).flat_map(|caller| {
-        functions.named_by(caller).iter().map(move |named| (*named, count(caller)))
-    });
-    let callers = Lists::of(pairs, places);
-    let waiting = (0..places).map(|position| functions.named_by(position).len() as i32);
-    let mut waiting: Vec<i32> = waiting.collect();
-    let mut ready = ready_at_first(functions);
-    let mut order = Vec::with_capacity(places);
-    let mut loaded = vec![false; places];
-    let is_loaded = |loaded: &[bool], one: &u32| loaded.get(*one as usize) == Some(&true);
-    while let Some(next) = ready.pop() {
-        let named = functions.named_by(next as usize);
-        if !named.iter().all(|one| is_loaded(&loaded, one))
-            && let Some(function) = functions.get(next as usize)
-        {
-            return Err(needs_itself(&function));
-        }
-        if let Some(loaded) = loaded.get_mut(next as usize) {
-            *loaded = true;
-        }
-        order.push(next);
-        for caller in &callers[next] {
-            if let Some(waiting) = waiting.get_mut(*caller as usize) {
-                *waiting -= 1;
-                if *waiting == 0 {
-                    ready.push(*caller);
-                }
-            }
-        }
-    }
-    let left = functions.iter().find(|(position, _)| loaded.get(*position) != Some(&true));
-    // A name that comes twice and waits for others is ready only once.
-    let twice = || {
-        functions.iter().find(|(position, Unloaded { function, .. })| {
-            function.last_number != function.number && !functions.named_by(*position).is_empty()
-        })
-    };
-    match left.or_else(twice) {
-        None => Ok(order),
-        Some((_, function)) => Err(needs_itself(&function)),
-    }
-}
-
-/// The functions that name no others, in the order of the library; each as often as its name comes,
-/// up to twice.
-fn ready_at_first(functions: &Summarized<'_>) -> Vec<u32> {
-    let ready = functions.iter().filter(|(position, _)| functions.named_by(*position).is_empty());
-    let count = ready.count();
-    let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);
-    let mut comes_again = false;
-    for (position, Unloaded { function, .. }) in functions.iter() {
-        if functions.named_by(position).is_empty() {
-            let position = u32::try_from(position).unwrap_or(u32::MAX);
-            found.push((function.number, position));
-            if function.last_number != function.number {
-                comes_again = true;
-                found.push((function.last_number, position));
-            }
-        }
-    }
-    if comes_again {
-        found.sort_unstable();
-    }
-    found.into_iter().map(|(_, position)| position).collect()
-}
-
-fn needs_itself(function: &Unloaded) -> FunctionDiagnostic {
-    let diagnostic = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
-    let diagnostic = diagnostic.with("it needs itself, at once or through others", "");
-    FunctionDiagnostic { function: function.place, diagnostic: diagnostic.into() }
 }

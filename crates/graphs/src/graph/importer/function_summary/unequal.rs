@@ -1,0 +1,87 @@
+//! Reasons for which TensorFlow does not find a function equal to itself.
+//!
+//! Knows one function. It must never know who compares it.
+
+use std::collections::HashSet;
+
+use super::super::instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered};
+use crate::{
+    graph::{
+        ImportFaultKind,
+        attributes::TensorFault,
+        fault::{BodyFaultKind, Part},
+        index::FunctionIndex,
+    },
+    ops::Registry,
+};
+
+/// The form of a function that is compared with itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum ComparedFunction {
+    /// That of the file.
+    Written,
+    /// That in which `tf.saved_model.load` leaves it.
+    Reexported,
+}
+
+/// Why TensorFlow does not find a function equal to itself.
+#[derive(Debug, PartialEq)]
+pub(in super::super) struct Unequal {
+    /// A node has the name of another one.
+    twice: Option<BoxedDiagnostic>,
+    /// Nodes with tensors that are not compared, as they cannot be read.
+    tensors: Box<[(u32, TensorFault)]>,
+    /// The same among the attributes of the function itself.
+    own: Box<[TensorFault]>,
+    /// The same among those that it has no more once it is loaded.
+    passing: Box<[TensorFault]>,
+}
+
+impl Unequal {
+    /// True if the function equals itself in every release.
+    pub(super) fn is_none(&self) -> bool {
+        let are_read = self.tensors.is_empty() && self.own.is_empty() && self.passing.is_empty();
+        self.twice.is_none() && are_read
+    }
+
+    /// Collects the reasons for a function. If it is `canonical`, its names are known to be unique.
+    pub(super) fn of(function: &FunctionIndex, canonical: bool) -> Self {
+        let mut known = HashSet::new();
+        let mut nodes = numbered(&function.nodes).filter(|_| !canonical);
+        let twice = nodes.find(|(_, node)| !known.insert(node.name));
+        let diagnostic =
+            |number| BodyDiagnostic::names(Part::Node(number), BodyFaultKind::Duplicate);
+        Self {
+            twice: twice.map(|(number, _)| diagnostic(number)),
+            tensors: function.malformed.as_slice().into(),
+            own: function.own_tensors.lasting.as_slice().into(),
+            passing: function.own_tensors.passing.as_slice().into(),
+        }
+    }
+
+    /// Why it is not in a release, as it is written or as `tf.saved_model.load` leaves it.
+    pub(in super::super) fn in_release(
+        &self,
+        registry: &Registry,
+        form: ComparedFunction,
+    ) -> Option<BoxedDiagnostic> {
+        let is_read = |fault: TensorFault| match fault {
+            TensorFault::Malformed => false,
+            TensorFault::OfType(number) => registry.has_type(number),
+        };
+        let mut tensors = self.tensors.iter().filter(|(_, fault)| !is_read(*fault));
+        let tensor = || {
+            let (number, _) = tensors.next()?;
+            let fault = BodyDiagnostic::of(Part::Node(*number), ImportFaultKind::FunctionBody);
+            Some(fault.with("a tensor that cannot be read", "a tensor"))
+        };
+        let own = || {
+            let passing = self.passing.iter().filter(|_| form == ComparedFunction::Written);
+            let mut tensors = self.own.iter().chain(passing);
+            tensors.find(|fault| !is_read(**fault))?;
+            let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::FunctionBody);
+            Some(fault.with("an attribute that is a tensor which cannot be read", "a tensor"))
+        };
+        self.twice.clone().or_else(tensor).or_else(own)
+    }
+}

@@ -1,0 +1,112 @@
+//! The functions that a function names, after which it is loaded.
+//!
+//! Knows one function. It must never know in which order functions are loaded.
+
+use std::collections::HashSet;
+
+use super::super::instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered};
+use crate::graph::{
+    ImportFaultKind,
+    attributes::{AttributeValue, Attributes, Text},
+    fault::Part,
+    function_names::FunctionNames,
+    index::FunctionIndex,
+};
+
+/// The functions that one names.
+#[derive(Debug, Default, PartialEq)]
+pub(in super::super) struct Named {
+    /// The hashes of the names of those that it is loaded after.
+    pub(super) functions: Box<[u64]>,
+    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for
+    /// these, and needs them nevertheless.
+    pub(super) needed: Box<[(u64, u32)]>,
+    /// A node names a function that is not there.
+    pub(super) unresolved: Option<BoxedDiagnostic>,
+}
+
+/// The functions that the nodes of a function name: each by its operation, or else by its
+/// registered gradient, or else by function-valued attributes.
+pub(in super::super) fn named_by(
+    function: &FunctionIndex,
+    names: &FunctionNames,
+) -> Option<Box<Named>> {
+    let mut named = HashSet::new();
+    let (mut needed, mut unresolved) = (Vec::new(), None);
+    for (node, gradient) in &function.registered {
+        if names.get(*gradient).is_some() {
+            named.insert(*gradient);
+        } else if unresolved.is_none() {
+            let fault = BodyDiagnostic::of(Part::Node(*node), ImportFaultKind::Python);
+            let found = "a registered gradient that is not there";
+            let fault = fault.of_operation(function, *node);
+            unresolved = Some(fault.with(found, "a function of the library"));
+        }
+    }
+    let without_gradient = kinds_without_gradient(function);
+    for (number, kind) in (0_u32..).zip(&function.kinds) {
+        let called = names.find(kind.operation.as_bytes());
+        named.extend(called);
+        let waits = called.is_none()
+            && without_gradient.as_ref().is_none_or(|kinds| kinds.contains(&number));
+        match named_functions(&kind.attributes, names) {
+            Ok(found) if waits => named.extend(found),
+            Ok(found) => needed.extend(found.into_iter().map(|function| (function, number))),
+            Err(name) if unresolved.is_none() => {
+                unresolved = Some(unresolved_function(function, number, &name))
+            }
+            Err(_) => {}
+        }
+    }
+    needed.retain(|(function, _)| !named.contains(function));
+    let has_any = !named.is_empty() || !needed.is_empty() || unresolved.is_some();
+    has_any.then(|| {
+        Box::new(Named {
+            functions: named.into_iter().collect(),
+            needed: needed.into(),
+            unresolved,
+        })
+    })
+}
+
+/// The kinds of which a node has no registered gradient; `None` where no node has one.
+fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
+    if function.registered.is_empty() {
+        return None;
+    }
+    let with: HashSet<u32> = function.registered.iter().map(|(node, _)| *node).collect();
+    let nodes = numbered(&function.nodes).filter(|(number, _)| !with.contains(number));
+    Some(nodes.map(|(_, node)| node.kind).collect())
+}
+
+/// The functions that attributes name; a name that no function of the library has is an error.
+fn named_functions(attributes: &Attributes, names: &FunctionNames) -> Result<Vec<u64>, String> {
+    let mut found = Vec::new();
+    let mut note = |name: Text<'_>| {
+        let bytes = name.bytes.unwrap_or_default();
+        match names.find(bytes) {
+            Some(hash) => {
+                found.push(hash);
+                Ok(())
+            }
+            None => Err(String::from_utf8_lossy(bytes).into_owned()),
+        }
+    };
+    for (_, value) in attributes.iter() {
+        match value {
+            AttributeValue::List(list) => list.functions().try_for_each(&mut note)?,
+            AttributeValue::Function(name) => note(name)?,
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The diagnostic for the first node of a kind that names a missing function.
+fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BoxedDiagnostic {
+    let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
+    let node = u32::try_from(node).unwrap_or(u32::MAX);
+    BodyDiagnostic::of(Part::Node(node), ImportFaultKind::Python)
+        .of_operation(function, node)
+        .with(format!("a function {name:?} as an attribute"), "a function of the library")
+}
