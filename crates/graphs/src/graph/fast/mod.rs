@@ -18,9 +18,13 @@ mod edges;
 mod kinds;
 mod names;
 mod nodes;
+mod scanned_graph;
 mod visitor;
 
-pub(super) use self::visitor::{Depth, GraphVisitor, ScannedGraph};
+pub(super) use self::{
+    scanned_graph::ScannedGraph,
+    visitor::{Depth, GraphVisitor},
+};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,9 @@
 //! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of
 //! its name, and nothing else.
 
+mod graphs;
+mod library;
+
 use std::collections::BTreeMap;
 
 use super::{
@@ -11,20 +14,18 @@ use super::{
     edges::FastKind,
     kinds::{FastKinds, NodeBytes},
     nodes::{NodeInProgress, NodeTable},
+    scanned_graph::ScannedGraph,
 };
 use crate::{
     graph::{
-        DeprecatedOperation, DeprecatedOperations, Graph, MetaGraph, StructureFault,
-        StructureFaultKind,
+        DeprecatedOperations, Graph, MetaGraph,
         deprecated_uses::DeprecatedUses,
         devices::DeviceReader,
         function_names::{FunctionNames, LONGEST_NAME},
-        index::TopLevelNodes,
-        objects::ObjectGraph,
         raw_nodes::{Reference, SignatureCache},
         references::References,
         release::Releases,
-        rules::{LoopRole, SHOWN_NAME, is_node_name, shown},
+        rules::{LoopRole, SHOWN_NAME, is_node_name},
         source::Extent,
     },
     scan::{Piece, Step, Visitor, is_ascii},
@@ -52,56 +53,8 @@ pub(in super::super) enum Depth {
     Counted,
 }
 
-/// Meta graphs that are kept of one SavedModel; real ones have one to three.
-const MAXIMUM_META_GRAPHS: usize = 1024;
-
 /// Bytes of tags and release names that are kept in all.
 const MAXIMUM_TEXT: usize = 1 << 20;
-
-/// Operation types that are counted apart; TensorFlow registers about two thousand.
-const MAXIMUM_OPERATIONS: usize = 1 << 16;
-
-/// Functions that are deprecated themselves and are kept.
-const MAXIMUM_DEPRECATED: usize = 1 << 16;
-
-/// A meta graph after the fast walk.
-#[derive(Debug, Default)]
-pub(in super::super) struct ScannedGraph {
-    pub(in super::super) meta_graph: MetaGraph,
-    /// True if the importer may visit the nodes in another order than that of the file.
-    pub(in super::super) needs_order: bool,
-    /// The number of inputs of its nodes.
-    pub(in super::super) inputs: u64,
-    pub(in super::super) functions: FunctionNames,
-    /// The node facts that loaders check, if every given registry is known to accept the nodes.
-    pub(in super::super) accepted: Option<TopLevelNodes>,
-    /// True if nodes of functions may have attributes that a given registry does not know.
-    pub(in super::super) may_ignore_in_functions: bool,
-    /// Functions that say of themselves that they are deprecated.
-    pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
-    /// The extents of its object graph.
-    pub(in super::super) objects: ObjectGraph,
-}
-
-impl ScannedGraph {
-    /// Returns true if the graph needs no slow path.
-    pub(in super::super) fn needs_no_slow_path(&self) -> bool {
-        let no_functions = self.functions.is_empty() && !self.functions.repeated();
-        self.deprecated_functions.is_empty()
-            && (no_functions || self.fault_before_visits().is_some())
-            && !self.needs_order
-    }
-
-    /// The fault with which every loader refuses the graph before it visits any node.
-    pub(in super::super) fn fault_before_visits(&self) -> Option<&StructureFault> {
-        // A node without an operation may call the function without a name.
-        let is_call = |fault: &StructureFault| {
-            fault.kind == StructureFaultKind::NoOperation && self.functions.find(b"").is_some()
-        };
-        let fault = self.meta_graph.graph.structure.as_ref();
-        fault.filter(|fault| !self.needs_order && !is_call(fault))
-    }
-}
 
 /// The part of a file that a node belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,81 +106,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     text: Vec<u8>,
 }
 
-impl<'a> GraphVisitor<'a> {
-    pub(in super::super) fn new(
-        root: MessageId,
-        size: u64,
-        depth: Depth,
-        operations: &'a DeprecatedOperations,
-        release: i32,
-    ) -> Self {
-        let mut visitor = Self {
-            depth,
-            operations,
-            release,
-            root,
-            size,
-            meta_graphs: Vec::new(),
-            overflow: false,
-            text_kept: 0,
-            owner: NodeOwner::Outside,
-            node: NodeInProgress::default(),
-            table: NodeTable::new(size, false),
-            known: SignatureCache::default(),
-            devices: DeviceReader::default(),
-            releases: Releases::NONE,
-            judges_nodes: false,
-            kinds: None,
-            bodies: None,
-            counts: BTreeMap::new(),
-            in_versions: false,
-            in_signature: false,
-            functions: FunctionNames::default(),
-            function: Vec::new(),
-            begins: 0,
-            function_begins: 0,
-            part_begins: 0,
-            function_deprecated: None,
-            uses: DeprecatedUses::default(),
-            text: Vec::new(),
-        };
-        if root != SAVED_MODEL {
-            visitor.meta_graphs.push(ScannedGraph::default());
-        }
-        visitor
-    }
-
-    /// Judges the nodes for these releases as well; only those of functions unless
-    /// `judges_nodes`.
-    pub(in super::super) fn with_releases(
-        self,
-        releases: Releases<'a>,
-        judges_nodes: bool,
-    ) -> Self {
-        let mut visitor = Self { releases, judges_nodes, ..self };
-        visitor.begin_kinds();
-        visitor
-    }
-
-    /// Makes ready for the nodes of a graph.
-    fn begin_kinds(&mut self) {
-        let is_asked = !self.releases.is_empty();
-        self.bodies = is_asked.then(|| FastBodies::new(self.releases));
-        if is_asked && self.judges_nodes {
-            self.kinds = Some(FastKinds::new(self.releases));
-            self.table = NodeTable::new(self.size, true);
-            self.known = SignatureCache::default();
-        }
-    }
-
-    /// The meta graphs, complete.
-    pub(in super::super) fn finish(mut self) -> (Vec<ScannedGraph>, bool) {
-        if self.root != SAVED_MODEL {
-            self.end_of_graph();
-        }
-        (self.meta_graphs, self.overflow)
-    }
-
+impl GraphVisitor<'_> {
     fn scanned(&mut self) -> Option<&mut ScannedGraph> {
         if self.overflow { None } else { self.meta_graphs.last_mut() }
     }
@@ -238,41 +117,6 @@ impl<'a> GraphVisitor<'a> {
 
     fn graph(&mut self) -> Option<&mut Graph> {
         self.meta_graph().map(|meta_graph| &mut meta_graph.graph)
-    }
-
-    fn begin_meta_graph(&mut self) {
-        if self.meta_graphs.len() == MAXIMUM_META_GRAPHS {
-            self.overflow = true;
-        } else {
-            self.meta_graphs.push(ScannedGraph::default());
-            self.begin_kinds();
-        }
-    }
-
-    /// Hands what was collected outside the record over to it.
-    fn end_of_graph(&mut self) {
-        let counts = std::mem::take(&mut self.counts);
-        let table = std::mem::replace(&mut self.table, NodeTable::new(self.size, false));
-        let inputs = table.inputs();
-        let (needs_order, edges) = table.needs_order();
-        let functions = std::mem::take(&mut self.functions);
-        let kinds = self.kinds.take().filter(|_| !needs_order);
-        let accepted = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
-        let uses = std::mem::take(&mut self.uses);
-        let may_ignore_in_functions = self.bodies.take().is_none() && !self.releases.is_empty();
-        if let Some(scanned) = self.scanned() {
-            scanned.needs_order = needs_order;
-            scanned.inputs = inputs;
-            scanned.accepted = accepted;
-            scanned.may_ignore_in_functions = may_ignore_in_functions;
-            scanned.functions = functions;
-            let graph = &mut scanned.meta_graph.graph;
-            (graph.deprecated_nodes, graph.deprecated_in_functions) = uses.finish();
-            graph.operations = counts
-                .into_iter()
-                .map(|(name, count)| (String::from_utf8_lossy(&name).into_owned(), count))
-                .collect();
-        }
     }
 
     fn end_of_node(&mut self, at: u64) {
@@ -378,98 +222,6 @@ impl<'a> GraphVisitor<'a> {
             return None;
         }
         kind
-    }
-
-    #[cold]
-    fn end_of_bad_node(&mut self, fault: StructureFaultKind) {
-        let name = shown(&self.node.name);
-        if let Some(graph) = self.graph() {
-            graph.structure.get_or_insert_with(|| StructureFault::new(fault, name));
-        }
-    }
-
-    #[cold]
-    fn end_of_deprecated_node(&mut self, position: u32, in_function: bool) {
-        let operations = self.operations;
-        let Some(operation) = operations.entries().get(position as usize) else { return };
-        if in_function {
-            self.uses.in_function(position, operation, &self.node.name);
-        } else {
-            self.uses.in_graph(position, operation, &self.node.name);
-        }
-    }
-
-    fn end_of_function(&mut self, end: u64) {
-        self.functions.function(&self.function, Extent { start: self.function_begins, end });
-        self.uses.end_function(&self.function);
-        let name = &self.function;
-        let deprecated = self.function_deprecated.map(|version| DeprecatedOperation {
-            name: shown(name),
-            version,
-            replacement: None,
-        });
-        if let Some(scanned) = self.scanned() {
-            scanned.meta_graph.graph.functions += 1;
-            if scanned.deprecated_functions.len() < MAXIMUM_DEPRECATED {
-                scanned.deprecated_functions.extend(deprecated);
-            }
-        }
-    }
-
-    /// A message in the library of functions begins.
-    fn enter_function(&mut self, message: MessageId, field: &'static Field) {
-        match (message, field.number) {
-            (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
-                self.function.clear();
-                self.function_begins = self.begins;
-                self.function_deprecated = None;
-                self.uses.begin_function();
-            }
-            (FUNCTION_DEF_LIBRARY, function_def_library::GRADIENT) => {
-                self.functions.begin_gradient();
-            }
-            (FUNCTION_DEF_LIBRARY, function_def_library::REGISTERED_GRADIENTS) => {
-                self.functions.begin_registered();
-            }
-            (FUNCTION_DEF, function_def::SIGNATURE) => self.in_signature = true,
-            (OP_DEF, op_def::DEPRECATION) if self.in_signature => {
-                self.function_deprecated.get_or_insert(0);
-            }
-            (FUNCTION_DEF, function_def::NODE_DEF) => {
-                // Only nodes in the canonical encoding are looked at for ignored attributes.
-                self.bodies = None;
-                self.owner = NodeOwner::Function;
-                self.node.clear();
-            }
-            _ => {}
-        }
-    }
-
-    fn count_operation(&mut self, name: &[u8]) {
-        if let Some(count) = self.counts.get_mut(name) {
-            *count += 1;
-        } else if self.counts.len() < MAXIMUM_OPERATIONS {
-            self.counts.insert(name.to_vec(), 1);
-        } else {
-            self.overflow = true;
-        }
-    }
-
-    /// A string of a meta graph's description, whole.
-    fn keep_text(&mut self, field: &'static Field) {
-        let text = std::mem::take(&mut self.text);
-        self.text_kept += text.len() + size_of::<String>();
-        if self.text_kept > MAXIMUM_TEXT {
-            self.overflow = true;
-            return;
-        }
-        let text = String::from_utf8_lossy(&text).into_owned();
-        if let Some(meta_graph) = self.meta_graph() {
-            match field.number {
-                meta_graph_def_meta_info_def::TAGS => meta_graph.tags.push(text),
-                _ => meta_graph.tensorflow_version = text,
-            }
-        }
     }
 }
 

@@ -1,0 +1,47 @@
+//! The record that the fast walk makes of a meta graph.
+//!
+//! Knows the record. It must never know how it was filled.
+
+use crate::graph::{
+    DeprecatedOperation, MetaGraph, StructureFault, StructureFaultKind,
+    function_names::FunctionNames, index::TopLevelNodes, objects::ObjectGraph,
+};
+
+/// A meta graph after the fast walk.
+#[derive(Debug, Default)]
+pub(in super::super) struct ScannedGraph {
+    pub(in super::super) meta_graph: MetaGraph,
+    /// True if the importer may visit the nodes in another order than that of the file.
+    pub(in super::super) needs_order: bool,
+    /// The number of inputs of its nodes.
+    pub(in super::super) inputs: u64,
+    pub(in super::super) functions: FunctionNames,
+    /// The node facts that loaders check, if every given registry is known to accept the nodes.
+    pub(in super::super) accepted: Option<TopLevelNodes>,
+    /// True if nodes of functions may have attributes that a given registry does not know.
+    pub(in super::super) may_ignore_in_functions: bool,
+    /// Functions that say of themselves that they are deprecated.
+    pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
+    /// The extents of its object graph.
+    pub(in super::super) objects: ObjectGraph,
+}
+
+impl ScannedGraph {
+    /// Returns true if the graph needs no slow path.
+    pub(in super::super) fn needs_no_slow_path(&self) -> bool {
+        let no_functions = self.functions.is_empty() && !self.functions.repeated();
+        self.deprecated_functions.is_empty()
+            && (no_functions || self.fault_before_visits().is_some())
+            && !self.needs_order
+    }
+
+    /// The fault with which every loader refuses the graph before it visits any node.
+    pub(in super::super) fn fault_before_visits(&self) -> Option<&StructureFault> {
+        // A node without an operation may call the function without a name.
+        let is_call = |fault: &StructureFault| {
+            fault.kind == StructureFaultKind::NoOperation && self.functions.find(b"").is_some()
+        };
+        let fault = self.meta_graph.graph.structure.as_ref();
+        fault.filter(|fault| !self.needs_order && !is_call(fault))
+    }
+}
