@@ -7,6 +7,8 @@
 //!
 //! Knows what hangs together. It must never know how a node comes by its types.
 
+mod shapes;
+
 use std::{collections::HashSet, rc::Rc};
 
 use super::{
@@ -17,14 +19,14 @@ use super::{
     order::Visits,
 };
 use crate::graph::{
-    GraphError, ImportFault, ImportFaultKind,
+    GraphError, ImportFault,
     index::{CallingNode, Input, OutputShapes},
     kinds::{Judged, Kind, LoaderProfile},
     node_at,
     node_rules::{NodeRules, NodeType, Strictness},
     release::{PerRelease, ReleaseId},
     rules::{Output, shown},
-    shapes::{FunctionNode, ShapeFault},
+    shapes::ShapeFault,
 };
 
 /// The first fault that a loader of each release finds, if any; the loader checks nodes as
@@ -441,39 +443,6 @@ impl Walk<'_> {
             && !definition.has_shape_function();
         let shape = kind.has_shape_fault.then_some(NodeDiagnostic::Shape);
         is_missing.then_some(NodeDiagnostic::NoShapeFunction).or(shape)
-    }
-
-    /// The fault of shapes of inputs that a shape function refuses.
-    fn shapes_of_inputs(&self, node: u32) -> Option<NodeDiagnostic> {
-        let fault = self.shapes.filter(|fault| fault.node == node)?;
-        let is_own = fault.mismatch.within.is_none();
-        is_own.then(|| NodeDiagnostic::ShapesOfInputs(fault.mismatch.clone()))
-    }
-
-    /// The same in the function that a node calls.
-    fn shapes_of_called(&self, node: u32) -> Option<ImportFault> {
-        let mismatch = &self.shapes.filter(|fault| fault.node == node)?.mismatch;
-        let FunctionNode { function, node, operation } = mismatch.within.clone()?;
-        Some(ImportFault {
-            kind: ImportFaultKind::Shape,
-            node,
-            function: Some(function),
-            operation,
-            found: mismatch.found.clone(),
-            expected: mismatch.expected.clone(),
-        })
-    }
-
-    /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
-    fn output_shapes(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
-        let said = self.context.index.output_shapes_of(node)?;
-        let outputs = &self.types(node, profile)?.outputs;
-        if said.count < outputs.len() && !outputs.may_be(said.count) {
-            let (found, expected) = (said.count, outputs.len());
-            return Some(NodeDiagnostic::FewShapes { found, expected });
-        }
-        let is_bad = said.valid < outputs.len().min(said.count);
-        is_bad.then_some(NodeDiagnostic::BadShape { output: said.valid })
     }
 
     /// Reports faults that show once all nodes were visited: nodes that never were, then the edges

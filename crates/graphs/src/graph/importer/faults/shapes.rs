@@ -1,0 +1,45 @@
+//! The faults of shapes that show while the nodes of a graph are visited.
+//!
+//! Knows what shape functions have refused. It must never know how shapes are inferred.
+
+use super::{super::diagnostics::NodeDiagnostic, Walk};
+use crate::graph::{ImportFault, ImportFaultKind, kinds::LoaderProfile, shapes::FunctionNode};
+
+impl Walk<'_> {
+    /// The fault of shapes of inputs that a shape function refuses.
+    pub(super) fn shapes_of_inputs(&self, node: u32) -> Option<NodeDiagnostic> {
+        let fault = self.shapes.filter(|fault| fault.node == node)?;
+        let is_own = fault.mismatch.within.is_none();
+        is_own.then(|| NodeDiagnostic::ShapesOfInputs(fault.mismatch.clone()))
+    }
+
+    /// The same in the function that a node calls.
+    pub(super) fn shapes_of_called(&self, node: u32) -> Option<ImportFault> {
+        let mismatch = &self.shapes.filter(|fault| fault.node == node)?.mismatch;
+        let FunctionNode { function, node, operation } = mismatch.within.clone()?;
+        Some(ImportFault {
+            kind: ImportFaultKind::Shape,
+            node,
+            function: Some(function),
+            operation,
+            found: mismatch.found.clone(),
+            expected: mismatch.expected.clone(),
+        })
+    }
+
+    /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
+    pub(super) fn output_shapes(
+        &self,
+        node: u32,
+        profile: LoaderProfile,
+    ) -> Option<NodeDiagnostic> {
+        let said = self.context.index.output_shapes_of(node)?;
+        let outputs = &self.types(node, profile)?.outputs;
+        if said.count < outputs.len() && !outputs.may_be(said.count) {
+            let (found, expected) = (said.count, outputs.len());
+            return Some(NodeDiagnostic::FewShapes { found, expected });
+        }
+        let is_bad = said.valid < outputs.len().min(said.count);
+        is_bad.then_some(NodeDiagnostic::BadShape { output: said.valid })
+    }
+}

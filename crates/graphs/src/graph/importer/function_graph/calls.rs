@@ -1,0 +1,84 @@
+//! The calls in a function, where Python makes a graph of it: the functions that they name, and
+//! the arguments that they give to them.
+//!
+//! Knows the functions that were loaded before. It must never know the order in which they were.
+
+use std::collections::HashSet;
+
+use super::{
+    super::{
+        concrete_functions::LoadDefinitions,
+        instantiate::{BoxedDiagnostic, numbered},
+        instantiated_callees::FunctionDiagnostic,
+    },
+    FunctionGraph,
+};
+use crate::graph::{
+    ImportFaultKind,
+    attributes::AttributeValue,
+    index::{BodyCall, BodyNode},
+    rules::is_partitioned_call,
+};
+
+impl FunctionGraph<'_> {
+    /// The fault of an argument that a node gives to the function that is its operation; it shows
+    /// only once that function is built.
+    pub(super) fn wrong_binding(
+        &self,
+        definitions: &LoadDefinitions<'_>,
+    ) -> Option<FunctionDiagnostic> {
+        let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
+        direct.find_map(|call| {
+            let node = self.function.nodes.get(call.node as usize)?;
+            let kind = self.function.kinds.get(node.kind as usize)?;
+            let callee = definitions.loaded.get(call.call.function)?;
+            let wrong_binding = callee.wrong_binding(&kind.attributes, definitions.registry);
+            wrong_binding.or_else(|| {
+                // Arguments and results that are nodes in it may have numbers that no call knows.
+                let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
+                callee.call_diagnostic((types.inputs.len(), types.outputs.len()))
+            })
+        })
+    }
+
+    /// The fault of an argument that a PartitionedCall gives to a function that another node has as
+    /// its operation. Other functions are not checked.
+    pub(super) fn partitioned(
+        &self,
+        called: &[u64],
+        definitions: &LoadDefinitions<'_>,
+    ) -> Option<FunctionDiagnostic> {
+        let there: HashSet<u64> = called.iter().copied().collect();
+        let is_there = |call: &&BodyCall| {
+            !call.call.direct && call.call.inside && there.contains(&call.call.function)
+        };
+        self.function.calls.iter().filter(is_there).find_map(|call| {
+            let node = self.function.nodes.get(call.node as usize)?;
+            let types = self.kind(node)?.types.as_ref().ok()?;
+            let callee = definitions.loaded.get(call.call.function)?;
+            let tensors = (types.inputs.len(), types.outputs.len());
+            definitions.wrong_binding_of(call).or_else(|| callee.call_diagnostic(tensors))
+        })
+    }
+
+    /// The functions that nodes have as their operations.
+    pub(super) fn called(&self, definitions: &LoadDefinitions<'_>) -> Vec<u64> {
+        let operations = self.function.kinds.iter().map(|kind| kind.operation.as_bytes());
+        operations.filter_map(|operation| definitions.names.find(operation)).collect()
+    }
+
+    /// A PartitionedCall that does not say which function it calls.
+    pub(super) fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
+        let calls_nothing = |node: &BodyNode| {
+            let kind = self.function.kinds.get(node.kind as usize)?;
+            let is_call = is_partitioned_call(kind.operation.as_bytes())
+                && definitions.function(&kind.operation).is_none();
+            let target = kind.attributes.get("f").filter(|_| is_call)?;
+            Some(!matches!(target, AttributeValue::Function(_)))
+        };
+        let mut nodes = numbered(&self.function.nodes);
+        let (number, _) = nodes.find(|(_, node)| calls_nothing(node) == Some(true))?;
+        let fault = self.at_node(number, ImportFaultKind::Python);
+        Some(fault.with("a call of no function", "a function as attribute f"))
+    }
+}
