@@ -72,6 +72,16 @@ impl GraphError {
     }
 }
 
+impl GraphError {
+    /// The error for a node that is not where an earlier walk has found it: the file was changed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn moved_node() -> Self {
+        let text = "a node is not where it was; the file was changed while it was read";
+        Self::Io(io::Error::new(io::ErrorKind::InvalidData, text))
+    }
+}
+
 impl From<ScanError> for GraphError {
     fn from(error: ScanError) -> Self {
         match error {

@@ -332,8 +332,11 @@ impl GraphIndex {
     }
 
     /// Returns the extent of the NodeDef of a node, to read what the index does not keep.
-    pub fn place_of(&self, source: Source<'_>, node: u32) -> Result<Option<Extent>, GraphError> {
-        self.places.find(source, node)
+    ///
+    /// # Errors
+    /// [`GraphError`], if the system cannot read the file, or the node is not there.
+    pub fn place_of(&self, source: Source<'_>, node: u32) -> Result<Extent, GraphError> {
+        self.places.find(source, node)?.ok_or_else(GraphError::moved_node)
     }
 
     /// Returns the extents of a few neighbouring NodeDefs, this one among them, which are read

@@ -161,7 +161,15 @@ mod tests {
     use super::*;
     use serdes_testkit::fields::field;
 
-    use crate::{Form, Message};
+    use crate::{Form, GraphError, Message, index::GraphIndex};
+
+    #[test]
+    fn place_of_a_node_that_is_not_there_is_an_error() {
+        let bytes: &[u8] = b"";
+        let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
+        let found = GraphIndex::default().place_of(source, 0);
+        assert!(matches!(found, Err(GraphError::Io(_))), "{found:?}");
+    }
 
     #[test]
     fn each_node_is_found_where_it_is_whatever_stands_between_nodes() {

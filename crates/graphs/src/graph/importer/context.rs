@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::{function_memo::FunctionMemo, instantiated_callees::Library};
+use super::{count, function_memo::FunctionMemo, instantiated_callees::Library};
 use crate::graph::{
-    DeprecatedOperations,
+    DeprecatedOperations, GraphError,
     function_names::FunctionNames,
     index::GraphIndex,
-    kinds::Kinds,
+    kinds::{Kind, Kinds},
     release::Releases,
     source::{Extent, Source},
 };
@@ -34,18 +34,23 @@ pub(in super::super) struct Context<'c> {
 
 impl<'c> Context<'c> {
     /// The number of the node at a place.
-    pub(super) fn node_at(&self, place: Extent) -> Option<u32> {
-        let (mut low, mut high) = (0, u32::try_from(self.index.nodes().len()).ok()?);
+    pub(super) fn node_at(&self, place: Extent) -> Result<Option<u32>, GraphError> {
+        let (mut low, mut high) = (0, count(self.index.nodes().len()));
         while low < high {
             let middle = low + (high - low) / 2;
-            let found = self.index.place_of(self.source, middle).ok().flatten()?;
+            let found = self.index.place_of(self.source, middle)?;
             match found.start.cmp(&place.start) {
-                Ordering::Equal => return Some(middle),
+                Ordering::Equal => return Ok(Some(middle)),
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// The kind of a node, where kinds are known.
+    pub(super) fn kind_of(&self, node: u32) -> Option<&Kind> {
+        self.kinds.get(self.index.nodes().get(node as usize)?.kind())
     }
 
     /// The functions of the graph, and the releases to judge them for.

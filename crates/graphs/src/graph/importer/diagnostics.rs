@@ -1,6 +1,6 @@
 //! Diagnostics of nodes, with texts that are read from the node itself.
 
-use super::{context::Context, faults::Pending};
+use super::{context::Context, faults::Pending, judge};
 use crate::{
     graph::{
         DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
@@ -106,8 +106,8 @@ impl<'c> Diagnostics<'c> {
         let node = match self.last.take() {
             Some((last, node)) if last == key => node,
             _ => {
-                let place = context.index.place_of(context.source, key.0)?;
-                node_at::read(context.source, place.unwrap_or_default(), key.1, context.release)?
+                let place = judge::place_of(context.source, context.index, key.0)?;
+                node_at::read(context.source, place, key.1, context.release)?
             }
         };
         let fault = to_diagnostic(context, profile, &node, diagnostic);

@@ -16,6 +16,7 @@ use super::{
     concrete_functions::{ConcreteFunction, ConcreteFunctions},
     context::Context,
     diagnostics::{DiagnosedNode, Diagnostics, NodeDiagnostic},
+    judge,
     order::Visits,
 };
 use crate::graph::{
@@ -138,8 +139,7 @@ impl Walk<'_> {
     }
 
     fn kind(&self, node: u32) -> Option<&Kind> {
-        let node = self.context.index.nodes().get(node as usize)?;
-        self.context.kinds.get(node.kind())
+        self.context.kind_of(node)
     }
 
     /// The types that a node has for everybody.
@@ -304,8 +304,8 @@ impl Walk<'_> {
         if function.is_open()
             && let Some(operation) = function.operation()
         {
-            let place = self.context.index.place_of(source, node)?;
-            let read = node_at::read(source, place.unwrap_or_default(), None, release)?;
+            let place = judge::place_of(source, self.context.index, node)?;
+            let read = node_at::read(source, place, None, release)?;
             let rules = NodeRules { registry, strictness: Strictness::Load };
             if let Err(fault) = rules.node_type(operation, &read.attributes) {
                 let (name, operation) = (shown(&read.name), shown(&read.operation));

@@ -93,7 +93,7 @@ pub(super) fn named(
     call: Option<&CallFault>,
     release: i32,
 ) -> Result<StructureFault, GraphError> {
-    let place = place_of(source, index, fault.node)?.unwrap_or_default();
+    let place = place_of(source, index, fault.node)?;
     let node = name_of::node(source, place, release)?;
     let mut found = StructureFault::new(fault.kind, node);
     if fault.kind == StructureFaultKind::CalledFunction
@@ -108,14 +108,14 @@ pub(super) fn named(
 }
 
 /// The extent of a node that can have a fault.
-fn place_of(
+pub(super) fn place_of(
     source: Source<'_>,
     index: &GraphIndex,
     node: u32,
-) -> Result<Option<Extent>, GraphError> {
+) -> Result<Extent, GraphError> {
     let calling = index.calls().iter().find(|call| call.number == node);
     match calling {
-        Some(call) => Ok(Some(call.place)),
+        Some(call) => Ok(call.place),
         None => index.place_of(source, node),
     }
 }

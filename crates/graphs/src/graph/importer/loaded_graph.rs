@@ -49,8 +49,8 @@ pub(in super::super) struct Visited<'g> {
 
 impl Visited<'_> {
     /// When the node at a place is visited.
-    pub(super) fn visit_of(self, place: Extent) -> Option<u32> {
-        self.context.node_at(place).map(|node| self.visits.of(node))
+    pub(super) fn visit_of(self, place: Extent) -> Result<Option<u32>, GraphError> {
+        Ok(self.context.node_at(place)?.map(|node| self.visits.of(node)))
     }
 }
 

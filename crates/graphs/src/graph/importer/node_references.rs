@@ -74,16 +74,19 @@ pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<ReferenceFault
     }
     let mut graph = ReferencedNodes { nodes, visited, steps: 0 };
     let mut unfed = None;
-    Ok(library.releases.map(|release, _| {
+    library.releases.try_map(|release, _| {
         let first =
             |lookups: &[Lookup]| lookups.iter().find_map(|lookup| graph.fault(lookup, release));
         let (load_v1, cpp) = (first(&lookups.load_v1), first(&lookups.cpp));
-        let load = first(&lookups.load).or_else(|| {
-            let wants_it = is_model && !has_objects;
-            wants_it.then(|| unfed.get_or_insert_with(|| graph.unfed(&referring)).clone())?
-        });
-        ReferenceFaults { load_v1, load, cpp }
-    }))
+        let mut load = first(&lookups.load);
+        if load.is_none() && is_model && !has_objects {
+            load = match &unfed {
+                Some(known) => Option::clone(known),
+                None => unfed.insert(graph.unfed(&referring)?).clone(),
+            };
+        }
+        Ok(ReferenceFaults { load_v1, load, cpp })
+    })
 }
 
 /// The number of outputs of nodes.
@@ -382,8 +385,8 @@ impl ReferencedNodes<'_> {
 
     /// The first placeholder that a signature or another pruned function needs and does not feed.
     /// `None` without an index of the graph.
-    fn unfed(&mut self, referring: &Referring) -> Option<ImportFault> {
-        let visited = self.visited?;
+    fn unfed(&mut self, referring: &Referring) -> Result<Option<ImportFault>, GraphError> {
+        let Some(visited) = self.visited else { return Ok(None) };
         let name = |tensor: &TensorReference| match tensor {
             TensorReference::Name(text) => vec![text.clone()],
             TensorReference::Sparse(texts) => texts.to_vec(),
@@ -407,11 +410,14 @@ impl ReferencedNodes<'_> {
                 functions.push((by, of(&mut inputs.values()), of(&mut outputs.values())));
             }
         }
-        functions.into_iter().find_map(|(by, fed, fetched)| {
-            let node = self.placeholder_behind(visited, &fed, &fetched)?;
-            let found = format!("{by} without an input for the placeholder {node:?}");
-            Some(fault_of(found, "an input for each placeholder that it needs"))
-        })
+        for (by, fed, fetched) in functions {
+            if let Some(node) = self.placeholder_behind(visited, &fed, &fetched)? {
+                let found = format!("{by} without an input for the placeholder {node:?}");
+                let fault = fault_of(found, "an input for each placeholder that it needs");
+                return Ok(Some(fault));
+            }
+        }
+        Ok(None)
     }
 
     /// The first placeholder that is found on the way back from what is fetched, where that does
@@ -421,35 +427,35 @@ impl ReferencedNodes<'_> {
         Visited { context, .. }: Visited<'_>,
         fed: &[String],
         fetched: &[String],
-    ) -> Option<String> {
+    ) -> Result<Option<String>, GraphError> {
         let node = |text: &String| {
             let named = Named::of(text, Asked::Any)?;
-            context.node_at(self.nodes.get(named.node.as_bytes())?.place)
+            context.node_at(self.nodes.get(named.node.as_bytes())?.place).transpose()
         };
         let mut seen: HashSet<u32, foldhash::fast::RandomState> =
-            fed.iter().filter_map(node).collect();
-        let mut open: Vec<u32> = fetched.iter().filter_map(node).collect();
+            fed.iter().filter_map(node).collect::<Result<_, _>>()?;
+        let mut open: Vec<u32> = fetched.iter().filter_map(node).collect::<Result<_, _>>()?;
         while let Some(node) = open.pop() {
             if !seen.insert(node) {
                 continue;
             }
             self.steps += 1;
             if self.steps > MOST_STEPS {
-                return None;
+                return Ok(None);
             }
-            let kind = context.kinds.get(context.index.nodes().get(node as usize)?.kind())?;
+            let Some(kind) = context.kind_of(node) else { return Ok(None) };
             let known = context.kinds.operation(kind);
             let is_placeholder =
                 known.is_some_and(|known| !known.is_function() && known.name() == "Placeholder");
             if is_placeholder {
-                let place = context.index.place_of(context.source, node).ok()??;
-                let found = node_at::read(context.source, place, None, context.release).ok()?;
-                return Some(shown(&found.name));
+                let place = context.index.place_of(context.source, node)?;
+                let found = node_at::read(context.source, place, None, context.release)?;
+                return Ok(Some(shown(&found.name)));
             }
             let inputs = context.index.inputs(node).iter();
             open.extend(inputs.filter_map(|input| context.index.source(*input)));
         }
-        None
+        Ok(None)
     }
 }
 

@@ -146,7 +146,7 @@ impl<'g> Walk<'g, '_> {
     /// Keeps the tensor of a constant, of which each is another one, if it is in the canonical
     /// encoding.
     fn keep_constant(&mut self, node: u32) -> Result<bool, GraphError> {
-        let place = self.place_of(node)?.unwrap_or_default();
+        let place = self.place_of(node)?;
         let tensor = self.constants.canonical(self.graph.source, place)?;
         let is_kept = tensor.is_some();
         self.known.set(node, tensor.into_iter().collect());
@@ -176,17 +176,18 @@ impl<'g> Walk<'g, '_> {
         }
         let ShapedGraph { source, release, .. } = self.graph;
         let place = self.place_of(node)?;
-        self.read.read(source, place.unwrap_or_default(), release)
+        self.read.read(source, place, release)
     }
 
     /// The extent of a node in the file. Most nodes are visited in the order in which they are
     /// written.
-    fn place_of(&mut self, node: u32) -> Result<Option<Extent>, GraphError> {
+    fn place_of(&mut self, node: u32) -> Result<Extent, GraphError> {
         let near = self.near.as_ref().and_then(|near| near.place_of(node));
         if near.is_none() {
             self.near = self.graph.index.places_around(self.graph.source, node)?;
         }
-        Ok(near.or_else(|| self.near.as_ref()?.place_of(node)))
+        let place = near.or_else(|| self.near.as_ref()?.place_of(node));
+        place.ok_or_else(GraphError::moved_node)
     }
 
     fn inputs(&self, node: u32) -> Vec<Tensor> {

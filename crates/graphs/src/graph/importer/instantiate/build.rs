@@ -169,8 +169,10 @@ impl<D: Definitions> Instantiation<'_, D> {
             }
             self.built.inputs = self.built.inputs.saturating_add(types.types.len());
             self.arguments.push(types);
-            let name = self.function.arguments.get(number as usize).map(|argument| argument.name);
-            if self.argument_names.insert(name.unwrap_or_default(), number).is_some() {
+            let Some(argument) = self.function.arguments.get(number as usize) else {
+                return Err(BodyDiagnostic::names(part, BodyFaultKind::Name));
+            };
+            if self.argument_names.insert(argument.name, number).is_some() {
                 return Err(BodyDiagnostic::names(part, BodyFaultKind::Duplicate));
             }
         }

@@ -42,8 +42,10 @@ impl<D: Definitions> Instantiation<'_, D> {
         if self.types_of(node).is_some_and(|types| types.is_open) {
             return self.open_inputs(number, inputs).map(|()| None);
         }
-        for argument in self.types_of(node).map(|types| types.inputs.as_slice()).unwrap_or_default()
-        {
+        let Some(types) = self.types_of(node) else {
+            return Err(self.at_node(number, ImportFaultKind::UnknownOperation));
+        };
+        for argument in &types.inputs {
             let expected = argument.as_ref().map_err(|fault| {
                 type_fault(Part::Node(number), fault.clone()).of_operation(self.function, number)
             })?;

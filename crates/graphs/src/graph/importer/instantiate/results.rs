@@ -26,7 +26,7 @@ impl<D: Definitions> Instantiation<'_, D> {
             let part = Part::Result(number);
             let names = |kind| BodyDiagnostic::names(part, kind);
             let name = self.function.results.get(number as usize).map(|result| result.name);
-            let returned = self.function.returns.get(&name.unwrap_or_default());
+            let returned = name.and_then(|name| self.function.returns.get(&name));
             let Some(target) = returned else { return Err(names(BodyFaultKind::NoResult)) };
             let source = source_of(&result, self.function.results.get(number as usize));
             let types = types_of(&result, source, given);

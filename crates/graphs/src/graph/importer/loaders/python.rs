@@ -59,7 +59,7 @@ pub(super) fn untyped_outputs(
             kinds.is_untyped(node.kind(), LoaderProfile { release, strictness }) && !calls()
         });
         let Some((number, _)) = found else { return Ok(None) };
-        let place = index.place_of(source, number)?.unwrap_or_default();
+        let place = index.place_of(source, number)?;
         let (found, expected) = UNTYPED;
         let (library, found) = (context.library(), found.to_owned());
         node_fault::at(library, place, ImportFaultKind::Python, found, expected).map(Some)

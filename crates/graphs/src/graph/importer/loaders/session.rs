@@ -9,7 +9,7 @@ use crate::{
             evidence::Evidence, instantiated_callees::Library, loaded_graph::LoadedGraph,
             placement_check::PlacementCheck,
         },
-        index::{FirstNode, ReferringNode, UnresolvedCall, UnresolvedTarget},
+        index::{FirstNode, UnresolvedCall, UnresolvedTarget},
         node_rules::SavedTensorFault,
         release::PerRelease,
         source::Extent,
@@ -84,9 +84,13 @@ fn missing_callee(library: Library<'_>, call: &UnresolvedCall) -> Result<ImportF
 
 /// The position of a node in the order in which a session places nodes: that in which they were
 /// made.
-fn order(graph: &LoadedGraph<'_>, place: Extent) -> (u32, u64) {
-    let visit = graph.visited.and_then(|visited| visited.visit_of(place));
-    (visit.unwrap_or_default(), place.start)
+fn order(graph: &LoadedGraph<'_>, place: Extent) -> Result<(u32, u64), GraphError> {
+    // Without visits, nodes are made as they are written.
+    let visit = match graph.visited {
+        Some(visited) => visited.visit_of(place)?.unwrap_or_default(),
+        None => 0,
+    };
+    Ok((visit, place.start))
 }
 
 /// The first node that can be placed nowhere: it has no kernel, or a device that cannot be read.
@@ -94,12 +98,13 @@ fn unplaced(
     graph: &LoadedGraph<'_>,
     registry: &Registry,
 ) -> Result<Option<ImportFault>, GraphError> {
-    let lacking = without_kernel(graph, registry);
-    let is_first = |device: &&ReferringNode| {
-        lacking.is_none_or(|lacking| order(graph, device.place) < order(graph, lacking.place))
+    let lacking = without_kernel(graph, registry)?;
+    let device = graph.top_level.device.as_ref();
+    let is_device_first = match (device, lacking) {
+        (Some(device), Some(lacking)) => order(graph, device.place)? < order(graph, lacking.place)?,
+        _ => true,
     };
-    let device = graph.top_level.device.as_ref().filter(is_first);
-    match (device, lacking) {
+    match (device.filter(|_| is_device_first), lacking) {
         (Some(device), _) => node_fault::bad_device(graph.library, device.place).map(Some),
         (None, Some(first)) => {
             let expected = "an operation with a kernel for a CPU";
@@ -126,12 +131,22 @@ fn unknown_operation(
 }
 
 /// The first node of an operation for which no CPU has a kernel.
-fn without_kernel<'m>(graph: &'m LoadedGraph<'_>, registry: &Registry) -> Option<&'m FirstNode> {
+fn without_kernel<'m>(
+    graph: &'m LoadedGraph<'_>,
+    registry: &Registry,
+) -> Result<Option<&'m FirstNode>, GraphError> {
     let LoadedGraph { library, top_level, .. } = graph;
     let lacking = top_level.operations.iter().filter(|first| {
         let is_function = library.names.find(first.operation.as_bytes()).is_some();
         let operation = registry.operation(&first.operation).filter(|_| !is_function);
         operation.is_some_and(|operation| !operation.has_cpu_kernel())
     });
-    lacking.min_by_key(|first| order(graph, first.place))
+    let mut first = None;
+    for node in lacking {
+        let at = order(graph, node.place)?;
+        if first.is_none_or(|(known, _)| at < known) {
+            first = Some((at, node));
+        }
+    }
+    Ok(first.map(|(_, node)| node))
 }
