@@ -110,6 +110,9 @@ pub(crate) struct Budgets {
     /// Calls that ask for the server's health.
     pub(crate) health: Budget,
     pub(crate) handles: Budget,
+    /// Names of arrays in the state: half as many as handles, because a session that is shown what
+    /// is there has a handle of each.
+    pub(crate) names: Budget,
     pub(crate) requests: Budget,
     pub(crate) host: HostBudgets,
     pub(crate) arrays: Budget,
@@ -127,6 +130,7 @@ impl Budgets {
             sessions: Budget::count("sessions", limits.sessions),
             health: Budget::count("health-calls", limits.health_calls),
             handles: Budget::count("handles", limits.handles),
+            names: Budget::count("handles", limits.handles / 2),
             requests: Budget::count("requests", limits.requests),
             host: HostBudgets::bytes("host-bytes", limits.total_host_bytes),
             arrays: Budget::bytes("array-bytes", limits.total_array_bytes),
@@ -144,6 +148,7 @@ impl Budgets {
             sessions: Budget::count("peer-sessions", limits.peer_sessions),
             health: Budget::count("peer-health-calls", limits.peer_health_calls),
             handles: Budget::count("peer-handles", limits.peer_handles),
+            names: Budget::count("peer-handles", limits.peer_handles / 2),
             requests: Budget::count("peer-requests", limits.peer_requests),
             host: HostBudgets::bytes("peer-host-bytes", limits.peer_host_bytes),
             arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),

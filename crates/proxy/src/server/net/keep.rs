@@ -41,8 +41,27 @@ pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     };
     let request: KeepRequest = received.message;
     let previous = previous_owner(&registry, &session, &request.previous_token)?;
-    replace(&session, request, previous)?;
+    let entries =
+        session.accounts.messages.take_within(room_of(&request), limits.host_buffer_timeout);
+    let entries = entries.await?;
+    let turn = session.state.turn_to_replace().await;
+    let kept = tokio::task::spawn_blocking(move || {
+        // Until it is over, also where the client has stopped waiting.
+        let (_turn, _room) = (turn, (received.room, entries));
+        replace(&session, request, previous)
+    });
+    kept.await.map_err(|error| status!(Internal, "keeping arrays failed: {error}"))??;
     Ok(one(KeepResponse {}))
+}
+
+/// Room that the entries of a request take while it waits for its turn, beyond that of its bytes:
+/// an entry may have two of them.
+const fn room_of(request: &KeepRequest) -> u64 {
+    /// Bytes of an entry, and of the memory for its name.
+    const ENTRY: u64 = 64;
+    /// Bytes that need no room, so that small requests do not wait for large ones.
+    const FREE: u64 = 64 << 10;
+    (request.arrays.len() as u64 * ENTRY).saturating_sub(FREE)
 }
 
 /// The owner of what the client had kept by another token of this server.
@@ -79,6 +98,7 @@ fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> 
     let arrays = request.arrays.into_iter();
     let arrays = arrays.map(|one| Ok((one.handle, one.name, table.array(one.handle)?)));
     let arrays = arrays.collect::<Result<_, Status>>()?;
-    let replacing = Replacing { below: request.name, arrays, previous };
+    let room = |name: &str, bytes| session.accounts.kept_name(name, bytes);
+    let replacing = Replacing { below: request.name, arrays, previous, room: &room };
     session.state.replace(&session.names, replacing)
 }

@@ -9,6 +9,7 @@ use crate::server::{
     budget::{Account, Budget, HostBudgets, Peer, Permit, Share},
     context::Context,
     peers::Caller,
+    state::NameRoom,
 };
 
 /// Quotas of a session's resources.
@@ -25,6 +26,8 @@ pub(crate) struct Quotas {
     pub(crate) requests: Account,
     /// Handles of every kind, counted for its peer and for all.
     pub(crate) handles: Account,
+    /// Names of arrays in the state, counted for its peer and for all.
+    names: Account,
     /// Programs that are loaded.
     pub(crate) programs: Account,
     /// Programs that run.
@@ -54,6 +57,7 @@ impl Quotas {
             results: account(&[&host.results, &peer.host.results, &all.host.results]),
             requests: account(&[&requests, &peer.requests, &all.requests]),
             handles: account(&[&peer.handles, &all.handles]),
+            names: account(&[&peer.names, &all.names]),
             programs: account(&[&programs, &peer.programs, &all.programs]),
             executions: account(&[&executions, &peer.executions, &all.executions]),
             arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
@@ -90,6 +94,17 @@ impl Quotas {
     /// RESOURCE_EXHAUSTED if there is none.
     pub(crate) fn loaded(&self, bytes: u64) -> Result<Permit, Status> {
         self.arrays.take_now(bytes)
+    }
+
+    /// Takes room for a name in the state: that of one for each 256 bytes of it, and the bytes of an
+    /// array that the state has under another name as well.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    pub(crate) fn kept_name(&self, name: &str, bytes: Option<u64>) -> Result<NameRoom, Status> {
+        let names = self.names.take_now(1 + name.len() as u64 / 256)?;
+        let bytes = bytes.map(|bytes| self.arrays.take_now(bytes)).transpose()?;
+        Ok(NameRoom { _names: names, _bytes: bytes })
     }
 
     /// # Errors

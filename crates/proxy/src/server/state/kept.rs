@@ -12,7 +12,7 @@ use super::{
     identity::FileIdentity,
     names::{NamedArrays, Owner},
 };
-use crate::server::arrays::Array;
+use crate::server::{arrays::Array, budget::Permit};
 
 /// With what the metadata of a state name whose an array is; the array's name follows.
 pub(super) const OWNER: &str = "serdes.state.owner/";
@@ -38,6 +38,14 @@ impl StateOptions {
     }
 }
 
+/// Room that a name takes of its client's limits for as long as it is in the state.
+#[derive(Debug)]
+pub(crate) struct NameRoom {
+    pub(crate) _names: Permit,
+    /// For an array that is in the state under another name as well.
+    pub(crate) _bytes: Option<Permit>,
+}
+
 /// An array of the state.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
@@ -46,6 +54,8 @@ pub(super) struct Kept {
     pub(super) array: Option<Arc<Array>>,
     /// The array that was saved into the file under this name; `None` if there was none.
     pub(super) saved: Option<Weak<Array>>,
+    /// Room that a client has taken for the name while its session was open.
+    pub(super) _room: Option<Arc<NameRoom>>,
 }
 
 impl Kept {

@@ -44,7 +44,7 @@ mod tests;
 
 pub use self::holder::StateHolder;
 pub(crate) use self::{
-    kept::{LiveArrays, StateOptions},
+    kept::{LiveArrays, NameRoom, StateOptions},
     names::{NamedArrays, Names, Owner},
     replace::Replacing,
     restore::RestoreBudget,

@@ -321,6 +321,12 @@ impl Claims {
         claims.into_iter().any(|claims| names.has_rival(claims))
     }
 
+    /// True if another session of another client saves one of its arrays under `name`.
+    pub(crate) fn has_rival_array(&self, names: &Names, name: &str) -> bool {
+        let session = scope(name).and_then(|(scope, _)| self.prefixes.get(scope));
+        [self.names.get(name), session].into_iter().any(|claims| names.has_rival(claims))
+    }
+
     /// Takes back all that a session has.
     pub(crate) fn release(&mut self, names: &Names) {
         let free = |claims: &mut HashMap<String, Vec<Claim>>, key: &str| {

@@ -305,7 +305,7 @@ impl Contents {
                 // Gone since the plan was made.
                 MapEntry::Vacant(_) if planned.known || is_deleted => {}
                 MapEntry::Vacant(entry) => {
-                    entry.insert(Kept { owner: planned.owner, array: None, saved });
+                    entry.insert(Kept { owner: planned.owner, array: None, saved, _room: None });
                 }
             }
         }

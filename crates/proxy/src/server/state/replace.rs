@@ -2,27 +2,38 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use serdes::codec::Status;
 
 use super::{
-    kept::Kept,
+    kept::{Contents, Kept, NameRoom, OWNER},
     names::{Names, Owner},
     plan,
     store::State,
 };
 use crate::{server::arrays::Array, status::status};
 
+/// Bytes that names and owners of all arrays may have for more to be kept: most of what the header
+/// of the file has room for. A client that filled it would keep everybody's arrays from being
+/// saved.
+const NAMES: usize = 64 << 20;
+
+/// Arrays that may leave the state during a save for more to be replaced meanwhile: the save
+/// remembers them.
+const DELETED: usize = 1 << 16;
+
 /// Arrays that are to be kept.
-pub(crate) struct Replacing {
+pub(crate) struct Replacing<'a> {
     /// Beginning of all names, before a `/`: what the state has there is replaced.
     pub(crate) below: String,
     /// Handles, names, and the arrays.
     pub(crate) arrays: Vec<(u64, String, Arc<Array>)>,
     /// Another owner whose arrays may be replaced.
     pub(crate) previous: Option<Owner>,
+    /// Takes room for a name, and for the bytes of an array that the state has already.
+    pub(crate) room: &'a dyn Fn(&str, Option<u64>) -> Result<NameRoom, Status>,
 }
 
 impl State {
@@ -32,9 +43,10 @@ impl State {
     /// # Errors
     /// FAILED_PRECONDITION without a file for the state, and for arrays whose data have not
     /// arrived; INVALID_ARGUMENT for names that are not below it, or twice; ALREADY_EXISTS for
-    /// names of another client. Nothing changes then.
-    pub(crate) fn replace(&self, names: &Names, replacing: Replacing) -> Result<(), Status> {
-        let Replacing { below, arrays, previous } = replacing;
+    /// names of another client; RESOURCE_EXHAUSTED for more than the client, the file or a save
+    /// that is under way has room for. Nothing changes then.
+    pub(crate) fn replace(&self, names: &Names, replacing: Replacing<'_>) -> Result<(), Status> {
+        let Replacing { below, arrays, previous, room } = replacing;
         if !self.is_kept() {
             return Err(status!(
                 FailedPrecondition,
@@ -43,43 +55,138 @@ impl State {
         }
         let begin = format!("{below}/");
         check(&below, &begin, &arrays)?;
-        let taken = |name: &str| {
-            status!(
-                AlreadyExists,
-                "`{}` is the name of another client's arrays in the state of this server; give yours another",
-                name.escape_debug()
-            )
-        };
-        if self.claims().has_rival(names, &below) {
-            return Err(taken(&below));
-        }
+        // Held until the arrays are there: no session is given their names meanwhile.
+        let mut contents = self.contents();
+        self.check_claims(names, &below, &arrays)?;
         let owner = names.owner_of(&below);
         let is_foreign =
             |of: &Owner| !owner.may_delete(of) && previous.as_ref().is_none_or(|known| known != of);
-        let mut contents = self.contents();
-        let before = contents.arrays.range(begin.clone()..);
-        let before = before.take_while(|(name, _)| name.starts_with(&begin));
+        let before = contents.below(&begin);
         if let Some((name, _)) = before.clone().find(|(_, kept)| is_foreign(&kept.owner)) {
             return Err(taken(name));
         }
         let before: Vec<String> = before.map(|(name, _)| name.clone()).collect();
+        contents.check_room(&begin, &owner, &arrays)?;
+        let rooms = contents.rooms(&begin, &arrays, room)?;
+        let mut saved = contents.take_out(before);
+        let mut shown = names.shown();
+        for ((handle, name, array), room) in arrays.into_iter().zip(rooms) {
+            shown.insert(handle, name.clone());
+            let saved = saved.remove(&name).flatten();
+            let (owner, array, _room) = (owner.clone(), Some(array), Some(room));
+            contents.arrays.insert(name, Kept { owner, array, saved, _room });
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// ALREADY_EXISTS for names that an open session of another client has.
+    fn check_claims(
+        &self,
+        names: &Names,
+        below: &str,
+        arrays: &[(u64, String, Arc<Array>)],
+    ) -> Result<(), Status> {
+        let claims = self.claims();
+        if claims.has_rival(names, below) {
+            return Err(taken(below));
+        }
+        let rival = arrays.iter().find(|(_, name, _)| claims.has_rival_array(names, name));
+        rival.map_or(Ok(()), |(_, name, _)| Err(taken(name)))
+    }
+}
+
+impl Contents {
+    /// The arrays whose names begin so.
+    fn below(&self, begin: &str) -> impl Iterator<Item = (&String, &Kept)> + Clone {
+        let from = self.arrays.range(begin.to_owned()..);
+        from.take_while(move |(name, _)| name.starts_with(begin))
+    }
+
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if the names of all arrays would be too long for the file, or a save has
+    /// to remember too many.
+    fn check_room(
+        &self,
+        begin: &str,
+        owner: &Owner,
+        arrays: &[(u64, String, Arc<Array>)],
+    ) -> Result<(), Status> {
+        if self.deleted.as_ref().is_some_and(|deleted| deleted.len() >= DELETED) {
+            return Err(status!(
+                ResourceExhausted,
+                "the state is being saved, and {DELETED} of its arrays were replaced meanwhile; keep yours when it is saved"
+            ));
+        }
+        let stay = self.arrays.iter().filter(|(name, _)| !name.starts_with(begin));
+        let stay = stay.map(|(name, kept)| words(name, &kept.owner));
+        let new = arrays.iter().map(|(_, name, _)| words(name, owner));
+        let bytes = stay.chain(new).fold(0, usize::saturating_add);
+        if bytes > NAMES {
+            return Err(status!(
+                ResourceExhausted,
+                "the names of the arrays would have {bytes} bytes in the state of this server, and at most {NAMES} are kept; take fewer or shorter ones"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes room for the names of these arrays.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if there is none.
+    fn rooms(
+        &self,
+        begin: &str,
+        arrays: &[(u64, String, Arc<Array>)],
+        room: &dyn Fn(&str, Option<u64>) -> Result<NameRoom, Status>,
+    ) -> Result<Vec<Arc<NameRoom>>, Status> {
+        let stay = self.arrays.iter().filter(|(name, _)| !name.starts_with(begin));
+        let stay = stay.filter_map(|(_, kept)| kept.array.as_ref().map(Arc::as_ptr));
+        let mut known: HashSet<*const Array> = stay.collect();
+        let rooms = arrays.iter().map(|(_, name, array)| {
+            let bytes = (!known.insert(Arc::as_ptr(array))).then(|| bytes(array));
+            room(name, bytes).map(Arc::new)
+        });
+        rooms.collect()
+    }
+
+    /// Takes arrays out; the arrays of the file that they were saved as.
+    fn take_out(&mut self, names: Vec<String>) -> BTreeMap<String, Option<Weak<Array>>> {
         let mut saved = BTreeMap::new();
-        for name in before {
-            let Some(kept) = contents.arrays.remove(&name) else { continue };
-            if let (Some(deleted), Some(array)) = (&mut contents.deleted, &kept.array) {
+        for name in names {
+            let Some(kept) = self.arrays.remove(&name) else { continue };
+            if let (Some(deleted), Some(array)) = (&mut self.deleted, &kept.array) {
                 deleted.push((name.clone(), Arc::downgrade(array)));
             }
             saved.insert(name, kept.saved);
         }
-        let mut shown = names.shown();
-        for (handle, name, array) in arrays {
-            shown.insert(handle, name.clone());
-            let saved = saved.remove(&name).flatten();
-            let kept = Kept { owner: owner.clone(), array: Some(array), saved };
-            contents.arrays.insert(name, kept);
-        }
-        Ok(())
+        saved
     }
+}
+
+/// Bytes of the file's header that say whose an array is.
+fn words(name: &str, owner: &Owner) -> usize {
+    // Two lengths of four bytes, and the kind of the owner.
+    let owner = match owner {
+        Owner::Unowned => 0,
+        Owner::Named(name) | Owner::Known(name) => "session:".len() + name.len(),
+    };
+    OWNER.len() + name.len() + owner + 8
+}
+
+/// Bytes of an array's shards.
+fn bytes(array: &Array) -> u64 {
+    let shards = array.shards.iter().filter_map(|shard| shard.buffer.now()?.ok());
+    shards.map(|memory| memory.size()).fold(0, u64::saturating_add)
+}
+
+fn taken(name: &str) -> Status {
+    status!(
+        AlreadyExists,
+        "`{}` is the name of another client's arrays in the state of this server; give yours another",
+        name.escape_debug()
+    )
 }
 
 /// # Errors

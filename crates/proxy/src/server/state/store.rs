@@ -8,7 +8,7 @@ use std::{
 
 use serdes::{codec::Status, ifrt::AttributeMap};
 use serdes_device_state::{Error, Reader, Watch};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
     identity::FileIdentity,
@@ -44,6 +44,8 @@ pub(crate) struct State {
     released: watch::Sender<u64>,
     /// One save at a time.
     pub(super) saving: Arc<tokio::sync::Mutex<()>>,
+    /// One replacement at a time, so that many of them leave processors to others.
+    replacing: Arc<tokio::sync::Mutex<()>>,
     /// The save that is under way, and how far it has come.
     watch: Mutex<Watch>,
     pub(super) pulse: Arc<Pulse>,
@@ -83,6 +85,7 @@ impl State {
             contents: Mutex::new(contents),
             released: watch::Sender::new(0),
             saving: Arc::default(),
+            replacing: Arc::default(),
             watch: Mutex::default(),
             pulse: Arc::default(),
             abandoned: watch::Sender::new(false),
@@ -112,6 +115,11 @@ impl State {
                 Ok(Arc::clone(lock.insert(Arc::new(taken))))
             }
         }
+    }
+
+    /// Waits for the replacement of arrays that is under way.
+    pub(crate) async fn turn_to_replace(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.replacing).lock_owned().await
     }
 
     /// Leaves the state to other servers, once a save that still hangs is over.
@@ -155,17 +163,19 @@ impl State {
         let deadline = tokio::time::Instant::now() + NAME_TIMEOUT;
         let mut released = self.released.subscribe();
         loop {
-            let of_another = {
+            let held = {
+                // No client keeps arrays under the names between the two looks.
                 let contents = self.contents();
-                foreign(names, |begin| {
+                let of_another = foreign(names, |begin| {
                     let from = contents.arrays.range(begin.to_owned()..);
                     from.map(|(name, kept)| (name.as_str(), &kept.owner))
-                })
+                });
+                if let Some(name) = of_another {
+                    return Err(taken(name));
+                }
+                self.claims().take(names)?
             };
-            if let Some(name) = of_another {
-                return Err(taken(name));
-            }
-            let Some(name) = self.claims().take(names)? else {
+            let Some(name) = held else {
                 names.grant();
                 return Ok(());
             };
@@ -250,7 +260,8 @@ impl State {
             let mut contents = self.contents();
             for named in chosen {
                 let saved = contents.arrays.get(&named.name).and_then(|kept| kept.saved.clone());
-                let kept = Kept { owner: owner.clone(), array: Some(named.array), saved };
+                let (owner, array) = (owner.clone(), Some(named.array));
+                let kept = Kept { owner, array, saved, _room: None };
                 contents.arrays.insert(named.name, kept);
             }
         }
@@ -382,7 +393,7 @@ fn read(
         let name = tensor.name().to_owned();
         let owner = owners.remove(&name).unwrap_or_default();
         let saved = Some(Arc::downgrade(&array));
-        arrays.insert(name, Kept { owner, array: Some(array), saved });
+        arrays.insert(name, Kept { owner, array: Some(array), saved, _room: None });
     }
     tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
     budget.report();

@@ -9,3 +9,4 @@ mod operation;
 pub(super) mod session;
 mod small_transfers;
 mod untrusted_clients;
+mod untrusted_keeping;
