@@ -1,6 +1,7 @@
 //! The server as a whole: without a network, and over one.
 
 mod access;
+mod error_kinds;
 mod keeping;
 mod model;
 mod network;
