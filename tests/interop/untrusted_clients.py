@@ -109,6 +109,8 @@ class Connection:
         self.stream = greet(address, source, timeout)
         self.buffer = b""
         self.next = 1
+        # Bytes that the connection may send, as the server says.
+        self.room = 65535
 
     def read(self, count):
         while len(self.buffer) < count:
@@ -127,6 +129,8 @@ class Connection:
             self.stream.sendall(frame(SETTINGS, ACK, 0))
         if kind == PING and not flags & ACK:
             self.stream.sendall(frame(PING, ACK, 0, payload))
+        if kind == WINDOW_UPDATE and stream == 0:
+            self.room += int.from_bytes(payload, "big")
         if kind == DATA and payload:
             self.stream.sendall(frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", len(payload))))
         return kind, flags, stream, payload
@@ -382,6 +386,64 @@ def small_transfers(address, amount):
         time.sleep(0.5)
 
 
+def keep_message(name, arrays, previous=b""):
+    """A call's message that has arrays kept: their handles and names."""
+    entries = b"".join(member(2, b"\x08" + varint(handle) + member(2, array)) for handle, array in arrays)
+    return member(1, name) + entries + (member(3, previous) if previous else b"")
+
+
+def keeps(address, amount):
+    """Arrays that are kept in the state without end: one array by very many names, names that are none or another's, calls that are cut."""
+    path = "/serdes.proxy.State/Keep"
+    # Names of one array, and as many entries of nothing as a request may have (request-bytes).
+    many = 20_000
+    bodies = [keep_message(b"run", [(1, b"run/%d" % at) for at in range(many)]), member(1, b"run") + b"\x12\x00" * 1_900_000,
+              keep_message(b"run", [(1, b"run/" + b"x" * 3_000_000)]), keep_message(b"", [(1, b"/x")]), keep_message(b"run", [(1, b"run/\xff")]),
+              keep_message(b"run", [(1, b"run/../../w")] * 2), keep_message(b"honest", [(1, b"honest/w")], TOKEN.encode() + b"?"),
+              keep_message(b"run", [(1 << 63 | 7, b"run/w")]), b"\xff" * 1000]
+    number = 0
+    while True:
+        for source in range(2, 6):
+            with contextlib.suppress(OSError, ConnectionError, TypeError):
+                connection = Connection(address, f"127.0.0.{source}")
+                session = connection.session()
+                metadata = {"ifrt_proxy_grpc_host_buffer_store_metadata_bin": base64(member(1, session))}
+                device = member(1, member(1, b"xla::ifrt::SingleDeviceSharding"))
+                stream, connection.next = connection.next, connection.next + 2
+                making = member(1, b"\x08\x06") + member(2, member(1, varint(4096))) + member(3, device) + member(4, 1) + member(6, 1)
+                connection.stream.sendall(frame(HEADERS, END_HEADERS, stream, headers("/serdes.proxy.SmallTransfers/Transfer", **metadata))
+                                          + frame(DATA, 0, stream, small_transfer(2, member(4, making), bytes(4096))))
+                connection.answer(stream)
+                for at in range(max(8, amount // 50)):
+                    number += 1
+                    # A name of its own each time, so that what is kept adds up.
+                    body = (bodies[number % len(bodies)] if at % 2 else
+                            keep_message(b"%d" % number, [(1, b"%d/%d" % (number, name)) for name in range(500)]))
+                    send_in_windows(connection, path, body, cut=at % 5 == 4, **metadata)
+
+
+def send_in_windows(connection, path, body, cut, **more):
+    """Sends a call as far as the server takes it, or half of it, and does not wait for its answer."""
+    stream, connection.next = connection.next, connection.next + 2
+    data = message(body)
+    data = data[:len(data) // 2] if cut else data
+    connection.stream.sendall(frame(HEADERS, END_HEADERS, stream, headers(path, **more)))
+    # What a stream may have at first.
+    credit, at = 400 << 10, 0
+    while at < len(data):
+        while min(credit, connection.room) < 16384:
+            kind, flags, number, payload = connection.frame()
+            if number == stream and (kind == RST_STREAM or flags & END_STREAM and kind in (HEADERS, DATA)):
+                return
+            if kind == WINDOW_UPDATE and number == stream:
+                credit += int.from_bytes(payload, "big")
+        piece = data[at:at + 16384]
+        at, credit, connection.room = at + len(piece), credit - len(piece), connection.room - len(piece)
+        connection.stream.sendall(frame(DATA, END_STREAM if at >= len(data) and not cut else 0, stream, piece))
+    if cut:
+        connection.stream.sendall(frame(RST_STREAM, 0, stream, struct.pack(">I", 8)))
+
+
 def idle_sessions(address, amount):
     """Sessions that ask for nothing after their first request."""
     held = []
@@ -467,7 +529,7 @@ def garbage(address, amount):
             spend(stream, os.urandom(1 << 16), 20)
 
 
-ATTACKS = [many_connections, again_and_again, announced_messages, half_messages, announced_stores, small_transfers, idle_sessions, settings, pings,
+ATTACKS = [many_connections, again_and_again, announced_messages, half_messages, announced_stores, small_transfers, keeps, idle_sessions, settings, pings,
            rapid_reset, continuations, empty_data, slow_bodies, wrong_tokens, garbage,
            health_watches, health_checks, metrics_without_a_word, metrics_garbage]
 JAX = textwrap.dedent(r"""
