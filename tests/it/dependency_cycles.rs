@@ -16,7 +16,7 @@ use serdes_testkit::copies::root;
 type Module = Vec<String>;
 
 /// Crates without a cycle.
-const CRATES: [&str; 26] = [
+const CRATES: [&str; 27] = [
     "abi",
     "check",
     "checkpoints",
@@ -30,6 +30,7 @@ const CRATES: [&str; 26] = [
     "host-plugin",
     "jax-artifacts",
     "library-file",
+    "mlir-bytecode",
     "operations",
     "pjrt",
     "plugin",

@@ -1,5 +1,7 @@
 //! Modules in models of TensorFlow: the operation `XlaCallModule`, which jax2tf writes.
 
+use serdes_mlir_bytecode::MAGIC;
+
 use crate::{
     bytecode::Module,
     judgement::{Reason, Verdict},
@@ -94,7 +96,7 @@ pub fn xla_call_module(
             place: "version".to_owned(),
         });
     }
-    if release == (2, 21) && module.starts_with(crate::bytecode::MAGIC) {
+    if release == (2, 21) && module.starts_with(MAGIC) {
         add_module(module, &mut reasons);
     }
     let verdict = match reasons.as_slice() {
@@ -136,7 +138,6 @@ const MOST_TARGETS: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytecode::MAGIC;
 
     #[test]
     fn functions_of_lapack_are_not_those_of_tensorflow() {

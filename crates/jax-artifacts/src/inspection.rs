@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serdes_mlir_bytecode::Stop;
+
 use crate::{
     artifact::{Artifact, Kind},
-    bytecode::{Function, Module, Stop},
+    bytecode::{Function, Module},
     exported::{DisabledCheck, Exported, ReaderProfile, Value},
     judgement::Options,
     release::{Day, Release, StableHlo},

@@ -63,8 +63,6 @@ mod vocabulary;
 
 pub use artifact::{Artifact, Kind, ReadError, sniff};
 pub use bytecode::Function;
-#[doc(hidden)]
-pub use bytecode::container;
 pub use call_module::xla_call_module;
 pub use exported::{DisabledCheck, Value};
 pub use inspection::{Export, Inspection, ModuleSummary};

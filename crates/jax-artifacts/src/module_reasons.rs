@@ -1,9 +1,11 @@
 //! Why a release refuses a module.
 
+use serdes_mlir_bytecode::{Stop, UnknownCode};
+
 use crate::{
     bytecode::{
-        Module, NEWEST_BYTECODE, SDY_REDUCTION_SINCE, SDY_SHARDING_WITH_REDUCTION, Stop,
-        UnknownCode, vhlo_attribute_name, vhlo_attribute_since, vhlo_type_since,
+        Module, NEWEST_BYTECODE, SDY_REDUCTION_SINCE, SDY_SHARDING_WITH_REDUCTION,
+        vhlo_attribute_name, vhlo_attribute_since, vhlo_type_since,
     },
     release::{Deserializer, Release, StableHlo},
     rule::Rule,
@@ -77,7 +79,7 @@ fn add_dialects(module: &Module, has_all: bool, needs: &mut Vec<Need>) {
 fn add_operations(module: &Module, release: &Release, needs: &mut Vec<Need>) {
     for ((dialect, name), used) in &module.operations {
         let known = match dialect.as_str() {
-            "vhlo" => vocabulary::vhlo(name).map(|operation| operation.since()),
+            "vhlo" => vocabulary::vhlo_since(name),
             "builtin" => vocabulary::builtin(name).then_some(None),
             "sdy" => vocabulary::shardy(name).map(|_| None),
             "arith" => {

@@ -1,17 +1,16 @@
 //! MLIR bytecode, with what writing it again takes: the sections, and the tables as lists.
 //!
-//! The container is read by `serdes-jax-artifacts`, which judges files of JAX: one reader for both.
+//! The container is read by `serdes-mlir-bytecode`.
 
-pub(super) use serdes_jax_artifacts::container::{
+pub(super) use serdes_mlir_bytecode::{
     Cursor, Entry, OperationName, Section, SectionKind, write_section, write_varint, write_zigzag,
 };
-use serdes_jax_artifacts::container::{
-    Damage, Entries, Operation as Found, References, Sections, Stop, Tables, Walk, Wanted,
+use serdes_mlir_bytecode::{
+    Damage, Entries, MAGIC, Operation as Found, References, Sections, Stop, Tables, Walk, Wanted,
 };
 
 use super::{StableHloError, StableHloVersion};
 
-const MAGIC: &[u8] = b"ML\xEFR";
 const ENCODING: u64 = 6;
 const PRODUCER: &[u8] = b"StableHLO_v";
 /// No producer of a portable artifact has a longer name.

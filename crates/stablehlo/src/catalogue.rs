@@ -4,7 +4,7 @@
 //! new ones. Of what came before 1.13 the versions are measured: jaxlib 0.10.2 writes no program with
 //! it for an older one.
 
-use serdes_jax_artifacts::container::since_minor;
+use serdes_mlir_bytecode::vhlo;
 
 use super::StableHloVersion;
 
@@ -18,7 +18,7 @@ const fn minor(minor: u32) -> StableHloVersion {
 /// The version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for all that
 /// are as old or older, `None` if it is not known here.
 pub(super) fn operation(name: &str) -> Option<StableHloVersion> {
-    since_minor(name).map(minor)
+    vhlo::operation(name).map(|operation| minor(u32::from(operation.since_minor)))
 }
 
 /// As [`operation`], of the attribute with that code. The accuracy of results (19 and 20) is part of

@@ -1,7 +1,7 @@
 //! The operations of a program as a tree, for what compiles or interprets it.
 
-use serdes_jax_artifacts::container::{
-    Cursor, Nesting, Operation as Found, References, Stop, Walk, Wanted, type_name,
+use serdes_mlir_bytecode::{
+    Cursor, Nesting, Operation as Found, References, Stop, Walk, Wanted, vhlo::type_name,
 };
 
 use super::{

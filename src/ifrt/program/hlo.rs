@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serdes_jax_artifacts::container::first_number;
+use serdes_mlir_bytecode::{MAGIC, first_number};
 
 use crate::{
     codec::{
@@ -17,9 +17,6 @@ use crate::{
 /// The first version is that at which the portable artifact may mix dialects, as current writers
 /// do. The artifact records none.
 const FORMATS: Formats = Formats::of("HloProgram");
-
-/// First bytes of MLIR bytecode.
-const MAGIC: &[u8; 4] = b"ML\xefR";
 
 /// Producers are short words; this bounds how far we look for the end of one.
 const LONGEST_PRODUCER: usize = 256;

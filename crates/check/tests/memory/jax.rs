@@ -4,7 +4,7 @@
 use std::fs;
 
 use serdes_check::{self as check, Consumer, Kind};
-use serdes_jax_artifacts::container::{SectionKind, write_section, write_varint};
+use serdes_mlir_bytecode::{SectionKind, write_section, write_varint};
 
 use crate::{MEMORY, counting};
 

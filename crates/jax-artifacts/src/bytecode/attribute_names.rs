@@ -3,13 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    cursor::{Cursor, Result},
-    references::Stop,
-    tables::Tables,
-    texts,
-    walk::Operation,
-};
+use serdes_mlir_bytecode::{Cursor, Operation, Result, Stop, Tables};
+
+use super::texts;
 
 /// The dictionaries that were checked, each once.
 #[derive(Debug, Default)]

@@ -3,12 +3,9 @@
 //! Readers parse an entry only when it is referred to, and must then use up all of its bytes. What
 //! refers to itself would never end in a real reader.
 
-use super::{
-    cursor::{Cursor, Result},
-    layouts::{self, BUILTIN, Layouts, NEVER, Number, SDY, VHLO},
-    references::{References, Stop, UnknownCode, Wanted},
-    tables::{Entry, Tables},
-};
+use serdes_mlir_bytecode::{Cursor, Entry, References, Result, Stop, Tables, UnknownCode, Wanted};
+
+use super::layouts::{self, BUILTIN, Layouts, NEVER, Number, SDY, VHLO};
 
 /// The number of an attribute or a type, and which of the two it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

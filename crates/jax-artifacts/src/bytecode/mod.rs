@@ -4,51 +4,24 @@
 //! types, dialects. What no reader takes is a [`Stop`]. It must never know of releases.
 
 mod attribute_names;
-mod cursor;
 mod entries;
 mod layouts;
-mod references;
-mod sections;
-mod tables;
 mod texts;
-mod walk;
 
 use std::collections::BTreeMap;
 
-use self::{
-    attribute_names::AttributeNames,
-    cursor::{Cursor, Result},
-    entries::Entries,
-    references::{References as _, Wanted},
-    sections::Sections,
-    tables::{OperationName, Tables},
-    walk::{Operation, Walk},
+use serdes_mlir_bytecode::{
+    Cursor, MAGIC, Operation, OperationName, References as _, Result, Sections, Stop, Tables, Walk,
+    Wanted, vhlo,
 };
-pub(crate) use self::{
-    layouts::{
-        SDY_REDUCTION_SINCE, SDY_SHARDING_WITH_REDUCTION, vhlo_attribute_name,
-        vhlo_attribute_since, vhlo_type_since,
-    },
-    references::{Stop, UnknownCode},
+
+pub(crate) use self::layouts::{
+    SDY_REDUCTION_SINCE, SDY_SHARDING_WITH_REDUCTION, vhlo_attribute_name, vhlo_attribute_since,
+    vhlo_type_since,
 };
+use self::{attribute_names::AttributeNames, entries::Entries};
 use crate::{release::StableHlo, vocabulary};
 
-/// The container, for other readers of this workspace.
-#[doc(hidden)]
-pub mod container {
-    pub use super::{
-        cursor::{Cursor, Damage, first_number, write_varint, write_zigzag},
-        references::{Nesting, References, Stop, UnknownCode, Wanted},
-        sections::{Section, SectionKind, Sections, write_section},
-        tables::{Entries, Entry, OperationName, Tables},
-        texts::type_name,
-        walk::{Operation, Walk},
-    };
-    pub use crate::vocabulary::since_minor;
-}
-
-/// The first bytes of MLIR bytecode.
-pub(crate) const MAGIC: &[u8] = b"ML\xEFR";
 /// The prefix of the producer of a portable artifact.
 const PRODUCER: &[u8] = b"StableHLO_v";
 /// The newest version of the bytecode that a release reads.
@@ -227,7 +200,7 @@ impl Known {
     fn of(tables: &Tables<'_>, name: OperationName) -> Self {
         let text = std::str::from_utf8(tables.string(name.name)).unwrap_or_default();
         match tables.dialect(name.dialect) {
-            b"vhlo" => vocabulary::vhlo(text).map_or(Self::Other, |operation| {
+            b"vhlo" => vhlo::operation(text).map_or(Self::Other, |operation| {
                 let properties = operation.properties;
                 match text {
                     "func_v1" => Self::Function(properties),

@@ -1,65 +1,14 @@
 //! Types and strings of a module, for people.
 
-use super::{cursor::Cursor, tables::Tables};
+use serdes_mlir_bytecode::{Cursor, Tables, vhlo::type_name};
 
 /// Types in types beyond this depth are left out.
 const DEEPEST: usize = 4;
 /// Texts end after about that many bytes.
 const LONGEST: usize = 256;
 
-/// The names of VHLO's types that have no parts, by code.
-const NAMES: [&str; 41] = [
-    "i1",
-    "",
-    "bf16",
-    "f16",
-    "f32",
-    "f64",
-    "f8E4M3FN",
-    "f8E5M2",
-    "",
-    "index",
-    "i4",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "ui4",
-    "ui8",
-    "ui16",
-    "ui32",
-    "ui64",
-    "",
-    "",
-    "token",
-    "",
-    "",
-    "",
-    "witness",
-    "f8E4M3FNUZ",
-    "f8E5M2FNUZ",
-    "f8E4M3B11FNUZ",
-    "",
-    "i2",
-    "ui2",
-    "none",
-    "tf32",
-    "f8E4M3",
-    "f8E3M4",
-    "f4E2M1FN",
-    "f6E2M3FN",
-    "f6E3M2FN",
-    "f8E8M0FNU",
-];
-
 /// The dimension whose size is known when the program runs.
 const DYNAMIC: i64 = i64::MIN;
-
-/// The name of a type of VHLO that has no parts, by its code.
-pub fn type_name(code: u64) -> Option<&'static str> {
-    let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code))?;
-    (!name.is_empty()).then_some(*name)
-}
 
 /// A string attribute of VHLO.
 pub(super) fn string_of<'a>(tables: &Tables<'a>, attribute: usize) -> Option<&'a [u8]> {

@@ -81,7 +81,7 @@ impl Report {
             );
             self.decide(
                 &what,
-                "crates/jax-artifacts/src/vocabulary.rs, crates/stablehlo/src/catalogue.rs",
+                "crates/mlir-bytecode/src/vhlo.rs, crates/stablehlo/src/catalogue.rs",
             );
         }
         if let (Some(old), Some(new)) = (&before.exports, &now.exports) {

@@ -2,7 +2,7 @@
 //!
 //! Each keeps where its entries begin, four bytes each, and no copy of them.
 
-use super::{
+use crate::{
     cursor::{Cursor, Damage, Result},
     sections::{Section, SectionKind, Sections},
 };
@@ -48,7 +48,8 @@ pub struct Entry<'a> {
 /// A file, its tables read.
 #[derive(Clone, Debug)]
 pub struct Tables<'a> {
-    pub(super) version: u64,
+    /// The version of the encoding.
+    pub version: u64,
     data: Cursor<'a>,
     strings_section: Cursor<'a>,
     properties_section: Cursor<'a>,
@@ -59,7 +60,7 @@ pub struct Tables<'a> {
     /// The bytes of the section of dialects before the names of operations.
     pub dialect_names: &'a [u8],
     /// The dialects whose entry has a version.
-    pub(super) versioned: Vec<usize>,
+    pub versioned: Vec<usize>,
     /// The names of the operations.
     pub operation_names: Vec<OperationName>,
     /// The attributes.
@@ -68,7 +69,7 @@ pub struct Tables<'a> {
     pub types: Entries,
     /// The start of each in its section.
     properties: Vec<u32>,
-    pub(super) operations: Cursor<'a>,
+    pub(crate) operations: Cursor<'a>,
 }
 
 impl<'a> Tables<'a> {
@@ -250,8 +251,11 @@ impl<'a> Tables<'a> {
     }
 
     /// The index, if it is one of `count`.
+    ///
+    /// # Errors
+    /// [`Damage`] at the cursor if it is not.
     #[inline]
-    pub(super) fn index(&self, index: u64, count: usize, cursor: &Cursor<'_>) -> Result<usize> {
+    pub fn index(&self, index: u64, count: usize, cursor: &Cursor<'_>) -> Result<usize> {
         match usize::try_from(index) {
             Ok(index) if index < count => Ok(index),
             _ => cursor.damage("the number of something that the file has"),
@@ -259,11 +263,16 @@ impl<'a> Tables<'a> {
     }
 
     /// The index of a string.
-    pub(super) fn string_index(&self, index: u64, cursor: &Cursor<'_>) -> Result<usize> {
+    ///
+    /// # Errors
+    /// [`Damage`] at the cursor if there is no such string.
+    #[inline]
+    pub fn string_index(&self, index: u64, cursor: &Cursor<'_>) -> Result<usize> {
         self.index(index, self.string_count(), cursor)
     }
 
     /// A string, without its last byte; empty if there is none.
+    #[inline]
     pub fn string(&self, index: usize) -> &'a [u8] {
         let start = self.strings.get(index).map(|start| *start as usize);
         let end = self.strings.get(index.saturating_add(1)).map(|end| *end as usize);
@@ -276,6 +285,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The name of a dialect.
+    #[inline]
     pub fn dialect(&self, dialect: usize) -> &'a [u8] {
         self.dialects.get(dialect).map(|name| self.string(*name)).unwrap_or_default()
     }
@@ -289,6 +299,7 @@ impl<'a> Tables<'a> {
     ///
     /// # Errors
     /// [`Damage`] at the cursor if there are none of that number.
+    #[inline]
     pub fn properties(&self, index: u64, cursor: &Cursor<'_>) -> Result<Cursor<'a>> {
         let index = self.index(index, self.properties.len(), cursor)?;
         let start = self.properties.get(index).map_or(0, |start| *start as usize);
@@ -301,6 +312,7 @@ impl<'a> Tables<'a> {
     }
 
     /// An attribute or a type of which the number is one of the table's.
+    #[inline]
     pub fn entry(&self, entries: &Entries, index: usize) -> Option<Entry<'a>> {
         let start = *entries.starts.get(index)?;
         let end = *entries.starts.get(index.checked_add(1)?)? & !IS_ENCODED;

@@ -3,7 +3,7 @@
 //! The walk keeps its own stack. What a reader numbers is numbered here as well: values that are
 //! used must be defined, and no more may be defined than were announced.
 
-use super::{
+use crate::{
     cursor::{Cursor, Result},
     references::{Nesting, References, Stop, Wanted},
     sections::{Section, SectionKind},

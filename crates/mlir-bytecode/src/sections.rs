@@ -1,6 +1,6 @@
 //! The sections of a file.
 
-use super::cursor::{Cursor, Result, write_varint};
+use crate::cursor::{Cursor, Result, write_varint};
 
 /// The kinds of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    pub(super) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Strings,
         Self::Dialects,
         Self::AttributesAndTypes,
@@ -57,7 +57,7 @@ pub struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Reads one section, whole.
-    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
+    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
         let (kind, alignment, length) = Self::read_head(cursor)?;
         let at = cursor.at();
         let contents = Cursor::new(cursor.bytes(length)?, at);
@@ -67,7 +67,7 @@ impl<'a> Section<'a> {
     /// Reads up to the contents: kind, alignment and length.
     ///
     /// # Errors
-    /// [`Damage`](super::Damage) if the bytes are no section.
+    /// [`Damage`](crate::Damage) if the bytes are no section.
     pub fn read_head(cursor: &mut Cursor<'a>) -> Result<(SectionKind, Option<usize>, usize)> {
         let at_kind = *cursor;
         let number = cursor.byte()?;
@@ -120,7 +120,7 @@ impl<'a> Sections<'a> {
     /// Reads all sections up to the end of the file.
     ///
     /// # Errors
-    /// [`Damage`](super::Damage) if one is damaged, is there twice, or is missing.
+    /// [`Damage`](crate::Damage) if one is damaged, is there twice, or is missing.
     pub fn read(mut cursor: Cursor<'a>, version: u64) -> Result<Self> {
         let mut sections = Self::default();
         while !cursor.is_empty() {
@@ -158,12 +158,12 @@ impl<'a> Sections<'a> {
         self.order.iter().filter_map(|kind| self.by_kind.get(*kind as usize).copied().flatten())
     }
 
-    pub(super) fn get(&self, kind: SectionKind) -> Option<Cursor<'a>> {
+    pub(crate) fn get(&self, kind: SectionKind) -> Option<Cursor<'a>> {
         self.by_kind.get(kind as usize).copied().flatten().map(|section| section.contents)
     }
 
     /// The contents of a section that is there.
-    pub(super) fn contents(&self, kind: SectionKind) -> Cursor<'a> {
+    pub(crate) fn contents(&self, kind: SectionKind) -> Cursor<'a> {
         self.get(kind).unwrap_or(Cursor::new(&[], 0))
     }
 }

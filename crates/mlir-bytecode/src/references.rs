@@ -1,6 +1,6 @@
 //! References of operations to attributes and types, and the reasons why reading stops.
 
-use super::cursor::{Cursor, Damage, Result};
+use crate::cursor::{Cursor, Damage, Result};
 
 /// The kind of attribute that a reference requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,14 @@ pub enum Wanted {
 /// A code that no reader knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCode {
-    pub(crate) dialect: String,
-    pub(crate) is_type: bool,
-    pub(crate) code: u64,
-    pub(crate) at: usize,
+    /// The name of the dialect.
+    pub dialect: String,
+    /// True for a type, false for an attribute.
+    pub is_type: bool,
+    /// The code.
+    pub code: u64,
+    /// Position in the file, in bytes.
+    pub at: usize,
 }
 
 /// The reason why reading stopped.

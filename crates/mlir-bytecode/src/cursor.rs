@@ -1,6 +1,6 @@
 //! Numbers and stretches of bytes, read from the front.
 
-/// Bytes that mean nothing to any reader: where, and what should be there.
+/// Bytes that mean nothing to any reader: their position, and the contents expected there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in the file, in bytes.
@@ -9,7 +9,8 @@ pub struct Damage {
     pub expected: &'static str,
 }
 
-pub(crate) type Result<T, E = Damage> = std::result::Result<T, E>;
+/// A result whose error is [`Damage`] by default.
+pub type Result<T, E = Damage> = std::result::Result<T, E>;
 
 /// A stretch of a file that is read from the front.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +54,11 @@ impl<'a> Cursor<'a> {
         Err(Damage { at: self.at(), expected })
     }
 
-    /// Reads as many bytes.
+    /// Reads `count` bytes.
     ///
     /// # Errors
-    /// [`Damage`] if there are fewer; so of all that reads.
+    /// [`Damage`] if fewer are left.
+    #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let Some((bytes, rest)) = self.rest.split_at_checked(count) else {
             return self.damage("as many bytes as were announced");
@@ -127,6 +129,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
+    #[inline]
     pub fn count(&mut self) -> Result<usize> {
         let value = self.varint()?;
         usize::try_from(value).or_else(|_| self.damage("a number that fits memory"))
@@ -136,6 +139,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
+    #[inline]
     pub fn zigzag(&mut self) -> Result<i64> {
         let value = self.varint()?;
         let magnitude = (value >> 1).cast_signed();
@@ -146,6 +150,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
+    #[inline]
     pub fn stretch(&mut self) -> Result<&'a [u8]> {
         let length = self.count()?;
         self.bytes(length)
