@@ -21,6 +21,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         "crates/graph-index/src",
         "crates/graphs/src",
         "crates/library-file/src",
+        "crates/mlir-bytecode/src",
         "crates/operations/src",
         "crates/pjrt/src",
         "crates/plugin/src",

@@ -107,7 +107,7 @@ mod tests {
         let found = serdes_check::bytes(b"\xff\xff".to_vec()).for_consumer(&Default::default());
         let object = verdict(&found).unwrap();
         assert_eq!(object["reasons"][0]["rule"], "corrupt");
-        assert_eq!(object["reasons"][0]["remedy"], remedies::words(&found.reasons()[0].remedy));
+        assert_eq!(object["reasons"][0]["remedy"], *remedies::words(&found.reasons()[0].remedy));
     }
 
     #[test]
