@@ -98,7 +98,7 @@ fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> 
     let arrays = request.arrays.into_iter();
     let arrays = arrays.map(|one| Ok((one.handle, one.name, table.array(one.handle)?)));
     let arrays = arrays.collect::<Result<_, Status>>()?;
-    let room = |name: &str, bytes| session.accounts.kept_name(name, bytes);
-    let replacing = Replacing { below: request.name, arrays, previous, room: &room };
+    let reserve = |name: &str, bytes| session.accounts.kept_name(name, bytes);
+    let replacing = Replacing { below: request.name, arrays, previous, reserve: &reserve };
     session.state.replace(&session.names, replacing)
 }

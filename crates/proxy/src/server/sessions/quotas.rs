@@ -9,7 +9,7 @@ use crate::server::{
     budget::{Account, Budget, HostBudgets, Peer, Permit, Share},
     context::Context,
     peers::Caller,
-    state::NameRoom,
+    state::NameReservation,
 };
 
 /// Quotas of a session's resources.
@@ -101,10 +101,14 @@ impl Quotas {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
-    pub(crate) fn kept_name(&self, name: &str, bytes: Option<u64>) -> Result<NameRoom, Status> {
+    pub(crate) fn kept_name(
+        &self,
+        name: &str,
+        bytes: Option<u64>,
+    ) -> Result<NameReservation, Status> {
         let names = self.names.take_now(1 + name.len() as u64 / 256)?;
         let bytes = bytes.map(|bytes| self.arrays.take_now(bytes)).transpose()?;
-        Ok(NameRoom { _names: names, _bytes: bytes })
+        Ok(NameReservation { _names: names, _bytes: bytes })
     }
 
     /// # Errors

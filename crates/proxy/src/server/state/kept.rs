@@ -38,9 +38,9 @@ impl StateOptions {
     }
 }
 
-/// Room that a name takes of its client's limits for as long as it is in the state.
+/// Part of its client's limits that a name takes for as long as it is in the state.
 #[derive(Debug)]
-pub(crate) struct NameRoom {
+pub(crate) struct NameReservation {
     pub(crate) _names: Permit,
     /// For an array that is in the state under another name as well.
     pub(crate) _bytes: Option<Permit>,
@@ -54,8 +54,8 @@ pub(super) struct Kept {
     pub(super) array: Option<Arc<Array>>,
     /// The array that was saved into the file under this name; `None` if there was none.
     pub(super) saved: Option<Weak<Array>>,
-    /// Room that a client has taken for the name while its session was open.
-    pub(super) _room: Option<Arc<NameRoom>>,
+    /// Reservation that a client made for the name while its session was open.
+    pub(super) _reservation: Option<Arc<NameReservation>>,
 }
 
 impl Kept {

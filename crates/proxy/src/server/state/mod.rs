@@ -44,7 +44,7 @@ mod tests;
 
 pub use self::holder::StateHolder;
 pub(crate) use self::{
-    kept::{LiveArrays, NameRoom, StateOptions},
+    kept::{LiveArrays, NameReservation, StateOptions},
     names::{NamedArrays, Names, Owner},
     replace::Replacing,
     restore::RestoreBudget,

@@ -305,7 +305,12 @@ impl Contents {
                 // Gone since the plan was made.
                 MapEntry::Vacant(_) if planned.known || is_deleted => {}
                 MapEntry::Vacant(entry) => {
-                    entry.insert(Kept { owner: planned.owner, array: None, saved, _room: None });
+                    entry.insert(Kept {
+                        owner: planned.owner,
+                        array: None,
+                        saved,
+                        _reservation: None,
+                    });
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::{
 use serdes::codec::Status;
 
 use super::{
-    kept::{Contents, Kept, NameRoom, OWNER},
+    kept::{Contents, Kept, NameReservation, OWNER},
     names::{Names, Owner},
     plan,
     store::State,
@@ -24,6 +24,9 @@ const NAMES: usize = 64 << 20;
 /// remembers them.
 const DELETED: usize = 1 << 16;
 
+/// Reserves a name within the limits of a client, and bytes for an array that has another name.
+pub(crate) type Reserve<'a> = dyn Fn(&str, Option<u64>) -> Result<NameReservation, Status> + 'a;
+
 /// Arrays that are to be kept.
 pub(crate) struct Replacing<'a> {
     /// Beginning of all names, before a `/`: what the state has there is replaced.
@@ -32,8 +35,8 @@ pub(crate) struct Replacing<'a> {
     pub(crate) arrays: Vec<(u64, String, Arc<Array>)>,
     /// Another owner whose arrays may be replaced.
     pub(crate) previous: Option<Owner>,
-    /// Takes room for a name, and for the bytes of an array that the state has already.
-    pub(crate) room: &'a dyn Fn(&str, Option<u64>) -> Result<NameRoom, Status>,
+    /// Reserves a name, and the bytes of an array that the state has already.
+    pub(crate) reserve: &'a Reserve<'a>,
 }
 
 impl State {
@@ -46,7 +49,7 @@ impl State {
     /// names of another client; RESOURCE_EXHAUSTED for more than the client, the file or a save
     /// that is under way has room for. Nothing changes then.
     pub(crate) fn replace(&self, names: &Names, replacing: Replacing<'_>) -> Result<(), Status> {
-        let Replacing { below, arrays, previous, room } = replacing;
+        let Replacing { below, arrays, previous, reserve } = replacing;
         if !self.is_kept() {
             return Err(status!(
                 FailedPrecondition,
@@ -66,15 +69,15 @@ impl State {
             return Err(taken(name));
         }
         let before: Vec<String> = before.map(|(name, _)| name.clone()).collect();
-        contents.check_room(&begin, &owner, &arrays)?;
-        let rooms = contents.rooms(&begin, &arrays, room)?;
+        contents.check_limits(&begin, &owner, &arrays)?;
+        let reservations = contents.reserve_names(&begin, &arrays, reserve)?;
         let mut saved = contents.take_out(before);
         let mut shown = names.shown();
-        for ((handle, name, array), room) in arrays.into_iter().zip(rooms) {
+        for ((handle, name, array), reservation) in arrays.into_iter().zip(reservations) {
             shown.insert(handle, name.clone());
             let saved = saved.remove(&name).flatten();
-            let (owner, array, _room) = (owner.clone(), Some(array), Some(room));
-            contents.arrays.insert(name, Kept { owner, array, saved, _room });
+            let (owner, array, _reservation) = (owner.clone(), Some(array), Some(reservation));
+            contents.arrays.insert(name, Kept { owner, array, saved, _reservation });
         }
         Ok(())
     }
@@ -106,7 +109,7 @@ impl Contents {
     /// # Errors
     /// RESOURCE_EXHAUSTED if the names of all arrays would be too long for the file, or a save has
     /// to remember too many.
-    fn check_room(
+    fn check_limits(
         &self,
         begin: &str,
         owner: &Owner,
@@ -119,8 +122,8 @@ impl Contents {
             ));
         }
         let stay = self.arrays.iter().filter(|(name, _)| !name.starts_with(begin));
-        let stay = stay.map(|(name, kept)| words(name, &kept.owner));
-        let new = arrays.iter().map(|(_, name, _)| words(name, owner));
+        let stay = stay.map(|(name, kept)| name_bytes(name, &kept.owner));
+        let new = arrays.iter().map(|(_, name, _)| name_bytes(name, owner));
         let bytes = stay.chain(new).fold(0, usize::saturating_add);
         if bytes > NAMES {
             return Err(status!(
@@ -131,24 +134,24 @@ impl Contents {
         Ok(())
     }
 
-    /// Takes room for the names of these arrays.
+    /// Reserves the names of these arrays within the limits of the client.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
-    fn rooms(
+    fn reserve_names(
         &self,
         begin: &str,
         arrays: &[(u64, String, Arc<Array>)],
-        room: &dyn Fn(&str, Option<u64>) -> Result<NameRoom, Status>,
-    ) -> Result<Vec<Arc<NameRoom>>, Status> {
+        reserve: &Reserve<'_>,
+    ) -> Result<Vec<Arc<NameReservation>>, Status> {
         let stay = self.arrays.iter().filter(|(name, _)| !name.starts_with(begin));
         let stay = stay.filter_map(|(_, kept)| kept.array.as_ref().map(Arc::as_ptr));
         let mut known: HashSet<*const Array> = stay.collect();
-        let rooms = arrays.iter().map(|(_, name, array)| {
+        let reservations = arrays.iter().map(|(_, name, array)| {
             let bytes = (!known.insert(Arc::as_ptr(array))).then(|| bytes(array));
-            room(name, bytes).map(Arc::new)
+            reserve(name, bytes).map(Arc::new)
         });
-        rooms.collect()
+        reservations.collect()
     }
 
     /// Takes arrays out; the arrays of the file that they were saved as.
@@ -166,7 +169,7 @@ impl Contents {
 }
 
 /// Bytes of the file's header that say whose an array is.
-fn words(name: &str, owner: &Owner) -> usize {
+fn name_bytes(name: &str, owner: &Owner) -> usize {
     // Two lengths of four bytes, and the kind of the owner.
     let owner = match owner {
         Owner::Unowned => 0,

@@ -261,7 +261,7 @@ impl State {
             for named in chosen {
                 let saved = contents.arrays.get(&named.name).and_then(|kept| kept.saved.clone());
                 let (owner, array) = (owner.clone(), Some(named.array));
-                let kept = Kept { owner, array, saved, _room: None };
+                let kept = Kept { owner, array, saved, _reservation: None };
                 contents.arrays.insert(named.name, kept);
             }
         }
@@ -393,7 +393,7 @@ fn read(
         let name = tensor.name().to_owned();
         let owner = owners.remove(&name).unwrap_or_default();
         let saved = Some(Arc::downgrade(&array));
-        arrays.insert(name, Kept { owner, array: Some(array), saved, _room: None });
+        arrays.insert(name, Kept { owner, array: Some(array), saved, _reservation: None });
     }
     tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
     budget.report();
