@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn hlo_program_without_the_bytecode_magic_is_refused() {
-        let long = [&MAGIC[..], &[0x0d], &[b'x'; 300]].concat();
+        let long = [MAGIC, &[0x0d], &[b'x'; 300]].concat();
         for artifact in [&b""[..], b"ML", b"module {}", b"ML\xefR", b"ML\xefR\x0dStable", &long] {
             assert!(HloProgram::new(artifact.to_vec()).is_err(), "{artifact:?}");
         }
