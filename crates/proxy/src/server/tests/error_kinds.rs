@@ -1,12 +1,13 @@
 //! Kinds of the errors that servers and clients meet.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serdes::{
     ErrorKind,
     ifrt::{DType, DeviceId, Shape},
     version::VersionRange,
 };
+use serdes_device_state::Versions;
 
 use super::network::{Running, plugin, test};
 use crate::{
@@ -19,18 +20,23 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
+/// The error of a server that cannot begin with its state.
+fn error_of_state(path: &Path) -> ProxyError {
+    let server = Server::builder(&plugin()).state(path).state_versions(Versions::current());
+    server.build().unwrap_err()
+}
+
 /// The kind of the error of a server whose state has these bytes.
 fn kind_of_state(bytes: &[u8]) -> ErrorKind {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.sds");
     std::fs::write(&path, bytes).unwrap();
-    Server::builder(&plugin()).state(&path).build().unwrap_err().kind()
+    error_of_state(&path).kind()
 }
 
 #[test]
 fn error_kinds_of_a_server_that_cannot_begin() {
-    let missing = PathBuf::from("/no/such/folder/x.sds");
-    let error = Server::builder(&plugin()).state(missing).build().unwrap_err();
+    let error = error_of_state(Path::new("/no/such/folder/x.sds"));
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     let error = Limits::default().set("no-such-limit", "1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
