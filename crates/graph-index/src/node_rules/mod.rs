@@ -5,7 +5,7 @@
 //! and the types of inputs and outputs that come of them ([`NodeType`]). The signature of a
 //! function of the library is a definition like any other: read it into an
 //! [`OperationDefinition`](crate::ops::OperationDefinition) and ask an
-//! [`OperationList`](crate::ops::OperationList) for it. [`unknown_attributes`] says what a
+//! [`OperationList`](crate::ops::OperationList) for it. [`unknown_attributes()`] says what a
 //! release does not know and ignores, [`shape_fault`] what a shape function refuses whatever the
 //! inputs are.
 //!
