@@ -195,7 +195,7 @@ impl ConcreteFunction {
         })
     }
 
-    /// That a call does not give what the function leaves to it.
+    /// The diagnostic of a call without the attributes that the function leaves open, if it has any.
     fn ungiven(&self) -> Option<FunctionDiagnostic> {
         if !self.is_open() {
             return None;

@@ -185,7 +185,7 @@ impl Judged {
         }
     }
 
-    /// That every release finds nothing in the function, and the same calls.
+    /// The calls of the function, if it is trivially valid with the same calls in every release.
     pub(super) fn trivially_valid_in_all(&self) -> Option<&TriviallyValid> {
         match self.trivially_valid.as_ref()? {
             ByRelease::Same(trivially_valid) => Some(trivially_valid),
@@ -193,7 +193,7 @@ impl Judged {
         }
     }
 
-    /// That a release finds nothing in the function.
+    /// The calls of the function, if it is trivially valid in a release.
     pub(super) fn trivially_valid(&self, release: ReleaseId) -> Option<&Rc<TriviallyValid>> {
         self.trivially_valid.as_ref()?.get(release)
     }

@@ -132,7 +132,7 @@ impl OutputCounts<'_> {
 /// A name that a loader looks up.
 #[derive(Clone, Debug)]
 struct Lookup {
-    /// Who names it, as a diagnostic says it.
+    /// The field that refers to the node, in the words of a diagnostic.
     by: Rc<str>,
     target: LookupTarget,
 }

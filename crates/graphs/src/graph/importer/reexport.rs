@@ -230,7 +230,7 @@ fn note_unequal(
     Ok(())
 }
 
-/// That a function which has this fault is not equal to itself.
+/// The diagnostic that a function with this fault is not equal to itself.
 fn not_the_same(fault: ImportFault) -> ImportFault {
     let name = fault.function.clone().unwrap_or_default();
     let body = match fault.kind {

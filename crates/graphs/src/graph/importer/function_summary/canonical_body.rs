@@ -19,7 +19,7 @@ use crate::graph::{
 /// Kinds of edges that are told apart; a function with more is looked at node by node.
 const MOST_EDGES: usize = 1 << 16;
 
-/// Who gives a tensor.
+/// The source of a tensor in a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Giver {
     /// An argument of this type.

@@ -18,13 +18,13 @@ use crate::{
 /// The form of a function that is compared with itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum ComparedFunction {
-    /// That of the file.
+    /// The function as the file has it.
     Written,
-    /// That in which `tf.saved_model.load` leaves it.
+    /// The function as `tf.saved_model.load` leaves it.
     Reexported,
 }
 
-/// Why TensorFlow does not find a function equal to itself.
+/// The reasons for which TensorFlow does not find a function equal to itself.
 #[derive(Debug, PartialEq)]
 pub(in super::super) struct Unequal {
     /// A node has the name of another one.
@@ -59,7 +59,8 @@ impl Unequal {
         }
     }
 
-    /// Why it is not in a release, as it is written or as `tf.saved_model.load` leaves it.
+    /// The diagnostic of a release in which the function is not equal to itself in this form; `None`
+    /// if it is.
     pub(in super::super) fn in_release(
         &self,
         registry: &Registry,
