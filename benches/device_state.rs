@@ -26,7 +26,7 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use rustix::time::{ClockId, clock_gettime};
 use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-use serdes_device_state::{Durability, Reader, Versions, Watch, WriteOptions};
+use serdes_device_state::{Durability, ProgressMonitor, Reader, Versions, WriteOptions};
 use serdes_stream_executor::{Device, DeviceMemory, Plugin};
 
 struct Case {
@@ -90,7 +90,9 @@ impl Case {
     fn restore(&self, path: &Path) {
         let state = Reader::open(path).expect("a state");
         let tensors = state.tensors_in_file_order().expect("tensors");
-        black_box(state.restore(&tensors, &self.device, &Watch::new()).expect("a restore"));
+        black_box(
+            state.restore(&tensors, &self.device, &ProgressMonitor::new()).expect("a restore"),
+        );
     }
 
     fn read(&self, path: &Path) {

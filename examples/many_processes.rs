@@ -13,7 +13,7 @@ use serdes::ifrt::{
     xla::{OpSharding, TileAssignment},
 };
 use serdes_device_state::{
-    Durability, Part, Reader, SaveId, Shard, Versions, Watch, WriteOptions, merge,
+    Durability, Part, ProgressMonitor, Reader, SaveId, Shard, Versions, WriteOptions, merge,
 };
 use serdes_stream_executor::Plugin;
 
@@ -88,7 +88,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         restored.size()
     );
     let begin = Instant::now();
-    let damaged = reader.verify(&Watch::new())?.len();
+    let damaged = reader.verify(&ProgressMonitor::new())?.len();
     println!("verify  {:.4} s, {damaged} damaged", begin.elapsed().as_secs_f64());
     if let Ok(status) = std::fs::read_to_string("/proc/self/status")
         && let Some(most) = status.lines().find(|line| line.starts_with("VmHWM"))

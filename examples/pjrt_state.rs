@@ -17,7 +17,7 @@ use std::{
 };
 
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-use serdes_device_state::{Durability, Reader, Versions, Watch, WriteOptions};
+use serdes_device_state::{Durability, ProgressMonitor, Reader, Versions, WriteOptions};
 use serdes_pjrt::{Array, ElementType, HostArray, IncomingArray, MemorySpace, PjrtPlugin};
 use serdes_stream_executor::Plugin;
 
@@ -137,7 +137,7 @@ fn save_plainly(arrays: &[Array], path: &Path) -> Result<()> {
 fn restore(space: &MemorySpace, path: &Path) -> Result<Vec<Array>> {
     let state = Reader::open(path)?;
     let tensors = state.tensors_in_file_order()?;
-    Ok(state.restore(&tensors, space, &Watch::new())?.0)
+    Ok(state.restore(&tensors, space, &ProgressMonitor::new())?.0)
 }
 
 fn restore_plainly(space: &MemorySpace, path: &Path, count: usize) -> Result<Vec<Array>> {

@@ -9,8 +9,8 @@ use std::{
 
 use crc_fast::crc32_iscsi as crc32c;
 use serdes_device_state::{
-    Durability, Error, Part, PartStore, PendingPart, Reader, SaveId, Versions, Watch, WriteOptions,
-    files::ReadAt, merge_in,
+    Durability, Error, Part, PartStore, PendingPart, ProgressMonitor, Reader, SaveId, Versions,
+    WriteOptions, files::ReadAt, merge_in,
 };
 
 /// The first byte says whether the checksums are mended, so that what lies behind them is reached;
@@ -27,7 +27,7 @@ pub fn device_state(data: &[u8]) {
 
 /// Whatever was verified can be read.
 fn examine(state: &Reader) {
-    let damaged = state.verify(&Watch::new()).expect("memory can be read");
+    let damaged = state.verify(&ProgressMonitor::new()).expect("memory can be read");
     for name in state.names() {
         let Ok(tensor) = state.tensor(name) else { continue };
         let whole = !damaged.iter().any(|damage| damage.tensor == name);

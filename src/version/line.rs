@@ -141,12 +141,12 @@ impl<L: Line> Version<L> {
     /// use serdes::version::{SerDesAnyVersionAccessor, SerDesWeek4OldVersionAccessor};
     ///
     /// let version = SerDesAnyVersionAccessor::get(6)?; // of 2026-09-17
-    /// let first = version.emit_from().expect("a day");
+    /// let first = version.writable_from().expect("a day");
     /// assert_eq!(first.to_string(), "2026-10-15");
     /// assert_eq!(SerDesWeek4OldVersionAccessor::get_on(first)?, version);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn emit_from(self) -> Option<Date> {
+    pub fn writable_from(self) -> Option<Date> {
         self.introduced().plus_days(L::WINDOW_DAYS)
     }
 

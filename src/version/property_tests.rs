@@ -94,7 +94,7 @@ fn accessors_hold<L: Line>(day: Date, later: i64, weeks: (u32, u32)) -> Result<(
         let oldest = usable::<L>().first().copied();
         prop_assert_eq!(oldest, Some(old.number()));
     } else {
-        prop_assert!(old.emit_from().unwrap() <= day);
+        prop_assert!(old.writable_from().unwrap() <= day);
     }
     Ok(())
 }

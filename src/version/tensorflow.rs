@@ -140,7 +140,7 @@ pub fn graph_def(number: i32) -> GraphDefNumber {
 ///
 /// // Consumers have it from the branch point of TensorFlow 2.21.0 on, 2026-01-16.
 /// let operation = tensorflow::addition("SomethingV2", 2474).expect("a number with a day");
-/// assert_eq!(operation.emit_from().expect("a day").to_string(), "2026-02-06");
+/// assert_eq!(operation.writable_from().expect("a day").to_string(), "2026-02-06");
 /// assert!(operation.may_emit("2026-02-05".parse()?).is_err());
 /// # Ok::<(), serdes::version::ParseDateError>(())
 /// ```

@@ -10,7 +10,7 @@ use std::{
 
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 use serdes_device_state::{
-    Durability, Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge,
+    Durability, Error, Part, ProgressMonitor, Reader, SaveId, Versions, WriteOptions, merge,
 };
 
 const TENSORS: i64 = 8;
@@ -79,7 +79,7 @@ fn files(directory: &Path) -> usize {
 /// The byte that all tensors of a whole state are made of.
 fn fill(path: &Path) -> u8 {
     let state = Reader::open(path).expect("a state");
-    assert!(state.verify(&Watch::new()).expect("a readable state").is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).expect("a readable state").is_empty());
     assert_eq!(state.len() as i64, TENSORS);
     let mut byte = [0];
     let mut data = state.tensor("t3").expect("a tensor").read().expect("data");

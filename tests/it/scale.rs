@@ -8,8 +8,8 @@ use serdes::ifrt::{
     xla::{OpSharding, TileAssignment},
 };
 use serdes_device_state::{
-    Durability, HostTarget, Merged, Part, Reader, SaveId, Shard, Verification, Versions, Watch,
-    WriteOptions, merge,
+    Durability, HostTarget, Merged, Part, ProgressMonitor, Reader, SaveId, Shard, Verification,
+    Versions, WriteOptions, merge,
 };
 
 const ARRAYS: u64 = 3;
@@ -73,7 +73,9 @@ fn an_index_grows_with_the_shards_and_a_part_with_the_devices() {
         let domain = IndexDomain::new(Index::new([row, 0]), shape).unwrap();
         let mut bytes = vec![0; SHARD as usize];
         let target = HostTarget::part(&tensor, &domain, &mut bytes).unwrap();
-        let read = reader.read_into(vec![target], Verification::Checksums, &Watch::new()).unwrap();
+        let read = reader
+            .read_into(vec![target], Verification::Checksums, &ProgressMonitor::new())
+            .unwrap();
         assert_eq!(read, SHARD);
         assert_eq!(bytes, vec![row as u8; SHARD as usize]);
     }

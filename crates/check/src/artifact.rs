@@ -237,7 +237,7 @@ impl Artifact {
     /// Checks whether the consumer of the options may load it.
     ///
     /// # Errors
-    /// [`Cancelled`], if the watch of the options stopped the work: nothing is known then.
+    /// [`Cancelled`], if the monitor of the options stopped the work: nothing is known then.
     pub fn check(&self, options: &Options) -> Result<Verdict, Cancelled> {
         self.check_each(&Each::one(options.consumer()), options).map(|each| each.first)
     }
@@ -264,13 +264,13 @@ impl Artifact {
         options: &Options,
     ) -> Result<Each<Verdict>, Cancelled> {
         let verdicts = self.judge(consumers, options);
-        if options.watch().is_cancelled() {
+        if options.monitor().is_cancelled() {
             return Err(Cancelled { path: self.label.clone() });
         }
         Ok(verdicts)
     }
 
-    /// The verdicts, of which a part is missing if the watch of the options stopped the work.
+    /// The verdicts, of which a part is missing if the monitor of the options stopped the work.
     fn judge(&self, consumers: &Each<&Consumer>, options: &Options) -> Each<Verdict> {
         let completed = consumers.map(|consumer| options.completed(consumer));
         let findings = self.findings(&completed.each_ref(), options);

@@ -142,7 +142,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
         return findings.refused(reason);
     }
     if options.verifies_data() {
-        match reader.verify(options.watch()) {
+        match reader.verify(options.monitor()) {
             Ok(damages) => {
                 for Damage { tensor, error, .. } in damages.into_iter().take(LISTED) {
                     findings.refuse(reason_in(file, error).at(tensor));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serdes::ifrt::MessageType;
 use serdes_checkpoints::tensor_bundle::VerifyOptions;
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 use serdes_graphs::graph::DeprecatedOperations;
 
 use super::{Consumer, Loader};
@@ -30,7 +30,7 @@ pub struct Options {
     deprecated: DeprecatedOperations,
     has_own_deprecated: bool,
     threads: usize,
-    watch: Watch,
+    monitor: ProgressMonitor,
     jax: serdes_jax_artifacts::Options,
     message: Option<MessageType>,
 }
@@ -46,7 +46,7 @@ impl Default for Options {
             deprecated: DeprecatedOperations::tensorflow().clone(),
             has_own_deprecated: false,
             threads: 0,
-            watch: Watch::new(),
+            monitor: ProgressMonitor::new(),
             jax: serdes_jax_artifacts::Options::new(),
             message: None,
         }
@@ -112,11 +112,11 @@ impl Options {
         Self { threads, ..self }
     }
 
-    /// The same with a watch, which hears how far verifying data has come and may stop it: the
+    /// The same with a monitor, which hears how far verifying data has come and may stop it: the
     /// check then ends with [`Cancelled`](super::Cancelled).
     #[must_use]
-    pub fn with_watch(self, watch: Watch) -> Self {
-        Self { watch, ..self }
+    pub fn with_monitor(self, monitor: ProgressMonitor) -> Self {
+        Self { monitor, ..self }
     }
 
     /// The same for a program that registers these types of nodes of pytrees before it loads a file
@@ -179,8 +179,8 @@ impl Options {
         self.strict
     }
 
-    pub(super) fn watch(&self) -> &Watch {
-        &self.watch
+    pub(super) fn monitor(&self) -> &ProgressMonitor {
+        &self.monitor
     }
 
     /// A consumer with the operations that graphs may not use: what is refused of newer producers
@@ -198,11 +198,11 @@ impl Options {
         consumer.bans_on(&self.deprecated)
     }
 
-    /// Verifies a checkpoint as these options say, and lets the watch hear of it.
+    /// Verifies a checkpoint as these options say, and lets the monitor hear of it.
     pub(super) fn verify<T>(&self, run: impl FnOnce(&VerifyOptions<'_>) -> T) -> T {
         run(&VerifyOptions::default()
             .with_data(self.verify_data)
             .with_threads(self.threads)
-            .with_watch(&self.watch))
+            .with_monitor(&self.monitor))
     }
 }

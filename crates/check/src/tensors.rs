@@ -160,8 +160,8 @@ pub(super) fn verify(files: &[(&Bytes, &dyn Source)], options: &Options, finding
 
 /// Compares the checksums that the files of a source have.
 fn compare_checksums(tensors: &dyn Source, options: &Options, findings: &mut Findings) {
-    let watch = options.watch();
-    let errors = tensors.compare_checksums(&mut |_| !watch.is_cancelled());
+    let monitor = options.monitor();
+    let errors = tensors.compare_checksums(&mut |_| !monitor.is_cancelled());
     errors.iter().take(LISTED).for_each(|error| findings.refuse(reason(error)));
 }
 
@@ -172,7 +172,7 @@ fn read_all<'f>(files: &[(&'f Bytes, &dyn Source)], options: &Options) -> Result
         Ok((file, file.source.size().map_err(|source| unreadable(file, source))?))
     };
     let sizes = files.iter().map(size).collect::<Result<Vec<(&Bytes, u64)>, Box<Reason>>>()?;
-    options.watch().begin(Phase::Verify, sizes.iter().map(|(_, size)| size).sum());
+    options.monitor().begin(Phase::Verify, sizes.iter().map(|(_, size)| size).sum());
     sizes.iter().try_for_each(|(file, size)| read_file(file, *size, options))
 }
 
@@ -192,7 +192,7 @@ fn read_file(file: &Bytes, size: u64, options: &Options) -> Result<(), Box<Reaso
             _ => unreadable(file, error),
         })?;
         at += step as u64;
-        if options.watch().advance(step as u64).is_err() {
+        if options.monitor().advance(step as u64).is_err() {
             break;
         }
     }

@@ -2,6 +2,6 @@
 //! crate take and give of the internal crate `serdes-files`.
 
 pub use serdes_files::{
-    Cancelled, Durability, EntryKind, FileSystem, Files, LONGEST_STREAM, Phase, Progress, ReadAt,
-    Stamp, Tree, Watch, remove_leftovers_of, spool,
+    Cancelled, Durability, EntryKind, FileSystem, Files, LONGEST_STREAM, Phase, Progress,
+    ProgressMonitor, ReadAt, Stamp, Tree, remove_leftovers_of, spool,
 };

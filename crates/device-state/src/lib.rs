@@ -74,7 +74,7 @@ mod tests;
 mod versions;
 
 pub use error::Error;
-pub use files::{Durability, Phase, Progress, Watch};
+pub use files::{Durability, Phase, Progress, ProgressMonitor};
 pub use format::{END_MAGIC, MAGIC};
 pub use hosted::{HostedDevice, HostedMemory};
 pub use load::PieceSums;

@@ -2,7 +2,7 @@
 
 use std::{num::NonZero, thread::available_parallelism};
 
-use super::{Durability, Part, Versions, Watch};
+use super::{Durability, Part, ProgressMonitor, Versions};
 
 /// Bytes under one checksum.
 const CHUNK_BYTES: u32 = 1 << 20;
@@ -13,7 +13,7 @@ pub struct WriteOptions {
     pub(super) versions: Versions,
     pub(super) durability: Durability,
     pub(super) metadata: Option<Vec<(String, String)>>,
-    pub(super) watch: Watch,
+    pub(super) monitor: ProgressMonitor,
     pub(super) chunk_bytes: u32,
     pub(super) producer_release: String,
     pub(super) threaded: bool,
@@ -30,7 +30,7 @@ impl WriteOptions {
             versions,
             durability: Durability::Data,
             metadata: None,
-            watch: Watch::new(),
+            monitor: ProgressMonitor::new(),
             chunk_bytes: CHUNK_BYTES,
             producer_release: concat!("serdes ", env!("CARGO_PKG_VERSION")).to_owned(),
             threaded: available_parallelism().map_or(1, NonZero::get) > 1,
@@ -66,14 +66,14 @@ impl WriteOptions {
 
     /// Who listens, and who may stop the work.
     #[must_use]
-    pub fn with_watch(mut self, watch: Watch) -> Self {
-        self.watch = watch;
+    pub fn with_monitor(mut self, monitor: ProgressMonitor) -> Self {
+        self.monitor = monitor;
         self
     }
 
     /// Who listens, and who may stop the work.
-    pub fn watch(&self) -> Watch {
-        self.watch.clone()
+    pub fn monitor(&self) -> ProgressMonitor {
+        self.monitor.clone()
     }
 
     /// Bytes under one checksum: a power of two from 64 to 2^24; others are rounded up to one.

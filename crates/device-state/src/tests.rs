@@ -71,7 +71,7 @@ fn is_damaged(bytes: Vec<u8>) -> bool {
         Err(_) => true,
         Ok(reader) => {
             reader.tensors().any(|tensor| tensor.is_err())
-                || !reader.verify(&Watch::new()).unwrap().is_empty()
+                || !reader.verify(&ProgressMonitor::new()).unwrap().is_empty()
         }
     }
 }
@@ -103,7 +103,7 @@ fn a_buffer_of_a_device_makes_the_trip() {
     assert_eq!(written.file_bytes, fs::metadata(&path).unwrap().len());
 
     let state = Reader::open(&path).unwrap();
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
     for (seed, (name, spec, bytes)) in cases.iter().enumerate() {
         let tensor = state.tensor(name).unwrap();
         assert_eq!(tensor.spec(), spec);
@@ -111,7 +111,7 @@ fn a_buffer_of_a_device_makes_the_trip() {
         assert!(device.download(&memory).unwrap() == noise(*bytes, seed as u64), "{name}");
     }
     let tensors = state.tensors_in_file_order().unwrap();
-    let (memories, restored) = state.restore(&tensors, &device, &Watch::new()).unwrap();
+    let (memories, restored) = state.restore(&tensors, &device, &ProgressMonitor::new()).unwrap();
     assert_eq!((restored.tensors, restored.bytes), (written.tensors, written.bytes));
     for (seed, (memory, (name, _, bytes))) in memories.iter().zip(&cases).enumerate() {
         assert!(device.download(memory).unwrap() == noise(*bytes, seed as u64), "{name}");
@@ -131,7 +131,7 @@ fn ten_thousand_small_tensors_make_the_trip() {
     writer.finish().unwrap();
     let state = Reader::open(&path).unwrap();
     let tensors = state.tensors_in_file_order().unwrap();
-    let (memories, _) = state.restore(&tensors, &device, &Watch::new()).unwrap();
+    let (memories, _) = state.restore(&tensors, &device, &ProgressMonitor::new()).unwrap();
     for (number, (tensor, memory)) in tensors.iter().zip(&memories).enumerate() {
         assert_eq!(tensor.name(), format!("t{number}"));
         assert_eq!(device.download(memory).unwrap(), (number as i32).to_le_bytes());
@@ -217,7 +217,7 @@ fn damage_names_the_tensor_and_spares_the_others() {
     let begin = bytes.windows(200).position(|window| window == noise(200, 1)).unwrap();
     bytes[begin + 70] ^= 1;
     let state = open(bytes).unwrap();
-    let damage = state.verify(&Watch::new()).unwrap();
+    let damage = state.verify(&ProgressMonitor::new()).unwrap();
     assert_eq!(damage.len(), 1);
     assert_eq!(damage[0].tensor, "w");
     let message = damage[0].error.to_string();
@@ -251,7 +251,7 @@ fn a_writer_refuses_what_does_not_fit() {
     writer.finish().unwrap();
     let state = Reader::open(&path).unwrap();
     assert_eq!(state.names().collect::<Vec<_>>(), ["a", "b"]);
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
 }
 
 #[test]
@@ -260,10 +260,10 @@ fn a_writer_that_is_dropped_or_stopped_leaves_the_old_file() {
     let path = directory.path().join("a.sds");
     fs::write(&path, "old").unwrap();
     drop(options().create(&path).unwrap());
-    let watch = Watch::new();
-    let mut writer = options().with_watch(watch.clone()).create(&path).unwrap();
+    let monitor = ProgressMonitor::new();
+    let mut writer = options().with_monitor(monitor.clone()).create(&path).unwrap();
     writer.add_bytes("a", &spec(DType::U8, &[3]), b"abc").unwrap();
-    watch.cancel();
+    monitor.cancel();
     assert!(matches!(writer.finish(), Err(Error::Cancelled)));
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -285,7 +285,7 @@ fn a_state_without_tensors_is_a_state() {
     options().stream(pipe.clone()).unwrap().finish().unwrap();
     let state = open(pipe.0.lock().unwrap().clone()).unwrap();
     assert!(state.is_empty());
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn format_0_is_written_and_read_as_it_was_laid_down() {
     let state = open(golden.to_vec()).unwrap();
     assert_eq!(state.format(), 0);
     assert_eq!(state.written_at(), Versions::from_numbers(0, 6));
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
 }
 
 #[test]

@@ -41,19 +41,19 @@ pub struct Comparison {
     /// The reasons for which they do not go together.
     pub misfits: Vec<Misfit>,
     /// The sentence for people if a version of PJRT is newer than the table of layouts.
-    pub beyond_the_table: Option<String>,
+    pub unknown_minor: Option<String>,
 }
 
 impl Comparison {
     /// Makes a result of the reasons; none if the plug-in and the release go together.
     pub fn new(misfits: impl IntoIterator<Item = Misfit>) -> Self {
-        Self { misfits: misfits.into_iter().collect(), beyond_the_table: None }
+        Self { misfits: misfits.into_iter().collect(), unknown_minor: None }
     }
 
     /// The same with the sentence for people about a version that is newer than the table of layouts.
     #[must_use]
-    pub fn with_beyond_the_table(self, message: Option<String>) -> Self {
-        Self { beyond_the_table: message, ..self }
+    pub fn with_unknown_minor(self, message: Option<String>) -> Self {
+        Self { unknown_minor: message, ..self }
     }
 }
 

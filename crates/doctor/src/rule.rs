@@ -108,7 +108,7 @@ rules! {
         DuplicateMetadata = "duplicate_metadata", "A package has metadata of two versions.", "jaxlib-0.9.1.dist-info beside jaxlib-0.9.2.dist-info.", "Install the package again.";
         MetadataDiffers = "metadata_differs", "The version file and the metadata of a package disagree.", "`numpy/version.py` and its metadata give two versions.", "Install the package again.";
         OldPlugin = "old_plugin", "The vendor says of a plug-in no more than what it was tested with.", "intel-extension-for-openxla, which declares nothing of jax.", "Look for a newer one.";
-        BeyondTheTable = "beyond_the_table", "A version of PJRT is newer than the table of layouts, and was taken for the newest of it.", "A plug-in of next month.", "Update serdes.";
+        UnknownMinor = "unknown_minor", "A version of PJRT is newer than the table of layouts, and was taken for the newest of it.", "A plug-in of next month.", "Update serdes.";
         NotJudged = "not_judged", "A part of the environment was not judged.", "A requirements file with `numpy>=2`, which does not say what is installed.", "Read the message.";
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Cancelled, Error, Watch};
+use super::{Cancelled, Error, ProgressMonitor};
 
 /// Interval at which a wait for the disk checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -28,14 +28,14 @@ pub enum Durability {
 
 /// Takes the bytes of a file to the disk, which may take minutes and which no signal ends. Once the
 /// work is stopped this returns without waiting for the end: the file may then be removed.
-pub fn sync_watched(file: &File, watch: &Watch) -> io::Result<Result<(), Cancelled>> {
+pub fn sync_watched(file: &File, monitor: &ProgressMonitor) -> io::Result<Result<(), Cancelled>> {
     let file = file.try_clone()?;
-    watched(watch, move || file.sync_data())
+    watched(monitor, move || file.sync_data())
 }
 
-/// Does `work` on a thread of its own, and waits for it until the watch is cancelled.
+/// Does `work` on a thread of its own, and waits for it until the monitor is cancelled.
 fn watched(
-    watch: &Watch,
+    monitor: &ProgressMonitor,
     work: impl FnOnce() -> io::Result<()> + Send + 'static,
 ) -> io::Result<Result<(), Cancelled>> {
     let (done, ended) = sync_channel(1);
@@ -50,7 +50,7 @@ fn watched(
                 return Err(io::Error::other("the syncing thread panicked"));
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(cancelled) = watch.check() {
+                if let Err(cancelled) = monitor.check() {
                     return Ok(Err(cancelled));
                 }
             }
@@ -76,15 +76,15 @@ mod tests {
 
     #[test]
     fn sync_that_does_not_end_is_left_if_the_work_is_stopped() {
-        let watch = Watch::new();
+        let monitor = ProgressMonitor::new();
         let (release, blocked) = channel::<()>();
         let (began, begun) = channel();
-        let stopper = watch.clone();
+        let stopper = monitor.clone();
         let stop = thread::spawn(move || {
             begun.recv().unwrap();
             stopper.cancel();
         });
-        let waited = watched(&watch, move || {
+        let waited = watched(&monitor, move || {
             began.send(()).unwrap();
             // Until the test has ended.
             let _ = blocked.recv();
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn sync_error_of_the_disk_reaches_the_waiting_thread() {
-        let watch = Watch::new();
-        assert_eq!(watched(&watch, || Ok(())).unwrap(), Ok(()));
-        let full = watched(&watch, || Err(io::ErrorKind::StorageFull.into()));
+        let monitor = ProgressMonitor::new();
+        assert_eq!(watched(&monitor, || Ok(())).unwrap(), Ok(()));
+        let full = watched(&monitor, || Err(io::ErrorKind::StorageFull.into()));
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(sync_watched(&file, &watch).unwrap(), Ok(()));
+        assert_eq!(sync_watched(&file, &monitor).unwrap(), Ok(()));
     }
 }

@@ -4,7 +4,7 @@
 //! Bytes go into a partial file beside the target, which only its owner can read; at the end it
 //! gets what the target had (mode, owner, group, extended attributes) and then the target's name.
 //! The owner of a partial file holds a lock on it for as long as it lives, so that the next save
-//! can tell those of dead owners from those of live ones. A [`Watch`] reports the progress of long
+//! can tell those of dead owners from those of live ones. A [`ProgressMonitor`] reports the progress of long
 //! work, and can cancel it.
 //!
 //! This crate must never know what the bytes mean. It never opens an entry that it did not create:
@@ -38,6 +38,7 @@ mod partial;
 mod place;
 mod prefetch;
 mod previous;
+mod progress_monitor;
 pub mod read_at;
 mod replacement;
 mod stamp;
@@ -46,7 +47,6 @@ mod tests;
 mod together;
 mod tree;
 mod turn;
-mod watch;
 
 pub use crc32c::{Crc32c, combine, crc32c};
 pub use direct::{DirectSink, DirectSource, StillDirect};
@@ -56,10 +56,10 @@ pub use file_sink::FileSink;
 pub use partial::{dead_partials, remove_if_dead, remove_leftovers_of, target_of};
 pub use place::resolve;
 pub use prefetch::Prefetch;
+pub use progress_monitor::{Cancelled, Phase, Progress, ProgressMonitor};
 pub use read_at::{LONGEST_STREAM, ReadAt, spool};
 pub use replacement::Replacement;
 pub use stamp::Stamp;
 pub use together::open_together;
 pub use tree::{EntryKind, FileSystem, Files, Tree};
 pub use turn::Turn;
-pub use watch::{Cancelled, Phase, Progress, Watch};

@@ -256,7 +256,7 @@ impl Queue {
     }
 
     /// A handle that waits for the queue without keeping it.
-    pub(crate) fn watch(&self) -> QueueWatch {
+    pub(crate) fn monitor(&self) -> QueueWatch {
         QueueWatch { inner: Arc::clone(&self.inner) }
     }
 }

@@ -164,7 +164,7 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
         let queue = Queue::new();
         let mut streams = lock(&self.streams);
         streams.retain(|stream| !stream.is_gone());
-        streams.push(queue.watch());
+        streams.push(queue.monitor());
         Ok(QueuedStream { queue })
     }
 

@@ -170,16 +170,16 @@ pub(crate) fn convert(
     let raised = Raised::default();
     let sources = sources.into_iter().map(|given| Prepared::of(given, &raised));
     let sources = sources.collect::<PyResult<Vec<_>>>()?;
-    let converted = interruptible(py, progress, 0, |watch| {
-        let storage = storage(watch);
+    let converted = interruptible(py, progress, 0, |monitor| {
+        let storage = storage(monitor);
         let sources = sources.into_iter().map(|source| source.open(&storage));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
-        let options = options.with_watch(watch.clone());
+        let options = options.with_monitor(monitor.clone());
         let target = match shard_bytes {
             Some(bytes) => tensor_io::create_sharded_in(&storage, &target, bytes, &options)?,
             None => tensor_io::create_in(&storage, &target, &options)?,
         };
-        transfers::convert(&sources, target, &choice, watch)
+        transfers::convert(&sources, target, &choice, monitor)
     })?;
     match (converted, raised.take()) {
         (Ok(report), _) => {

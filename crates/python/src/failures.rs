@@ -65,6 +65,9 @@ pub(crate) fn of_state(
         error => {
             let mut reason = Reason::from(error);
             reason.message = of_file(path, &reason.message);
+            if reason.message.ends_with("salvage what is whole") {
+                reason.message.push_str(" with the command (`serdes restore --salvage`)");
+            }
             of_reason(py, &reason, path)
         }
     }

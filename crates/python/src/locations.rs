@@ -3,15 +3,15 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serdes_device_state::{files::Watch, matches_any};
+use serdes_device_state::{files::ProgressMonitor, matches_any};
 use serdes_tensors::storage::Storage;
 
 use crate::{failures, work::interruptible};
 
-/// The file system, object storage and the web, for one piece of work that this watch stops. The
+/// The file system, object storage and the web, for one piece of work that this monitor stops. The
 /// environment is asked anew each time: a program of Python may change it.
-pub(crate) fn storage(watch: &Watch) -> Storage {
-    Storage::anywhere().with_watch(watch)
+pub(crate) fn storage(monitor: &ProgressMonitor) -> Storage {
+    Storage::anywhere().with_monitor(monitor)
 }
 
 /// The path of the file system that a path is, or leads to; None for other places.
@@ -37,8 +37,8 @@ pub(crate) fn names(
     patterns: Vec<String>,
 ) -> PyResult<Vec<String>> {
     let mut names = Vec::new();
-    let listed = interruptible(py, None, 0, |watch| {
-        storage(watch).visit(&folder, &mut |name| {
+    let listed = interruptible(py, None, 0, |monitor| {
+        storage(monitor).visit(&folder, &mut |name| {
             if matches_any(&patterns, name) {
                 names.push(name.to_owned());
             }

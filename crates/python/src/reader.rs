@@ -10,7 +10,7 @@ use pyo3::{
 use serdes::ifrt::{Index, IndexDomain, Shape};
 use serdes_device_state::{
     Error, HostTarget, Tensor, Verification,
-    files::{Tree, Watch},
+    files::{ProgressMonitor, Tree},
 };
 use serdes_tensors::transfers::{Fit, Needs, Offer};
 
@@ -42,10 +42,10 @@ impl Reader {
     /// Opens the state at a path.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let opened = interruptible(py, None, 0, |watch| storage(watch).open_state(&path))?;
+        let opened = interruptible(py, None, 0, |monitor| storage(monitor).open_state(&path))?;
         match opened {
             Ok(reader) => {
-                let is_near = storage(&Watch::new()).is_of_system(&path);
+                let is_near = storage(&ProgressMonitor::new()).is_of_system(&path);
                 Ok(Self { reader, path: Some(path), is_near })
             }
             Err(error) => Err(failures::of_state(py, error, Some(&path))),
@@ -115,8 +115,9 @@ impl Reader {
         let targets = targets.map(|(tensor, bytes)| HostTarget::new(tensor, bytes)).collect();
         let total = found.iter().map(Tensor::bytes).sum();
         if self.is_near && total <= BRIEF_BYTES && progress.is_none() {
-            let read =
-                py.detach(|| self.reader.read_into(targets, verification(verify), &Watch::new()));
+            let read = py.detach(|| {
+                self.reader.read_into(targets, verification(verify), &ProgressMonitor::new())
+            });
             return read.map_err(|error| self.failure(py, error));
         }
         self.read(py, targets, verify, total, progress)
@@ -157,9 +158,9 @@ impl Reader {
         verify: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let tensor = self.tensor(py, name)?;
-        let read = |watch: &_| self.reader.read_strings(&tensor, verification(verify), watch);
+        let read = |monitor: &_| self.reader.read_strings(&tensor, verification(verify), monitor);
         let strings = if self.is_near && tensor.bytes() <= BRIEF_BYTES {
-            py.detach(|| read(&Watch::new()))
+            py.detach(|| read(&ProgressMonitor::new()))
         } else {
             interruptible(py, None, 0, read)?
         };
@@ -214,7 +215,7 @@ impl Reader {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let reader = &self.reader;
-        let work = |watch: &_| reader.read_into(targets, verification(verify), watch);
+        let work = |monitor: &_| reader.read_into(targets, verification(verify), monitor);
         interruptible(py, progress, total, work)?.map_err(|error| self.failure(py, error))
     }
 }

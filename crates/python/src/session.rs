@@ -17,7 +17,7 @@ use serdes::{
     codec::StatusCode,
     ifrt::{ArraySpec, DeviceList, HloSharding, Sharding},
 };
-use serdes_device_state::files::Watch;
+use serdes_device_state::files::ProgressMonitor;
 use serdes_proxy::{Client, ClientOptions, ProxyError, RemoteArray};
 use tokio::runtime::{Builder, Runtime};
 
@@ -181,19 +181,19 @@ fn interruptibly<T: Send>(
     runtime: &Runtime,
     work: impl Future<Output = Result<T, ProxyError>> + Send,
 ) -> PyResult<Result<T, ProxyError>> {
-    let done = interruptible(py, None, 0, |watch| {
+    let done = interruptible(py, None, 0, |monitor| {
         runtime.block_on(async {
             tokio::select! {
                 done = work => Some(done),
-                () = stopped(watch) => None,
+                () = stopped(monitor) => None,
             }
         })
     })?;
     done.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
-async fn stopped(watch: &Watch) {
-    while !watch.is_cancelled() {
+async fn stopped(monitor: &ProgressMonitor) {
+    while !monitor.is_cancelled() {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -10,7 +10,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serdes::version::Date;
 use serdes_check::{Cancelled, Consumer, Kind, Loader, Options, Rule, Verdict, named_kind};
 use serdes_cli::{object_reports, objects};
-use serdes_device_state::files::{Tree, Watch};
+use serdes_device_state::files::{ProgressMonitor, Tree};
 use serdes_operations::OperationDefinition;
 use serdes_tensors::{self as tensor_io, Tolerance};
 
@@ -46,7 +46,7 @@ struct Question {
 }
 
 impl Asked {
-    fn question(&self, threads: usize, watch: &Watch) -> Result<Question, String> {
+    fn question(&self, threads: usize, monitor: &ProgressMonitor) -> Result<Question, String> {
         let mut consumers = Vec::new();
         for text in &self.tensorflow {
             consumers.extend(Consumer::releases(text).map_err(|error| error.to_string())?);
@@ -78,7 +78,7 @@ impl Asked {
             .with_verify_data(self.verify_data)
             .with_strict(self.strict)
             .with_threads(threads)
-            .with_watch(watch.clone());
+            .with_monitor(monitor.clone());
         if let Some(tags) = &self.tags {
             options = options.with_tags(tags.iter().cloned());
         }
@@ -90,13 +90,13 @@ impl Asked {
                 options = options.with_message(message);
             }
         }
-        Ok(Question { consumers, options, kind, tree: Arc::new(storage(watch)) })
+        Ok(Question { consumers, options, kind, tree: Arc::new(storage(monitor)) })
     }
 }
 
 impl Question {
     /// The verdicts on what is at a path or below it.
-    fn walk(&self, path: &Path, watch: &Watch) -> Result<Vec<Verdict>, Cancelled> {
+    fn walk(&self, path: &Path, monitor: &ProgressMonitor) -> Result<Vec<Verdict>, Cancelled> {
         let mut walk = serdes_check::walk(path, &self.options)
             .in_tree(Arc::clone(&self.tree))
             .for_consumers(self.consumers.iter().cloned());
@@ -106,7 +106,7 @@ impl Question {
         let mut found = Vec::new();
         while let Some(verdicts) = walk.next_artifact() {
             found.extend(verdicts?.iter().cloned());
-            if watch.is_cancelled() {
+            if monitor.is_cancelled() {
                 // A caller who cancelled the work needs no answer.
                 break;
             }
@@ -125,10 +125,10 @@ fn to_json(verdicts: &[Verdict]) -> PyResult<String> {
 /// The verdict on one artifact, as a list of one object.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, path: PathBuf, asked: Asked) -> PyResult<String> {
-    asked.question(0, &Watch::new()).map_err(wrong)?;
-    let found = interruptible(py, None, 0, |watch| {
-        let question = asked.question(0, watch)?;
-        question.walk(&path, watch).map_err(|error| error.to_string())
+    asked.question(0, &ProgressMonitor::new()).map_err(wrong)?;
+    let found = interruptible(py, None, 0, |monitor| {
+        let question = asked.question(0, monitor)?;
+        question.walk(&path, monitor).map_err(|error| error.to_string())
     })?;
     let verdicts = found.map_err(wrong)?;
     if verdicts.len() != 1 {
@@ -144,7 +144,7 @@ pub(crate) fn check(py: Python<'_>, path: PathBuf, asked: Asked) -> PyResult<Str
 /// The verdict on an artifact in memory, as a list of one object.
 #[pyfunction]
 pub(crate) fn check_bytes(py: Python<'_>, bytes: Vec<u8>, asked: Asked) -> PyResult<String> {
-    let question = asked.question(0, &Watch::new()).map_err(wrong)?;
+    let question = asked.question(0, &ProgressMonitor::new()).map_err(wrong)?;
     let found = py.detach(|| {
         let artifact = serdes_check::reader(&bytes[..], question.kind);
         let artifact = artifact.map_err(|error| error.to_string())?;
@@ -167,11 +167,11 @@ pub(crate) fn check_all(
     asked: Asked,
     threads: Option<usize>,
 ) -> PyResult<String> {
-    asked.question(0, &Watch::new()).map_err(wrong)?;
+    asked.question(0, &ProgressMonitor::new()).map_err(wrong)?;
     let threads = threads.unwrap_or(0);
-    let found = interruptible(py, None, 0, |watch| {
-        let question = asked.question(threads, watch)?;
-        check_paths(&question, &paths, threads, watch)
+    let found = interruptible(py, None, 0, |monitor| {
+        let question = asked.question(threads, monitor)?;
+        check_paths(&question, &paths, threads, monitor)
     })?;
     to_json(&found.map_err(wrong)?)
 }
@@ -181,7 +181,7 @@ fn check_paths(
     question: &Question,
     paths: &[PathBuf],
     threads: usize,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<Vec<Verdict>, String> {
     let available = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = if threads == 0 { available() } else { threads };
@@ -190,7 +190,7 @@ fn check_paths(
     let each = || {
         let mut found = Vec::new();
         while let Some((number, path)) = take() {
-            let verdicts = question.walk(path, watch).map_err(|error| error.to_string())?;
+            let verdicts = question.walk(path, monitor).map_err(|error| error.to_string())?;
             found.push((number, verdicts));
         }
         Ok(found)
@@ -223,8 +223,8 @@ pub(crate) fn report(py: Python<'_>, verdicts: &str, loader: &str, form: &str) -
 #[pyo3(signature = (path, kind))]
 pub(crate) fn inspect(py: Python<'_>, path: PathBuf, kind: Option<String>) -> PyResult<String> {
     let kind = kind.as_deref().map(str::parse::<Kind>).transpose().map_err(wrong)?;
-    let inspection = interruptible(py, None, 0, |watch| {
-        let artifact = serdes_check::path_in(Arc::new(storage(watch)), &path, kind);
+    let inspection = interruptible(py, None, 0, |monitor| {
+        let artifact = serdes_check::path_in(Arc::new(storage(monitor)), &path, kind);
         artifact.map(|artifact| artifact.inspect())
     })?
     .map_err(|error| failures::of_path(py, &error, &path))?
@@ -262,11 +262,11 @@ pub(crate) fn difference(
             .ok_or_else(|| wrong("rtol and atol: expected numbers, 0 or more"))
     });
     let tolerance = tolerance.transpose()?;
-    let found = interruptible(py, None, 0, |watch| {
-        let storage = storage(watch);
+    let found = interruptible(py, None, 0, |monitor| {
+        let storage = storage(monitor);
         let open = |path: &Path| tensor_io::open_in(&storage, path);
         let (a, b) = (open(&a)?, open(&b)?);
-        tensor_io::diff(&*a, &*b, tolerance, watch, |_| {})
+        tensor_io::diff(&*a, &*b, tolerance, monitor, |_| {})
     })?;
     let found = found.map_err(|error| failures::of_tensors(py, error))?;
     let objects: Vec<_> = found.iter().map(objects::difference).collect();

@@ -11,7 +11,7 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use serdes_device_state::files::{Phase, Progress, Watch};
+use serdes_device_state::files::{Phase, Progress, ProgressMonitor};
 
 /// Interval at which the caller checks for signals and calls back.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -83,10 +83,10 @@ pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
     total: u64,
-    work: impl FnOnce(&Watch) -> T + Send,
+    work: impl FnOnce(&ProgressMonitor) -> T + Send,
 ) -> PyResult<T> {
     let counter = Arc::new(Counter::new(total));
-    let watch = &Watch::new().with_progress(Arc::clone(&counter) as Arc<dyn Progress>);
+    let monitor = &ProgressMonitor::new().with_progress(Arc::clone(&counter) as Arc<dyn Progress>);
     let ended = &Ended::default();
     let tell = || match progress {
         Some(progress) => progress.call1(counter.both()).map(drop),
@@ -95,14 +95,14 @@ pub(crate) fn interruptible<T: Send>(
     thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let _says = SaysEnd(ended);
-            work(watch)
+            work(monitor)
         });
         let heard = loop {
             if py.detach(|| ended.wait(LOOK_EVERY)) {
                 break Ok(());
             }
             if let Err(error) = py.check_signals().and_then(|()| tell()) {
-                watch.cancel();
+                monitor.cancel();
                 break Err(error);
             }
         };

@@ -214,8 +214,8 @@ pub(crate) fn save<'py>(
             Target::Part(path, Part::new(SaveId::new(id), number, count).map_err(failed)?)
         }
     };
-    let saved = interruptible(py, progress, total, |watch| -> Result<(), Error> {
-        let mut writer = target.begin(&storage(watch), options.with_watch(watch.clone()))?;
+    let saved = interruptible(py, progress, total, |monitor| -> Result<(), Error> {
+        let mut writer = target.begin(&storage(monitor), options.with_monitor(monitor.clone()))?;
         for tensor in &tensors {
             tensor.write(&mut writer)?;
         }
@@ -258,8 +258,8 @@ pub(crate) fn merge(
     sync: bool,
 ) -> PyResult<()> {
     let options = options(metadata, &version, sync)?;
-    let merged = interruptible(py, None, 0, |watch| {
-        storage(watch).merge(&path, SaveId::new(id), &options.with_watch(watch.clone()))
+    let merged = interruptible(py, None, 0, |monitor| {
+        storage(monitor).merge(&path, SaveId::new(id), &options.with_monitor(monitor.clone()))
     })?;
     merged.map(drop).map_err(|error| failures::of_state(py, error, Some(&path)))
 }
@@ -267,14 +267,14 @@ pub(crate) fn merge(
 /// Removes the parts of a save that failed, unless another process still writes one of them.
 #[pyfunction]
 pub(crate) fn discard(py: Python<'_>, path: PathBuf, id: [u8; 16]) -> PyResult<()> {
-    interruptible(py, None, 0, |watch| storage(watch).discard(&path, SaveId::new(id)))
+    interruptible(py, None, 0, |monitor| storage(monitor).discard(&path, SaveId::new(id)))
 }
 
 /// Removes the state at a path, then its parts, and what dead savers have left of it.
 #[pyfunction]
 pub(crate) fn remove_state(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    let removed = interruptible(py, None, 0, |watch| {
-        let storage = storage(watch);
+    let removed = interruptible(py, None, 0, |monitor| {
+        let storage = storage(monitor);
         let removed = storage.remove_state(&path);
         if storage.is_of_system(&path) {
             remove_leftovers_of(&path);

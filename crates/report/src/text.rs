@@ -201,7 +201,7 @@ impl Text<'_> {
 
     /// Writes an answer in words, and its findings behind an indentation.
     fn answer(&mut self, answer: &Answer, indent: &str) -> io::Result<()> {
-        let (style, word) = in_words(answer.cell);
+        let (style, word) = cell_label(answer.cell);
         self.styled(style, word)?;
         writeln!(self.out)?;
         let mut shown = answer.findings.iter().filter(|finding| finding.is_shown());
@@ -263,7 +263,7 @@ fn are_alike(one: &Answer, other: &Answer) -> bool {
         && one.findings.iter().zip(&other.findings).all(|(one, other)| same(one, other))
 }
 
-const fn in_words(cell: Cell) -> (Style, &'static str) {
+const fn cell_label(cell: Cell) -> (Style, &'static str) {
     match cell {
         Cell::Yes => (GOOD, "acceptable"),
         Cell::Differs => (WARN, "differs"),

@@ -50,7 +50,7 @@ pub enum StableHloError {
     /// The program has what the older version cannot say.
     #[error(
         "the program is of StableHLO {version} and has what {target} cannot say: {}; use a reader of at least that version, or write the program with an older framework",
-        in_words(.needs)
+        list_needs(.needs)
     )]
     Inexpressible {
         /// The version of the program.
@@ -90,12 +90,12 @@ impl StableHloError {
     }
 }
 
-/// As many needs as a person reads.
-const MOST_IN_WORDS: usize = 8;
+/// Largest number of needs that a message lists.
+const MAX_LISTED_NEEDS: usize = 8;
 
-fn in_words(needs: &[Need]) -> String {
-    let shown: Vec<String> = needs.iter().take(MOST_IN_WORDS).map(Need::to_string).collect();
-    let more = needs.len().saturating_sub(MOST_IN_WORDS);
+fn list_needs(needs: &[Need]) -> String {
+    let shown: Vec<String> = needs.iter().take(MAX_LISTED_NEEDS).map(Need::to_string).collect();
+    let more = needs.len().saturating_sub(MAX_LISTED_NEEDS);
     match more {
         0 => shown.join(", "),
         more => format!("{}, and {more} more", shown.join(", ")),

@@ -44,7 +44,7 @@ impl fmt::Display for StatusError {
 pub enum Error {
     /// Caller: no such device.
     #[error(
-        "there is no device {ordinal}: the plug-in has {count} device(s); use a smaller ordinal"
+        "there is no device {ordinal}; use an ordinal below {count}, the number of devices of the plug-in"
     )]
     NoSuchDevice {
         /// The ordinal asked for.

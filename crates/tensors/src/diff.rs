@@ -6,7 +6,7 @@ use std::{
 };
 
 use serdes::ifrt::DType;
-use serdes_device_state::{Phase, Watch};
+use serdes_device_state::{Phase, ProgressMonitor};
 
 use super::{
     Error, Form, Source, TensorInfo, Tolerance, element_bytes,
@@ -77,7 +77,7 @@ pub fn diff(
     a: &dyn Source,
     b: &dyn Source,
     tolerance: Option<Tolerance>,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
     mut report: impl FnMut(&Difference),
 ) -> Result<Vec<Difference>, Error> {
     let is_npy = |source: &dyn Source| source.kind() == Form::Npy.as_str();
@@ -92,7 +92,7 @@ pub fn diff(
     };
     let partners: Vec<Option<usize>> = a.tensors().iter().map(partner).collect();
     let common = a.tensors().iter().zip(&partners).filter(|(_, other)| other.is_some());
-    watch.begin(Phase::Compare, common.map(|(info, _)| info.bytes).sum());
+    monitor.begin(Phase::Compare, common.map(|(info, _)| info.bytes).sum());
     let pairs = partners.iter().enumerate();
     let (of_a, of_b): (Vec<_>, Vec<_>) =
         pairs.filter_map(|(position, other)| Some((position, (*other)?))).unzip();
@@ -106,7 +106,7 @@ pub fn diff(
     for (position, (info, other)) in a.tensors().iter().zip(partners).enumerate() {
         add(match other {
             None => lonely(info, Comparison::OnlyInA),
-            Some(other) => compare((a, position), (b, other), info, tolerance, watch)?,
+            Some(other) => compare((a, position), (b, other), info, tolerance, monitor)?,
         });
     }
     for info in b.tensors().iter().filter(|info| !nameless && !in_a.contains_key(&info.name)) {
@@ -134,7 +134,7 @@ fn compare(
     b: TensorOf<'_>,
     info: &TensorInfo,
     tolerance: Option<Tolerance>,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<Difference, Error> {
     let mut difference = lonely(info, Comparison::Differs);
     let Some(other) = b.0.tensors().get(b.1) else {
@@ -143,7 +143,7 @@ fn compare(
     if (info.dtype, &info.shape) != (other.dtype, &other.shape) {
         difference.detail =
             format!("{}{} and {}{}", info.dtype, info.shape, other.dtype, other.shape);
-        watch.advance(info.bytes)?;
+        monitor.advance(info.bytes)?;
         return Ok(difference);
     }
     if info.dtype == DType::String {
@@ -153,10 +153,10 @@ fn compare(
         if count == 0 {
             difference.comparison = Comparison::Equal;
         }
-        watch.advance(info.bytes)?;
+        monitor.advance(info.bytes)?;
         return Ok(difference);
     }
-    let (differing, max_abs) = numbers(a, b, info, tolerance, watch)?;
+    let (differing, max_abs) = numbers(a, b, info, tolerance, monitor)?;
     difference.differing = Some(differing);
     difference.max_abs = max_abs;
     if differing == 0 {
@@ -173,7 +173,7 @@ fn numbers(
     b: TensorOf<'_>,
     info: &TensorInfo,
     tolerance: Option<Tolerance>,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<(u64, Option<f64>), Error> {
     let data = |source| Error::Data { name: info.name.clone(), source };
     let (mut a, mut b) = (a.0.read(a.1)?, b.0.read(b.1)?);
@@ -199,7 +199,7 @@ fn numbers(
             }
         }
         left -= length as u64;
-        watch.advance(length as u64)?;
+        monitor.advance(length as u64)?;
     }
     Ok((count, max_abs))
 }

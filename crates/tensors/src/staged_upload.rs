@@ -10,7 +10,7 @@ use std::{
 };
 
 use serdes_device_state::{Durability, PendingPart, WriteOptions};
-use serdes_files::{Files, Tree, Watch, read_at::read_arriving};
+use serdes_files::{Files, ProgressMonitor, Tree, read_at::read_arriving};
 use tempfile::TempDir;
 
 use super::{Error, Metadata, Target, TensorInfo, TensorSink, sharded::RemoteSet};
@@ -35,7 +35,7 @@ struct Journey {
     to: PathBuf,
     /// The set of shards that is there, where it is one that is brought.
     set: Option<RemoteSet>,
-    watch: Watch,
+    monitor: ProgressMonitor,
 }
 
 impl StagedTarget {
@@ -71,8 +71,8 @@ impl StagedTarget {
         let Some(name) = to.file_name() else {
             return Err(Error::io("create", to, io::ErrorKind::InvalidInput.into()));
         };
-        let (storage, to, watch) = (storage.clone(), to.to_owned(), options.watch());
-        let journey = Journey { storage, to, watch, folder, set };
+        let (storage, to, monitor) = (storage.clone(), to.to_owned(), options.monitor());
+        let journey = Journey { storage, to, monitor, folder, set };
         journey.fetch_index()?;
         // What is in the directory is gone with it: nothing is gained by taking it to the disk.
         let local = options.clone().with_durability(Durability::None);
@@ -187,7 +187,7 @@ impl Journey {
         let failed = |error| Error::io("write", &self.shown(to), error);
         let mut step = vec![0; STEP_BYTES];
         loop {
-            self.watch.check()?;
+            self.monitor.check()?;
             let count = file.read(&mut step).map_err(|error| Error::io("read", from, error))?;
             if count == 0 {
                 break sink.flush().map_err(failed);

@@ -102,7 +102,7 @@ fn a_selection_for_older_builds_tells_its_age() {
     assert_eq!((young.version().number(), young.age_days()), (0, 18));
     assert!(young.is_younger_than_asked());
     // What we write at number 3 is for newer builds only, until it is as old as our window.
-    assert_eq!(version(3).emit_from().unwrap().to_string(), "2026-12-08");
+    assert_eq!(version(3).writable_from().unwrap().to_string(), "2026-12-08");
 }
 
 #[test]

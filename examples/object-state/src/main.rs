@@ -24,7 +24,7 @@ use std::{
 };
 
 use object_store::{ObjectStore, RetryConfig, aws::AmazonS3Builder, path::Path};
-use serdes_device_state::{ObjectParts, Part, Reader, SaveId, Versions, Watch, WriteOptions, Writer, merge_in};
+use serdes_device_state::{ObjectParts, Part, Reader, SaveId, Versions, ProgressMonitor, WriteOptions, Writer, merge_in};
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -83,7 +83,7 @@ fn run(arguments: &[&str]) -> Outcome {
         }
         ["list", bucket_name, name] => {
             let state = Reader::open_object(bucket(bucket_name)?, &Path::from(name))?;
-            let damaged = state.verify(&Watch::new())?;
+            let damaged = state.verify(&ProgressMonitor::new())?;
             println!("{} parts, {} damaged", state.parts(), damaged.len());
             state.names().for_each(|name| println!("{name}"));
         }

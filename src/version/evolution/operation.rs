@@ -46,7 +46,7 @@ impl OperationAddition {
     }
 
     /// The first day on which producers may emit it; `None` outside of the calendar.
-    pub fn emit_from(&self) -> Option<Date> {
+    pub fn writable_from(&self) -> Option<Date> {
         self.added.plus_days(self.window_days)
     }
 
@@ -64,7 +64,7 @@ impl OperationAddition {
             added: self.added,
             day,
             window: self.window_days,
-            first: self.emit_from().unwrap_or(self.added),
+            first: self.writable_from().unwrap_or(self.added),
         })
     }
 }

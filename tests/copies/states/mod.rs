@@ -3,7 +3,9 @@
 use std::{io::Read, path::Path};
 
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-use serdes_device_state::{Error, Part, Reader, SaveId, Versions, Watch, WriteOptions, merge};
+use serdes_device_state::{
+    Error, Part, ProgressMonitor, Reader, SaveId, Versions, WriteOptions, merge,
+};
 
 /// For builds of today, or for those of four weeks ago.
 fn options(is_for_today: bool) -> WriteOptions {
@@ -42,7 +44,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
         Error::TooNew { found, supported, .. } => format!("too new: {found} > {supported}"),
         other => other.to_string(),
     })?;
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
     let mut data = Vec::new();
     state.tensor("w").unwrap().read().unwrap().read_to_end(&mut data).unwrap();
     Ok(data)

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-use serdes_device_state::{Error, Reader, Versions, Watch, WriteOptions};
+use serdes_device_state::{Error, ProgressMonitor, Reader, Versions, WriteOptions};
 use serdes_pjrt::{Array, ElementType, IncomingArray, MemorySpace};
 
 use super::plugins::Library;
@@ -63,7 +63,7 @@ fn space(library: &Library) -> MemorySpace {
 fn restore(state: Vec<u8>, space: &MemorySpace) -> Result<Vec<Array>, Error> {
     let reader = Reader::from_source(state, "a state").unwrap();
     let tensors = reader.tensors_in_file_order().unwrap();
-    Ok(reader.restore(&tensors, space, &Watch::new())?.0)
+    Ok(reader.restore(&tensors, space, &ProgressMonitor::new())?.0)
 }
 
 /// And from it.

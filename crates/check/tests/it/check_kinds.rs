@@ -589,11 +589,11 @@ fn loader_refuses_functions_with_deprecated_operations() {
 
 #[test]
 fn a_check_that_is_stopped_has_no_verdict() {
-    let watch = serdes_device_state::Watch::new();
-    let options = verifying().with_watch(watch.clone());
+    let monitor = serdes_device_state::ProgressMonitor::new();
+    let options = verifying().with_monitor(monitor.clone());
     let path = Path::new(KINDS).join("model.safetensors");
     assert!(check::path(&path).unwrap().check(&options).is_ok());
-    watch.cancel();
+    monitor.cancel();
     let cancelled = check::path(&path).unwrap().check(&options).unwrap_err();
     assert_eq!(Path::new(&cancelled.path), path);
     // The walk ends with it.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serdes_check as check;
-use serdes_device_state::{Versions, WriteOptions, files::Watch};
+use serdes_device_state::{Versions, WriteOptions, files::ProgressMonitor};
 use serdes_tensors::{
     self as tensor_io, Form,
     transfers::{self, ConvertOptions},
@@ -190,7 +190,7 @@ fn torch_files_of_every_family_take_8_times_their_length() {
             let target = folder.path().join("m.safetensors");
             let target = tensor_io::create(target, &options).unwrap();
             let choice = ConvertOptions::new().with_skip_unsupported(true);
-            let _ = transfers::convert(&[source], target, &choice, &Watch::default());
+            let _ = transfers::convert(&[source], target, &choice, &ProgressMonitor::default());
         });
         let path = folder.path().join("m.pt");
         std::fs::write(&path, &*file).unwrap();

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-use serdes_files::{Crc32c, Phase, Watch, combine};
+use serdes_files::{Crc32c, Phase, ProgressMonitor, combine};
 use serdes_graph_format::data_type::{DataType, describe};
 
 use super::{
@@ -51,7 +51,7 @@ pub struct VerifyOptions<'a> {
     pub(crate) verify_data: bool,
     /// Threads that read data; 0 for as many as the machine has.
     threads: usize,
-    watch: Option<&'a Watch>,
+    monitor: Option<&'a ProgressMonitor>,
 }
 
 impl std::fmt::Debug for VerifyOptions<'_> {
@@ -77,30 +77,30 @@ impl<'a> VerifyOptions<'a> {
         Self { threads, ..self }
     }
 
-    /// The same with a watch, which hears of the bytes of data that are read and may stop reading:
+    /// The same with a monitor, which hears of the bytes of data that are read and may stop reading:
     /// the answer is incomplete then.
     #[must_use]
-    pub fn with_watch(self, watch: &'a Watch) -> Self {
-        Self { watch: Some(watch), ..self }
+    pub fn with_monitor(self, monitor: &'a ProgressMonitor) -> Self {
+        Self { monitor: Some(monitor), ..self }
     }
 
     /// True if reading was stopped.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.watch.is_some_and(Watch::is_cancelled)
+        self.monitor.is_some_and(ProgressMonitor::is_cancelled)
     }
 
     /// Says how many bytes are going to be read, before the first are.
     fn begin(&self, bytes: u64) {
-        if let Some(watch) = self.watch {
-            watch.begin(Phase::Verify, bytes);
+        if let Some(monitor) = self.monitor {
+            monitor.begin(Phase::Verify, bytes);
         }
     }
 
     /// Says how many bytes were read; whether to go on is asked by
     /// [`is_cancelled`](Self::is_cancelled).
     pub(crate) fn advance(&self, bytes: u64) {
-        if let Some(watch) = self.watch {
-            watch.advance(bytes).unwrap_or_default();
+        if let Some(monitor) = self.monitor {
+            monitor.advance(bytes).unwrap_or_default();
         }
     }
 }

@@ -20,7 +20,7 @@ use serdes_checkpoints::{
     table::TableError,
     tensor_bundle::{Bundle, BundleError, MemoryFiles, VerifyOptions},
 };
-use serdes_files::{Phase, Progress, Watch};
+use serdes_files::{Phase, Progress, ProgressMonitor};
 use serdes_version_registry::VersionRule;
 
 fn data() -> PathBuf {
@@ -332,8 +332,9 @@ fn verified_bytes_are_those_of_the_data_files() {
             .map(|file| file.metadata().unwrap().len())
             .sum();
         let told = Arc::new(RecordedProgress::default());
-        let watch = Watch::new().with_progress(told.clone());
-        let report = bundle.verify(&VerifyOptions::default().with_data(true).with_watch(&watch));
+        let monitor = ProgressMonitor::new().with_progress(told.clone());
+        let report =
+            bundle.verify(&VerifyOptions::default().with_data(true).with_monitor(&monitor));
         assert!(report.errors.is_empty() && report.warnings.is_empty(), "{name}: {report:?}");
         assert_eq!(report.verified_bytes, stored, "{name}");
         assert_eq!(told.bytes.load(Ordering::Relaxed), stored, "{name}");

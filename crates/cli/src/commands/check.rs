@@ -18,11 +18,10 @@ use crate::{
     commands::{
         against,
         consumers::{Several, check_configured, consumers, options},
-        locations,
+        locations, progress_monitor,
         reports::Reports,
         streams, unread,
         walk_options::{excluded, named_kind},
-        watch,
     },
     configuration::Effective,
     failure::Failure,
@@ -101,9 +100,9 @@ pub(crate) fn run_for(
     }
     let mut storage = Storage::anywhere();
     if arguments.verify_data {
-        let watch = watch::watch(terminal)?;
-        storage = locations::storage(&watch);
-        options = options.with_watch(watch);
+        let monitor = progress_monitor::monitor(terminal)?;
+        storage = locations::storage(&monitor);
+        options = options.with_monitor(monitor);
     }
     let storage: Arc<dyn Tree> = Arc::new(storage);
     for (path, artifact) in arguments.paths.iter().zip(artifacts) {

@@ -16,8 +16,8 @@ use serdes_tensors::{
 use crate::{
     arguments::ConvertArguments,
     commands::{
-        convert_message, convert_program, failures, left_out, locations, save, streams,
-        transfer_report::TransferReport, watch,
+        convert_message, convert_program, failures, left_out, locations, progress_monitor, save,
+        streams, transfer_report::TransferReport,
     },
     failure::Failure,
     status::ExitStatus,
@@ -50,17 +50,17 @@ pub(crate) fn run(
     let form = save::input_form(arguments.kind.as_deref(), from)?;
     let options = WriteOptions::new(versions).with_durability(save::durability(arguments.sync));
     let input = streams::input_among(from.iter().map(PathBuf::as_path))?;
-    let watch = watch::watch(terminal)?;
-    let storage = locations::storage(&watch);
+    let monitor = progress_monitor::monitor(terminal)?;
+    let storage = locations::storage(&monitor);
     let open = |path: &PathBuf| streams::open(&storage, path, input.as_ref(), form);
     let sources = from.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let options = options.with_watch(watch.clone());
+    let options = options.with_monitor(monitor.clone());
     let target = target(arguments, &storage, to, stream, &options, terminal)?;
     let choice = ConvertOptions::new()
         .with_only(arguments.only.clone())
         .with_skip_unsupported(arguments.skip_unsupported);
     let report =
-        transfers::convert(&sources, target, &choice, &watch).map_err(failures::tensor_io)?;
+        transfers::convert(&sources, target, &choice, &monitor).map_err(failures::tensor_io)?;
     print_report(to, &report, begin, terminal)?;
     Ok(ExitStatus::Success)
 }

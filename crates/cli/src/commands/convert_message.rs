@@ -9,7 +9,7 @@ use serdes::{
     version::SerDesVersion,
 };
 use serdes_check::{self as check, Kind};
-use serdes_device_state::files::Watch;
+use serdes_device_state::files::ProgressMonitor;
 
 use crate::{
     arguments::ConvertArguments,
@@ -34,7 +34,7 @@ pub(super) fn run(
         return Err(Failure::new("--to-serdes: expected one message, and what is written"));
     };
     let named = named_kind(arguments.kind.as_deref())?;
-    let storage = locations::storage(&Watch::new());
+    let storage = locations::storage(&ProgressMonitor::new());
     let bytes = streams::read_whole(&storage, from, inspect_message::LONGEST, "a message")?;
     let options = with_devices(AnyDevice);
     let refused = |failure: Failure| failure.about(shown_path(from));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use serdes::stablehlo::{Program, StableHloError, StableHloVersion};
 use serdes_check::{self as check, Kind};
-use serdes_device_state::files::Watch;
+use serdes_device_state::files::ProgressMonitor;
 
 use crate::{
     arguments::ConvertArguments,
@@ -30,7 +30,7 @@ pub(super) fn run(
     let [from] = from else {
         return Err(Failure::new("--to-stablehlo: expected one program, and what is written"));
     };
-    let storage = locations::storage(&Watch::new());
+    let storage = locations::storage(&ProgressMonitor::new());
     let bytes = streams::read_whole(&storage, from, LONGEST, "a program")?;
     let refused = |error: StableHloError| refusal(&bytes, &error).about(shown_path(from));
     let program = Program::read(&bytes).map_err(refused)?;

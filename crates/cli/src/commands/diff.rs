@@ -7,7 +7,7 @@ use serdes_tensors::{self as tensor_io, Comparison, Difference, Tolerance};
 
 use crate::{
     arguments::DiffArguments,
-    commands::{failures, locations, save, streams, watch},
+    commands::{failures, locations, progress_monitor, save, streams},
     failure::Failure,
     objects,
     status::ExitStatus,
@@ -24,8 +24,8 @@ pub(crate) fn run(
     streams::once(paths.iter().map(PathBuf::as_path))?;
     let form = save::input_form(arguments.kind.as_deref(), &paths)?;
     let input = streams::input_among(paths.iter().map(PathBuf::as_path))?;
-    let watch = watch::watch(terminal)?;
-    let storage = locations::storage(&watch);
+    let monitor = progress_monitor::monitor(terminal)?;
+    let storage = locations::storage(&monitor);
     let open = |path| streams::open(&storage, path, input.as_ref(), form);
     let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
     let refused = a.refused().len() + b.refused().len();
@@ -37,7 +37,7 @@ pub(crate) fn run(
         }
     }
     let mut printed = Ok(());
-    let differences = tensor_io::diff(&*a, &*b, tolerance, &watch, |difference| {
+    let differences = tensor_io::diff(&*a, &*b, tolerance, &monitor, |difference| {
         if printed.is_ok() {
             printed = show(difference, terminal);
         }

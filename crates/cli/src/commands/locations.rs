@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use serdes_device_state::files::Watch;
+use serdes_device_state::files::ProgressMonitor;
 use serdes_proxy::StateHolder;
 use serdes_tensors::storage::Storage;
 
 use crate::{failure::Failure, terminal::shown_path};
 
 /// The file system, object storage and the web, for one command. The waits for them end when the
-/// watch is cancelled.
-pub(crate) fn storage(watch: &Watch) -> Storage {
-    Storage::anywhere().with_watch(watch)
+/// monitor is cancelled.
+pub(crate) fn storage(monitor: &ProgressMonitor) -> Storage {
+    Storage::anywhere().with_monitor(monitor)
 }
 
 /// An error if a file is to be used past the page cache and is at an address.

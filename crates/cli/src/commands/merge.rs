@@ -7,7 +7,7 @@ use serdes_device_state::{Error, SaveId, Versions, WriteOptions};
 
 use crate::{
     arguments::MergeArguments,
-    commands::{failures, locations, save, streams, watch},
+    commands::{failures, locations, progress_monitor, save, streams},
     failure::Failure,
     status::ExitStatus,
     terminal::{GOOD, NAME, Terminal, bytes, count, shown_path},
@@ -23,12 +23,12 @@ pub(crate) fn run(
         return Err(Failure::new("parts lie beside a state that has a name; expected a path"));
     }
     locations::refuse_served(&arguments.name)?;
-    let watch = watch::watch(terminal)?;
-    let storage = locations::storage(&watch);
+    let monitor = progress_monitor::monitor(terminal)?;
+    let storage = locations::storage(&monitor);
     // The parts say at which versions they were written, and the state is as they are.
     let options = WriteOptions::new(Versions::current())
         .with_durability(save::durability(arguments.sync))
-        .with_watch(watch);
+        .with_monitor(monitor);
     let save = SaveId::of_text(&arguments.id);
     let merged = storage.merge(&arguments.name, save, &options).map_err(|error| {
         let is_incomplete = matches!(error, Error::IncompleteSave { .. });

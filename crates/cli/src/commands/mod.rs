@@ -52,6 +52,7 @@ mod plugin_report;
 mod plugin_selection;
 mod plugin_suite;
 mod plugin_tally;
+mod progress_monitor;
 pub(crate) mod remedies;
 mod report_file;
 mod reports;
@@ -71,7 +72,6 @@ mod transfer_report;
 mod unread;
 pub(crate) mod versions;
 mod walk_options;
-mod watch;
 #[cfg(target_os = "linux")]
 mod xla_flags;
 

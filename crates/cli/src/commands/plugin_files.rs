@@ -27,9 +27,9 @@ impl Libraries for PluginFiles {
             let taken = format!("what {} takes", framework.name());
             Some(Misfit::new(rule, harmless(found.message())).with_values(minor, taken))
         };
-        let newer = fit.warnings().iter().find(|found| found.rule() == SkewRule::BeyondTheTable);
+        let newer = fit.warnings().iter().find(|found| found.rule() == SkewRule::UnknownMinor);
         let comparison = Comparison::new(fit.reasons().iter().filter_map(misfit));
-        Some(comparison.with_beyond_the_table(newer.map(|found| harmless(found.message()))))
+        Some(comparison.with_unknown_minor(newer.map(|found| harmless(found.message()))))
     }
 
     fn missing_symbols(&self, library: &Path, tensorflow: &Version) -> Option<Vec<String>> {

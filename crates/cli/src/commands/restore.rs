@@ -4,8 +4,8 @@ use std::{borrow::Cow, io::Write, path::Path, sync::Arc, time::Instant};
 
 use serde_json::json;
 use serdes_device_state::{
-    Damage, Error, LocalParts, Reader, Tensor, Versions, Watch, WriteOptions, files::ReadAt,
-    matches_any,
+    Damage, Error, LocalParts, ProgressMonitor, Reader, Tensor, Versions, WriteOptions,
+    files::ReadAt, matches_any,
 };
 use serdes_tensors::{self as tensor_io, Form, Target, storage::Storage, transfers};
 
@@ -13,9 +13,9 @@ use crate::{
     arguments::RestoreArguments,
     commands::{
         device::{self, OpenDevice},
-        failures, locations, restore_fit, save, streams,
+        failures, locations, progress_monitor, restore_fit, save, streams,
         transfer_report::TransferReport,
-        unread, watch,
+        unread,
     },
     failure::Failure,
     startup::INPUT,
@@ -65,12 +65,12 @@ pub(crate) fn run(
     }
     // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
     let input = if from_stream { Some(streams::input()?) } else { None };
-    let watch = watch::watch(terminal)?;
-    let storage = locations::storage(&watch);
+    let monitor = progress_monitor::monitor(terminal)?;
+    let storage = locations::storage(&monitor);
     let file = save::lasting(&arguments.file, &arguments.device.plugin)?;
     let files = Arc::new(LocalParts::new(&*file).with_direct(arguments.direct));
     let found = if arguments.salvage {
-        salvage(arguments, input, &storage, &file, &watch, terminal)?
+        salvage(arguments, input, &storage, &file, &monitor, terminal)?
     } else {
         open(arguments, input, &storage, &file, &files)?
     };
@@ -82,13 +82,15 @@ pub(crate) fn run(
     let to = arguments.to.as_deref();
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
     let device = device::open(&arguments.device)?;
-    let target = target((arguments, versions), stream, &storage, to, &watch)?;
+    let target = target((arguments, versions), stream, &storage, to, &monitor)?;
     let (state, tensors, only) = (&found.state, &found.tensors, &arguments.only);
     let report = match &device {
         OpenDevice::StreamExecutor(_, device) => {
-            transfers::restore(state, tensors, only, device, target, &watch)
+            transfers::restore(state, tensors, only, device, target, &monitor)
         }
-        OpenDevice::Pjrt(space) => transfers::restore(state, tensors, only, space, target, &watch),
+        OpenDevice::Pjrt(space) => {
+            transfers::restore(state, tensors, only, space, target, &monitor)
+        }
     }
     .map_err(failures::tensor_io)?;
 
@@ -155,12 +157,12 @@ fn salvage(
     input: Option<Arc<dyn ReadAt>>,
     storage: &Storage,
     file: &Path,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
     terminal: &mut Terminal,
 ) -> Result<Found, Failure> {
     let salvaged = match input {
-        Some(input) => Reader::salvage_source(input, INPUT, watch),
-        None => storage.salvage_state(file, watch),
+        Some(input) => Reader::salvage_source(input, INPUT, monitor),
+        None => storage.salvage_state(file, monitor),
     }
     .map_err(failures::device_state)?;
     if !salvaged.complete_list {
@@ -206,11 +208,11 @@ fn target(
     stream: Option<(impl Write + Send + 'static, Form)>,
     storage: &Storage,
     to: Option<Cow<'_, Path>>,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<Option<Box<dyn Target>>, Failure> {
     let options = WriteOptions::new(versions)
         .with_durability(save::durability(arguments.sync))
-        .with_watch(watch.clone());
+        .with_monitor(monitor.clone());
     let target = match (stream, to) {
         (Some((stream, form)), _) => tensor_io::create_stream(stream, form, &options),
         (None, Some(path)) => tensor_io::create_in(storage, path, &options),

@@ -9,7 +9,9 @@ use std::{
 
 use serde_json::json;
 use serdes::version::SerDesAnyVersionAccessor;
-use serdes_device_state::{Durability, HostedDevice, Part, SaveId, Versions, Watch, WriteOptions};
+use serdes_device_state::{
+    Durability, HostedDevice, Part, ProgressMonitor, SaveId, Versions, WriteOptions,
+};
 use serdes_tensors::{
     self as tensor_io, Form, Source,
     storage::Storage,
@@ -20,9 +22,8 @@ use crate::{
     arguments::{SaveArguments, SyncMode},
     commands::{
         device::{self, OpenDevice},
-        failures, left_out, locations, plugin_opening, selection, streams,
+        failures, left_out, locations, plugin_opening, progress_monitor, selection, streams,
         transfer_report::TransferReport,
-        watch,
     },
     failure::Failure,
     numbers::plain_number,
@@ -56,8 +57,8 @@ pub(crate) fn run(
         locations::refuse_direct(&arguments.output)?;
     }
     let input = streams::input_among(arguments.from.iter().map(PathBuf::as_path))?;
-    let watch = watch::watch(terminal)?;
-    let storage = locations::storage(&watch);
+    let monitor = progress_monitor::monitor(terminal)?;
+    let storage = locations::storage(&monitor);
     let sources = arguments
         .from
         .iter()
@@ -75,7 +76,7 @@ pub(crate) fn run(
         part,
         options: &options,
         skip_unsupported: arguments.skip_unsupported,
-        watch: &watch,
+        monitor: &monitor,
     };
     let report = match &device {
         OpenDevice::StreamExecutor(_, device) => transfer.save(device, stream),
@@ -97,7 +98,7 @@ struct Transfer<'a> {
     part: Option<Part>,
     options: &'a WriteOptions,
     skip_unsupported: bool,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
 }
 
 impl Transfer<'_> {
@@ -107,7 +108,7 @@ impl Transfer<'_> {
         device: &D,
         stream: Option<impl Write + Send + 'static>,
     ) -> Result<SaveReport, tensor_io::Error> {
-        let Self { sources, storage, output, part, options, skip_unsupported, watch } = *self;
+        let Self { sources, storage, output, part, options, skip_unsupported, monitor } = *self;
         if let Some(stream) = stream {
             return transfers::save_stream(
                 sources,
@@ -115,14 +116,14 @@ impl Transfer<'_> {
                 device,
                 options,
                 skip_unsupported,
-                watch,
+                monitor,
             );
         }
         let begin = |options: WriteOptions| match part {
             Some(part) => storage.create_part(output, part, options),
             None => storage.create_state(output, options),
         };
-        transfers::save_into(begin, sources, device, options, skip_unsupported, watch)
+        transfers::save_into(begin, sources, device, options, skip_unsupported, monitor)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 use smallvec::{SmallVec, smallvec};
 
 use super::{
@@ -55,7 +55,7 @@ pub(super) struct Load<'a, M: Memory> {
     /// Makes the memories that are not there yet.
     make: Option<Make<'a, M>>,
     to: ToDevice<M>,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
     /// Bytes that are collected a target before they are copied, at most.
     stage_bytes: usize,
     /// An extent with the data of several pieces.
@@ -71,11 +71,11 @@ impl<'a, M: Memory> Load<'a, M> {
         memories: Vec<M::Incoming>,
         stage_bytes: usize,
         returns: Returns,
-        watch: &'a Watch,
+        monitor: &'a ProgressMonitor,
     ) -> Self {
         let (shared, bytes_read) = (None, 0);
         let to = ToDevice::new(returns);
-        Self { plan, targets, memories, make: None, to, watch, stage_bytes, shared, bytes_read }
+        Self { plan, targets, memories, make: None, to, monitor, stage_bytes, shared, bytes_read }
     }
 
     /// Has a load whose target of position `n` is one memory, of the same position, make each
@@ -203,7 +203,7 @@ impl<'a, M: Memory> Load<'a, M> {
             return Ok(New::Among(Rc::clone(shared)));
         }
         self.shared = None;
-        self.watch.check()?;
+        self.monitor.check()?;
         let arrived = feed.next()?;
         let pieces = arrived.extent.sources.clone();
         if pieces.len() <= 1 {
@@ -220,7 +220,7 @@ impl<'a, M: Memory> Load<'a, M> {
     /// Takes note of data that was read.
     fn read(&mut self, bytes: u64) -> Result<(), Error> {
         self.bytes_read += bytes;
-        Ok(self.watch.advance(bytes)?)
+        Ok(self.monitor.advance(bytes)?)
     }
 
     /// Hands a buffer to the one memory of a target; gives it back if the target has several, or

@@ -18,7 +18,7 @@ use std::{
 };
 
 use serdes::ifrt::IndexDomain;
-use serdes_files::{Phase, Prefetch, Watch};
+use serdes_files::{Phase, Prefetch, ProgressMonitor};
 
 use self::runs::{Run, Runs};
 use super::{
@@ -88,7 +88,7 @@ impl Reader {
     /// than its own bytes. After an error the memory holds anything.
     ///
     /// ```
-    /// use serdes_device_state::{HostTarget, Reader, Verification, Versions, Watch, Writer};
+    /// use serdes_device_state::{HostTarget, Reader, Verification, Versions, ProgressMonitor, Writer};
     /// use serdes::ifrt::{
     ///     ArraySpec, DType, DeviceId, Index, IndexDomain, Shape, SingleDeviceSharding,
     /// };
@@ -110,7 +110,7 @@ impl Reader {
     ///     HostTarget::new(&tensor, &mut whole),
     ///     HostTarget::part(&tensor, &columns, &mut part)?,
     /// ];
-    /// reader.read_into(targets, Verification::Checksums, &Watch::new())?;
+    /// reader.read_into(targets, Verification::Checksums, &ProgressMonitor::new())?;
     /// assert_eq!((whole, part), ([1, 2, 3, 4, 5, 6], [2, 3, 5, 6]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -124,11 +124,11 @@ impl Reader {
         &self,
         targets: Vec<HostTarget<'_>>,
         verification: Verification,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<u64, Error> {
         let total = targets.iter().map(|target| target.bytes.len() as u64).sum();
-        watch.begin(Phase::Restore, total);
-        let work = Work::new(self, verification, watch);
+        monitor.begin(Phase::Restore, total);
+        let work = Work::new(self, verification, monitor);
         let (mut jobs, mut parts) = (Vec::new(), Vec::new());
         for target in targets {
             work.add_jobs(target, &mut jobs, &mut parts)?;
@@ -144,7 +144,7 @@ impl Reader {
     /// work can be stopped.
     ///
     /// ```
-    /// use serdes_device_state::{Reader, Verification, Versions, Watch, Writer};
+    /// use serdes_device_state::{Reader, Verification, Versions, ProgressMonitor, Writer};
     /// use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
     ///
     /// # let directory = tempfile::tempdir()?;
@@ -157,7 +157,7 @@ impl Reader {
     ///
     /// let reader = Reader::open(&path)?;
     /// let names = reader.tensor("names")?;
-    /// let found = reader.read_strings(&names, Verification::Skipped, &Watch::new())?;
+    /// let found = reader.read_strings(&names, Verification::Skipped, &ProgressMonitor::new())?;
     /// assert_eq!(found, [&b"a"[..], b"bcd"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -169,15 +169,15 @@ impl Reader {
         &self,
         tensor: &Tensor,
         verification: Verification,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<Vec<Vec<u8>>, Error> {
         tensor.check_strings()?;
-        let work = Work::new(self, verification, watch);
+        let work = Work::new(self, verification, monitor);
         work.check_own(tensor)?;
         let Some((_, piece)) = tensor.pieces().next().filter(|_| tensor.is_whole()) else {
             return tensor.strings();
         };
-        watch.begin(Phase::Restore, piece.data_bytes);
+        monitor.begin(Phase::Restore, piece.data_bytes);
         let mut data = Vec::new();
         let bytes = usize::try_from(piece.data_bytes).ok();
         bytes
@@ -247,18 +247,18 @@ impl Job<'_, '_> {
 struct Work<'a> {
     state: &'a OpenState,
     verification: Verification,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
     bytes_read: AtomicU64,
     /// A thread failed: the others need not go on.
     stop: AtomicBool,
 }
 
 impl<'a> Work<'a> {
-    fn new(reader: &'a Reader, verification: Verification, watch: &'a Watch) -> Self {
+    fn new(reader: &'a Reader, verification: Verification, monitor: &'a ProgressMonitor) -> Self {
         Self {
             state: &reader.state,
             verification,
-            watch,
+            monitor,
             bytes_read: AtomicU64::new(0),
             stop: AtomicBool::new(false),
         }
@@ -398,11 +398,11 @@ impl Work<'_> {
         match job {
             Job::Span { name, piece, first, bytes } => {
                 self.fill(name, &piece, first, bytes, ahead)?;
-                Ok(self.watch.check()?)
+                Ok(self.monitor.check()?)
             }
             Job::Scatter { name, piece, wants } => {
                 self.scatter(name, &piece, wants, ahead)?;
-                Ok(self.watch.check()?)
+                Ok(self.monitor.check()?)
             }
         }
     }
@@ -432,7 +432,7 @@ impl Work<'_> {
                     self.state.compare_chunk(name, piece, number, checksum(chunk))?;
                 }
             }
-            self.watch.advance(bytes.len() as u64)?;
+            self.monitor.advance(bytes.len() as u64)?;
         }
         Ok(())
     }

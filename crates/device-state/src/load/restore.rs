@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 
 use super::{
     Reader, Tensor,
@@ -51,7 +51,7 @@ impl Tensor {
     pub fn restore<D: HostedDevice>(&self, device: &D) -> Result<D::Memory, Error> {
         let reader = Reader { state: Arc::clone(&self.state) };
         let (mut memories, _) =
-            reader.restore(std::slice::from_ref(self), device, &Watch::new())?;
+            reader.restore(std::slice::from_ref(self), device, &ProgressMonitor::new())?;
         memories.pop().ok_or_else(|| Error::Unsupported {
             name: self.name().to_owned(),
             reason: "it has no data".to_owned(),
@@ -71,11 +71,11 @@ impl Reader {
         &self,
         tensors: &[Tensor],
         device: &D,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<(Vec<D::Memory>, Restored), Error> {
         let begin = Instant::now();
         let whole: Vec<_> = tensors.iter().filter(|tensor| tensor.is_whole()).collect();
-        let mut whole = self.load_whole::<D::Memory>(&whole, device, watch)?.into_iter();
+        let mut whole = self.load_whole::<D::Memory>(&whole, device, monitor)?.into_iter();
         let mut memories = Vec::with_capacity(tensors.len());
         for tensor in tensors {
             if tensor.is_whole() {
@@ -84,7 +84,7 @@ impl Reader {
             }
             tensor.check_complete()?;
             let all = Block::whole(tensor.spec().shape());
-            memories.extend(tensor.load_blocks::<D>(&[(all, device)], watch)?.memories);
+            memories.extend(tensor.load_blocks::<D>(&[(all, device)], monitor)?.memories);
         }
         let bytes = memories.iter().map(Memory::bytes).sum();
         let restored = Restored { tensors: tensors.len() as u64, bytes, time: begin.elapsed() };
@@ -96,7 +96,7 @@ impl Reader {
         &self,
         tensors: &[&Tensor],
         device: &M::Device,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<Vec<M>, Error> {
         let mut sources = Vec::with_capacity(tensors.len());
         for tensor in tensors {
@@ -121,7 +121,7 @@ impl Reader {
                 memory.map_err(|error| M::failed("writing", tensor.name(), error))
             });
             // Nothing is collected: every memory takes all of one piece.
-            let load = Load::new(&plan, targets, memories, 0, returns, watch).making(made);
+            let load = Load::new(&plan, targets, memories, 0, returns, monitor).making(made);
             Ok(load.run(feed)?.0)
         })
     }

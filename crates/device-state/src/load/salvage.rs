@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use serdes_files::{Files, ReadAt, Watch, read_at};
+use serdes_files::{Files, ProgressMonitor, ReadAt, read_at};
 
 use super::{
     Damage, Reader, Tensor,
@@ -87,13 +87,13 @@ impl Reader {
     /// used: if it is something else, its header is damaged, or it needs a newer build; or if it is
     /// the index over [parts](crate::Part) and is damaged itself: each part can be
     /// salvaged by itself.
-    pub fn salvage(path: impl AsRef<Path>, watch: &Watch) -> Result<Salvaged, Error> {
+    pub fn salvage(path: impl AsRef<Path>, monitor: &ProgressMonitor) -> Result<Salvaged, Error> {
         let path = path.as_ref();
         let open = || match read_at::open(path) {
             Ok(file) => Ok(Box::new(file) as Box<dyn ReadAt>),
             Err(error) => Err(Error::io("open", path, error)),
         };
-        Self::salvage_opened(&open, path, None, watch).map_err(unread)
+        Self::salvage_opened(&open, path, None, monitor).map_err(unread)
     }
 
     /// As [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages,
@@ -104,10 +104,10 @@ impl Reader {
     pub fn salvage_source(
         source: Arc<dyn ReadAt>,
         path: impl AsRef<Path>,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<Salvaged, Error> {
         let open = || Ok(Box::new(Arc::clone(&source)) as Box<dyn ReadAt>);
-        Self::salvage_opened(&open, path.as_ref(), None, watch).map_err(unread)
+        Self::salvage_opened(&open, path.as_ref(), None, monitor).map_err(unread)
     }
 
     /// As [`salvage_source`](Self::salvage_source), of a state whose parts lie among these files;
@@ -119,19 +119,19 @@ impl Reader {
         source: Arc<dyn ReadAt>,
         path: impl AsRef<Path>,
         files: Arc<dyn Files>,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<Salvaged, Error> {
         let path = path.as_ref();
         let open = || Ok(Box::new(Arc::clone(&source)) as Box<dyn ReadAt>);
         let parts = Arc::new(ReadOnlyParts::new(files, path.to_owned()));
-        Self::salvage_opened(&open, path, Some(parts), watch).map_err(unread)
+        Self::salvage_opened(&open, path, Some(parts), monitor).map_err(unread)
     }
 
     fn salvage_opened(
         open: &Open<'_>,
         path: &Path,
         store: Option<Arc<dyn PartStore>>,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<Salvaged, Error> {
         let mut lost_parts = Vec::new();
         let opened = Self::from_index(open()?, path.to_owned(), store, |store, merged| {
@@ -144,13 +144,17 @@ impl Reader {
             }
         });
         match opened {
-            Ok(reader) => reader.salvage_listed(lost_parts, watch),
-            Err(error @ Error::Corrupt { .. }) => salvage_found(open()?, path, error, watch),
+            Ok(reader) => reader.salvage_listed(lost_parts, monitor),
+            Err(error @ Error::Corrupt { .. }) => salvage_found(open()?, path, error, monitor),
             Err(error) => Err(error),
         }
     }
 
-    fn salvage_listed(self, mut lost_parts: Vec<Lost>, watch: &Watch) -> Result<Salvaged, Error> {
+    fn salvage_listed(
+        self,
+        mut lost_parts: Vec<Lost>,
+        monitor: &ProgressMonitor,
+    ) -> Result<Salvaged, Error> {
         let places = self.state.merged.as_ref().map(|merged| &merged.places[..]);
         // The part of a piece, if nothing can be read of it.
         let unreadable = |piece: u32| {
@@ -162,7 +166,7 @@ impl Reader {
             Error::Io { source, .. } => source.kind() == ErrorKind::UnexpectedEof,
             error => matches!(error, Error::Corrupt { .. }),
         };
-        let mut lost = self.verify_pieces(watch, |piece| unreadable(piece).is_none(), damage)?;
+        let mut lost = self.verify_pieces(monitor, |piece| unreadable(piece).is_none(), damage)?;
         let damaged: HashSet<String> = lost.iter().map(|damage| damage.tensor.clone()).collect();
         let mut whole = Vec::new();
         for (tensor, name) in self.tensors().zip(self.names()) {
@@ -238,7 +242,7 @@ fn salvage_found(
     source: Box<dyn ReadAt>,
     path: &Path,
     error: Error,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<Salvaged, Error> {
     let size = source.size().map_err(|error| Error::io("read", path, error))?;
     let (header, _, header_bytes) = read_header(&*source, path, size)
@@ -247,7 +251,7 @@ fn salvage_found(
         // There are no pieces in it.
         return Err(nothing_salvaged(error, path, WITHOUT_INDEX));
     }
-    let mut search = Search { source: &*source, path, size, header: &header, watch };
+    let mut search = Search { source: &*source, path, size, header: &header, monitor };
 
     // In the order in which they were found.
     let mut arrays: Vec<(String, Vec<Found>)> = Vec::new();
@@ -341,7 +345,7 @@ struct Search<'a> {
     path: &'a Path,
     size: u64,
     header: &'a Header,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
 }
 
 /// A piece whose header is whole.
@@ -361,7 +365,7 @@ impl Search<'_> {
     fn next(&mut self, mut position: u64) -> Result<Option<Step>, Error> {
         let mut window = Vec::new();
         while position + HEADER_FIXED_BYTES as u64 <= self.size {
-            self.watch.check()?;
+            self.monitor.check()?;
             // Pieces follow each other; a search begins only behind a damaged one.
             let length = if window.is_empty() { HEADER_FIXED_BYTES } else { STEP_BYTES };
             window.resize(length.min((self.size - position) as usize), 0);
@@ -447,7 +451,7 @@ impl Search<'_> {
             sums.update(part);
             offset += part.len() as u64;
             bytes -= part.len() as u64;
-            self.watch.advance(part.len() as u64)?;
+            self.monitor.advance(part.len() as u64)?;
         }
         Ok(sums.finish())
     }
@@ -470,7 +474,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.sds");
         fs::write(&path, bytes).unwrap();
-        Reader::salvage(&path, &Watch::new())
+        Reader::salvage(&path, &ProgressMonitor::new())
     }
 
     fn names(salvaged: &Salvaged) -> Vec<&str> {
@@ -493,7 +497,7 @@ mod tests {
                 std::io::Read::read_to_end(&mut tensor.read().unwrap(), &mut data).unwrap();
                 assert_eq!(data, noise(200, 1));
             }
-            assert!(salvaged.reader.verify(&Watch::new()).unwrap().is_empty());
+            assert!(salvaged.reader.verify(&ProgressMonitor::new()).unwrap().is_empty());
             counts.push(salvaged.whole.len());
         }
         assert!(counts.is_sorted());
@@ -559,7 +563,8 @@ mod tests {
                 Ok(Box::new(BadSector(bytes, begin..begin + 1)) as Box<dyn ReadAt>)
             };
             let path = Path::new("bad.sds");
-            let error = Reader::salvage_opened(&open, path, None, &Watch::new()).unwrap_err();
+            let error =
+                Reader::salvage_opened(&open, path, None, &ProgressMonitor::new()).unwrap_err();
             assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
         }
     }

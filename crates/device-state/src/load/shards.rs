@@ -9,7 +9,7 @@ use std::{
 };
 
 use serdes::ifrt::{DeviceId, IndexDomain, Sharding};
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 use serdes_stream_executor::{Device, DeviceMemory};
 
 use super::{
@@ -93,11 +93,11 @@ impl Tensor {
         &self,
         sharding: &Sharding,
         targets: &[ShardTarget<'_, D>],
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<RestoredShards<D::Memory>, Error> {
         self.check_complete()?;
         let wanted = self.wanted(sharding, targets)?;
-        self.load_blocks::<D>(&wanted, watch)
+        self.load_blocks::<D>(&wanted, monitor)
     }
 
     /// The part of the array that each target gets.
@@ -145,10 +145,10 @@ impl Tensor {
     pub(super) fn load_blocks<D: HostedDevice>(
         &self,
         wanted: &[(Block, &D)],
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<RestoredShards<D::Memory>, Error> {
         let begin = Instant::now();
-        let (memories, bytes_read) = self.load::<D::Memory>(wanted, watch)?;
+        let (memories, bytes_read) = self.load::<D::Memory>(wanted, monitor)?;
         let bytes = memories.iter().map(Memory::bytes).sum();
         Ok(RestoredShards { memories, bytes, bytes_read, time: begin.elapsed() })
     }
@@ -157,7 +157,7 @@ impl Tensor {
     fn load<M: Memory>(
         &self,
         wanted: &[(Block, &M::Device)],
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<(Vec<M>, u64), Error> {
         let failed = |error| M::failed("writing", self.name(), error);
         let element = element_bytes(self)?;
@@ -194,7 +194,7 @@ impl Tensor {
             buffer.map_err(|error| M::failed("allocating host memory for", name, error))
         };
         with_feed(state, &plan, make, |feed, returns| {
-            Load::new(&plan, targets, memories, stage as usize, returns, watch).run(feed)
+            Load::new(&plan, targets, memories, stage as usize, returns, monitor).run(feed)
         })
     }
 }

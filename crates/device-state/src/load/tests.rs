@@ -6,7 +6,7 @@ use serdes::{
     codec::ErrorKind,
     ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding},
 };
-use serdes_files::{ReadAt, Watch};
+use serdes_files::{ProgressMonitor, ReadAt};
 use serdes_testkit::noise::noise;
 
 use super::*;
@@ -37,7 +37,7 @@ fn state(chunk_bytes: u32) -> Vec<u8> {
 fn load(state: &[u8], toy: &Toy) -> Result<Vec<ToyMemory>, Error> {
     let reader = Reader::from_source(state.to_vec(), "a state").unwrap();
     let tensors = reader.tensors_in_file_order().unwrap();
-    reader.load_whole(&tensors.iter().collect::<Vec<_>>(), toy, &Watch::new())
+    reader.load_whole(&tensors.iter().collect::<Vec<_>>(), toy, &ProgressMonitor::new())
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
     thread::{self, available_parallelism},
 };
 
-use serdes_files::{Phase, Prefetch, Watch};
+use serdes_files::{Phase, Prefetch, ProgressMonitor};
 
 use super::Reader;
 use crate::{
@@ -35,9 +35,9 @@ impl Reader {
     ///
     /// # Errors
     /// If the file cannot be read or the work was stopped; damage is an answer, not an error.
-    pub fn verify(&self, watch: &Watch) -> Result<Vec<Damage>, Error> {
+    pub fn verify(&self, monitor: &ProgressMonitor) -> Result<Vec<Damage>, Error> {
         let damage = |error: &Error| matches!(error, Error::Corrupt { .. });
-        let mut damaged = self.verify_pieces(watch, |_| true, damage)?;
+        let mut damaged = self.verify_pieces(monitor, |_| true, damage)?;
         if let Some(merged) = &self.state.merged {
             let parts = merged.parts.verify(|_| true, damage)?.into_iter();
             damaged
@@ -50,12 +50,12 @@ impl Reader {
     /// one tensor, any other ends the work.
     pub(super) fn verify_pieces(
         &self,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
         chosen: impl Fn(u32) -> bool + Sync,
         damage: impl Fn(&Error) -> bool + Sync,
     ) -> Result<Vec<Damage>, Error> {
         let count = self.state.index.pieces_len();
-        watch.begin(Phase::Verify, self.data_bytes());
+        monitor.begin(Phase::Verify, self.data_bytes());
         let next = AtomicUsize::new(0);
         let found = Mutex::new((Vec::new(), None));
         let work = || {
@@ -69,7 +69,7 @@ impl Reader {
                 if !chosen(number as u32) {
                     continue;
                 }
-                let result = self.verify_piece(number as u32, &mut ahead, &mut buffer, watch);
+                let result = self.verify_piece(number as u32, &mut ahead, &mut buffer, monitor);
                 let Err(error) = result else { continue };
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 match error {
@@ -138,7 +138,7 @@ impl Reader {
         number: u32,
         ahead: &mut Prefetch<'_>,
         buffer: &mut Vec<u8>,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<(), Error> {
         let state = &self.state;
         let Some(piece) = state.index.piece(number) else { return Ok(()) };
@@ -166,7 +166,7 @@ impl Reader {
             ahead.read(&*state.source, part, data_offset + done).map_err(io)?;
             sums.update(part);
             done += now as u64;
-            watch.advance(now as u64)?;
+            monitor.advance(now as u64)?;
         }
         state.compare_sums(name, &piece, &sums.finish())?;
         if let Some((same_before, after)) = around {
@@ -181,6 +181,6 @@ impl Reader {
                 return Err(state.in_file_at(data_offset, error));
             }
         }
-        Ok(watch.check()?)
+        Ok(monitor.check()?)
     }
 }

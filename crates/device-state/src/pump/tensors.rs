@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 
 use super::{
     BUFFER_BYTES, ChunkSums, Contents, Filled, FromDevice, Incoming, Memory, Pool, Returns,
@@ -14,7 +14,7 @@ use crate::Error;
 /// Puts tensors onto a device as their bytes come out of readers.
 pub struct Uploads<'a, M: Memory> {
     device: &'a M::Device,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
     pool: Pool,
     returns: Returns,
     to: ToDevice<M>,
@@ -26,10 +26,10 @@ pub struct Uploads<'a, M: Memory> {
 
 impl<'a, M: Memory> Uploads<'a, M> {
     /// Onto `device`.
-    pub fn new(device: &'a M::Device, watch: &'a Watch) -> Self {
+    pub fn new(device: &'a M::Device, monitor: &'a ProgressMonitor) -> Self {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
         let to = ToDevice::new(returns.clone());
-        Self { device, watch, pool, returns, to, chunk_bytes: None, sums: Vec::new() }
+        Self { device, monitor, pool, returns, to, chunk_bytes: None, sums: Vec::new() }
     }
 
     /// Computes the checksums of chunks of `chunk_bytes` on the way.
@@ -70,7 +70,7 @@ impl<'a, M: Memory> Uploads<'a, M> {
             }
             self.to.push(name, &mut memory, offset, filled)?;
             offset += now as u64;
-            self.watch.advance(now as u64)?;
+            self.monitor.advance(now as u64)?;
         }
         self.to.finish()?;
         self.sums = sums.map(ChunkSums::finish).unwrap_or_default();

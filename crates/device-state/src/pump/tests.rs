@@ -7,7 +7,7 @@ use std::{
 };
 
 use serdes::ifrt::DType;
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 use serdes_testkit::noise::noise;
 
 use super::*;
@@ -357,8 +357,8 @@ fn memories_that_take_turns_get_their_own_bytes() {
 #[test]
 fn a_tensor_goes_up_and_comes_back_as_it_was() {
     let toy = Toy::default();
-    let watch = Watch::new();
-    let mut uploads = Uploads::<ToyMemory>::new(&toy, &watch);
+    let monitor = ProgressMonitor::new();
+    let mut uploads = Uploads::<ToyMemory>::new(&toy, &monitor);
     let mut downloads = Downloads::new();
     for bytes in [0, 3, MIB, 4 * MIB + 1] {
         let bytes = noise(bytes, 9);
@@ -375,7 +375,7 @@ fn a_tensor_goes_up_and_comes_back_as_it_was() {
     }
     let made = toy.notes().buffers.len();
     assert!(made <= 2 * IN_FLIGHT + 1, "{made}");
-    watch.cancel();
+    monitor.cancel();
     let error = uploads.put("w", &mut io::repeat(0), &contents(1)).err().unwrap();
     assert!(matches!(error, Error::Cancelled));
 }

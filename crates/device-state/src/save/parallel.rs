@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 
 use super::{
     Writer,
@@ -58,8 +58,8 @@ impl Writer {
             .zip(pieces)
             .map(|(placed, (_, memory))| Job { memory: *memory, placed })
             .collect();
-        let (watch, chunk_bytes) = (&self.options().watch, self.options().chunk_bytes);
-        let work = Work { name: array.name(), file: &file, path: &path, watch, chunk_bytes };
+        let (monitor, chunk_bytes) = (&self.options().monitor, self.options().chunk_bytes);
+        let work = Work { name: array.name(), file: &file, path: &path, monitor, chunk_bytes };
         let sums = work.put_all(&devices, &jobs)?;
         // What comes next is written behind the pieces.
         self.end_pieces(end, &sums, |end| file.seek(SeekFrom::Start(end)).map(drop))?;
@@ -85,7 +85,7 @@ struct Work<'a> {
     name: &'a str,
     file: &'a File,
     path: &'a Path,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
     chunk_bytes: u32,
 }
 
@@ -146,7 +146,7 @@ impl Work<'_> {
         Buffers { streams, pool, returns }: &mut Buffers<M>,
     ) -> Result<Vec<u32>, Error> {
         let PlacedPiece { layout, number, header } = &job.placed;
-        self.watch.check()?;
+        self.monitor.check()?;
         self.write(&padded(header.clone(), layout.data - layout.header), layout.header)?;
         let mut sums = ChunkSums::new(self.chunk_bytes);
         let mut position = layout.data;
@@ -157,7 +157,7 @@ impl Work<'_> {
             let bytes = filled.len() as u64;
             position += bytes;
             returns.give(filled.into_buffer());
-            self.watch.advance(bytes)?;
+            self.monitor.advance(bytes)?;
         }
         let sums = sums.finish();
         let footer = piece::encode_footer(*number, &sums);

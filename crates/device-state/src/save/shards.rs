@@ -68,7 +68,7 @@ impl Writer {
     /// `ConcreteSharding` carries are used, and kept with the shards: specs cannot carry them.
     ///
     /// ```
-    /// use serdes_device_state::{Reader, Shard, ShardTarget, Versions, Watch, Writer};
+    /// use serdes_device_state::{Reader, Shard, ShardTarget, Versions, ProgressMonitor, Writer};
     /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};
     /// use serdes::ifrt::xla::{OpSharding, TileAssignment};
     /// use serdes_stream_executor::{LayoutChoice, Plugin};
@@ -98,7 +98,7 @@ impl Writer {
     /// let sharding = HloSharding::new(DeviceList::from([0, 1]), MemoryKind::unset(), columns)?;
     /// let targets =
     ///     [ShardTarget::new(DeviceId(0), &devices[0]), ShardTarget::new(DeviceId(1), &devices[1])];
-    /// let restored = tensor.restore_sharded(&sharding.into(), &targets, &Watch::new())?;
+    /// let restored = tensor.restore_sharded(&sharding.into(), &targets, &ProgressMonitor::new())?;
     /// assert_eq!(devices[1].download(&restored.memories[1])?, [2, 4, 6, 8]);
     /// assert_eq!(restored.bytes_read, 8); // each byte of the file once
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -375,7 +375,7 @@ mod tests {
     use std::{cell::Cell, io};
 
     use super::*;
-    use crate::{Versions, Watch, WriteOptions};
+    use crate::{ProgressMonitor, Versions, WriteOptions};
     use serdes::ifrt::{
         DType, DeviceList, HloSharding, MemoryKind, Shape,
         xla::{OpSharding, TileAssignment},
@@ -440,7 +440,7 @@ mod tests {
         let added = writer.add_sharded_deferred("rows", &spec, &shards);
         added.and_then(|()| writer.finish()).map_err(|error| error.to_string())?;
         let state = crate::Reader::open(&path).unwrap();
-        assert!(state.verify(&Watch::new()).unwrap().is_empty());
+        assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
         let mut bytes = Vec::new();
         io::copy(&mut state.tensor("rows").unwrap().read().unwrap(), &mut bytes).unwrap();
         Ok(bytes)

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use serdes_files::Watch;
+use serdes_files::ProgressMonitor;
 
 use super::output::{Output, Sink};
 use crate::{
@@ -40,7 +40,7 @@ pub(super) struct Staging {
     /// Name of the output in messages.
     path: PathBuf,
     /// Hears of the data.
-    watch: Watch,
+    monitor: ProgressMonitor,
     /// Bytes of the file so far.
     position: u64,
     /// The buffer that is being filled.
@@ -51,9 +51,9 @@ pub(super) struct Staging {
 
 impl Staging {
     /// Into `sink`, from its first byte on.
-    pub(super) fn new(sink: Sink, threaded: bool, path: PathBuf, watch: Watch) -> Self {
+    pub(super) fn new(sink: Sink, threaded: bool, path: PathBuf, monitor: ProgressMonitor) -> Self {
         let output = Output::new(sink, threaded);
-        Self { output, threaded, path, watch, position: 0, current: None, make: None }
+        Self { output, threaded, path, monitor, position: 0, current: None, make: None }
     }
 
     /// Position of the next byte in the file.
@@ -114,7 +114,7 @@ impl Staging {
         while count > 0 {
             let now = self.fill(count, &mut fill)? as u64;
             count -= now;
-            self.watch.advance(now)?;
+            self.monitor.advance(now)?;
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Staging {
             let written = self.output.ends().1.write(part);
             written.map_err(|error| Error::io("write", &self.path, error))?;
             self.position += part.len() as u64;
-            self.watch.advance(part.len() as u64)?;
+            self.monitor.advance(part.len() as u64)?;
             bytes = later;
         }
         Ok(())
@@ -212,7 +212,7 @@ impl Staging {
                 // One such buffer at a time is much already.
                 drain.flush().map_err(failed)?;
             }
-            self.watch.advance(bytes)?;
+            self.monitor.advance(bytes)?;
         }
         Ok(())
     }

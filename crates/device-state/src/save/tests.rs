@@ -9,7 +9,7 @@ use std::{
 };
 
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
-use serdes_files::{DirectSink, Durability, FileSink, Phase, Progress, Watch};
+use serdes_files::{DirectSink, Durability, FileSink, Phase, Progress, ProgressMonitor};
 use serdes_stream_executor::Plugin;
 use serdes_testkit::noise::noise;
 
@@ -66,7 +66,7 @@ fn a_state_has_the_same_bytes_past_the_cache() {
         }
         assert!(states.iter().all(|state| *state == states[0]));
         let state = Reader::open(&path).unwrap();
-        assert!(state.verify(&Watch::new()).unwrap().is_empty());
+        assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
     }
 }
@@ -210,7 +210,7 @@ fn the_length_of_a_state_is_known_before_it_is_written() {
 #[test]
 fn a_save_of_memory_of_this_process_is_stopped_on_its_way() {
     /// Stops the work when the first bytes are written.
-    struct Stops(Watch, Mutex<u64>);
+    struct Stops(ProgressMonitor, Mutex<u64>);
 
     impl Progress for Stops {
         fn begin(&self, _: Phase, _: u64) {}
@@ -224,10 +224,10 @@ fn a_save_of_memory_of_this_process_is_stopped_on_its_way() {
     let bytes = noise(20 << 20, 1);
     for place in places() {
         for threaded in [false, true] {
-            let watch = Watch::new();
-            let stops = Arc::new(Stops(watch.clone(), Mutex::default()));
-            let watch = watch.with_progress(stops.clone());
-            let mut options = WriteOptions::new(Versions::current()).with_watch(watch);
+            let monitor = ProgressMonitor::new();
+            let stops = Arc::new(Stops(monitor.clone(), Mutex::default()));
+            let monitor = monitor.with_progress(stops.clone());
+            let mut options = WriteOptions::new(Versions::current()).with_monitor(monitor);
             options.threaded = threaded;
             let mut writer = options.create(place.path().join("a.sds")).unwrap();
             let result = writer.add_bytes("w", &bytes_spec(bytes.len()), &bytes);

@@ -129,7 +129,7 @@ impl Writer {
         let file = commit.as_ref().and_then(|commit| commit.file()?.try_clone().ok());
         Ok(Self {
             file,
-            staging: Staging::new(sink, options.threaded, path, options.watch.clone()),
+            staging: Staging::new(sink, options.threaded, path, options.monitor.clone()),
             options,
             commit,
             streams: AllStreams::new(),
@@ -169,11 +169,11 @@ impl Writer {
         let direct = self.commit.as_ref().is_some_and(|commit| commit.is_direct());
         let sync_time = match self.commit {
             Some(commit) => {
-                self.options.watch.check()?;
+                self.options.monitor.check()?;
                 let begin = Instant::now();
                 if let (Durability::Data, Some(file)) = (self.options.durability, &self.file) {
                     // What cannot be stopped, the commit, has little left to do then.
-                    sync_watched(file, &self.options.watch)
+                    sync_watched(file, &self.options.monitor)
                         .map_err(|error| Error::io("sync", &path, error))??;
                 }
                 let synced = begin.elapsed();
@@ -390,6 +390,6 @@ impl Writer {
             let source = io::Error::other("an earlier tensor was written in part");
             return Err(Error::io("finish", self.staging.path(), source));
         }
-        Ok(self.options.watch.check()?)
+        Ok(self.options.monitor.check()?)
     }
 }

@@ -8,7 +8,7 @@ use serdes::{
     },
     version::{AnyVersionAccessor, SerDesAnyVersionAccessor},
 };
-use serdes_files::{Durability, Watch};
+use serdes_files::{Durability, ProgressMonitor};
 use serdes_stream_executor::{Device, DeviceMemory, LayoutChoice, Plugin};
 use serdes_testkit::noise::noise;
 
@@ -105,7 +105,7 @@ fn saved(arrays: &[(&str, &Array)]) -> Reader {
     }
     writer.finish().unwrap();
     let reader = Reader::from_source(pipe.bytes(), "x.sds").unwrap();
-    assert!(reader.verify(&Watch::new()).unwrap().is_empty());
+    assert!(reader.verify(&ProgressMonitor::new()).unwrap().is_empty());
     reader
 }
 
@@ -130,7 +130,7 @@ fn shardings(count: usize) -> Vec<Sharding> {
 #[test]
 fn shardings_convert_into_each_other_with_one_read_per_byte() {
     let all = devices(8);
-    let watch = Watch::new();
+    let monitor = ProgressMonitor::new();
     // Even and uneven for all numbers of devices, smaller than some of them, and one with
     // elements of a fixed part of a byte.
     let cases = [(DType::F32, [24, 8]), (DType::BF16, [7, 13]), (DType::S4, [5, 3])];
@@ -146,8 +146,9 @@ fn shardings_convert_into_each_other_with_one_read_per_byte() {
                 assert!(whole == array.bytes, "{source}");
                 for to in [1, 2, 3, 4, 8] {
                     for target in shardings(to) {
-                        let restored =
-                            tensor.restore_sharded(&target, &targets(&all[..to]), &watch).unwrap();
+                        let restored = tensor
+                            .restore_sharded(&target, &targets(&all[..to]), &monitor)
+                            .unwrap();
                         let what = format!("{source} to {target}");
                         assert_eq!(restored.bytes_read, array.bytes.len() as u64, "{what}");
                         let element = array.bytes.len() / (dims[0] * dims[1]) as usize;
@@ -187,7 +188,8 @@ fn large_arrays_use_the_reading_thread_and_collect_short_runs() {
         [("rows", &rows, hlo(4, &[1, 4])), ("columns", &columns, hlo(4, &[4, 1]))]
     {
         let tensor = reader.tensor(name).unwrap();
-        let restored = tensor.restore_sharded(&target, &targets(&all), &Watch::new()).unwrap();
+        let restored =
+            tensor.restore_sharded(&target, &targets(&all), &ProgressMonitor::new()).unwrap();
         assert_eq!(restored.bytes_read, array.bytes.len() as u64);
         for ((memory, block), device) in
             restored.memories.iter().zip(blocks(&target, &dims)).zip(&all)
@@ -204,7 +206,7 @@ fn large_arrays_use_the_reading_thread_and_collect_short_runs() {
         assert!(sums.compare(&tensor).is_err());
     }
     let tensors = reader.tensors_in_file_order().unwrap();
-    let (memories, restored) = reader.restore(&tensors, &all[0], &Watch::new()).unwrap();
+    let (memories, restored) = reader.restore(&tensors, &all[0], &ProgressMonitor::new()).unwrap();
     assert_eq!(restored.bytes, (rows.bytes.len() + columns.bytes.len()) as u64);
     assert!(all[0].download(&memories[1]).unwrap() == columns.bytes);
 }
@@ -216,15 +218,18 @@ fn a_process_reads_no_more_than_its_shards() {
     let reader = saved(&[("w", &array)]);
     let tensor = reader.tensor("w").unwrap();
     let ours = [ShardTarget::new(DeviceId(1), &all[0]), ShardTarget::new(DeviceId(3), &all[1])];
-    let restored = tensor.restore_sharded(&hlo(4, &[4, 1]), &ours, &Watch::new()).unwrap();
+    let restored =
+        tensor.restore_sharded(&hlo(4, &[4, 1]), &ours, &ProgressMonitor::new()).unwrap();
     assert_eq!(restored.bytes_read, array.bytes.len() as u64 / 2);
     let quarter = array.bytes.len() / 4;
     assert!(all[0].download(&restored.memories[0]).unwrap() == array.bytes[quarter..2 * quarter]);
     assert!(all[1].download(&restored.memories[1]).unwrap() == array.bytes[3 * quarter..]);
-    let none = tensor.restore_sharded::<Device>(&hlo(4, &[4, 1]), &[], &Watch::new()).unwrap();
+    let none =
+        tensor.restore_sharded::<Device>(&hlo(4, &[4, 1]), &[], &ProgressMonitor::new()).unwrap();
     assert_eq!((none.bytes, none.bytes_read), (0, 0));
     let unknown = [ShardTarget::new(DeviceId(9), &all[0])];
-    let error = tensor.restore_sharded(&hlo(4, &[4, 1]), &unknown, &Watch::new()).unwrap_err();
+    let error =
+        tensor.restore_sharded(&hlo(4, &[4, 1]), &unknown, &ProgressMonitor::new()).unwrap_err();
     assert!(matches!(error, Error::Invalid { .. }), "{error}");
 }
 
@@ -240,7 +245,8 @@ fn scalars_and_arrays_without_elements_have_shards_too() {
         let whole = tensor.restore(&all[0]).unwrap();
         assert_eq!(all[0].download(&whole).unwrap(), array.bytes);
         let sharding = array.spec.sharding();
-        let restored = tensor.restore_sharded(sharding, &targets(&all), &Watch::new()).unwrap();
+        let restored =
+            tensor.restore_sharded(sharding, &targets(&all), &ProgressMonitor::new()).unwrap();
         assert_eq!(restored.bytes_read, array.bytes.len() as u64);
     }
 }
@@ -294,7 +300,8 @@ fn shardings_without_index_domains_take_those_of_the_shards() {
             ShardTarget::new(DeviceId(1), &all[1]).at(domain(&[1], &[4])),
         ];
         let sharding = tensor.spec().sharding().clone();
-        let restored = tensor.restore_sharded(&sharding, &swapped, &Watch::new()).unwrap();
+        let restored =
+            tensor.restore_sharded(&sharding, &swapped, &ProgressMonitor::new()).unwrap();
         assert_eq!(all[0].download(&restored.memories[0]).unwrap(), whole[3..]);
         assert_eq!(all[1].download(&restored.memories[1]).unwrap(), whole[1..5]);
         assert_eq!(restored.bytes_read, 6);
@@ -412,7 +419,7 @@ fn devices_are_saved_concurrently_into_the_same_bytes() {
     write(options.stream(pipe.clone()).unwrap());
     assert!(std::fs::read(&path).unwrap() == pipe.bytes());
     let reader = Reader::open(&path).unwrap();
-    assert!(reader.verify(&Watch::new()).unwrap().is_empty());
+    assert!(reader.verify(&ProgressMonitor::new()).unwrap().is_empty());
     let whole = reader.tensor("w").unwrap().restore(&all[0]).unwrap();
     assert!(all[0].download(&whole).unwrap() == array.bytes);
 }
@@ -429,7 +436,7 @@ fn flipped_bits_truncations_and_swaps_of_shards_are_found() {
     let is_whole = |bytes: Vec<u8>| {
         Reader::from_source(bytes, "x.sds").is_ok_and(|reader| {
             reader.tensors().all(|tensor| tensor.is_ok())
-                && reader.verify(&Watch::new()).unwrap().is_empty()
+                && reader.verify(&ProgressMonitor::new()).unwrap().is_empty()
         })
     };
     assert!(is_whole(bytes.clone()));

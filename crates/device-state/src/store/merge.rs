@@ -126,7 +126,7 @@ pub fn merge_in(
     };
     bytes.extend(index);
     bytes.extend(trailer.encode());
-    options.watch.check()?;
+    options.monitor.check()?;
     let sync_time = store.commit_index(&bytes, options.durability())?;
     store.clean(&[save]);
     Ok(Merged {

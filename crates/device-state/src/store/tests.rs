@@ -14,7 +14,7 @@ use serdes::ifrt::{
     SingleDeviceSharding,
     xla::{OpSharding, TileAssignment},
 };
-use serdes_files::{Durability, ReadAt, Watch};
+use serdes_files::{Durability, ProgressMonitor, ReadAt};
 use serdes_stream_executor::{LayoutChoice, Plugin};
 use serdes_testkit::noise::noise;
 
@@ -84,7 +84,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn is_whole(path: &Path) -> bool {
     Reader::open(path).is_ok_and(|reader| {
         reader.tensors().all(|tensor| tensor.is_ok())
-            && reader.verify(&Watch::new()).is_ok_and(|damage| damage.is_empty())
+            && reader.verify(&ProgressMonitor::new()).is_ok_and(|damage| damage.is_empty())
     })
 }
 
@@ -103,11 +103,11 @@ fn two_processes_make_one_state() {
     assert!(is_whole(&path));
     let device = Plugin::host().device(0).unwrap();
     let tensors = reader.tensors_in_file_order().unwrap();
-    let (memories, _) = reader.restore(&tensors, &device, &Watch::new()).unwrap();
+    let (memories, _) = reader.restore(&tensors, &device, &ProgressMonitor::new()).unwrap();
     assert_eq!(device.download(&memories[0]).unwrap(), noise(10, 2));
     assert_eq!(device.download(&memories[2]).unwrap(), [1; 3]);
     assert_eq!(device.download(&memories[3]).unwrap(), noise(200, 1));
-    let salvaged = Reader::salvage(&path, &Watch::new()).unwrap();
+    let salvaged = Reader::salvage(&path, &ProgressMonitor::new()).unwrap();
     assert_eq!((salvaged.whole.len(), salvaged.lost.len()), (4, 0));
 }
 
@@ -140,7 +140,7 @@ fn a_part_says_what_it_is_and_gives_out_what_it_has() {
     let reader = Reader::open(directory.path().join("a.sds.parts").join(one.name())).unwrap();
     assert_eq!(reader.part(), Some(one));
     assert_eq!(reader.names().collect::<Vec<_>>(), ["own-1", "w"]);
-    assert!(reader.verify(&Watch::new()).unwrap().is_empty());
+    assert!(reader.verify(&ProgressMonitor::new()).unwrap().is_empty());
     let device = Plugin::host().device(0).unwrap();
     reader.tensor("own-1").unwrap().restore(&device).unwrap();
     let tensor = reader.tensor("w").unwrap();
@@ -393,7 +393,7 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     assert!(error.to_string().contains("another save"), "{error}");
     assert_eq!(error.path(), Some(&*one), "{error}");
     fs::write(&one, &bytes[..bytes.len() - 100]).unwrap();
-    let salvaged = Reader::salvage(&one, &Watch::new()).unwrap();
+    let salvaged = Reader::salvage(&one, &ProgressMonitor::new()).unwrap();
     assert_eq!(salvaged.whole[0].name(), "own-1");
     fs::write(&one, bytes).unwrap();
     assert!(is_whole(&path));
@@ -401,7 +401,7 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
 
 /// Result of salvaging a merged state: whole tensors, lost tensors, lost parts.
 fn salvaged(path: &Path) -> ([Vec<String>; 3], Vec<Error>) {
-    let salvaged = Reader::salvage(path, &Watch::new()).unwrap();
+    let salvaged = Reader::salvage(path, &ProgressMonitor::new()).unwrap();
     assert!(salvaged.complete_list);
     for tensor in &salvaged.whole {
         let mut data = Vec::new();
@@ -598,6 +598,6 @@ fn more_parts_than_a_process_may_open_are_no_trouble() {
         tensor.read().unwrap().read_exact(&mut bytes).unwrap();
         assert_eq!(u32::from_le_bytes(bytes), number);
     }
-    assert!(reader.verify(&Watch::new()).unwrap().is_empty());
+    assert!(reader.verify(&ProgressMonitor::new()).unwrap().is_empty());
     assert!(store.most.load(Relaxed) < 200, "{store:?}");
 }

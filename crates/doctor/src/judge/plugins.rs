@@ -231,7 +231,7 @@ fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
         .library
         .as_deref()
         .and_then(|library| view.libraries.compare(library, &jaxlib.version));
-    if let Some(Comparison { misfits, beyond_the_table }) = compared {
+    if let Some(Comparison { misfits, unknown_minor }) = compared {
         for misfit in misfits {
             let mut found = problem(
                 misfit.rule,
@@ -244,8 +244,8 @@ fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
             found.candidates = candidates_of_table(view, owner, jaxlib);
             findings.problem(found);
         }
-        if let Some(message) = beyond_the_table {
-            findings.warn(WarningRule::BeyondTheTable, &[owner, "jaxlib"], message);
+        if let Some(message) = unknown_minor {
+            findings.warn(WarningRule::UnknownMinor, &[owner, "jaxlib"], message);
         }
     } else if let Some(minor) = minor() {
         minors(view, owner, minor, jaxlib, findings);

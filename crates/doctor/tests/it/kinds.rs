@@ -170,11 +170,11 @@ fn plugin_newer_than_the_table_of_layouts_is_a_warning() {
     plugin(folder.path(), "acme_pjrt", "1.0", "acme");
     let environment = &Environment::read(folder.path()).unwrap()[0];
     let newer = Some("PJRT 0.130 was taken for 0.117".to_owned());
-    let comparison = Comparison::new([]).with_beyond_the_table(newer);
+    let comparison = Comparison::new([]).with_unknown_minor(newer);
     let says = Says { comparison: Some(comparison), ..Says::default() };
     let diagnosis = diagnose(environment, &says);
     assert_eq!(diagnosis.verdict(), Verdict::Fits);
-    assert_eq!(warnings(&diagnosis), ["beyond_the_table"]);
+    assert_eq!(warnings(&diagnosis), ["unknown_minor"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use object_store::Error as StoreError;
 use tokio::runtime::{Builder, Runtime};
 
 use super::messages::{is_refusal, message_of};
-use crate::{Cancelled, Watch};
+use crate::{Cancelled, ProgressMonitor};
 
 /// Threads that carry requests, at most.
 const MOST_THREADS: usize = 4;
@@ -25,16 +25,16 @@ pub type Outcome<T> = Receiver<io::Result<T>>;
 /// Runtime for requests, and the token that cancels the wait for them.
 pub struct Driver {
     runtime: Option<Runtime>,
-    watch: Watch,
+    monitor: ProgressMonitor,
 }
 
 impl Driver {
-    /// A runtime of its own; the waits end when `watch` is cancelled.
-    pub fn new(watch: Watch) -> io::Result<Self> {
+    /// A runtime of its own; the waits end when `monitor` is cancelled.
+    pub fn new(monitor: ProgressMonitor) -> io::Result<Self> {
         // Encryption and copies of many answers at a time are more than one core does.
         let threads = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-        Ok(Self { runtime: Some(runtime), watch })
+        Ok(Self { runtime: Some(runtime), monitor })
     }
 
     /// Starts a request to a store; its outcome comes out of the channel. It is given up when the
@@ -51,9 +51,9 @@ impl Driver {
         &self,
         request: impl Future<Output = io::Result<T>> + Send + 'static,
     ) -> Outcome<T> {
-        let watch = self.watch.clone();
+        let monitor = self.monitor.clone();
         let stopped = async move {
-            while !watch.is_cancelled() {
+            while !monitor.is_cancelled() {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
@@ -116,7 +116,7 @@ impl Driver {
             match outcome.recv_timeout(LOOK_EVERY) {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Disconnected) => return Err(no_answer()),
-                Err(RecvTimeoutError::Timeout) if self.watch.is_cancelled() => {
+                Err(RecvTimeoutError::Timeout) if self.monitor.is_cancelled() => {
                     return Err(io::Error::other(Cancelled));
                 }
                 Err(RecvTimeoutError::Timeout) => {}

@@ -12,8 +12,8 @@ mod loaded {
         xla::{OpSharding, TileAssignment},
     };
     use serdes_device_state::{
-        Error, HostedDevice, Reader, Shard, ShardTarget, Versions, Watch, WriteOptions, Writer,
-        files::Durability,
+        Error, HostedDevice, ProgressMonitor, Reader, Shard, ShardTarget, Versions, WriteOptions,
+        Writer, files::Durability,
     };
     use serdes_pjrt::{
         Array, ElementType, HostArray, IncomingArray, MemorySpace, PjrtError, PjrtPlugin, Value,
@@ -99,7 +99,8 @@ mod loaded {
     fn by_way_of<D: HostedDevice>(device: &D, from: &Path, to: &Path) {
         let state = Reader::open(from).unwrap();
         let tensors = state.tensors_in_file_order().unwrap();
-        let (memories, restored) = state.restore(&tensors, device, &Watch::new()).unwrap();
+        let (memories, restored) =
+            state.restore(&tensors, device, &ProgressMonitor::new()).unwrap();
         assert_eq!(restored.tensors as usize, tensors.len());
         let mut writer = writer(to);
         for (tensor, memory) in tensors.iter().zip(&memories) {
@@ -242,8 +243,9 @@ mod loaded {
         let targets: Vec<_> =
             three.iter().zip(0..).map(|(on, id)| ShardTarget::new(DeviceId(id), on)).collect();
         let tensor = Reader::open(path("pjrt.sds")).unwrap().tensor("w").unwrap();
-        let restored =
-            tensor.restore_sharded(&tiled([1, 3]).into(), &targets, &Watch::new()).unwrap();
+        let restored = tensor
+            .restore_sharded(&tiled([1, 3]).into(), &targets, &ProgressMonitor::new())
+            .unwrap();
         for (number, (device, memory)) in three.iter().zip(&restored.memories).enumerate() {
             assert!(device.download(memory).unwrap() == tile(&matrix, [1, 3], number), "{number}");
         }
@@ -258,8 +260,9 @@ mod loaded {
         let tensor = Reader::open(path("stream_executor.sds")).unwrap().tensor("w").unwrap();
         let targets: Vec<_> =
             all.iter().zip(0..).map(|(on, id)| ShardTarget::new(DeviceId(id), on)).collect();
-        let restored =
-            tensor.restore_sharded(&tiled([4, 1]).into(), &targets, &Watch::new()).unwrap();
+        let restored = tensor
+            .restore_sharded(&tiled([4, 1]).into(), &targets, &ProgressMonitor::new())
+            .unwrap();
         for (number, array) in restored.memories.iter().enumerate() {
             assert_eq!(array.dims(), [2, COLUMNS as i64]);
             assert!(array.buffer().read().unwrap() == tile(&matrix, [4, 1], number), "{number}");

@@ -29,7 +29,7 @@ pub enum SkewRule {
     /// There is no version of StableHLO that the framework writes and the plug-in reads.
     StableHlo,
     /// A version is newer than the table of layouts, so that it was taken for the newest of it.
-    BeyondTheTable,
+    UnknownMinor,
 }
 
 impl SkewRule {
@@ -44,7 +44,7 @@ impl SkewRule {
             Self::StructSizeDiffers => "struct_size_differs",
             Self::FunctionMissing => "function_missing",
             Self::StableHlo => "stablehlo",
-            Self::BeyondTheTable => "beyond_the_table",
+            Self::UnknownMinor => "unknown_minor",
         }
     }
 }
@@ -138,7 +138,7 @@ impl Framework {
                 stablehlo(self, plugin, &mut fit);
             }
         }
-        beyond_the_table(self, plugin, &mut fit);
+        unknown_minor(self, plugin, &mut fit);
         fit
     }
 }
@@ -253,14 +253,14 @@ fn stablehlo(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
 }
 
 /// Layouts that are not known yet have been taken for the newest that are.
-fn beyond_the_table(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
+fn unknown_minor(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     for (who, minor) in [(framework.name(), framework.minor()), ("the plug-in", plugin.minor())] {
         if minor > Minor::NEWEST {
             let message = format!(
                 "{who} is of PJRT {minor}, and the newest layouts that are known are of {}: what has grown since is not seen",
                 Minor::NEWEST
             );
-            fit.warn(SkewRule::BeyondTheTable, Step::Load, message);
+            fit.warn(SkewRule::UnknownMinor, Step::Load, message);
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use serdes_device_state::{
-    Durability, Error, Part, PartStore, PendingPart, Reader, Salvaged, SaveId, Watch, WriteOptions,
-    Writer,
+    Durability, Error, Part, PartStore, PendingPart, ProgressMonitor, Reader, Salvaged, SaveId,
+    WriteOptions, Writer,
 };
 use serdes_files::{EntryKind, Files, ReadAt};
 
@@ -49,9 +49,13 @@ pub(super) trait Location {
     }
 
     /// Finds out what is whole in a state, whose other parts are found in `files`.
-    fn salvage_state(&self, files: Arc<dyn Files>, watch: &Watch) -> Result<Salvaged, Error> {
+    fn salvage_state(
+        &self,
+        files: Arc<dyn Files>,
+        monitor: &ProgressMonitor,
+    ) -> Result<Salvaged, Error> {
         let source = self.open().map_err(|error| Error::io("open", &self.name(), error))?;
-        Reader::salvage_among(source, self.name(), files, watch)
+        Reader::salvage_among(source, self.name(), files, monitor)
     }
 
     /// Begins a state.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io, path::Path};
 
-use serdes_device_state::Watch;
+use serdes_device_state::ProgressMonitor;
 
 use super::location::Location;
 
@@ -11,7 +11,7 @@ use super::location::Location;
 pub(super) enum Remote {}
 
 impl Remote {
-    pub(super) fn watched(&self, _: Watch) -> Self {
+    pub(super) fn watched(&self, _: ProgressMonitor) -> Self {
         match *self {}
     }
 

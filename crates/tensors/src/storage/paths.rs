@@ -8,8 +8,8 @@ use std::{
 };
 
 use serdes_device_state::{
-    Durability, Error, Merged, Part, PendingPart, Reader, Salvaged, SaveId, Watch, WriteOptions,
-    Writer, merge_in,
+    Durability, Error, Merged, Part, PendingPart, ProgressMonitor, Reader, Salvaged, SaveId,
+    WriteOptions, Writer, merge_in,
 };
 use serdes_files::{EntryKind, Files, ReadAt, Tree};
 
@@ -37,11 +37,11 @@ impl Storage {
         Self::default()
     }
 
-    /// Sets the watch: waits for a store end when the work is cancelled. The listings of buckets
+    /// Sets the monitor: waits for a store end when the work is cancelled. The listings of buckets
     /// are dropped.
     #[must_use]
-    pub fn with_watch(self, watch: &Watch) -> Self {
-        Self { remote: self.remote.map(|remote| remote.watched(watch.clone())) }
+    pub fn with_monitor(self, monitor: &ProgressMonitor) -> Self {
+        Self { remote: self.remote.map(|remote| remote.watched(monitor.clone())) }
     }
 
     /// Opens the state at a path, of one file or of several parts.
@@ -56,8 +56,8 @@ impl Storage {
     ///
     /// # Errors
     /// As [`Reader::salvage`], or if the path leads nowhere.
-    pub fn salvage_state(&self, path: &Path, watch: &Watch) -> Result<Salvaged, Error> {
-        self.resolve("open", path)?.salvage_state(Arc::new(self.clone()), watch)
+    pub fn salvage_state(&self, path: &Path, monitor: &ProgressMonitor) -> Result<Salvaged, Error> {
+        self.resolve("open", path)?.salvage_state(Arc::new(self.clone()), monitor)
     }
 
     /// Begins a state at a path, which appears when it is finished.

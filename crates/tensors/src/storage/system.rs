@@ -8,8 +8,8 @@ use std::{
 };
 
 use serdes_device_state::{
-    Durability, Error, LocalParts, Part, PartStore, PendingPart, Reader, Salvaged, SaveId, Watch,
-    WriteOptions, Writer, discard,
+    Durability, Error, LocalParts, Part, PartStore, PendingPart, ProgressMonitor, Reader, Salvaged,
+    SaveId, WriteOptions, Writer, discard,
 };
 use serdes_files::{EntryKind, FileSystem, Files, ReadAt, Tree};
 
@@ -68,8 +68,12 @@ impl Location for SystemPath<'_> {
         Reader::open(&self.0)
     }
 
-    fn salvage_state(&self, _: Arc<dyn Files>, watch: &Watch) -> Result<Salvaged, Error> {
-        Reader::salvage(&self.0, watch)
+    fn salvage_state(
+        &self,
+        _: Arc<dyn Files>,
+        monitor: &ProgressMonitor,
+    ) -> Result<Salvaged, Error> {
+        Reader::salvage(&self.0, monitor)
     }
 
     fn create_state(&self, options: WriteOptions) -> Result<Writer, Error> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serdes::ifrt::DType;
-use serdes_files::{Cancelled, Phase, Watch};
+use serdes_files::{Cancelled, Phase, ProgressMonitor};
 
 use super::{
     Moved,
@@ -68,7 +68,7 @@ pub fn convert(
     sources: &[Box<dyn Source>],
     target: Box<dyn Target>,
     options: &ConvertOptions,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<ConvertReport, Error> {
     let choice = Choice {
         only: &options.only,
@@ -87,7 +87,7 @@ pub fn convert(
     let mut sink = target.begin(infos, &metadata)?;
 
     let begin = Instant::now();
-    watch.begin(Phase::Convert, bytes);
+    monitor.begin(Phase::Convert, bytes);
     let mut moved = Moved { bytes, ..Moved::default() };
     let order = sink.order().to_vec();
     announce(sources, order.iter().filter_map(|position| tensors.get(*position)));
@@ -96,17 +96,17 @@ pub fn convert(
         moved.tensors += 1;
         if tensor.info.dtype == DType::String {
             sink.write_strings(position, &tensor.source.strings(tensor.position)?)?;
-            watch.advance(tensor.info.bytes)?;
+            monitor.advance(tensor.info.bytes)?;
             continue;
         }
         let data = tensor.source.read(tensor.position)?;
-        let mut data = Watched { data, watch };
-        sink.write(position, &mut data).map_err(|error| match watch.check() {
+        let mut data = Watched { data, monitor };
+        sink.write(position, &mut data).map_err(|error| match monitor.check() {
             Ok(()) => error,
             Err(cancelled) => Error::from(cancelled),
         })?;
     }
-    watch.check()?;
+    monitor.check()?;
     moved.time = begin.elapsed();
     moved.sync_time = sink.finish()?;
     Ok(ConvertReport { moved, skipped, left_out })
@@ -136,16 +136,16 @@ fn held<'a>(
     Ok(held)
 }
 
-/// Bytes that a watch hears of as they are read.
+/// Bytes that a monitor hears of as they are read.
 struct Watched<'a, R> {
     data: R,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
 }
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.data.read(out)?;
-        self.watch
+        self.monitor
             .advance(count as u64)
             .map_err(|cancelled: Cancelled| io::Error::other(cancelled))?;
         Ok(count)

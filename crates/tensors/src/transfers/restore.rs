@@ -7,7 +7,7 @@ use std::{
 
 use serdes::ifrt::DType;
 use serdes_device_state::{Downloads, HostedDevice, HostedMemory, PieceSums, Reader, Tensor};
-use serdes_files::{Phase, Watch};
+use serdes_files::{Phase, ProgressMonitor};
 
 use super::{
     Moved,
@@ -44,14 +44,14 @@ pub fn restore<D: HostedDevice>(
     only: &[String],
     device: &D,
     target: Option<Box<dyn Target>>,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<RestoreReport, Error> {
     // Begun first: a target that cannot hold a tensor says so before the work.
     let target = target.map(|target| Output::begin(target, state, tensors, only)).transpose()?;
     let (numbers, strings): (Vec<_>, Vec<_>) =
         tensors.iter().cloned().partition(|tensor| tensor.spec().dtype() != DType::String);
-    watch.begin(Phase::Restore, numbers.iter().map(Tensor::bytes).sum());
-    let (memories, restored) = state.restore(&numbers, device, watch)?;
+    monitor.begin(Phase::Restore, numbers.iter().map(Tensor::bytes).sum());
+    let (memories, restored) = state.restore(&numbers, device, monitor)?;
     let mut report = RestoreReport {
         moved: Moved {
             tensors: tensors.len() as u64,
@@ -77,9 +77,9 @@ pub fn restore<D: HostedDevice>(
             _ => Restored::OnDevice(tensor, memories.next()?),
         })
     });
-    target.read_back(&restored.collect::<Vec<_>>(), watch)?;
+    target.read_back(&restored.collect::<Vec<_>>(), monitor)?;
     report.read_back_time = begin.elapsed();
-    watch.check()?;
+    monitor.check()?;
     report.moved.sync_time = target.sink.finish()?;
     report.read_back_verified = true;
     Ok(report)
@@ -114,18 +114,18 @@ impl Output {
     fn read_back<M: HostedMemory>(
         &mut self,
         restored: &[Restored<'_, M>],
-        watch: &Watch,
+        monitor: &ProgressMonitor,
     ) -> Result<(), Error> {
         let tensor_of = |named: &Named| restored.get(named.position);
         let bytes = self.names.iter().filter_map(tensor_of).map(Restored::bytes_on_device);
-        watch.begin(Phase::ReadBack, bytes.sum());
+        monitor.begin(Phase::ReadBack, bytes.sum());
         let mut downloads = Downloads::new();
         for position in self.sink.order().to_vec() {
             match self.names.get(position).and_then(tensor_of) {
                 Some(Restored::Strings(strings)) => self.sink.write_strings(position, strings)?,
                 Some(Restored::OnDevice(tensor, memory)) => {
                     let data = downloads.reader(tensor.name(), memory);
-                    let mut back = ReadBack { data, sums: tensor.sums(), watch };
+                    let mut back = ReadBack { data, sums: tensor.sums(), monitor };
                     self.sink.write(position, &mut back)?;
                     back.sums.compare(tensor)?;
                 }
@@ -150,7 +150,7 @@ impl<M> Restored<'_, M> {
 struct ReadBack<'a, R> {
     data: R,
     sums: PieceSums,
-    watch: &'a Watch,
+    monitor: &'a ProgressMonitor,
 }
 
 impl<R: Read> Read for ReadBack<'_, R> {
@@ -158,7 +158,7 @@ impl<R: Read> Read for ReadBack<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.data.read(out)?;
         self.sums.update(&out[..count]);
-        self.watch.advance(count as u64).map_err(io::Error::other)?;
+        self.monitor.advance(count as u64).map_err(io::Error::other)?;
         Ok(count)
     }
 }

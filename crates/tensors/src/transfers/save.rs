@@ -8,7 +8,7 @@ use std::{
 
 use serdes::ifrt::{ArraySpec, DType, SingleDeviceSharding};
 use serdes_device_state::{Contents, HostedDevice, Uploads, WriteOptions, Writer};
-use serdes_files::{Phase, Watch};
+use serdes_files::{Phase, ProgressMonitor};
 
 use super::{
     Moved,
@@ -61,10 +61,10 @@ pub fn save<D: HostedDevice>(
     device: &D,
     options: &WriteOptions,
     skip_unsupported: bool,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<SaveReport, Error> {
     let begin = |options: WriteOptions| options.create(output);
-    save_into(begin, sources, device, options, skip_unsupported, watch)
+    save_into(begin, sources, device, options, skip_unsupported, monitor)
 }
 
 /// As [`save`], into a stream, such as standard output. A stream is not taken back: where the work
@@ -78,10 +78,10 @@ pub fn save_stream<D: HostedDevice>(
     device: &D,
     options: &WriteOptions,
     skip_unsupported: bool,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<SaveReport, Error> {
     let begin = |options: WriteOptions| options.stream(output);
-    save_into(begin, sources, device, options, skip_unsupported, watch)
+    save_into(begin, sources, device, options, skip_unsupported, monitor)
 }
 
 /// As [`save`], into the state that `begin_state` begins: at an address, or as the part of one
@@ -95,24 +95,24 @@ pub fn save_into<D: HostedDevice>(
     device: &D,
     options: &WriteOptions,
     skip_unsupported: bool,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<SaveReport, Error> {
     let choice = Choice { only: &[], skip_unsupported, keep_aliases: true };
     let Plan { tensors, metadata, skipped, left_out } = plan(sources, choice)?;
     let mut report = SaveReport { skipped, left_out, ..SaveReport::default() };
     // The output is begun before the work, so that a place where no file can be made is found out
     // at once.
-    let options = options.clone().with_metadata(metadata).with_watch(watch.clone());
+    let options = options.clone().with_metadata(metadata).with_monitor(monitor.clone());
     let mut writer = begin_state(options)?;
 
     let begin = Instant::now();
     let total = tensors.iter().map(|tensor| tensor.info.bytes).sum();
-    watch.begin(Phase::Upload, total);
+    monitor.begin(Phase::Upload, total);
     announce(sources, tensors.iter());
-    let loaded = load(&tensors, device, writer.chunk_bytes(), watch)?;
+    let loaded = load(&tensors, device, writer.chunk_bytes(), monitor)?;
     report.upload_time = begin.elapsed();
 
-    watch.begin(Phase::Save, total);
+    monitor.begin(Phase::Save, total);
     for (Planned { info, .. }, loaded) in tensors.iter().zip(loaded) {
         let sharding = SingleDeviceSharding::new(device.device_id());
         let spec = ArraySpec::new(info.dtype, info.shape.clone(), sharding);
@@ -140,9 +140,9 @@ fn load<D: HostedDevice>(
     tensors: &[Planned<'_>],
     device: &D,
     chunk_bytes: u32,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
 ) -> Result<Vec<Loaded<D::Memory>>, Error> {
-    let mut uploads = Uploads::<D::Memory>::new(device, watch).summing(chunk_bytes);
+    let mut uploads = Uploads::<D::Memory>::new(device, monitor).summing(chunk_bytes);
     let mut loaded = Vec::new();
     for Planned { source, position, info } in tensors {
         if info.dtype == DType::String {

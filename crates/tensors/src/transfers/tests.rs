@@ -2,7 +2,7 @@ use std::{fs, io::Read as _, path::Path};
 
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 use serdes_device_state::{Reader, Versions, WriteOptions};
-use serdes_files::{Durability, Watch};
+use serdes_files::{Durability, ProgressMonitor};
 use serdes_stream_executor::{Device, Plugin};
 
 use super::*;
@@ -38,14 +38,14 @@ fn weights() -> Vec<u8> {
 }
 
 fn save_one(source: &Path, state: &Path) -> Result<SaveReport, Error> {
-    save(&[open(source)?], state, &device(), &options(), false, &Watch::new())
+    save(&[open(source)?], state, &device(), &options(), false, &ProgressMonitor::new())
 }
 
 fn restore_all(state: &Path, target: &Path) -> Result<RestoreReport, Error> {
     let reader = Reader::open(state)?;
     let tensors = reader.select::<&str>(&[])?;
     let target = create(target, &options())?;
-    restore(&reader, &tensors, &[], &device(), Some(target), &Watch::new())
+    restore(&reader, &tensors, &[], &device(), Some(target), &ProgressMonitor::new())
 }
 
 #[test]
@@ -139,7 +139,8 @@ fn unsupported_tensor_is_refused_by_name_or_left_out_on_request() {
     assert!(error.contains("odd") && error.contains("Q3"), "{error}");
     assert!(!state.exists());
     let sources = [open(&path).unwrap()];
-    let report = save(&sources, &state, &device(), &options(), true, &Watch::new()).unwrap();
+    let report =
+        save(&sources, &state, &device(), &options(), true, &ProgressMonitor::new()).unwrap();
     assert_eq!((report.moved.tensors, report.skipped.len()), (1, 1));
 }
 
@@ -149,7 +150,7 @@ fn two_sources_with_a_name_in_common_are_refused() {
     let (path, state) = (directory.path().join("a.safetensors"), directory.path().join("a.sds"));
     fs::write(&path, weights()).unwrap();
     let sources = [open(&path).unwrap(), open(&path).unwrap()];
-    let result = save(&sources, &state, &device(), &options(), false, &Watch::new());
+    let result = save(&sources, &state, &device(), &options(), false, &ProgressMonitor::new());
     let Err(Error::DeviceState(error)) = result else { panic!("{result:?}") };
     assert!(matches!(*error, serdes_device_state::Error::DuplicateName { .. }));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -186,7 +187,7 @@ fn npy(path: &Path, values: &[f32]) {
 
 fn compare(a: &Path, b: &Path, tolerance: Option<Tolerance>) -> Vec<Difference> {
     let (a, b) = (open(a).unwrap(), open(b).unwrap());
-    diff(&*a, &*b, tolerance, &Watch::new(), |_| {}).unwrap()
+    diff(&*a, &*b, tolerance, &ProgressMonitor::new(), |_| {}).unwrap()
 }
 
 #[test]
@@ -279,8 +280,15 @@ fn a_state_and_its_tensors_go_down_a_stream_and_come_back() {
     fs::write(&source, weights()).unwrap();
     let stream = Shared::default();
     let sources = [open(&source).unwrap()];
-    let saved =
-        save_stream(&sources, stream.clone(), &device(), &options(), false, &Watch::new()).unwrap();
+    let saved = save_stream(
+        &sources,
+        stream.clone(),
+        &device(),
+        &options(),
+        false,
+        &ProgressMonitor::new(),
+    )
+    .unwrap();
     let state = std::mem::take(&mut *stream.0.lock().unwrap());
     assert_eq!(saved.file_bytes, state.len() as u64);
     let reader = Reader::from_source(state.clone(), "the stream").unwrap();
@@ -288,7 +296,7 @@ fn a_state_and_its_tensors_go_down_a_stream_and_come_back() {
         let stream = Shared::default();
         let target = create_stream(stream.clone(), form, &options()).unwrap();
         let tensors = reader.select::<&str>(&[]).unwrap();
-        restore(&reader, &tensors, &[], &device(), Some(target), &Watch::new()).unwrap();
+        restore(&reader, &tensors, &[], &device(), Some(target), &ProgressMonitor::new()).unwrap();
         let written = std::mem::take(&mut *stream.0.lock().unwrap());
         match form {
             Form::Safetensors => assert_eq!(written, weights()),
@@ -324,7 +332,7 @@ fn a_tensor_of_very_many_names_is_not_written_out_under_each() {
     let into = |name: &str| {
         let target = directory.path().join(name);
         let made = create(&target, &options()).unwrap();
-        convert(&[open(&state).unwrap()], made, &ConvertOptions::new(), &Watch::new())
+        convert(&[open(&state).unwrap()], made, &ConvertOptions::new(), &ProgressMonitor::new())
     };
     let said = into("b.safetensors").unwrap_err().to_string();
     assert!(said.contains("so many names"), "{said}");
@@ -333,7 +341,8 @@ fn a_tensor_of_very_many_names_is_not_written_out_under_each() {
     let reader = Reader::open(&state).unwrap();
     let tensors = select(&reader, &[]).unwrap();
     let target = create(directory.path().join("c.safetensors"), &options()).unwrap();
-    let restored = restore(&reader, &tensors, &[], &device(), Some(target), &Watch::new());
+    let restored =
+        restore(&reader, &tensors, &[], &device(), Some(target), &ProgressMonitor::new());
     let said = restored.unwrap_err().to_string();
     assert!(said.contains("so many names"), "{said}");
 }
@@ -377,7 +386,7 @@ fn a_tensor_of_several_names_comes_back_under_each_of_them() {
         let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
         let tensors = select(&state, &only).unwrap();
         let target = create(place(target), &options()).unwrap();
-        restore(&state, &tensors, &only, &device(), Some(target), &Watch::new()).unwrap();
+        restore(&state, &tensors, &only, &device(), Some(target), &ProgressMonitor::new()).unwrap();
     };
     let named = |names: &[(&str, &Vec<u8>)]| -> Vec<(String, Vec<u8>)> {
         names.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).clone())).collect()
@@ -414,7 +423,7 @@ fn converted(
 ) -> Result<(u64, Vec<String>), Error> {
     let target = create(target, &options())?;
     let choice = ConvertOptions::new().with_skip_unsupported(skip_unsupported);
-    let report = convert(&[source], target, &choice, &Watch::new())?;
+    let report = convert(&[source], target, &choice, &ProgressMonitor::new())?;
     let skipped = report.skipped.into_iter().map(|skipped| skipped.name).collect();
     Ok((report.moved.tensors, skipped))
 }

@@ -16,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use serdes_device_state::{Versions, WriteOptions};
-use serdes_files::{Durability, ReadAt, Watch};
+use serdes_files::{Durability, ProgressMonitor, ReadAt};
 use serdes_tensors::{
     Comparison, Form, Source, create, diff, open, open_at,
     transfers::{ConvertOptions, convert},
@@ -94,7 +94,7 @@ fn open_late(file: &Arc<Late>) -> Box<dyn Source> {
 fn convert_to(path: &Path, file: &Arc<Late>, chosen: &ConvertOptions) {
     let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
     let target = create(path, &options).unwrap();
-    convert(&[open_late(file)], target, chosen, &Watch::new()).unwrap();
+    convert(&[open_late(file)], target, chosen, &ProgressMonitor::new()).unwrap();
 }
 
 #[test]
@@ -111,7 +111,8 @@ fn small_tensors_come_many_with_one_request_and_many_at_a_time() {
         // 23 MiB by 4, and two for the header.
         assert!(file.requests.load(Relaxed) <= 9, "{} requests", file.requests.load(Relaxed));
         assert!(file.most.load(Relaxed) >= 5, "{} at a time", file.most.load(Relaxed));
-        let differences = diff(&*open(&to).unwrap(), &*near, None, &Watch::new(), |_| {}).unwrap();
+        let differences =
+            diff(&*open(&to).unwrap(), &*near, None, &ProgressMonitor::new(), |_| {}).unwrap();
         assert_eq!(differences.len(), names.len());
         assert!(differences.iter().all(|one| one.comparison == Comparison::Equal));
     }
@@ -143,7 +144,8 @@ fn files_with_tensors_in_another_order_are_compared_by_name() {
     let names: Vec<usize> = (0..400).collect();
     let backwards: Vec<usize> = names.iter().rev().copied().collect();
     let [a, b] = [&names, &backwards].map(|names| Late::new(safetensors(names, 10 << 10)));
-    let differences = diff(&*open_late(&a), &*open_late(&b), None, &Watch::new(), |_| {}).unwrap();
+    let differences =
+        diff(&*open_late(&a), &*open_late(&b), None, &ProgressMonitor::new(), |_| {}).unwrap();
     assert_eq!(differences.len(), names.len());
     assert!(differences.iter().all(|one| one.comparison == Comparison::Equal));
     assert!(a.requests.load(Relaxed) <= 4, "{} requests", a.requests.load(Relaxed));

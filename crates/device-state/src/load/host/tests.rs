@@ -78,7 +78,7 @@ fn read(
         None => HostTarget::new(&tensor, &mut bytes),
         Some((origin, shape)) => HostTarget::part(&tensor, &domain(origin, shape), &mut bytes)?,
     };
-    let count = reader.read_into(vec![target], verification, &Watch::new())?;
+    let count = reader.read_into(vec![target], verification, &ProgressMonitor::new())?;
     Ok((bytes, count))
 }
 
@@ -148,7 +148,9 @@ fn a_part_costs_the_chunks_that_it_crosses_and_no_more() {
         let mut found = vec![0; wanted.len()];
         let part = domain([rows.start as i64, 0], [rows.len() as i64, columns as i64]);
         let target = HostTarget::part(&tensor, &part, &mut found).unwrap();
-        let count = reader.read_into(vec![target], Verification::Checksums, &Watch::new()).unwrap();
+        let count = reader
+            .read_into(vec![target], Verification::Checksums, &ProgressMonitor::new())
+            .unwrap();
         assert!(found == wanted);
         assert!(count <= limit, "{count} bytes for {rows:?}");
     }
@@ -177,7 +179,8 @@ fn piece_that_several_parts_want_is_read_once() {
             let targets = memory.iter_mut().zip(parts).map(|(bytes, (origin, shape))| {
                 HostTarget::part(&tensor, &domain(origin, shape), bytes).unwrap()
             });
-            let count = reader.read_into(targets.collect(), verification, &Watch::new()).unwrap();
+            let count =
+                reader.read_into(targets.collect(), verification, &ProgressMonitor::new()).unwrap();
             for (found, (origin, shape)) in memory.iter().zip(parts) {
                 assert!(
                     *found == part_of(&bytes, origin, shape),
@@ -208,7 +211,8 @@ fn columns_of_a_large_piece_are_read_once() {
         HostTarget::part(&tensor, &part, bytes).unwrap()
     });
     let targets = targets.collect();
-    let count = reader.read_into(targets, Verification::Checksums, &Watch::new()).unwrap();
+    let count =
+        reader.read_into(targets, Verification::Checksums, &ProgressMonitor::new()).unwrap();
     for (found, part) in memory.iter().zip(&parts) {
         let wanted: Vec<u8> =
             bytes.chunks(columns).flat_map(|row| &row[part.clone()]).copied().collect();
@@ -234,7 +238,7 @@ fn strings_are_verified_as_numbers_are() {
     let open = |file| Reader::from_source(file, "a state").unwrap();
     let (reader, damaged) = (open(file), open(damaged));
     let read = |reader: &Reader, verification| {
-        reader.read_strings(&reader.tensor("s").unwrap(), verification, &Watch::new())
+        reader.read_strings(&reader.tensor("s").unwrap(), verification, &ProgressMonitor::new())
     };
     for verification in [Verification::Checksums, Verification::Skipped] {
         let found = read(&reader, verification).unwrap();
@@ -243,14 +247,15 @@ fn strings_are_verified_as_numbers_are() {
     let result = read(&damaged, Verification::Checksums);
     assert!(matches!(result, Err(Error::Corrupt { .. })), "{result:?}");
     assert_eq!(read(&damaged, Verification::Skipped).unwrap()[2718], b"string 2719");
-    let stopped = Watch::new();
+    let stopped = ProgressMonitor::new();
     stopped.cancel();
     let (skipped, tensor) = (Verification::Skipped, reader.tensor("s").unwrap());
     let result = reader.read_strings(&tensor, skipped, &stopped);
     assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
-    let result = damaged.read_strings(&tensor, skipped, &Watch::new());
+    let result = damaged.read_strings(&tensor, skipped, &ProgressMonitor::new());
     assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
-    let result = reader.read_strings(&reader.tensor("b").unwrap(), skipped, &Watch::new());
+    let result =
+        reader.read_strings(&reader.tensor("b").unwrap(), skipped, &ProgressMonitor::new());
     assert!(matches!(result, Err(Error::Unsupported { .. })), "{result:?}");
 }
 
@@ -262,11 +267,11 @@ fn memory_of_another_length_and_tensors_of_others_are_refused() {
     let tensor = reader.tensor("one").unwrap();
     let mut short = vec![0; bytes.len() - 1];
     let target = vec![HostTarget::new(&tensor, &mut short)];
-    let result = reader.read_into(target, Verification::Skipped, &Watch::new());
+    let result = reader.read_into(target, Verification::Skipped, &ProgressMonitor::new());
     assert!(matches!(result, Err(Error::SizeMismatch { .. })), "{result:?}");
     let mut memory = vec![0; bytes.len()];
     let target = vec![HostTarget::new(&tensor, &mut memory)];
-    let result = other.read_into(target, Verification::Skipped, &Watch::new());
+    let result = other.read_into(target, Verification::Skipped, &ProgressMonitor::new());
     assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
     assert!(HostTarget::part(&tensor, &domain([90, 0], [8, 1]), &mut memory).is_err());
 }
@@ -277,10 +282,10 @@ fn a_watch_stops_the_work() {
     let reader = Reader::from_source(both(&bytes, 256), "a state").unwrap();
     let tensor = reader.tensor("one").unwrap();
     let mut memory = vec![0; bytes.len()];
-    let watch = Watch::new();
-    watch.cancel();
+    let monitor = ProgressMonitor::new();
+    monitor.cancel();
     let target = vec![HostTarget::new(&tensor, &mut memory)];
-    let result = reader.read_into(target, Verification::Checksums, &watch);
+    let result = reader.read_into(target, Verification::Checksums, &monitor);
     assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
 }
 

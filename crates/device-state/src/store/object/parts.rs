@@ -14,7 +14,7 @@ use object_store::{
     path::{Path, PathPart},
 };
 use serdes_files::{
-    Durability, ReadAt, Watch,
+    Durability, ProgressMonitor, ReadAt,
     object::{Driver, Object, Upload, UploadSink, system_error},
 };
 
@@ -98,7 +98,7 @@ impl ObjectParts {
     /// [`Error::Invalid`] if `location` is the root of the store; or if the system has no thread
     /// for the requests.
     pub fn new(store: Arc<dyn ObjectStore>, location: Path) -> Result<Self, Error> {
-        let driver = Driver::new(Watch::new()).map_err(|error| {
+        let driver = Driver::new(ProgressMonitor::new()).map_err(|error| {
             Error::io("start requests to", &place_of(&*store, &location), error)
         })?;
         Self::driven(Arc::new(driver), store, location)

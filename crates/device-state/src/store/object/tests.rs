@@ -13,7 +13,7 @@ use serdes::ifrt::{
     SingleDeviceSharding,
     xla::{OpSharding, TileAssignment},
 };
-use serdes_files::{Durability, ReadAt, Watch, object::PART_BYTES};
+use serdes_files::{Durability, ProgressMonitor, ReadAt, object::PART_BYTES};
 use serdes_stream_executor::{Device, LayoutChoice, Plugin};
 use serdes_testkit::noise::noise;
 use tokio::runtime::Builder;
@@ -57,7 +57,7 @@ fn a_state_of_several_parts_makes_the_trip() {
         writer.finish().unwrap();
 
         let state = open(store).unwrap();
-        assert!(state.verify(&Watch::new()).unwrap().is_empty());
+        assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
         for (name, expected) in [("small", &[1, 2, 3][..]), ("large", &large)] {
             let memory = state.tensor(name).unwrap().restore(&device).unwrap();
             let mut bytes = vec![0; expected.len()];
@@ -105,7 +105,7 @@ fn an_object_that_is_replaced_while_it_is_read_is_an_error() {
     save(1);
     let state = open(&store).unwrap();
     save(2);
-    let error = state.verify(&Watch::new()).unwrap_err().to_string();
+    let error = state.verify(&ProgressMonitor::new()).unwrap_err().to_string();
     assert!(error.contains("open it again"), "{error}");
 }
 
@@ -180,7 +180,7 @@ fn save(store: &Arc<dyn ObjectStore>, save: SaveId) -> Result<Merged, Error> {
 /// Number of the save that made the state, if it is whole.
 fn whole(store: &Arc<dyn ObjectStore>) -> Option<u64> {
     let state = open(store).ok()?;
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
     assert_eq!(state.len(), 1 + SAVERS as usize);
     let device = device();
     let memory = state.tensor("w").unwrap().restore(&device).unwrap();
@@ -398,7 +398,8 @@ fn only_what_is_wanted_is_read_and_in_few_requests() {
         // All of it, onto another number of devices: each byte once.
         let tensor = state.tensor("w").unwrap();
         let targets: Vec<_> = (0..2).map(|id| ShardTarget::new(DeviceId(id), &device)).collect();
-        let restored = tensor.restore_sharded(&rows_over(2), &targets, &Watch::new()).unwrap();
+        let restored =
+            tensor.restore_sharded(&rows_over(2), &targets, &ProgressMonitor::new()).unwrap();
         let halves: Vec<_> =
             restored.memories.iter().flat_map(|half| device.download(half).unwrap()).collect();
         assert!(halves == shared_bytes(1));
@@ -410,7 +411,7 @@ fn only_what_is_wanted_is_read_and_in_few_requests() {
         assert_eq!(requests.len(), SAVERS as usize);
 
         // One shard of two: half of it.
-        tensor.restore_sharded(&rows_over(2), &targets[1..], &Watch::new()).unwrap();
+        tensor.restore_sharded(&rows_over(2), &targets[1..], &ProgressMonitor::new()).unwrap();
         assert!(range(ROWS * ROW_BYTES / 2).contains(&take().iter().sum()));
 
         let mut bytes = Vec::new();

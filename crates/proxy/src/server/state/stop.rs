@@ -41,7 +41,7 @@ impl State {
                 why = self.no_more_time(deadline) => {
                     // What does not look at it hangs, and holds nothing that the end of the process
                     // would not free.
-                    self.watch().cancel();
+                    self.monitor().cancel();
                     return Err(gave_up(why));
                 }
             };
@@ -61,7 +61,7 @@ impl State {
     /// Gives up the save that is under way, and all to come.
     pub(crate) fn abandon(&self) {
         self.abandoned.send_replace(true);
-        self.watch().cancel();
+        self.monitor().cancel();
     }
 
     /// Done when a save has taken too long, and why it has.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serdes::{codec::Status, ifrt::AttributeMap};
-use serdes_device_state::{Error, Reader, Watch};
+use serdes_device_state::{Error, ProgressMonitor, Reader};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
@@ -47,7 +47,7 @@ pub(crate) struct State {
     /// One replacement at a time, so that many of them leave processors to others.
     replacing: Arc<tokio::sync::Mutex<()>>,
     /// The save that is under way, and how far it has come.
-    watch: Mutex<Watch>,
+    monitor: Mutex<ProgressMonitor>,
     pub(super) pulse: Arc<Pulse>,
     /// True once nothing more is to be saved.
     pub(super) abandoned: watch::Sender<bool>,
@@ -86,7 +86,7 @@ impl State {
             released: watch::Sender::new(0),
             saving: Arc::default(),
             replacing: Arc::default(),
-            watch: Mutex::default(),
+            monitor: Mutex::default(),
             pulse: Arc::default(),
             abandoned: watch::Sender::new(false),
             gauges: Arc::clone(gauges),
@@ -101,8 +101,8 @@ impl State {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn watch(&self) -> MutexGuard<'_, Watch> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn monitor(&self) -> MutexGuard<'_, ProgressMonitor> {
+        self.monitor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lock, which a server that has stopped takes anew for a save.
@@ -289,12 +289,12 @@ impl State {
         let one = Arc::clone(&self.saving).lock_owned().await;
         let lock = self.lock(&options)?;
         let (state, live) = (Arc::clone(self), Arc::clone(live));
-        let watch = self.pulse.start();
-        *self.watch() = watch.clone();
+        let monitor = self.pulse.start();
+        *self.monitor() = monitor.clone();
         let saved = tokio::task::spawn_blocking(move || {
             // Held until the save is over, also where the caller has stopped waiting.
             let _one = one;
-            let saved = state.carry_out(&*live, &options, &watch, occasion);
+            let saved = state.carry_out(&*live, &options, &monitor, occasion);
             lock.follow(&options.path);
             state.gauges.note_save(saved.is_ok());
             saved
@@ -309,11 +309,11 @@ impl State {
         &self,
         live: &dyn LiveArrays,
         options: &StateOptions,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
         occasion: Occasion,
     ) -> Result<usize, ProxyError> {
         self.contents().deleted = Some(Vec::new());
-        let written = self.write(live, options, watch, occasion);
+        let written = self.write(live, options, monitor, occasion);
         let mut contents = self.contents();
         let deleted = contents.deleted.take().unwrap_or_default();
         let (plan, unreadable) = written?;
@@ -331,7 +331,7 @@ impl State {
         &self,
         live: &dyn LiveArrays,
         options: &StateOptions,
-        watch: &Watch,
+        monitor: &ProgressMonitor,
         occasion: Occasion,
     ) -> Result<(Plan, Option<ProxyError>), ProxyError> {
         // Before what the state has: a session that ends meanwhile leaves its arrays to the state
@@ -344,7 +344,7 @@ impl State {
         let unreadable = if plan.is_written_already {
             None
         } else {
-            write::write(options, &mut plan, watch, &self.pulse)?
+            write::write(options, &mut plan, monitor, &self.pulse)?
         };
         Ok((plan, unreadable))
     }

@@ -11,7 +11,7 @@ use std::{
 
 use prost::Message as _;
 use serdes::{ifrt::DType, proto::xla::ifrt::proto::StringArrayContents};
-use serdes_device_state::{Error, Phase, Progress, Tensor, Watch, Writer};
+use serdes_device_state::{Error, Phase, Progress, ProgressMonitor, Tensor, Writer};
 
 use super::{
     kept::StateOptions,
@@ -93,11 +93,11 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    /// Begins anew; the watch of the save.
-    pub(crate) fn start(self: &Arc<Self>) -> Watch {
+    /// Begins anew; the monitor of the save.
+    pub(crate) fn start(self: &Arc<Self>) -> ProgressMonitor {
         self.is_flushing.store(false, Ordering::Relaxed);
         self.beat();
-        Watch::new().with_progress(Arc::clone(self) as Arc<dyn Progress>)
+        ProgressMonitor::new().with_progress(Arc::clone(self) as Arc<dyn Progress>)
     }
 
     fn beat(&self) {
@@ -128,12 +128,12 @@ impl Progress for Pulse {
 pub(crate) fn write(
     options: &StateOptions,
     plan: &mut Plan,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
     pulse: &Pulse,
 ) -> Result<Option<ProxyError>, ProxyError> {
     let mut first = None;
     for _ in 0..=UNREADABLE {
-        match write_once(options, plan, watch, pulse) {
+        match write_once(options, plan, monitor, pulse) {
             Ok(()) => return Ok(first),
             Err(Unwritten { array: Some(name), error }) => {
                 tracing::error!(name, %error, "an array cannot be read");
@@ -163,11 +163,11 @@ impl From<Error> for Unwritten {
 fn write_once(
     options: &StateOptions,
     plan: &Plan,
-    watch: &Watch,
+    monitor: &ProgressMonitor,
     pulse: &Pulse,
 ) -> Result<(), Unwritten> {
     let mut write_options =
-        options.write_options().with_watch(watch.clone()).with_metadata(plan.metadata());
+        options.write_options().with_monitor(monitor.clone()).with_metadata(plan.metadata());
     if plan.loses() {
         // What is lost of it may still be had out of the file itself, by other means.
         write_options = write_options.with_previous(options.previous.max(1));

@@ -300,7 +300,7 @@ mod tests {
     use std::ops::Range;
 
     use object_store::{Result as StoreResult, list::PaginatedListResult, memory::InMemory};
-    use serdes_files::Watch;
+    use serdes_files::ProgressMonitor;
 
     use super::*;
 
@@ -349,7 +349,7 @@ mod tests {
     fn bucket(pages: Option<Arc<Pages>>) -> Bucket {
         let pages = pages.map(|pages| pages as Arc<dyn PaginatedListStore>);
         let client = Client { store: Arc::new(InMemory::new()), pages };
-        Bucket::new(Arc::new(Driver::new(Watch::new()).unwrap()), client)
+        Bucket::new(Arc::new(Driver::new(ProgressMonitor::new()).unwrap()), client)
     }
 
     fn pages(numbers: Range<usize>, endless: bool) -> Arc<Pages> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use object_store::ObjectStore;
-use serdes_files::{Watch, object::Driver};
+use serdes_files::{ProgressMonitor, object::Driver};
 
 use super::{
     address::Scheme,
@@ -22,7 +22,7 @@ type Name = (Scheme, String);
 /// The clients of one piece of work.
 #[derive(Clone, Default)]
 pub(in super::super) struct Remote {
-    watch: Watch,
+    monitor: ProgressMonitor,
     /// Clients of buckets that were given, in place of those that the environment describes.
     given: HashMap<Name, Arc<dyn ObjectStore>>,
     open: Arc<Open>,
@@ -43,9 +43,9 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// Clients without listings, for work that this watch cancels.
-    pub(in super::super) fn watched(&self, watch: Watch) -> Self {
-        Self { watch, given: self.given.clone(), open: Arc::default() }
+    /// Clients without listings, for work that this monitor cancels.
+    pub(in super::super) fn watched(&self, monitor: ProgressMonitor) -> Self {
+        Self { monitor, given: self.given.clone(), open: Arc::default() }
     }
 
     /// Sets the client for a bucket.
@@ -86,7 +86,7 @@ impl Remote {
         if let Some(web) = self.open.web.get() {
             return Ok(Arc::clone(web));
         }
-        let web = Arc::new(Web::new(self.driver()?, self.watch.clone())?);
+        let web = Arc::new(Web::new(self.driver()?, self.monitor.clone())?);
         Ok(Arc::clone(self.open.web.get_or_init(|| web)))
     }
 
@@ -94,7 +94,7 @@ impl Remote {
         if let Some(driver) = self.open.driver.get() {
             return Ok(Arc::clone(driver));
         }
-        let driver = Arc::new(Driver::new(self.watch.clone())?);
+        let driver = Arc::new(Driver::new(self.monitor.clone())?);
         Ok(Arc::clone(self.open.driver.get_or_init(|| driver)))
     }
 }

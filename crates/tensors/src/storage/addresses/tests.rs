@@ -8,7 +8,7 @@ use std::{
 use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory, path::Path as Key};
 use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 use serdes_device_state::{
-    Durability, Error, Part, PendingPart, SaveId, Versions, Watch, WriteOptions,
+    Durability, Error, Part, PendingPart, ProgressMonitor, SaveId, Versions, WriteOptions,
 };
 use serdes_files::{EntryKind, Files, Tree};
 use serdes_testkit::noise::noise;
@@ -68,7 +68,7 @@ fn a_state_at_an_address_appears_when_it_is_finished() {
     writer.finish().unwrap();
     let state = storage.open_state(path).unwrap();
     assert_eq!(state.names().collect::<Vec<_>>(), ["w"]);
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
     assert_eq!(keys(&store), ["runs/step-7.sds"]);
 }
 
@@ -87,7 +87,7 @@ fn the_parts_of_processes_become_a_state_at_an_address() {
     let merged = storage.merge(path, save, &options()).unwrap();
     assert_eq!((merged.parts, merged.tensors), (2, 2));
     let state = storage.open_state(path).unwrap();
-    assert!(state.verify(&Watch::new()).unwrap().is_empty());
+    assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
     // Readers that open it by paths find the parts too.
     let tensors = crate::open_in(&storage, path).unwrap();
     assert_eq!(tensors.tensors().len(), 2);
@@ -204,7 +204,7 @@ fn a_state_that_is_replaced_while_it_is_opened_is_opened_again() {
         let source = Storage::system().open(&path).unwrap();
         let files = Restless { path: path.clone(), left: left.into() };
         let state = serdes_device_state::Reader::from_source_among(source, &path, Arc::new(files));
-        assert!(state.unwrap().verify(&Watch::new()).unwrap().is_empty());
+        assert!(state.unwrap().verify(&ProgressMonitor::new()).unwrap().is_empty());
     }
     // A missing part of a state that was not replaced is reported as missing.
     let part = files(folder.path()).into_iter().find(|name| name.ends_with(".part")).unwrap();
@@ -220,7 +220,7 @@ fn a_set_of_shards_takes_the_place_of_another_at_an_address() {
     let (store, storage) = bucket();
     let path = Path::new("s3://bucket/out/m.safetensors");
     let save = |byte: u8, shard_bytes: u64| {
-        let storage = storage.clone().with_watch(&Watch::new());
+        let storage = storage.clone().with_monitor(&ProgressMonitor::new());
         let info = |name| TensorInfo::new(name, DType::U8, Shape::new([4]).unwrap()).unwrap();
         let target = tensor_io::create_sharded_in(&storage, path, shard_bytes, &options()).unwrap();
         let mut sink = target.begin(vec![info("a"), info("b")], &None).unwrap();
@@ -230,7 +230,7 @@ fn a_set_of_shards_takes_the_place_of_another_at_an_address() {
         sink.finish().unwrap();
     };
     let read = |path: &str| {
-        let storage = storage.clone().with_watch(&Watch::new());
+        let storage = storage.clone().with_monitor(&ProgressMonitor::new());
         let source = tensor_io::open_in(&storage, path).unwrap();
         let mut bytes = Vec::new();
         for position in 0..2 {
@@ -255,7 +255,7 @@ fn a_set_of_shards_takes_the_place_of_another_at_an_address() {
     assert!(!keys(&store).contains(&"out/m.safetensors".to_owned()));
     assert!(keys(&store).contains(&plain));
     // Files of unknown origin are not replaced.
-    let storage = storage.clone().with_watch(&Watch::new());
+    let storage = storage.clone().with_monitor(&ProgressMonitor::new());
     storage.remove(Path::new(index)).unwrap();
     save(5, 4);
     assert_eq!((read(index), keys(&store).len()), (5, 6));
@@ -356,10 +356,10 @@ fn web_address_is_read_only() {
 
 #[test]
 fn a_stopped_work_waits_for_no_store() {
-    let watch = Watch::new();
+    let monitor = ProgressMonitor::new();
     let (_store, storage) = bucket();
-    let storage = storage.with_watch(&watch);
-    watch.cancel();
+    let storage = storage.with_monitor(&monitor);
+    monitor.cancel();
     let stopped = storage.create_state(Path::new("s3://bucket/a.sds"), options());
     // What answers at once is not waited for; what does not is stopped.
     if let Err(error) = stopped {
@@ -380,12 +380,12 @@ fn tensors_of_all_kinds_make_the_trip_to_an_address_and_back() {
         // A second one takes the place of the first.
         for bytes in [[1, 2, 3, 4], [5, 6, 7, 8]] {
             // What was seen of the bucket before the first is not what is there.
-            let storage = storage.clone().with_watch(&Watch::new());
+            let storage = storage.clone().with_monitor(&ProgressMonitor::new());
             let target = tensor_io::create_in(&storage, &path, &options()).unwrap();
             let mut sink = target.begin(vec![info.clone()], &None).unwrap();
             sink.write(0, &mut &bytes[..]).unwrap();
             sink.finish().unwrap();
-            let storage = storage.with_watch(&Watch::new());
+            let storage = storage.with_monitor(&ProgressMonitor::new());
             let source = tensor_io::open_in(&storage, &path).unwrap();
             let mut back = Vec::new();
             source.read(0).unwrap().read_to_end(&mut back).unwrap();

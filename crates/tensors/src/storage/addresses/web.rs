@@ -18,7 +18,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use object_store::client::{HttpError, HttpRequest, HttpRequestBody};
 use serdes_files::{
-    LONGEST_STREAM, ReadAt, Stamp, Watch,
+    LONGEST_STREAM, ProgressMonitor, ReadAt, Stamp,
     object::{Driver, RangeCache, changed, said},
     spool,
 };
@@ -50,13 +50,13 @@ const KEPT: usize = 16;
 pub(super) struct Web {
     client: Client,
     driver: Arc<Driver>,
-    watch: Watch,
+    monitor: ProgressMonitor,
     opened: Mutex<Vec<(Uri, Arc<dyn ReadAt>)>>,
 }
 
 impl Web {
-    pub(super) fn new(driver: Arc<Driver>, watch: Watch) -> io::Result<Self> {
-        Ok(Self { client: Client::of_web()?, driver, watch, opened: Mutex::default() })
+    pub(super) fn new(driver: Arc<Driver>, monitor: ProgressMonitor) -> io::Result<Self> {
+        Ok(Self { client: Client::of_web()?, driver, monitor, opened: Mutex::default() })
     }
 
     /// The file at an address.
@@ -94,7 +94,8 @@ impl Web {
             First::Whole(body) => {
                 let (send, receive) = sync_channel(4);
                 self.driver.spawn(pass_on(body, send));
-                let stream = Arriving { receive, rest: Bytes::new(), watch: self.watch.clone() };
+                let stream =
+                    Arriving { receive, rest: Bytes::new(), monitor: self.monitor.clone() };
                 spool(stream, LONGEST_STREAM)?.ok_or_else(|| {
                     io::Error::new(io::ErrorKind::FileTooLarge, "the file is longer than 64 GiB")
                 })
@@ -346,13 +347,13 @@ async fn pass_on(body: Incoming, to: SyncSender<io::Result<Bytes>>) {
 struct Arriving {
     receive: Receiver<io::Result<Bytes>>,
     rest: Bytes,
-    watch: Watch,
+    monitor: ProgressMonitor,
 }
 
 impl Read for Arriving {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
-            self.watch.check().map_err(io::Error::other)?;
+            self.monitor.check().map_err(io::Error::other)?;
             match self.receive.recv_timeout(LOOK_EVERY) {
                 Ok(part) => self.rest = part?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),

@@ -54,7 +54,7 @@ fn passes(number: u32, value: Value<'_>, rules: &OptionRules) -> Result<bool, St
             return Ok(false);
         }
         let name = format!("field {number} of xla.DebugOptions");
-        return Err(refused(&name, &value.in_words(), "nothing"));
+        return Err(refused(&name, &value.describe(), "nothing"));
     };
     if option.takes(value) || rules.allows_number(number) {
         return Ok(true);
@@ -65,7 +65,7 @@ fn passes(number: u32, value: Value<'_>, rules: &OptionRules) -> Result<bool, St
             Ok(false)
         }
         Otherwise::Refused | Otherwise::NeverAllowed => {
-            Err(refused_value(option, &value.in_words()))
+            Err(refused_value(option, &value.describe()))
         }
     }
 }

@@ -95,12 +95,12 @@ pub(super) fn check<'a>(
     let field = message.fields.iter().find(|(known, ..)| *known == number);
     let Some((_, name, form)) = field else {
         let name = format!("field {number} of {}", message.name);
-        return Err(refused(&name, &value.in_words(), "nothing"));
+        return Err(refused(&name, &value.describe(), "nothing"));
     };
     if form.takes(value) || rules.allows(name) {
         return Ok(value);
     }
-    Err(refused(name, &value.in_words(), &form.in_words()))
+    Err(refused(name, &value.describe(), &form.describe()))
 }
 
 impl Form {
@@ -117,7 +117,7 @@ impl Form {
         }
     }
 
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Numbers(range) => format!("{} to {}", range.start(), range.end()),
             List(range) => format!("numbers from {} to {}", range.start(), range.end()),

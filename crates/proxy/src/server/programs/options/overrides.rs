@@ -59,7 +59,7 @@ pub(super) fn rebuilt(entry: &[u8], rules: &OptionRules) -> Result<Option<Vec<u8
         Value::Bytes(&only).write(2, &mut rebuilt);
         return Ok(Some(rebuilt));
     }
-    let found = value.map_or_else(|| "nothing".to_owned(), |(_, value)| value.in_words());
+    let found = value.map_or_else(|| "nothing".to_owned(), |(_, value)| value.describe());
     match table::by_name(name) {
         Some(option) if option.otherwise == Otherwise::LeftOut => {
             tracing::debug!("the compile option {} of a client was left out", option.name);

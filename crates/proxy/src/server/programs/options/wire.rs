@@ -25,8 +25,8 @@ impl Value<'_> {
         }
     }
 
-    /// It in words, for a message: a part of it where it is long.
-    pub(super) fn in_words(self) -> String {
+    /// Describes the value for a message, with the beginning of a long text.
+    pub(super) fn describe(self) -> String {
         /// Letters of a text that are shown.
         const SHOWN: usize = 40;
         match self {

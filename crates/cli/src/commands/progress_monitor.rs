@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serdes_device_state::{Phase, Progress, Watch};
+use serdes_device_state::{Phase, Progress, ProgressMonitor};
 
 use crate::{
     failure::Failure,
@@ -45,17 +45,17 @@ fn put_settings_back() {
     crate::process_settings::put_back();
 }
 
-/// A watch with progress bars, which Ctrl-C and a request to terminate stop.
+/// A monitor with progress bars, which Ctrl-C and a request to terminate stop.
 ///
 /// The library then takes back what it has begun and fails; the process is not killed in its
 /// middle, unless it is asked twice.
-pub(crate) fn watch(terminal: &Terminal) -> Result<Watch, Failure> {
-    let watch = Watch::new().with_progress(Arc::new(Phases { bars: terminal.bars() }));
-    let stop = watch.clone();
+pub(crate) fn monitor(terminal: &Terminal) -> Result<ProgressMonitor, Failure> {
+    let monitor = ProgressMonitor::new().with_progress(Arc::new(Phases { bars: terminal.bars() }));
+    let stop = monitor.clone();
     requests::listen(Hangup::Stops, move |request| match request {
         Request::Stop(_) | Request::Hangup => stop.cancel(),
         Request::StopNow(signal) => signals::end_by(signal),
     })
     .map_err(|error| Failure::new(format_args!("cannot listen for Ctrl-C: {error}")))?;
-    Ok(watch)
+    Ok(monitor)
 }

@@ -37,21 +37,21 @@ pub trait Progress: Send + Sync {
     fn advance(&self, bytes: u64);
 }
 
-/// The work was stopped by [`Watch::cancel`].
+/// The work was stopped by [`ProgressMonitor::cancel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 #[non_exhaustive]
 pub struct Cancelled;
 
-/// Who listens to a piece of work, and who may stop it. Clones share the flag.
+/// Listener for the progress of a piece of work, and its cancellation. Clones share the flag.
 #[derive(Clone, Default)]
-pub struct Watch {
+pub struct ProgressMonitor {
     cancelled: Arc<AtomicBool>,
     progress: Option<Arc<dyn Progress>>,
 }
 
-impl Watch {
-    /// A watch without a listener, over work that is not stopped.
+impl ProgressMonitor {
+    /// A monitor without a listener, not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,9 +101,9 @@ impl Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ProgressMonitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
+        f.debug_struct("ProgressMonitor")
             .field("cancelled", &self.is_cancelled())
             .field("progress", &self.progress.is_some())
             .finish()
