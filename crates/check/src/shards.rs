@@ -45,11 +45,11 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
         findings.warn(messages::tensors_beside_index(tensors, names));
     }
     if set.faults.is_empty()
-        && let Some((said, (once, each))) = set.total_size.zip(set.sizes())
-        && said != once
-        && said != each
+        && let Some((stated, (once, each))) = set.total_size.zip(set.sizes())
+        && stated != once
+        && stated != each
     {
-        findings.warn(messages::total_size_differs(said, each));
+        findings.warn(messages::total_size_differs(stated, each));
     }
     if options.verifies_data() && findings.reasons().is_empty() {
         verify(index, &set, options, &mut findings);
@@ -91,7 +91,7 @@ fn bytes(index: &Bytes, path: &Path) -> Result<Bytes, CheckError> {
     Ok(Bytes { source, label, path: Some(path.to_owned()), tree: index.tree.clone() })
 }
 
-/// The tensors of the files of an index. What is not there or cannot be read is said in its place.
+/// The tensors of the files of an index. What is not there or cannot be read is stated in its place.
 pub(super) fn inspect(
     index: &Bytes,
     mut inspection: Inspection,

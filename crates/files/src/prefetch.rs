@@ -140,8 +140,8 @@ impl<'a> Prefetch<'a> {
             self.blocks.iter().map(|block| block.range.end - block.range.start).sum();
         while self.blocks.len() < MOST_BLOCKS && (bytes < self.most_bytes || self.blocks.is_empty())
         {
-            let room = (self.most_bytes - bytes.min(self.most_bytes)).max(1);
-            let Some(range) = self.next_block(room) else { return };
+            let available = (self.most_bytes - bytes.min(self.most_bytes)).max(1);
+            let Some(range) = self.next_block(available) else { return };
             bytes += range.end - range.start;
             // Otherwise it is read when it is needed.
             if let Some(answer) = source.begin_read(range.clone()) {
@@ -165,10 +165,10 @@ impl<'a> Prefetch<'a> {
     }
 
     /// The next extents, as far as they lie close together and one block holds them.
-    fn next_block(&mut self, room: u64) -> Option<Range<u64>> {
+    fn next_block(&mut self, available: u64) -> Option<Range<u64>> {
         // Blocks of one size: a little room is no reason for a little block.
         let longest = (self.most_bytes / MOST_BLOCKS as u64).clamp(LEAST_BYTES, BLOCK_BYTES);
-        if room < longest && !self.blocks.is_empty() {
+        if available < longest && !self.blocks.is_empty() {
             return None;
         }
         let mut block = match self.rest.take() {

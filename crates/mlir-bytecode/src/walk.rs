@@ -109,15 +109,23 @@ pub struct Walk<'w, 't, 'a, R> {
     /// Values that were used, and not defined yet.
     forward: u64,
     /// Number of further values that can be defined at once: each takes a byte to define.
-    room: usize,
+    values_left: usize,
 }
 
 impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
     /// A walk over the operations of a file.
     pub fn new(tables: &'t Tables<'a>, entries: &'w mut R) -> Self {
         let cursor = tables.operations;
-        let room = cursor.rest().len();
-        Self { tables, entries, cursor, levels: Vec::new(), scopes: Vec::new(), forward: 0, room }
+        let values_left = cursor.rest().len();
+        Self {
+            tables,
+            entries,
+            cursor,
+            levels: Vec::new(),
+            scopes: Vec::new(),
+            forward: 0,
+            values_left,
+        }
     }
 
     /// Calls `visit` with every operation.
@@ -199,7 +207,8 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
             scope.announced = scope.announced.saturating_sub(values);
             let kept = usize::try_from(scope.announced).unwrap_or(usize::MAX);
             let kept = kept.min(scope.states.len());
-            self.room = self.room.saturating_add(scope.states.len().saturating_sub(kept));
+            self.values_left =
+                self.values_left.saturating_add(scope.states.len().saturating_sub(kept));
             scope.states.truncate(kept);
         }
     }
@@ -209,7 +218,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         if level.is_isolated
             && let Some(scope) = self.scopes.pop()
         {
-            self.room = self.room.saturating_add(scope.states.len());
+            self.values_left = self.values_left.saturating_add(scope.states.len());
         }
         if let Some(outside) = level.outside {
             self.cursor = outside;
@@ -421,10 +430,10 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         let index = usize::try_from(value).unwrap_or(usize::MAX);
         if index >= scope.states.len() {
             let grown = index.saturating_sub(scope.states.len()).saturating_add(1);
-            if grown > self.room {
+            if grown > self.values_left {
                 return Ok(at.damage("at most as many values as the file has room for")?);
             }
-            self.room = self.room.saturating_sub(grown);
+            self.values_left = self.values_left.saturating_sub(grown);
             if grown == 1 {
                 scope.states.push(0);
             } else {

@@ -223,8 +223,8 @@ rules! {
             header_is_odd(reason): "{reason}";
             entry_is_odd(name, reason): "{name} {reason}";
             more_entries_odd(count): "{count} more entries that the file's own reader takes no notice of";
-            total_size_differs(said, found):
-                "the index says that its tensors have {said} bytes, and they have {found}; loaders do not compare";
+            total_size_differs(stated, found):
+                "the index says that its tensors have {stated} bytes, and they have {found}; loaders do not compare";
         }
     }
 

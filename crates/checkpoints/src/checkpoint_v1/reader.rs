@@ -330,8 +330,9 @@ impl CheckpointV1 {
                     .start()
                     .and_then(|start| usize::try_from(start).ok())
                     .map(|start| start * size);
-                let room = start.and_then(|start| out.get_mut(start..start + bytes.len()));
-                room.ok_or_else(|| slice_data(tensor, slice, "it does not fit".to_owned()))?
+                let target = start.and_then(|start| out.get_mut(start..start + bytes.len()));
+                target
+                    .ok_or_else(|| slice_data(tensor, slice, "it does not fit".to_owned()))?
                     .copy_from_slice(bytes);
                 runs.advance();
             }

@@ -183,9 +183,9 @@ impl Joined {
                 }
             };
             let Some((stream, _)) = self.pieces.get_mut(piece) else { break };
-            let room = to.get_mut(given..).unwrap_or_default();
-            let count = room.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            stream.read_exact(room.get_mut(..count).unwrap_or_default())?;
+            let target = to.get_mut(given..).unwrap_or_default();
+            let count = target.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            stream.read_exact(target.get_mut(..count).unwrap_or_default())?;
             given += count;
             let left = left - count as u64;
             self.current = (left > 0).then_some((piece, left));
@@ -326,9 +326,9 @@ impl Bundle {
             let end = start.saturating_add(
                 usize::try_from(from.len().saturating_mul(element)).unwrap_or(usize::MAX),
             );
-            let room = out.get_mut(start..end);
+            let target = out.get_mut(start..end);
             stream.read_exact(
-                room.ok_or_else(|| BundleError::SlicesOverlap { name: name.clone() })?,
+                target.ok_or_else(|| BundleError::SlicesOverlap { name: name.clone() })?,
             )?;
             at = source.saturating_add(from.len());
             from.advance();
@@ -339,10 +339,10 @@ impl Bundle {
 }
 
 /// Reads `bytes` bytes of a stream and forgets them.
-fn skip(stream: &mut PlainStream, mut bytes: u64, room: &mut [u8]) -> Result<(), BundleError> {
+fn skip(stream: &mut PlainStream, mut bytes: u64, target: &mut [u8]) -> Result<(), BundleError> {
     while bytes > 0 {
-        let count = room.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-        stream.read_exact(room.get_mut(..count).unwrap_or_default())?;
+        let count = target.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        stream.read_exact(target.get_mut(..count).unwrap_or_default())?;
         bytes -= count as u64;
     }
     Ok(())

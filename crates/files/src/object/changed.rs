@@ -31,7 +31,7 @@ pub fn is_changed(error: &io::Error) -> bool {
 
 /// A property of a file as a server gives it, `NAME VALUE`, cut off and with control characters
 /// escaped; `no NAME` without a value.
-pub fn said(name: &str, value: Option<&[u8]>) -> String {
+pub fn header_text(name: &str, value: Option<&[u8]>) -> String {
     let Some(value) = value else { return format!("no {name}") };
     let value = String::from_utf8_lossy(value);
     let shown: String = value.chars().take(SHOWN).collect();
@@ -44,12 +44,12 @@ mod tests {
 
     #[test]
     fn changed_says_what_was_found_and_does_nothing_to_a_terminal() {
-        let found = said("ETag", Some("\u{9b}2J\"b\"".as_bytes()));
-        let error = changed(found, said("ETag", None));
+        let found = header_text("ETag", Some("\u{9b}2J\"b\"".as_bytes()));
+        let error = changed(found, header_text("ETag", None));
         let text = error.to_string();
         assert!(text.contains("expected no ETag; open it again"), "{text}");
         assert!(!text.contains(char::is_control), "{text:?}");
         assert!(is_changed(&error) && !is_changed(&io::Error::other("x")));
-        assert!(said("ETag", Some(&[b'a'; 10_000])).len() < 100);
+        assert!(header_text("ETag", Some(&[b'a'; 10_000])).len() < 100);
     }
 }

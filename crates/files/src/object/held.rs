@@ -7,7 +7,7 @@ use std::{
 
 use object_store::ObjectMeta;
 
-use super::changed::{changed, said};
+use super::changed::{changed, header_text};
 use crate::Stamp;
 
 /// Properties of an object in the first answer. Stores need not honour conditions, and not all of
@@ -15,7 +15,7 @@ use crate::Stamp;
 pub(super) struct Held(Mutex<State>);
 
 struct State {
-    expected: Said,
+    expected: Attributes,
     /// True once bytes came with the expected properties; until then a later answer may add
     /// properties.
     is_confirmed: bool,
@@ -23,7 +23,7 @@ struct State {
 
 /// Properties of an object in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Said {
+struct Attributes {
     e_tag: Option<String>,
     version: Option<String>,
     /// Second of the last change: lists tell it finer than answers do.
@@ -31,7 +31,7 @@ struct Said {
     size: u64,
 }
 
-impl Said {
+impl Attributes {
     fn of(meta: &ObjectMeta) -> Self {
         // Lists of some stores leave the quotes out.
         let plain = |tag: &String| match tag.starts_with("W/") {
@@ -55,7 +55,7 @@ impl Said {
         ];
         for (name, found, expected) in texts {
             if found != expected && !(is_first && expected.is_none()) {
-                let text = |value: Option<&str>| said(name, value.map(str::as_bytes));
+                let text = |value: Option<&str>| header_text(name, value.map(str::as_bytes));
                 return Err(changed(text(found), text(expected)));
             }
         }
@@ -76,13 +76,13 @@ impl Said {
 impl Held {
     /// The object as the store described it before it was read.
     pub(super) fn new(meta: &ObjectMeta) -> Self {
-        Self(Mutex::new(State { expected: Said::of(meta), is_confirmed: false }))
+        Self(Mutex::new(State { expected: Attributes::of(meta), is_confirmed: false }))
     }
 
     /// The object as a list described it: the time of its last change may differ from that in an
     /// answer about the object itself.
     pub(super) fn listed(meta: &ObjectMeta) -> Self {
-        let expected = Said { modified: None, ..Said::of(meta) };
+        let expected = Attributes { modified: None, ..Attributes::of(meta) };
         Self(Mutex::new(State { expected, is_confirmed: false }))
     }
 
@@ -92,7 +92,7 @@ impl Held {
     /// If anything is another, or is not said any more: the bytes may be those of another object.
     pub(super) fn check(&self, meta: &ObjectMeta) -> std::io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = Said::of(meta);
+        let found = Attributes::of(meta);
         found.compare(&state.expected, !state.is_confirmed)?;
         *state = State { expected: found, is_confirmed: true };
         Ok(())
@@ -101,10 +101,10 @@ impl Held {
     /// Stamp that tells the object from another one at its key, whichever answer it is made from:
     /// where there are entity tags, of these alone, because a list and an answer have the same.
     pub(super) fn stamp(meta: &ObjectMeta) -> Stamp {
-        let said = Said::of(meta);
-        match said.e_tag {
-            Some(tag) => Stamp::new(format!("{tag} {}", said.size)),
-            None => Stamp::new(format!("{:?} {}", said.modified, said.size)),
+        let attributes = Attributes::of(meta);
+        match attributes.e_tag {
+            Some(tag) => Stamp::new(format!("{tag} {}", attributes.size)),
+            None => Stamp::new(format!("{:?} {}", attributes.modified, attributes.size)),
         }
     }
 }

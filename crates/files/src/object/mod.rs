@@ -13,7 +13,7 @@ mod source;
 mod upload;
 
 pub use self::{
-    changed::{changed, is_changed, said},
+    changed::{changed, header_text, is_changed},
     driver::{Driver, Outcome, system_error, wait},
     messages::with_causes,
     ranges::RangeCache,

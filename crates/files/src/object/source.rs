@@ -12,7 +12,7 @@ use object_store::{
     UpdateVersion, path::Path,
 };
 
-use super::changed::{changed, said};
+use super::changed::{changed, header_text};
 use super::{Driver, held::Held, system_error};
 use crate::{ReadAt, Stamp};
 
@@ -76,7 +76,7 @@ impl Object {
         let (store, location) = (Arc::clone(&self.store), self.meta.location.clone());
         let (held, tag) = (Arc::clone(&self.held), self.meta.e_tag.clone());
         async move {
-            let expected = || said("ETag", tag.as_deref().map(str::as_bytes));
+            let expected = || header_text("ETag", tag.as_deref().map(str::as_bytes));
             let answer = store.get_opts(&location, options).await.map_err(|error| match error {
                 StoreError::Precondition { .. } | StoreError::NotModified { .. } => {
                     changed("another object (412 Precondition Failed)", expected())

@@ -16,7 +16,7 @@ pub(crate) struct HostStruct {
     start: *mut u8,
     layout: &'static StructLayout,
     /// Bytes that we may write.
-    room: usize,
+    capacity: usize,
 }
 
 impl HostStruct {
@@ -33,27 +33,27 @@ impl HostStruct {
     pub(crate) unsafe fn new(start: *mut u8, layout: &'static StructLayout, forced: bool) -> Self {
         // SAFETY: every struct begins with its size.
         let announced = unsafe { start.cast::<usize>().read() };
-        let room = if forced || announced == 0 || announced == layout.struct_size {
+        let capacity = if forced || announced == 0 || announced == layout.struct_size {
             layout.size_of
         } else {
             announced
         };
-        Self { start, layout, room }
+        Self { start, layout, capacity }
     }
 
     /// True if there is room for the whole announced part of the layout.
     pub(crate) fn is_whole(&self) -> bool {
-        self.room >= self.layout.struct_size
+        self.capacity >= self.layout.struct_size
     }
 
     /// Bytes that we may write.
-    pub(crate) fn room(&self) -> usize {
-        self.room
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// True if there is room for the field.
     pub(crate) fn has(&self, field: &str) -> bool {
-        self.layout.field(field).is_some_and(|field| field.end() <= self.room)
+        self.layout.field(field).is_some_and(|field| field.end() <= self.capacity)
     }
 
     /// Writes the fields that `source` and this struct share, and the size of what is written.
@@ -65,11 +65,11 @@ impl HostStruct {
     pub(crate) unsafe fn fill(&self, source: *const u8, source_layout: &StructLayout) {
         for field in source_layout.fields.iter().filter(|field| field.name != "struct_size") {
             let Some(target) = self.layout.field(field.name) else { continue };
-            if target.end() > self.room || target.size != field.size {
+            if target.end() > self.capacity || target.size != field.size {
                 continue;
             }
             // SAFETY: both fields lie inside their structs (`source` by its layout, the target by
-            // the room checked above), have this size, and belong to two different structs.
+            // the capacity checked above), have this size, and belong to two different structs.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     source.add(field.offset),
@@ -78,7 +78,7 @@ impl HostStruct {
                 );
             }
         }
-        let size = self.layout.struct_size.min(self.room);
+        let size = self.layout.struct_size.min(self.capacity);
         // SAFETY: every struct begins with its size.
         unsafe { self.start.cast::<usize>().write(size) };
     }
@@ -90,10 +90,10 @@ impl HostStruct {
     /// and is borrowed exclusively.
     pub(crate) unsafe fn set<T>(&self, field: &str, value: T) {
         if let Some(target) = self.layout.field(field)
-            && target.end() <= self.room
+            && target.end() <= self.capacity
             && target.size == size_of::<T>()
         {
-            // SAFETY: the field lies inside the room, has the size of `T`, and by the caller its
+            // SAFETY: the field lies inside the capacity, has the size of `T`, and by the caller its
             // type.
             unsafe { self.start.add(target.offset).cast::<T>().write_unaligned(value) };
         }
@@ -101,7 +101,7 @@ impl HostStruct {
 }
 
 /// Fills a table of functions that has one form in all layouts; under a layout that was `forced`,
-/// that one says how much room there is.
+/// that one gives the capacity.
 ///
 /// # Safety
 /// `target` is NULL or the host's struct of that name; `source` is what `layout` describes.

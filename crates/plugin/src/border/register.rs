@@ -121,8 +121,8 @@ impl HostStructs {
             return Err(Status::failed_precondition(format!(
                 "the host's structs are too small for layout {}: SP_Platform has {} bytes, SP_PlatformFns has {}",
                 layout.name,
-                platform.room(),
-                functions.room(),
+                platform.capacity(),
+                functions.capacity(),
             )));
         }
         Ok(Self { layout, platform, functions })

@@ -260,22 +260,22 @@ impl Regions {
         size: u64,
     ) -> Result<(), Error> {
         let full = Error::OutOfMemory { call: "the best-fit allocator", bytes: size };
-        let room =
+        let available =
             options.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.stats.reserved));
-        let room = room / GRANULE * GRANULE;
-        if size > room {
+        let available = available / GRANULE * GRANULE;
+        if size > available {
             return Err(full);
         }
         let wanted = if options.growth {
             self.next_region.max(size)
         } else if options.limit.is_some() {
-            room
+            available
         } else {
             let free =
                 device.memory_usage()?.map_or(0, |usage| u64::try_from(usage.free).unwrap_or(0));
             free.max(size)
         };
-        let mut bytes = wanted.min(room) / GRANULE * GRANULE;
+        let mut bytes = wanted.min(available) / GRANULE * GRANULE;
         loop {
             match DeviceMemory::allocate(device, bytes) {
                 Ok(memory) => {

@@ -83,9 +83,9 @@ impl Tools {
     /// The stable versions of a package on PyPI.
     pub(super) fn versions(&self, package: &str) -> TaskResult<Vec<Version>> {
         let mut command = Command::new(&self.python);
-        let said = self.output(command.args(["-m", "pip", "index", "versions", package]))?;
-        let list = said.lines().find_map(|line| line.strip_prefix("Available versions: "));
-        let list = list.ok_or_else(|| format!("pip lists no versions of {package}: {said}"))?;
+        let output = self.output(command.args(["-m", "pip", "index", "versions", package]))?;
+        let list = output.lines().find_map(|line| line.strip_prefix("Available versions: "));
+        let list = list.ok_or_else(|| format!("pip lists no versions of {package}: {output}"))?;
         Ok(list.split(", ").filter_map(|one| Version::from_str(one).ok()).collect())
     }
 
@@ -118,8 +118,8 @@ impl Tools {
 
     /// The declarations of a wheel.
     pub(super) fn declared(&self, wheel: &Path) -> TaskResult<Declared> {
-        let said = self.output(self.script(&self.python, "read_wheel.py").arg(wheel))?;
-        Ok(serde_json::from_str(&said)?)
+        let output = self.output(self.script(&self.python, "read_wheel.py").arg(wheel))?;
+        Ok(serde_json::from_str(&output)?)
     }
 
     /// The Python of an environment outside of the tree, which is made where it is not there. One
@@ -138,8 +138,8 @@ impl Tools {
 
     /// The row of the jaxlib in an environment.
     pub(super) fn measured_jaxlib(&self, python: &str) -> TaskResult<JaxlibRelease> {
-        let said = self.output(&mut self.script(python, "measure_jaxlib.py"))?;
-        let row = said.lines().last().unwrap_or_default();
+        let output = self.output(&mut self.script(python, "measure_jaxlib.py"))?;
+        let row = output.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(row)?)
     }
 
@@ -168,9 +168,9 @@ impl Tools {
             self.output(Command::new("cargo").args(["build", "--quiet", "-p", "serdes-cli"]))?;
         }
         let mut command = Command::new(&self.serdes);
-        let said = self.output(command.args(["plugin", "inspect", &library, "--json"]));
+        let output = self.output(command.args(["plugin", "inspect", &library, "--json"]));
         fs::remove_file(&library)?;
-        let found: Inspected = serde_json::from_str(said?.lines().next().unwrap_or_default())?;
+        let found: Inspected = serde_json::from_str(output?.lines().next().unwrap_or_default())?;
         let version = found.pjrt_version.ok_or("the library tells no PJRT version in its file")?;
         let minor = version.rsplit('.').next().unwrap_or_default();
         Ok(minor.parse()?)
@@ -220,8 +220,8 @@ impl Tools {
             number = tf.version.GRAPH_DEF_VERSION\n\
             day = datetime.date(2019, 4, 9) + datetime.timedelta(days=number)\n\
             print(json.dumps({'graph_def': number, 'day': str(day)}))";
-        let said = self.output(Command::new(python).args(["-c", ASKS]))?;
-        Ok(serde_json::from_str(said.lines().last().unwrap_or_default())?)
+        let output = self.output(Command::new(python).args(["-c", ASKS]))?;
+        Ok(serde_json::from_str(output.lines().last().unwrap_or_default())?)
     }
 
     /// The commands that build what looks at the tables, once they are written, and test it: until

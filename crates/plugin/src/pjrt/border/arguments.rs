@@ -25,7 +25,7 @@ pub(super) unsafe fn call<A: Arguments>(
 ) -> *mut PJRT_Error {
     // SAFETY: the caller's promise.
     errors::give(contain(|| unsafe {
-        exchange(raw, A::new(), |size| room(A::FUNCTION, A::STRUCT, size), body)
+        exchange(raw, A::new(), |size| usable_size(A::FUNCTION, A::STRUCT, size), body)
     }))
 }
 
@@ -38,21 +38,21 @@ pub(super) unsafe fn call_extension<A: ExtensionArguments>(
     raw: *mut A,
     body: impl FnOnce(&mut A) -> Result<()>,
 ) -> *mut PJRT_Error {
-    let room = |size| match size {
+    let usable_size = |size| match size {
         size if size < size_of::<A>() => Err(too_short(A::FUNCTION, size, size_of::<A>())),
         _ => Ok(size_of::<A>()),
     };
     // SAFETY: the caller's promise.
-    errors::give(contain(|| unsafe { exchange(raw, A::new(), room, body) }))
+    errors::give(contain(|| unsafe { exchange(raw, A::new(), usable_size, body) }))
 }
 
 /// # Safety
 /// As for [`call`]; `A` is `repr(C)`, begins with its size, and takes any bytes; there are as many
-/// bytes behind `raw` as `room` answers.
+/// bytes behind `raw` as `usable_size` answers.
 unsafe fn exchange<A>(
     raw: *mut A,
     mut own: A,
-    room: impl FnOnce(usize) -> Result<usize>,
+    usable_size: impl FnOnce(usize) -> Result<usize>,
     body: impl FnOnce(&mut A) -> Result<()>,
 ) -> Result<()> {
     if raw.is_null() {
@@ -60,7 +60,7 @@ unsafe fn exchange<A>(
     }
     // SAFETY: not NULL, so it begins with a size, by the caller's promise.
     let declared = unsafe { raw.cast::<usize>().read_unaligned() };
-    let bytes = room(declared)?.min(size_of::<A>());
+    let bytes = usable_size(declared)?.min(size_of::<A>());
     // SAFETY: the host has `bytes` bytes there, by the caller's promise, and `own` has no fewer.
     // They do not overlap: `own` is ours.
     unsafe { ptr::copy_nonoverlapping(raw.cast::<u8>(), (&raw mut own).cast::<u8>(), bytes) };
@@ -74,7 +74,7 @@ unsafe fn exchange<A>(
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if they are fewer than any host had since the oldest that is supported.
-fn room(function: &str, history: &Struct, declared: usize) -> Result<usize> {
+fn usable_size(function: &str, history: &Struct, declared: usize) -> Result<usize> {
     let supported = || {
         let oldest = Minor::OLDEST_SUPPORTED.number();
         history.spans.iter().filter(move |span| oldest <= u32::from(span.last))
@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn sizes_of_supported_minors_are_taken_and_shorter_refused() {
         let attributes = PJRT_Plugin_Attributes_Args::STRUCT;
-        assert_eq!(room("", attributes, 24), Ok(32), "the macro forgot a field until 0.70");
-        assert_eq!(room("", attributes, 32), Ok(32));
-        assert_eq!(room("", attributes, 4096), Ok(4096));
-        assert!(room("", attributes, 23).is_err());
+        assert_eq!(usable_size("", attributes, 24), Ok(32), "the macro forgot a field until 0.70");
+        assert_eq!(usable_size("", attributes, 32), Ok(32));
+        assert_eq!(usable_size("", attributes, 4096), Ok(4096));
+        assert!(usable_size("", attributes, 23).is_err());
         let create = PJRT_Client_Create_Args::STRUCT;
-        assert_eq!((room("", create, 72), room("", create, 88)), (Ok(72), Ok(88)));
-        let error = room("PJRT_Client_Create", create, 64).unwrap_err();
+        assert_eq!((usable_size("", create, 72), usable_size("", create, 88)), (Ok(72), Ok(88)));
+        let error = usable_size("PJRT_Client_Create", create, 64).unwrap_err();
         assert!(error.message().contains("PJRT_Client_Create have 64 bytes, expected at least 72"));
     }
 

@@ -3,7 +3,7 @@
 use std::{fmt, io, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use serdes_files::object::{changed, said};
+use serdes_files::object::{changed, header_text};
 
 const COUNT: usize = 5;
 
@@ -53,7 +53,7 @@ impl Held {
 }
 
 fn text(name: &str, value: Option<&HeaderValue>) -> String {
-    said(name, value.map(HeaderValue::as_bytes))
+    header_text(name, value.map(HeaderValue::as_bytes))
 }
 
 impl fmt::Display for Held {

@@ -19,7 +19,7 @@ use hyper::body::{Body as _, Incoming};
 use object_store::client::{HttpError, HttpRequest, HttpRequestBody};
 use serdes_files::{
     LONGEST_STREAM, ProgressMonitor, ReadAt, Stamp,
-    object::{Driver, RangeCache, changed, said},
+    object::{Driver, RangeCache, changed, header_text},
     spool,
 };
 use tokio::time::{sleep, timeout};
@@ -397,7 +397,7 @@ impl Remote {
         }
         if part_of(answer.headers()) != Some((range.start, self.size)) {
             let found = answer.headers().get(header::CONTENT_RANGE);
-            let found = said("Content-Range", found.map(header::HeaderValue::as_bytes));
+            let found = header_text("Content-Range", found.map(header::HeaderValue::as_bytes));
             return Err(changed(found, expected()));
         }
         self.held.check(answer.headers())?;
