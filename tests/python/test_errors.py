@@ -61,6 +61,7 @@ def test_damaged_bytes_are_corrupt_and_name_the_tensor(path: pathlib.Path) -> No
     with pytest.raises(sd.Corrupt, match="weights") as caught:
         sd.load_file(path)
     assert caught.value.rule == "corrupt"
+    assert "`serdes restore --salvage`" in str(caught.value)
     assert sd.load_file(path, only="other")["other"].sum() == 4
     assert (sd.load_file(path, verify=False)["weights"] != tensor).sum() == 1
     assert not sd.check(path, verify_data=True)
