@@ -27,8 +27,9 @@ fn read(file: &[u8], choice: u8, registries: &[Registry]) -> Option<Graphs> {
 
 /// Parts of a judgement that can be compared.
 fn said(judgement: &Judgement) -> String {
-    let faults: Vec<_> = Loader::ALL.iter().map(|loader| judgement.fault(*loader)).collect();
-    format!("{faults:?} {:?}", judgement.ignored)
+    let diagnostics: Vec<_> =
+        Loader::ALL.iter().map(|loader| judgement.diagnostic(*loader)).collect();
+    format!("{diagnostics:?} {:?}", judgement.ignored)
 }
 
 /// The first byte chooses the message, its form and a release; the rest is the file. All releases

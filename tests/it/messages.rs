@@ -160,9 +160,9 @@ fn every_error_with_a_cause_says_it_in_its_own_text() {
     assert!(count > 30, "{count}");
 }
 
-/// Faults inside of an error, which derive one for their words.
+/// Diagnostics inside of an error, which derive one for their words.
 const WITHOUT_KIND: [&str; 4] =
-    ["BodyFault", "BodyFaultKind", "StructureFault", "StructureFaultKind"];
+    ["BodyDiagnostic", "BodyDiagnosticKind", "StructureDiagnostic", "StructureDiagnosticKind"];
 
 /// True for the sources of crates whose errors programs meet: not those of internal crates, nor of
 /// the build tool of `versions.toml`.

@@ -7,8 +7,8 @@ use serdes::version::{
 };
 use serdes_files::ReadAt;
 use serdes_graphs::graph::{
-    self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportFault, ImportFaultKind, Judgement,
-    Message, MetaGraph, ReadOptions,
+    self, DeprecatedUse, Form, Graph, GraphError, Graphs, ImportDiagnostic, ImportDiagnosticKind,
+    Judgement, Message, MetaGraph, ReadOptions,
 };
 use serdes_operations::Registry;
 
@@ -149,7 +149,7 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     let graph = &meta_graph.graph;
     let consumer = asked.consumer.line(ArtifactLine::GraphDef);
     let mut findings = Findings::of_versions(&graph.versions);
-    let fault = asked.judgement.and_then(|judgement| judgement.fault(asked.loader));
+    let diagnostic = asked.judgement.and_then(|judgement| judgement.diagnostic(asked.loader));
     let is_first =
         asked.judgement.is_some_and(|judgement| judgement.is_before_versions(asked.loader));
     if !is_first
@@ -160,9 +160,9 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     }
     let judged = asked.judgement.zip(asked.consumer.registry());
     let is_refused = match judged {
-        Some((_, registry)) => match fault {
-            Some(fault) => {
-                refuse(&mut findings, graph, fault, registry);
+        Some((_, registry)) => match diagnostic {
+            Some(diagnostic) => {
+                refuse(&mut findings, graph, diagnostic, registry);
                 true
             }
             None => false,
@@ -184,22 +184,27 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     findings
 }
 
-/// True if the fault of the structure is one for which no node is visited.
+/// True if the diagnostic of the structure is one for which no node is visited.
 fn is_found_at_once(graph: &Graph) -> bool {
-    graph.structure.as_ref().is_some_and(|fault| !fault.kind.is_found_on_the_way())
+    graph.structure.as_ref().is_some_and(|diagnostic| !diagnostic.kind.is_found_on_the_way())
 }
 
 /// The reason that a loader gives, and of deprecated operations all others that it would.
-fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry: &Registry) {
-    let ImportFaultKind::Deprecated(operation) = &fault.kind else {
-        return findings.refuse(operations::reason(fault, registry));
+fn refuse(
+    findings: &mut Findings,
+    graph: &Graph,
+    diagnostic: &ImportDiagnostic,
+    registry: &Registry,
+) {
+    let ImportDiagnosticKind::Deprecated(operation) = &diagnostic.kind else {
+        return findings.refuse(operations::reason(diagnostic, registry));
     };
     let producer = graph.versions.producer;
     let uses = refused_for_deprecation(graph);
     let (first, others): (Vec<_>, Vec<_>) =
         uses.into_iter().partition(|found| found.operation.name == operation.name);
-    if first.is_empty() || fault.function.is_some() {
-        return findings.refuse(operations::reason(fault, registry));
+    if first.is_empty() || diagnostic.function.is_some() {
+        return findings.refuse(operations::reason(diagnostic, registry));
     }
     for found in first.into_iter().chain(others).take(LISTED) {
         findings.refuse(deprecated(found, producer));
@@ -208,7 +213,7 @@ fn refuse(findings: &mut Findings, graph: &Graph, fault: &ImportFault, registry:
 
 /// The operations that the graph may not use any more, as far as the importer comes to them.
 fn refused_for_deprecation(graph: &Graph) -> Vec<&DeprecatedUse> {
-    let uses = graph.deprecated_before_fault().iter();
+    let uses = graph.deprecated_before_diagnostic().iter();
     uses.filter(|found| graph.versions.producer >= found.operation.version).collect()
 }
 
@@ -221,9 +226,9 @@ fn refuse_without_operations(findings: &mut Findings, graph: &Graph) -> bool {
         findings.refuse(deprecated(found, producer));
     }
     if refused.is_empty()
-        && let Some(fault) = &graph.structure
+        && let Some(diagnostic) = &graph.structure
     {
-        findings.refuse(operations::of_structure(fault));
+        findings.refuse(operations::of_structure(diagnostic));
     }
     !findings.reasons().is_empty()
 }
@@ -231,7 +236,7 @@ fn refuse_without_operations(findings: &mut Findings, graph: &Graph) -> bool {
 /// Warns of deprecated operations that are no obstacle yet.
 fn warn_of_deprecated(findings: &mut Findings, graph: &Graph) {
     let producer = graph.versions.producer;
-    let allowed = graph.deprecated_before_fault().iter();
+    let allowed = graph.deprecated_before_diagnostic().iter();
     let allowed = allowed.filter(|found| producer < found.operation.version);
     for found in allowed.take(LISTED) {
         findings.warn(still_allowed(found, producer));
@@ -411,9 +416,9 @@ mod tests {
 
     use super::*;
 
-    fn unknown() -> ImportFault {
-        ImportFault {
-            kind: ImportFaultKind::UnknownOperation,
+    fn unknown() -> ImportDiagnostic {
+        ImportDiagnostic {
+            kind: ImportDiagnosticKind::UnknownOperation,
             node: "n".to_owned(),
             function: None,
             operation: "OurFusedOp".to_owned(),
@@ -454,20 +459,23 @@ mod tests {
     #[test]
     fn empty_operation_in_a_body_is_unknown_or_corrupt() {
         let mut meta_graph = MetaGraph::default();
-        let mut structure = graph::StructureFault {
+        let mut structure = graph::StructureDiagnostic {
             node: "c".to_owned(),
-            kind: graph::StructureFaultKind::CalledFunction,
+            kind: graph::StructureDiagnosticKind::CalledFunction,
             body: None,
         };
-        structure.body = Some(graph::BodyFault {
+        structure.body = Some(graph::BodyDiagnostic {
             function: "f".to_owned(),
             part: "a".to_owned(),
-            kind: graph::BodyFaultKind::NoOperation,
+            kind: graph::BodyDiagnosticKind::NoOperation,
         });
         meta_graph.graph.structure = Some(structure);
-        let fault =
-            ImportFault { function: Some("f".to_owned()), operation: String::new(), ..unknown() };
-        let judgement = Judgement::of(Loader::ALL, &fault, Vec::new());
+        let diagnostic = ImportDiagnostic {
+            function: Some("f".to_owned()),
+            operation: String::new(),
+            ..unknown()
+        };
+        let judgement = Judgement::of(Loader::ALL, &diagnostic, Vec::new());
         let consumer = Consumer::tensorflow("2.12").unwrap();
         let loader = Loader::Import;
         for (judgement, rule) in [(Some(&judgement), Rule::UnknownOp), (None, Rule::Corrupt)] {

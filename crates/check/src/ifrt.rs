@@ -114,7 +114,7 @@ fn judge(
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput) => {
             findings.refused(reason(&error))
         }
-        // What only the caller could give, such as devices, is no fault of the value.
+        // What only the caller could give, such as devices, is no error of the value.
         _ => findings,
     }
 }

@@ -27,7 +27,7 @@ pub struct JaxSummary {
     pub custom_calls: BTreeMap<String, u64>,
     /// The functions of the module that others may call.
     pub module_functions: Vec<FunctionSummary>,
-    /// The fault at which reading of the module ended; `None` if it was read to its end.
+    /// The error at which reading of the module ended; `None` if it was read to its end.
     pub damage: Option<String>,
     /// The releases of jaxlib that read the file, the oldest first.
     pub read_by: Vec<String>,

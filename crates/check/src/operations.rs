@@ -1,9 +1,9 @@
-//! Converts the faults of a graph, for the operations of a release, to reasons and warnings.
+//! Converts the diagnostics of a graph, for the operations of a release, to reasons and warnings.
 //!
-//! Knows which rule each fault of an import breaks, and the words for it. It must never know how a
-//! fault was found.
+//! Knows which rule each diagnostic of an import breaks, and the words for it. It must never know
+//! how a diagnostic was found.
 //!
-//! | fault | rule |
+//! | diagnostic | rule |
 //! |---|---|
 //! | the nodes or functions do not fit together, whatever the operations; so in a body | `corrupt` |
 //! | no such operation; a function has the name of one; no shape function; no kernel | `unknown_op` |
@@ -19,7 +19,8 @@
 //! | type of an input, output that its node does not have, body that the release cannot build, shapes | `input_type` |
 
 use serdes_graphs::graph::{
-    DeprecatedOperation, IgnoredAttribute, ImportFault, ImportFaultKind, StructureFault,
+    DeprecatedOperation, IgnoredAttribute, ImportDiagnostic, ImportDiagnosticKind,
+    StructureDiagnostic,
 };
 use serdes_operations::{Operation, Registry};
 
@@ -39,99 +40,99 @@ pub(super) fn name_of(registry: &Registry) -> String {
     format!("TensorFlow {}", registry.release())
 }
 
-/// The reason that a fault is for every consumer.
-pub(super) fn of_structure(fault: &StructureFault) -> Reason {
-    let reason = Reason::from(messages::nodes_do_not_fit(fault));
-    reason.with_remedy(Remedy::ExportAgain).at(fault.node.clone())
+/// The reason that a diagnostic is for every consumer.
+pub(super) fn of_structure(diagnostic: &StructureDiagnostic) -> Reason {
+    let reason = Reason::from(messages::nodes_do_not_fit(diagnostic));
+    reason.with_remedy(Remedy::ExportAgain).at(diagnostic.node.clone())
 }
 
-/// The reason that a fault is, for a consumer with these operations.
-pub(super) fn reason(fault: &ImportFault, registry: &Registry) -> Reason {
-    let ImportFault { kind, node, function, operation, found, expected } = fault;
+/// The reason that a diagnostic is, for a consumer with these operations.
+pub(super) fn reason(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reason {
+    let ImportDiagnostic { kind, node, function, operation, found, expected } = diagnostic;
     let place = place_of(node, function.as_deref());
     let release = &name_of(registry);
     let message = match kind {
-        ImportFaultKind::Structure(fault) => return of_structure(fault),
-        ImportFaultKind::Deprecated(deprecated) => {
+        ImportDiagnosticKind::Structure(diagnostic) => return of_structure(diagnostic),
+        ImportDiagnosticKind::Deprecated(deprecated) => {
             return built_by_consumer(deprecated, node, function.as_deref());
         }
-        ImportFaultKind::UnknownOperation
-        | ImportFaultKind::FunctionName
-        | ImportFaultKind::NoShapeFunction
-        | ImportFaultKind::NoKernel => return of_operation(fault, registry).at(place),
-        ImportFaultKind::AttributesMissing { attributes } => {
-            return of_missing(fault, attributes, release).at(place);
+        ImportDiagnosticKind::UnknownOperation
+        | ImportDiagnosticKind::FunctionName
+        | ImportDiagnosticKind::NoShapeFunction
+        | ImportDiagnosticKind::NoKernel => return of_operation(diagnostic, registry).at(place),
+        ImportDiagnosticKind::AttributesMissing { attributes } => {
+            return of_missing(diagnostic, attributes, release).at(place);
         }
-        ImportFaultKind::AttributeUnknown { attribute }
+        ImportDiagnosticKind::AttributeUnknown { attribute }
             if !knows(registry, operation, attribute) =>
         {
-            return of_unknown(fault, attribute, registry).at(place);
+            return of_unknown(diagnostic, attribute, registry).at(place);
         }
-        ImportFaultKind::AttributeUnknown { attribute }
-        | ImportFaultKind::AttributeKind { attribute }
-        | ImportFaultKind::AttributeType { attribute }
-        | ImportFaultKind::AttributeNotAllowed { attribute }
-        | ImportFaultKind::AttributeMinimum { attribute }
-        | ImportFaultKind::AttributeNumber { attribute } => {
-            return of_value(fault, attribute, release).at(place);
+        ImportDiagnosticKind::AttributeUnknown { attribute }
+        | ImportDiagnosticKind::AttributeKind { attribute }
+        | ImportDiagnosticKind::AttributeType { attribute }
+        | ImportDiagnosticKind::AttributeNotAllowed { attribute }
+        | ImportDiagnosticKind::AttributeMinimum { attribute }
+        | ImportDiagnosticKind::AttributeNumber { attribute } => {
+            return of_value(diagnostic, attribute, release).at(place);
         }
-        ImportFaultKind::InputCount => {
+        ImportDiagnosticKind::InputCount => {
             messages::inputs_differ_in_number(operation, release, found, expected)
         }
-        ImportFaultKind::InputType { input } => {
+        ImportDiagnosticKind::InputType { input } => {
             messages::input_is_of_another_type(input, operation, release, found, expected)
         }
-        ImportFaultKind::OutputIndex { input } => {
+        ImportDiagnosticKind::OutputIndex { input } => {
             messages::output_is_not_there(input, found, release, expected)
         }
-        ImportFaultKind::FunctionBody => {
+        ImportDiagnosticKind::FunctionBody => {
             let function = function.as_deref().unwrap_or(operation);
             messages::function_cannot_be_built(function, release, found)
         }
-        ImportFaultKind::Shape => messages::shapes_do_not_fit(operation, release, found),
-        ImportFaultKind::Oversized => messages::node_is_too_large(found),
-        ImportFaultKind::Device => messages::device_is_refused(found),
-        ImportFaultKind::Python => messages::python_refuses(found),
-        ImportFaultKind::Objects => {
+        ImportDiagnosticKind::Shape => messages::shapes_do_not_fit(operation, release, found),
+        ImportDiagnosticKind::Oversized => messages::node_is_too_large(found),
+        ImportDiagnosticKind::Device => messages::device_is_refused(found),
+        ImportDiagnosticKind::Python => messages::python_refuses(found),
+        ImportDiagnosticKind::Objects => {
             let reason = Reason::from(messages::objects_do_not_fit(found));
             let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
             return reason.at(place);
         }
-        ImportFaultKind::NodeReference => {
+        ImportDiagnosticKind::NodeReference => {
             let reason = Reason::from(messages::names_do_not_fit(found));
             let reason = reason.with_numbers(found, expected).with_remedy(Remedy::ExportAgain);
             return reason.at(place);
         }
-        ImportFaultKind::ObjectType => messages::type_of_object_is_unknown(release, found),
-        ImportFaultKind::SaveFunction => messages::object_cannot_be_saved(release),
+        ImportDiagnosticKind::ObjectType => messages::type_of_object_is_unknown(release, found),
+        ImportDiagnosticKind::SaveFunction => messages::object_cannot_be_saved(release),
     };
     Reason::from(message).with_numbers(found, expected).at(place)
 }
 
 /// The reason for missing attributes without default.
-fn of_missing(fault: &ImportFault, attributes: &[String], release: &str) -> Reason {
+fn of_missing(diagnostic: &ImportDiagnostic, attributes: &[String], release: &str) -> Reason {
     let names = attributes.join(", ");
-    let message = messages::attributes_are_missing(&names, &fault.operation, release);
-    Reason::from(message).with_numbers(&names, or(&fault.expected, || "a value".to_owned()))
+    let message = messages::attributes_are_missing(&names, &diagnostic.operation, release);
+    Reason::from(message).with_numbers(&names, or(&diagnostic.expected, || "a value".to_owned()))
 }
 
 /// The reason for an attribute that the release does not know.
-fn of_unknown(fault: &ImportFault, attribute: &str, registry: &Registry) -> Reason {
-    let operation = &fault.operation;
+fn of_unknown(diagnostic: &ImportDiagnostic, attribute: &str, registry: &Registry) -> Reason {
+    let operation = &diagnostic.operation;
     let message = messages::attribute_is_unknown(attribute, operation, name_of(registry));
     Reason::from(message).with_numbers(
-        or(&fault.found, || attribute.to_owned()),
-        or(&fault.expected, || attributes_of(registry.operation(operation))),
+        or(&diagnostic.found, || attribute.to_owned()),
+        or(&diagnostic.expected, || attributes_of(registry.operation(operation))),
     )
 }
 
 /// The reason for an attribute's value.
-fn of_value(fault: &ImportFault, attribute: &str, release: &str) -> Reason {
-    let found = or(&fault.found, || attribute.to_owned());
-    let expected = or(&fault.expected, || "another value".to_owned());
+fn of_value(diagnostic: &ImportDiagnostic, attribute: &str, release: &str) -> Reason {
+    let found = or(&diagnostic.found, || attribute.to_owned());
+    let expected = or(&diagnostic.expected, || "another value".to_owned());
     let value = without_name(&found, attribute);
     let message =
-        messages::value_is_refused(release, attribute, &fault.operation, value, &expected);
+        messages::value_is_refused(release, attribute, &diagnostic.operation, value, &expected);
     Reason::from(message).with_numbers(found, expected)
 }
 
@@ -157,18 +158,18 @@ fn attributes_of(operation: Option<Operation<'_>>) -> String {
 }
 
 /// The reason for an operation as a whole: it is missing, or lacks something that the loader needs.
-fn of_operation(fault: &ImportFault, registry: &Registry) -> Reason {
-    let (operation, release) = (&fault.operation, name_of(registry));
-    let (message, expected) = match fault.kind {
-        ImportFaultKind::FunctionName => (
+fn of_operation(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reason {
+    let (operation, release) = (&diagnostic.operation, name_of(registry));
+    let (message, expected) = match diagnostic.kind {
+        ImportDiagnosticKind::FunctionName => (
             messages::function_has_name_of_operation(operation, &release, since(operation)),
             "a name that no operation has",
         ),
-        ImportFaultKind::NoShapeFunction => (
+        ImportDiagnosticKind::NoShapeFunction => (
             messages::operation_has_no_shape_function(operation, &release),
             "an operation with a shape function",
         ),
-        ImportFaultKind::NoKernel => (
+        ImportDiagnosticKind::NoKernel => (
             messages::operation_has_no_kernel(operation, &release),
             "an operation with a kernel for the CPU",
         ),
@@ -178,8 +179,8 @@ fn of_operation(fault: &ImportFault, registry: &Registry) -> Reason {
         ),
     };
     let reason = Reason::from(message).with_numbers(operation, expected);
-    match fault.kind {
-        ImportFaultKind::UnknownOperation => {
+    match diagnostic.kind {
+        ImportDiagnosticKind::UnknownOperation => {
             reason.with_remedy(match registry.version_before(operation) {
                 Some(older) => Remedy::UseOlderOperation {
                     operation: older.name().to_owned(),
@@ -254,13 +255,18 @@ pub(super) fn show_count(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serdes_graphs::graph::{StructureFault, StructureFaultKind};
+    use serdes_graphs::graph::{StructureDiagnostic, StructureDiagnosticKind};
 
     use super::*;
     use crate::Outcome;
 
-    fn fault(kind: ImportFaultKind, operation: &str, found: &str, expected: &str) -> ImportFault {
-        ImportFault {
+    fn diagnostic(
+        kind: ImportDiagnosticKind,
+        operation: &str,
+        found: &str,
+        expected: &str,
+    ) -> ImportDiagnostic {
+        ImportDiagnostic {
             kind,
             node: "n".to_owned(),
             function: None,
@@ -275,60 +281,81 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_breaks_its_rule_and_says_what_was_found() {
+    fn each_diagnostic_breaks_its_rule_and_says_what_was_found() {
         let attribute = || "T".to_owned();
         for (kind, rule) in [
-            (ImportFaultKind::UnknownOperation, Rule::UnknownOp),
-            (ImportFaultKind::FunctionName, Rule::UnknownOp),
-            (ImportFaultKind::NoShapeFunction, Rule::UnknownOp),
-            (ImportFaultKind::NoKernel, Rule::UnknownOp),
-            (ImportFaultKind::AttributeKind { attribute: attribute() }, Rule::AttributeValue),
-            (ImportFaultKind::AttributeType { attribute: attribute() }, Rule::AttributeValue),
-            (ImportFaultKind::AttributeNotAllowed { attribute: attribute() }, Rule::AttributeValue),
-            (ImportFaultKind::AttributeMinimum { attribute: attribute() }, Rule::AttributeValue),
-            (ImportFaultKind::AttributeNumber { attribute: attribute() }, Rule::AttributeValue),
+            (ImportDiagnosticKind::UnknownOperation, Rule::UnknownOp),
+            (ImportDiagnosticKind::FunctionName, Rule::UnknownOp),
+            (ImportDiagnosticKind::NoShapeFunction, Rule::UnknownOp),
+            (ImportDiagnosticKind::NoKernel, Rule::UnknownOp),
+            (ImportDiagnosticKind::AttributeKind { attribute: attribute() }, Rule::AttributeValue),
+            (ImportDiagnosticKind::AttributeType { attribute: attribute() }, Rule::AttributeValue),
             (
-                ImportFaultKind::AttributeUnknown { attribute: "x".to_owned() },
+                ImportDiagnosticKind::AttributeNotAllowed { attribute: attribute() },
+                Rule::AttributeValue,
+            ),
+            (
+                ImportDiagnosticKind::AttributeMinimum { attribute: attribute() },
+                Rule::AttributeValue,
+            ),
+            (
+                ImportDiagnosticKind::AttributeNumber { attribute: attribute() },
+                Rule::AttributeValue,
+            ),
+            (
+                ImportDiagnosticKind::AttributeUnknown { attribute: "x".to_owned() },
                 Rule::UnknownAttribute,
             ),
-            (ImportFaultKind::AttributeUnknown { attribute: attribute() }, Rule::AttributeValue),
             (
-                ImportFaultKind::AttributesMissing { attributes: vec![attribute()] },
+                ImportDiagnosticKind::AttributeUnknown { attribute: attribute() },
+                Rule::AttributeValue,
+            ),
+            (
+                ImportDiagnosticKind::AttributesMissing { attributes: vec![attribute()] },
                 Rule::MissingAttribute,
             ),
-            (ImportFaultKind::InputCount, Rule::InputCount),
-            (ImportFaultKind::InputType { input: 1 }, Rule::InputType),
-            (ImportFaultKind::OutputIndex { input: 1 }, Rule::InputType),
-            (ImportFaultKind::FunctionBody, Rule::InputType),
-            (ImportFaultKind::Shape, Rule::InputType),
-            (ImportFaultKind::Device, Rule::AttributeValue),
-            (ImportFaultKind::Python, Rule::AttributeValue),
-            (ImportFaultKind::ObjectType, Rule::AttributeValue),
-            (ImportFaultKind::SaveFunction, Rule::InputType),
+            (ImportDiagnosticKind::InputCount, Rule::InputCount),
+            (ImportDiagnosticKind::InputType { input: 1 }, Rule::InputType),
+            (ImportDiagnosticKind::OutputIndex { input: 1 }, Rule::InputType),
+            (ImportDiagnosticKind::FunctionBody, Rule::InputType),
+            (ImportDiagnosticKind::Shape, Rule::InputType),
+            (ImportDiagnosticKind::Device, Rule::AttributeValue),
+            (ImportDiagnosticKind::Python, Rule::AttributeValue),
+            (ImportDiagnosticKind::ObjectType, Rule::AttributeValue),
+            (ImportDiagnosticKind::SaveFunction, Rule::InputType),
         ] {
             let shown = format!("{kind:?}");
             let reason =
-                reason(&fault(kind, "MatMul", "T = DT_INT4", "DT_FLOAT"), &registry("2.12"));
+                reason(&diagnostic(kind, "MatMul", "T = DT_INT4", "DT_FLOAT"), &registry("2.12"));
             assert_eq!(reason.rule, rule, "{shown}");
             assert_eq!(reason.rule.outcome(), Outcome::Unacceptable, "{shown}");
             assert_eq!(reason.place.as_deref(), Some("n"), "{shown}");
             assert!(reason.found.is_some() && reason.expected.is_some(), "{shown}");
         }
-        let objects = reason(&fault(ImportFaultKind::Objects, "", "x", "y"), &registry("2.12"));
+        let objects =
+            reason(&diagnostic(ImportDiagnosticKind::Objects, "", "x", "y"), &registry("2.12"));
         assert_eq!((objects.rule, objects.rule.outcome()), (Rule::Corrupt, Outcome::Unreadable));
-        let oversized = fault(ImportFaultKind::Oversized, "NoOp", "over 8 MiB", "less");
+        let oversized = diagnostic(ImportDiagnosticKind::Oversized, "NoOp", "over 8 MiB", "less");
         assert_eq!(reason(&oversized, &registry("2.12")).rule, Rule::Unsupported);
-        let structure =
-            StructureFault { node: "a".to_owned(), kind: StructureFaultKind::Cycle, body: None };
-        let reason =
-            reason(&fault(ImportFaultKind::Structure(structure), "", "", ""), &registry("2.12"));
+        let structure = StructureDiagnostic {
+            node: "a".to_owned(),
+            kind: StructureDiagnosticKind::Cycle,
+            body: None,
+        };
+        let reason = reason(
+            &diagnostic(ImportDiagnosticKind::Structure(structure), "", "", ""),
+            &registry("2.12"),
+        );
         assert_eq!((reason.rule, reason.place.as_deref()), (Rule::Corrupt, Some("a")));
     }
 
     #[test]
     fn unknown_operation_names_the_releases_that_have_it() {
         let unknown = |operation, release| {
-            reason(&fault(ImportFaultKind::UnknownOperation, operation, "", ""), &registry(release))
+            reason(
+                &diagnostic(ImportDiagnosticKind::UnknownOperation, operation, "", ""),
+                &registry(release),
+            )
         };
         let newer = unknown("Conv", "2.12");
         assert!(newer.message.contains("TensorFlow 2.14 to 2.21 have it"), "{newer}");
@@ -340,7 +367,7 @@ mod tests {
         let own = unknown("OurFusedOp", "2.12");
         assert!(own.message.contains("no known release has it"), "{own}");
         assert_eq!(own.remedy, Remedy::NameOperation { operation: "OurFusedOp".to_owned() });
-        let taken = fault(ImportFaultKind::FunctionName, "Conv", "", "");
+        let taken = diagnostic(ImportDiagnosticKind::FunctionName, "Conv", "", "");
         let taken = reason(&taken, &registry("2.16"));
         assert!(taken.message.contains("since 2.14"), "{taken}");
     }

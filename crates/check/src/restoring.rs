@@ -233,8 +233,8 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// The reasons and warnings about the assets. Of several for one tensor, an object has the first
-    /// and the others take the last.
+    /// The reasons and warnings about the assets. Of several for one tensor, an object has the
+    /// first and the others take the last.
     fn assets(&self, by_objects: bool) -> &(Vec<Reason>, Vec<Warning>) {
         let [last, first] = &self.assets;
         let is_other = |asset: &RestoredAsset| match by_objects {
@@ -283,7 +283,7 @@ impl<'m> Beside<'m> {
                     }
                     (Some(Ok(_)), true) => {
                         let found = tree.open(&file).ok().and_then(|file| {
-                            asset.lines.iter().find_map(|lines| table_file::fault(&*file, lines))
+                            asset.lines.iter().find_map(|lines| table_file::reason(&*file, lines))
                         });
                         reasons.extend(found.map(|reason| reason.at(place)));
                     }

@@ -13,7 +13,7 @@ use super::{
     tensors::{self, reason},
 };
 
-/// Files or faults that are listed.
+/// Files or errors that are listed.
 const LISTED: usize = 100;
 
 fn open(index: &Bytes) -> Result<ShardSet, Box<Reason>> {
@@ -30,8 +30,8 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
         Err(reason) => return reason.into(),
     };
     let mut findings = Findings::default();
-    for fault in set.faults.iter().take(LISTED) {
-        findings.refuse(with_remedy(reason(fault)));
+    for error in set.faults.iter().take(LISTED) {
+        findings.refuse(with_remedy(reason(error)));
     }
     for (file, source) in opened(&set) {
         if let Err(error) = source.compare_size() {
@@ -105,8 +105,8 @@ pub(super) fn inspect(
     for file in set.files.iter().take(LISTED) {
         details.insert(format!("file {}", file.name), count_of_tensors(file.named));
     }
-    for (number, fault) in set.faults.iter().take(LISTED).enumerate() {
-        details.insert(format!("fault {}", number + 1), fault.to_string());
+    for (number, error) in set.faults.iter().take(LISTED).enumerate() {
+        details.insert(format!("fault {}", number + 1), error.to_string());
     }
     for (number, file) in set.files.iter().enumerate() {
         let Some(source) = &file.source else { continue };

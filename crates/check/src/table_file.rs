@@ -22,9 +22,9 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// Letters of a key in a message.
 const SHOWN: usize = 64;
 
-/// The fault that keeps a table from being filled from a file; none of a file that cannot be read
+/// The reason why a table cannot be filled from a file; none of a file that cannot be read
 /// or has longer lines than 1 MiB.
-pub(super) fn fault(file: &dyn ReadAt, lines: &TableLines) -> Option<Reason> {
+pub(super) fn reason(file: &dyn ReadAt, lines: &TableLines) -> Option<Reason> {
     let size = file.size().ok()?;
     let mut reader = BufReader::with_capacity(1 << 16, Bytes { file, at: 0, size });
     let mut table = Table { lines, values: HashMap::default(), hasher: Default::default() };
@@ -66,7 +66,7 @@ struct Table<'l> {
 }
 
 impl Table<'_> {
-    /// Adds a line with this number, from 1 on; the fault that it is refused for.
+    /// Adds a line with this number, from 1 on; the reason why it is refused.
     fn add(&mut self, line: &[u8], number: u64) -> Option<Reason> {
         let TableLines { key, value, delimiter, .. } = self.lines;
         if line.is_empty() {
@@ -137,11 +137,11 @@ mod tests {
 
     fn said(text: &str, key: i64, value: i64, count: i64) -> String {
         let lines = TableLines { key, value, count, ..TableLines::default() };
-        fault(&text.as_bytes().to_vec(), &lines).map_or_else(String::new, |one| one.to_string())
+        reason(&text.as_bytes().to_vec(), &lines).map_or_else(String::new, |one| one.to_string())
     }
 
     #[test]
-    fn fault_is_what_the_operation_finds_in_a_file() {
+    fn reason_is_what_the_operation_finds_in_a_file() {
         let (line, number) = (TableLines::WHOLE_LINE, TableLines::LINE_NUMBER);
         for (text, key, value, count, expected) in [
             ("a\nb\nc\n", line, number, -1, ""),

@@ -143,7 +143,7 @@ impl Findings {
     }
 }
 
-/// A fault that says everything there is to say of an artifact.
+/// A reason that says everything there is to say of an artifact.
 impl From<Box<Reason>> for Findings {
     fn from(reason: Box<Reason>) -> Self {
         Self::default().refused(*reason)

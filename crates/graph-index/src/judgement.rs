@@ -2,7 +2,7 @@
 //!
 //! Knows the answers. It must never know how they were found.
 
-use super::{DeprecatedOperation, StructureFault};
+use super::{DeprecatedOperation, StructureDiagnostic};
 
 /// A way in which TensorFlow takes in a graph. Each looks at other things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,9 +36,9 @@ impl Loader {
 /// The verdict of one loader on a graph.
 #[derive(Clone, Debug, Default)]
 pub struct LoaderVerdict {
-    /// The first fault that it finds; `None` if it loads the graph.
-    pub fault: Option<ImportFault>,
-    /// True if it finds the fault before it checks the versions of the graph.
+    /// The first diagnostic that it finds; `None` if it loads the graph.
+    pub diagnostic: Option<ImportDiagnostic>,
+    /// True if it finds the diagnostic before it checks the versions of the graph.
     pub is_before_versions: bool,
 }
 
@@ -73,13 +73,17 @@ impl Judgement {
         }
     }
 
-    /// Makes a judgement of one fault for some loaders and the attributes that the release ignores:
-    /// for tests of what is said of it.
+    /// Makes a judgement of one diagnostic for some loaders and the attributes that the release
+    /// ignores: for tests of what is said of it.
     #[doc(hidden)]
     #[must_use]
-    pub fn of(loaders: &[Loader], fault: &ImportFault, ignored: Vec<IgnoredAttribute>) -> Self {
+    pub fn of(
+        loaders: &[Loader],
+        diagnostic: &ImportDiagnostic,
+        ignored: Vec<IgnoredAttribute>,
+    ) -> Self {
         let verdict = |loader| LoaderVerdict {
-            fault: loaders.contains(&loader).then(|| fault.clone()),
+            diagnostic: loaders.contains(&loader).then(|| diagnostic.clone()),
             is_before_versions: loader == Loader::Cpp,
         };
         Self::new(verdict, ignored)
@@ -94,13 +98,13 @@ impl Judgement {
         }
     }
 
-    /// The first fault that this loader finds; `None` if it loads the graph.
+    /// The first diagnostic that this loader finds; `None` if it loads the graph.
     #[must_use]
-    pub fn fault(&self, loader: Loader) -> Option<&ImportFault> {
-        self.verdict(loader).fault.as_ref()
+    pub fn diagnostic(&self, loader: Loader) -> Option<&ImportDiagnostic> {
+        self.verdict(loader).diagnostic.as_ref()
     }
 
-    /// Returns true if this loader finds its fault before it checks the versions of the graph:
+    /// Returns true if this loader finds its diagnostic before it checks the versions of the graph:
     /// [`Loader::Cpp`] looks at constants and operations first, [`Loader::Load`] at functions.
     #[must_use]
     pub fn is_before_versions(&self, loader: Loader) -> bool {
@@ -110,10 +114,10 @@ impl Judgement {
 
 /// The first thing that a loader finds wrong with a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportFault {
-    /// The kind of fault.
-    pub kind: ImportFaultKind,
-    /// The node that has the fault, cut to 256 bytes; empty where it is none of a node.
+pub struct ImportDiagnostic {
+    /// The kind of diagnostic.
+    pub kind: ImportDiagnosticKind,
+    /// The node that has the diagnostic, cut to 256 bytes; empty where it is none of a node.
     pub node: String,
     /// The function that the node is in, cut to 256 bytes.
     pub function: Option<String>,
@@ -126,12 +130,12 @@ pub struct ImportFault {
     pub expected: String,
 }
 
-/// The kinds of faults of a graph for a release whose operations are known: classes of TensorFlow's
-/// own error messages.
+/// The kinds of diagnostics of a graph for a release whose operations are known: classes of
+/// TensorFlow's own error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ImportFaultKind {
+pub enum ImportDiagnosticKind {
     /// The nodes or functions do not fit together, whatever their operations are.
-    Structure(StructureFault),
+    Structure(StructureDiagnostic),
     /// The release has no such operation, and the library no such function.
     UnknownOperation,
     /// The operation is deprecated at the graph's producer.

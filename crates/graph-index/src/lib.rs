@@ -5,7 +5,7 @@
 //! - `raw_nodes` tells which nodes are alike, so that the attributes of a kind are read once;
 //!   `attributes` reads them, `node_at` and `node_search` read what is left in the file.
 //! - `rules` and `node_rules` have the rules of one name and of one node, `kinds` what each
-//!   kind of node is in each release, `fault` and `judgement` the diagnostics.
+//!   kind of node is in each release, `diagnostic` and `judgement` the diagnostics.
 //!
 //! This crate must never know in which order a loader checks a graph, nor judge one as a whole.
 
@@ -36,7 +36,7 @@ pub mod deprecation;
 #[doc(hidden)]
 pub mod devices;
 #[doc(hidden)]
-pub mod fault;
+pub mod diagnostic;
 #[doc(hidden)]
 pub mod function_attributes;
 #[doc(hidden)]
@@ -71,8 +71,12 @@ pub mod whole_text;
 pub use self::{
     deprecated_uses::DeprecatedUse,
     deprecation::{DeprecatedOperation, DeprecatedOperations, DeprecationListError},
-    fault::{BodyFault, BodyFaultKind, StructureFault, StructureFaultKind},
-    judgement::{IgnoredAttribute, ImportFault, ImportFaultKind, Judgement, Loader, LoaderVerdict},
+    diagnostic::{
+        BodyDiagnostic, BodyDiagnosticKind, StructureDiagnostic, StructureDiagnosticKind,
+    },
+    judgement::{
+        IgnoredAttribute, ImportDiagnostic, ImportDiagnosticKind, Judgement, Loader, LoaderVerdict,
+    },
     source::{Form, GraphError, Message},
 };
 

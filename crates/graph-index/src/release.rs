@@ -1,7 +1,7 @@
 //! The releases that a graph is judged for, and the values that each of them has.
 //!
 //! A [`PerRelease`] comes of [`Releases`] or of another one, and nothing adds or removes a value:
-//! it has one for each release. A list that is too short cannot pass for "no fault".
+//! it has one for each release. A list that is too short cannot pass for "no diagnostic".
 //!
 //! Knows the order of the releases. It must never know what is judged.
 

@@ -12,8 +12,8 @@ pub struct Explanation {
     pub example: &'static str,
     /// The remedy.
     pub remedy: &'static str,
-    /// The messages about artifacts, with `{}` around the parts that vary. Faults that the reader
-    /// of a format finds have the reader's own messages.
+    /// The messages about artifacts, with `{}` around the parts that vary. Diagnostics that the
+    /// reader of a format finds have the reader's own messages.
     pub messages: &'static [&'static str],
 }
 

@@ -199,7 +199,7 @@ rules! {
         remedy: "Fetch the artifact again from where it came from, and compare the sizes and checksums.",
         messages {
             became_shorter(): "the file became shorter while it was read";
-            nodes_do_not_fit(fault): "the nodes of the graph do not fit together: {fault}";
+            nodes_do_not_fit(diagnostic): "the nodes of the graph do not fit together: {diagnostic}";
             objects_do_not_fit(found): "the object graph of the model does not fit together: there is {found}";
             names_do_not_fit(found): "the model names a node or tensor that is not as it says: {found}";
             asset_is_empty(): "an asset is empty, and a table is made of its lines while the model is loaded";

@@ -195,8 +195,8 @@ impl Attributes {
     /// attributes whose names begin with an underscore and the contents of tensors, of which only
     /// invalid shapes count.
     ///
-    /// Nodes of one operation for which this is the same have the same [`NodeType`] or fault, and
-    /// lose the same attributes, whatever the release. What they have otherwise may differ.
+    /// Nodes of one operation for which this is the same have the same [`NodeType`] or diagnostic,
+    /// and lose the same attributes, whatever the release. What they have otherwise may differ.
     ///
     /// [`NodeType`]: super::super::node_rules::NodeType
     pub fn hash_judged(&self, state: &mut impl Hasher) {

@@ -20,7 +20,7 @@ mod value;
 pub use self::{
     arena::Attributes,
     reader::AttributeReader,
-    value::{AttributeValue, List, ShapeValue, TensorFault, TensorValue, Text},
+    value::{AttributeValue, List, ShapeValue, TensorDiagnostic, TensorValue, Text},
 };
 
 #[cfg(test)]

@@ -76,9 +76,9 @@ pub struct TensorValue<'a> {
     pub small_integers: u64,
 }
 
-/// Why TensorFlow cannot make a tensor of what is written as one.
+/// The reason why TensorFlow cannot make a tensor of what is written as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TensorFault {
+pub enum TensorDiagnostic {
     /// Its shape, its type or its bytes are those of no tensor.
     Malformed,
     /// It has this type, which not every release knows.
@@ -92,21 +92,21 @@ const MOST_BYTES: u64 = 32 << 20;
 const LAST_TYPE_OF_ALL: i32 = 25;
 
 impl TensorValue<'_> {
-    /// Why TensorFlow cannot make a tensor of it, if it cannot in every release.
-    pub fn fault(self) -> Option<TensorFault> {
+    /// The reason why TensorFlow cannot make a tensor of it, if it cannot in every release.
+    pub fn diagnostic(self) -> Option<TensorDiagnostic> {
         let number = self.data_type;
         let has_shape = !self.shape.is_unknown_rank && self.shape.is_full_shape();
         if !has_shape || !(1..=REFERENCES).contains(&number) {
-            return Some(TensorFault::Malformed);
+            return Some(TensorDiagnostic::Malformed);
         }
         let count = count_of(self.shape.dimensions).and_then(|count| u64::try_from(count).ok());
         let size = DataType::from_number(number).and_then(DataType::element_size);
         let bytes = count.zip(size).and_then(|(count, size)| count.checked_mul(size));
         let is_read = |bytes: &u64| (1..=MOST_BYTES).contains(bytes) && self.content.length > 0;
         if bytes.filter(is_read).is_some_and(|bytes| bytes != self.content.length) {
-            return Some(TensorFault::Malformed);
+            return Some(TensorDiagnostic::Malformed);
         }
-        (number > LAST_TYPE_OF_ALL).then_some(TensorFault::OfType(number))
+        (number > LAST_TYPE_OF_ALL).then_some(TensorDiagnostic::OfType(number))
     }
 }
 

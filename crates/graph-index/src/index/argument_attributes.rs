@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use super::{argument::Argument, output_shapes::OUTPUT_SHAPES, signature::as_in_node};
 use crate::{
-    attributes::{AttributeReader, AttributeValue, Attributes, ShapeValue, TensorFault},
+    attributes::{AttributeReader, AttributeValue, Attributes, ShapeValue, TensorDiagnostic},
     node_rules::{GradientName, PythonColocation},
     scan::{Piece, Step, Visitor},
     schema::{
@@ -84,7 +84,7 @@ pub struct ArgumentAttributes {
     /// True if Python cannot read its attribute `_class`.
     pub bad_class: bool,
     pub gradient: GradientName,
-    /// The fault of the declared contents of a resource handle, as text.
+    /// The diagnostic of the declared contents of a resource handle, as text.
     handle: Option<String>,
 }
 
@@ -96,13 +96,13 @@ impl ArgumentAttributes {
             output_shape: OutputShape::of(attributes),
             bad_class: colocation == PythonColocation::Unreadable,
             gradient: GradientName::of(attributes),
-            handle: handle_fault(attributes),
+            handle: handle_diagnostic(attributes),
         }
     }
 }
 
 /// Why an importer cannot tell what a handle holds, if its type and shape are both there.
-fn handle_fault(attributes: &Attributes) -> Option<String> {
+fn handle_diagnostic(attributes: &Attributes) -> Option<String> {
     let (types, shapes) = (attributes.get("_handle_dtypes")?, attributes.get("_handle_shapes")?);
     let is_typed = matches!(types, AttributeValue::List(list) if !list.types().is_empty());
     if !is_typed {
@@ -142,9 +142,9 @@ impl GivenArguments {
         listed.unwrap_or(&ArgumentShape::Unknown)
     }
 
-    /// The fault, as found and expected value, of the node that the importer makes of an argument
-    /// when it builds the function for a call.
-    pub fn importer_fault(
+    /// The diagnostic, as found and expected value, of the node that the importer makes of an
+    /// argument when it builds the function for a call.
+    pub fn importer_diagnostic(
         &self,
         number: u32,
         argument: &Argument,
@@ -185,10 +185,10 @@ impl GivenArguments {
 /// The malformed tensors among the attributes of a function and the defaults of its parameters.
 #[derive(Debug, Default)]
 pub struct OwnTensors {
-    pub lasting: Vec<TensorFault>,
-    /// Faults of tensors in values that `tf.saved_model.load` discards: the defaults, and the
+    pub lasting: Vec<TensorDiagnostic>,
+    /// Diagnostics of tensors in values that `tf.saved_model.load` discards: the defaults, and the
     /// shapes of arguments.
-    pub passing: Vec<TensorFault>,
+    pub passing: Vec<TensorDiagnostic>,
 }
 
 /// The expected form of a shape, for messages.
@@ -202,7 +202,7 @@ pub(super) struct ArgumentReader {
     number: u32,
     values: AttributeReader,
     /// By the name of an attribute of the function, what is wrong with the tensor that it is.
-    tensors: HashMap<Box<[u8]>, TensorFault>,
+    tensors: HashMap<Box<[u8]>, TensorDiagnostic>,
     is_oversized: bool,
 }
 
@@ -226,13 +226,13 @@ impl ArgumentReader {
         self.is_oversized |= self.values.attributes().is_oversized();
         let found = self.values.attributes().iter().next();
         let Some((name, value)) = found else { return b"" };
-        let fault = match value {
-            AttributeValue::Tensor(tensor) => tensor.fault(),
+        let diagnostic = match value {
+            AttributeValue::Tensor(tensor) => tensor.diagnostic(),
             _ => None,
         };
         // Of equal names, the last one counts.
-        match fault {
-            Some(fault) => self.tensors.insert(name.into(), fault),
+        match diagnostic {
+            Some(diagnostic) => self.tensors.insert(name.into(), diagnostic),
             None => self.tensors.remove(name),
         };
         if name == INPUT_SHAPES {

@@ -104,9 +104,10 @@ impl BodyKinds {
     }
 }
 
-/// Hashes the attribute values that neither types nor definitions cover and that faults depend on:
-/// placeholders, unset values and functions of attributes whose names begin with `_`, and tensors
-/// of incomplete shape. Nodes of one kind then agree in all that is checked once for the kind.
+/// Hashes the attribute values that neither types nor definitions cover and that diagnostics depend
+/// on: placeholders, unset values and functions of attributes whose names begin with `_`, and
+/// tensors of incomplete shape. Nodes of one kind then agree in all that is checked once for the
+/// kind.
 fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
     for (name, value) in attributes.iter() {
         match value {

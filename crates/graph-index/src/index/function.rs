@@ -14,8 +14,8 @@ use super::{
     output_names::OutputNames,
 };
 use crate::{
-    attributes::TensorFault, node_rules::GradientName, ops::OperationDefinition, rules::LoopRole,
-    source::Extent,
+    attributes::TensorDiagnostic, node_rules::GradientName, ops::OperationDefinition,
+    rules::LoopRole, source::Extent,
 };
 
 /// The text after the first colon of an input or of a returned value.
@@ -184,7 +184,7 @@ pub struct FunctionIndex {
     pub constants: Vec<(u32, Extent)>,
     /// The nodes with a tensor that cannot be read by every release, by their numbers; empty as
     /// well.
-    pub malformed: Vec<(u32, TensorFault)>,
+    pub malformed: Vec<(u32, TensorDiagnostic)>,
     /// The tensors that not every release can read among the attributes of the function; empty as
     /// well.
     pub own_tensors: OwnTensors,

@@ -253,10 +253,10 @@ impl FunctionVisitor<'_> {
             let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
             let compared = attributes.iter().filter(|(name, _)| !name.starts_with(b"_"));
             let mut tensors = compared.filter_map(|(_, value)| match value {
-                AttributeValue::Tensor(tensor) => tensor.fault(),
+                AttributeValue::Tensor(tensor) => tensor.diagnostic(),
                 _ => None,
             });
-            self.index.malformed.extend(tensors.next().map(|fault| (node, fault)));
+            self.index.malformed.extend(tensors.next().map(|diagnostic| (node, diagnostic)));
         }
         let call = self.call.call(true);
         let BodyNode { is_function, loop_role, gradient, .. } = self.node;

@@ -33,7 +33,7 @@ pub struct GraphIndex {
     colocations: Vec<Colocation>,
     /// The nodes that have to be beside one that is not there, ascending.
     unresolved: Vec<u32>,
-    /// The fault of the last of `nodes` that makes any graph invalid.
+    /// The diagnostic of the last of `nodes` that makes any graph invalid.
     pub(super) mismatch: Option<NodeMismatch>,
     /// The first node without an operation, where a function of the library has no name either.
     pub(super) nameless_call: Option<u32>,
@@ -151,7 +151,7 @@ struct Colocation {
     name: u32,
 }
 
-/// The faults of a node that make any graph invalid.
+/// The diagnostics of a node that make any graph invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeMismatch {
     pub bad_name: bool,

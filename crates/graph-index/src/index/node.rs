@@ -134,8 +134,8 @@ impl NodeReader {
         self.call.call(false)
     }
 
-    /// Returns the faults of the node with this name that make any graph invalid, except that the
-    /// name is repeated.
+    /// Returns the diagnostics of the node with this name that make any graph invalid, except that
+    /// the name is repeated.
     pub(super) fn mismatch(&self, name: &[u8]) -> NodeMismatch {
         NodeMismatch {
             bad_name: !is_node_name(name),

@@ -1,7 +1,7 @@
 //! The places of the nodes of a graph in the file.
 //!
-//! Places are read only for the few nodes that have a fault. For the binary form, therefore, only
-//! every sixteenth place is kept, and the nodes between are counted again.
+//! Places are read only for the few nodes that have a diagnostic. For the binary form, therefore,
+//! only every sixteenth place is kept, and the nodes between are counted again.
 //!
 //! Knows places. It must never know what a node is.
 

@@ -7,7 +7,7 @@
 
 use crate::{
     GraphError,
-    attributes::{AttributeReader, AttributeValue, Attributes, TensorFault},
+    attributes::{AttributeReader, AttributeValue, Attributes, TensorDiagnostic},
     ops::{
         ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
         ValueDefinition,
@@ -43,8 +43,8 @@ const LONGEST_DEFAULT: u64 = 4096;
 #[derive(Debug, Default)]
 pub(super) struct SignatureReader {
     signature: OperationDefinition,
-    /// The faults of defaults that are tensors, each once.
-    default_tensors: Vec<TensorFault>,
+    /// The diagnostics of defaults that are tensors, each once.
+    default_tensors: Vec<TensorDiagnostic>,
     part: Part,
     argument: WrittenArgument,
     attribute: WrittenAttribute,
@@ -190,8 +190,8 @@ pub(super) fn as_in_node(message: MessageId, number: u32) -> Option<(MessageId, 
 }
 
 impl SignatureReader {
-    /// Returns the definition, and the faults of defaults that are tensors.
-    pub(super) fn finish(self) -> (OperationDefinition, Vec<TensorFault>) {
+    /// Returns the definition, and the diagnostics of defaults that are tensors.
+    pub(super) fn finish(self) -> (OperationDefinition, Vec<TensorDiagnostic>) {
         (self.signature, self.default_tensors)
     }
 
@@ -253,10 +253,10 @@ impl SignatureReader {
                 let attribute = std::mem::take(&mut self.attribute);
                 if let Some(AttributeValue::Tensor(tensor)) =
                     self.values.attributes().get(&attribute.name)
-                    && let Some(fault) = tensor.fault()
-                    && !self.default_tensors.contains(&fault)
+                    && let Some(diagnostic) = tensor.diagnostic()
+                    && !self.default_tensors.contains(&diagnostic)
                 {
-                    self.default_tensors.push(fault);
+                    self.default_tensors.push(diagnostic);
                 }
                 let definition = attribute.into_definition(self.values.attributes());
                 self.signature.attributes.extend(definition);

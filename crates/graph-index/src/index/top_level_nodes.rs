@@ -12,7 +12,7 @@ use crate::{
     attributes::{AttributeReader, AttributeValue, Attributes, Text},
     devices::DeviceReader,
     function_names::FunctionNames,
-    node_rules::SavedTensorFault,
+    node_rules::SavedTensorDiagnostic,
     raw_nodes::{Reference, SignatureCache},
     rules::is_partitioned_call,
     scan::{Piece, Step, Visitor},
@@ -91,7 +91,7 @@ pub struct TopLevelNodes {
     /// it.
     pub placeholders: Vec<PlaceholderUse>,
     /// The first node whose attribute `value` a loader of SavedModels refuses.
-    pub saved_tensor: Option<(Extent, SavedTensorFault)>,
+    pub saved_tensor: Option<(Extent, SavedTensorDiagnostic)>,
     /// The first node with a device that no session can read.
     pub device: Option<ReferringNode>,
     known: KnownNames,
@@ -169,8 +169,8 @@ impl TopLevelNodes {
         }
         self.note_placeholders(operation, attributes, place);
         if self.saved_tensor.is_none() {
-            let fault = SavedTensorFault::of(operation, attributes);
-            self.saved_tensor = fault.map(|fault| (place, fault));
+            let diagnostic = SavedTensorDiagnostic::of(operation, attributes);
+            self.saved_tensor = diagnostic.map(|diagnostic| (place, diagnostic));
         }
     }
 

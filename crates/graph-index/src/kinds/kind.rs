@@ -32,7 +32,7 @@ pub enum Judged {
     /// It has no such operation.
     Unknown,
     /// The attributes do not fit.
-    Fault,
+    InvalidAttributes,
     /// The node is valid by itself, and has inputs and outputs of these types.
     Types(TypeNumber),
 }
@@ -84,7 +84,7 @@ pub struct Kind {
     /// lacks its shape function, it is no function, and no attribute has an invalid shape.
     pub needs_only_types: bool,
     /// True if a shape function refuses it whatever its inputs are.
-    pub has_shape_fault: bool,
+    pub has_shape_diagnostic: bool,
 }
 
 impl Kind {

@@ -3,7 +3,7 @@
 //! A graph of a million nodes has a few hundred *kinds* of them. [`Kinds`] numbers the kinds while
 //! the graph is walked over, and asks each release once about each: whether it knows the
 //! operation, whether the attributes fit, which types the inputs and outputs have then. Attributes
-//! are not kept: of a node that has a fault they are read again at its place.
+//! are not kept: of a node that has a diagnostic they are read again at its place.
 //!
 //! Knows operations and attributes. It must never know how the nodes hang together, nor in which
 //! order the importer looks at them.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     attributes::{AttributeValue, Attributes},
-    node_rules::{NodeRules, NodeType, Strictness, shape_fault},
+    node_rules::{NodeRules, NodeType, Strictness, shape_diagnostic},
     ops::OperationDefinition,
     release::{PerRelease, Releases},
 };
@@ -56,7 +56,7 @@ impl<'a> Kinds<'a> {
             operation: operations::UNKNOWN,
             results: Results::Same(Judged::Unknown),
             needs_only_types: false,
-            has_shape_fault: false,
+            has_shape_diagnostic: false,
         });
         let mut ignored = Interner::default();
         ignored.number(IgnoredSet::default());
@@ -101,7 +101,7 @@ impl<'a> Kinds<'a> {
     pub fn types_of(&self, kind: KindNumber, profile: LoaderProfile) -> Option<&NodeType> {
         match self.get(kind)?.judged(profile) {
             Judged::Types(types) => self.types(types),
-            Judged::Unknown | Judged::Fault => None,
+            Judged::Unknown | Judged::InvalidAttributes => None,
         }
     }
 
@@ -170,8 +170,9 @@ impl<'a> Kinds<'a> {
 
     /// Asks for every loader profile.
     fn judge(&mut self, operation: u32, attributes: &Attributes) -> Kind {
-        let has_fault =
-            |judged: &PerRelease<Judged>| judged.values().any(|one| *one == Judged::Fault);
+        let has_diagnostic = |judged: &PerRelease<Judged>| {
+            judged.values().any(|one| *one == Judged::InvalidAttributes)
+        };
         let import = self.judge_as(operation, attributes, Strictness::Import);
         let is_valueless = |(_, value)| matches!(value, AttributeValue::None);
         let python_import = if attributes.iter().any(is_valueless) {
@@ -180,23 +181,23 @@ impl<'a> Kinds<'a> {
             import.clone()
         };
         self.differs_in_python |= import != python_import;
-        let session = if has_fault(&import) {
+        let session = if has_diagnostic(&import) {
             self.judge_as(operation, attributes, Strictness::Session)
         } else {
             import.clone()
         };
-        let load = if has_fault(&python_import) {
+        let load = if has_diagnostic(&python_import) {
             self.judge_as(operation, attributes, Strictness::Load)
         } else {
             python_import.clone()
         };
         let results = Results::from(ByStrictness { import, python_import, session, load });
         let known = self.operations.get(operation);
-        let has_shape_fault =
-            known.is_some_and(|known| shape_fault(known.name(), attributes).is_some());
+        let has_shape_diagnostic =
+            known.is_some_and(|known| shape_diagnostic(known.name(), attributes).is_some());
         let needs_only_types =
-            !has_shape_fault && known.is_some_and(KnownOperation::needs_only_types);
-        Kind { operation, results, needs_only_types, has_shape_fault }
+            !has_shape_diagnostic && known.is_some_and(KnownOperation::needs_only_types);
+        Kind { operation, results, needs_only_types, has_shape_diagnostic }
     }
 
     /// Asks every release, but those that have the same definition and types as the one before.
@@ -224,7 +225,7 @@ impl<'a> Kinds<'a> {
                         self.has_untyped |= is_untyped(&types);
                         Judged::Types(self.types.number(types))
                     }
-                    Err(_) => Judged::Fault,
+                    Err(_) => Judged::InvalidAttributes,
                 },
             };
             before = Some(judged);

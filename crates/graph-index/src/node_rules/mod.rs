@@ -6,12 +6,12 @@
 //! function of the library is a definition like any other: read it into an
 //! [`OperationDefinition`](crate::ops::OperationDefinition) and ask an
 //! [`OperationList`](crate::ops::OperationList) for it. [`unknown_attributes()`] says what a
-//! release does not know and ignores, [`shape_fault`] what a shape function refuses whatever the
-//! inputs are.
+//! release does not know and ignores, [`shape_diagnostic`] what a shape function refuses whatever
+//! the inputs are.
 //!
 //! Pure functions of a definition and of attributes. Must never know a graph, nor read a file.
 
-mod fault;
+mod diagnostic;
 mod gradient_name;
 mod node_type;
 mod python_colocation;
@@ -21,12 +21,12 @@ mod unknown_attributes;
 mod value_rules;
 
 pub use self::{
-    fault::NodeFault,
+    diagnostic::NodeRuleDiagnostic,
     gradient_name::GradientName,
     node_type::{ElementType, NodeType, TypeList, TypeRun},
     python_colocation::PythonColocation,
-    saved_tensor::SavedTensorFault,
-    shape_rules::shape_fault,
+    saved_tensor::SavedTensorDiagnostic,
+    shape_rules::shape_diagnostic,
     unknown_attributes::{UnknownAttribute, unknown_attributes},
     value_rules::{NodeRules, Strictness, fits},
 };

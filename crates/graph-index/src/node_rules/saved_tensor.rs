@@ -1,20 +1,20 @@
 //! Tensors that TensorFlow's C++ loader of SavedModels refuses before it looks at anything else.
 
 use crate::{
-    ImportFaultKind,
+    ImportDiagnosticKind,
     attributes::{AttributeValue, Attributes, ShapeValue},
 };
 
-/// A fault that the loader finds in the attribute `value` of a node.
+/// A diagnostic that the loader finds in the attribute `value` of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SavedTensorFault {
+pub enum SavedTensorDiagnostic {
     /// A constant has none.
     Missing,
     /// A tensor of this shape, as it is displayed, which leaves the number of elements unknown.
     Shape(String),
 }
 
-impl SavedTensorFault {
+impl SavedTensorDiagnostic {
     /// Checks a node anywhere in the graph, also in functions without calls.
     pub fn of(operation: &[u8], attributes: &Attributes) -> Option<Self> {
         match attributes.get("value") {
@@ -26,20 +26,20 @@ impl SavedTensorFault {
         }
     }
 
-    /// The fault as a diagnostic: its kind, the found value and the expected one.
-    pub fn diagnostic(&self) -> (ImportFaultKind, String, &'static str) {
+    /// Its kind, the found value and the expected one.
+    pub fn diagnostic(&self) -> (ImportDiagnosticKind, String, &'static str) {
         match self {
             Self::Missing => {
                 let attributes = vec!["value".to_owned()];
                 (
-                    ImportFaultKind::AttributesMissing { attributes },
+                    ImportDiagnosticKind::AttributesMissing { attributes },
                     String::new(),
                     "attribute value",
                 )
             }
             Self::Shape(shape) => {
                 let expected = "dimensions of at least 0, under 2^63 elements";
-                (ImportFaultKind::Shape, format!("a tensor of shape {shape}"), expected)
+                (ImportDiagnosticKind::Shape, format!("a tensor of shape {shape}"), expected)
             }
         }
     }

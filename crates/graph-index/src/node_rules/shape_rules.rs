@@ -6,7 +6,7 @@
 //! elements and with 255 dimensions. Those of the lists refuse, in both releases; all others take
 //! them. What shapes of inputs make of each other is left alone.
 
-use super::{NodeFault, fault::shape};
+use super::{NodeRuleDiagnostic, diagnostic::shape};
 use crate::attributes::{AttributeValue, Attributes, ShapeValue};
 
 /// Operations and the attribute, a shape or a list of shapes, that each one reads; by name.
@@ -67,12 +67,15 @@ const VALUE: &str = "value";
 
 /// Why the shape function of an operation refuses these attributes, if it surely does. The value of
 /// each attribute must be one that the operation takes.
-pub fn shape_fault(operation: &str, attributes: &Attributes) -> Option<Box<NodeFault>> {
+pub fn shape_diagnostic(
+    operation: &str,
+    attributes: &Attributes,
+) -> Option<Box<NodeRuleDiagnostic>> {
     let invalid = |name: &'static str, is_valid: fn(ShapeValue<'_>) -> bool| {
         let value = attributes.get(name)?;
         let found = value.invalid_shape(is_valid)?;
         let expected = "a shape: dimensions from -1 on, at most 254, under 2^63 elements";
-        Some(NodeFault::of_value(shape, name, found, expected.to_owned()))
+        Some(NodeRuleDiagnostic::of_value(shape, name, found, expected.to_owned()))
     };
     let read = READERS.binary_search_by_key(&operation, |(name, _)| name).ok();
     let read = read.and_then(|position| READERS.get(position));
@@ -80,7 +83,7 @@ pub fn shape_fault(operation: &str, attributes: &Attributes) -> Option<Box<NodeF
         ("Const", _) => invalid(VALUE, |shape| shape.is_full_shape()),
         (_, Some((_, name))) => match attributes.get(name) {
             Some(value @ AttributeValue::Placeholder(_)) => {
-                Some(NodeFault::of_value(shape, name, value, "a shape".to_owned()))
+                Some(NodeRuleDiagnostic::of_value(shape, name, value, "a shape".to_owned()))
             }
             _ => invalid(name, |shape| shape.is_partial_shape()),
         },

@@ -1,9 +1,9 @@
 use super::{
-    ElementType, NodeFault, NodeRules, NodeType, Strictness, shape_fault, shape_rules::READERS,
-    unknown_attributes,
+    ElementType, NodeRuleDiagnostic, NodeRules, NodeType, Strictness, shape_diagnostic,
+    shape_rules::READERS, unknown_attributes,
 };
 use crate::{
-    ImportFaultKind,
+    ImportDiagnosticKind,
     attributes::tests::of_values,
     data_type::DataType,
     ops::{
@@ -22,7 +22,7 @@ fn judge(
     strictness: Strictness,
     operation: &str,
     values: &[(&str, &str)],
-) -> Result<NodeType, Box<NodeFault>> {
+) -> Result<NodeType, Box<NodeRuleDiagnostic>> {
     let registry = registry(release);
     let rules = NodeRules { registry: &registry, strictness };
     rules.node_type(registry.operation(operation).unwrap(), &of_values(values))
@@ -32,13 +32,18 @@ fn import(
     release: &str,
     operation: &str,
     values: &[(&str, &str)],
-) -> Result<NodeType, Box<NodeFault>> {
+) -> Result<NodeType, Box<NodeRuleDiagnostic>> {
     judge(release, Strictness::Import, operation, values)
 }
 
-/// `(kind: found; expected)` of a fault.
-fn fault(release: &str, operation: &str, values: &[(&str, &str)]) -> (ImportFaultKind, String) {
-    let NodeFault { kind, found, expected } = *import(release, operation, values).unwrap_err();
+/// `(kind: found; expected)` of a diagnostic.
+fn diagnostic(
+    release: &str,
+    operation: &str,
+    values: &[(&str, &str)],
+) -> (ImportDiagnosticKind, String) {
+    let NodeRuleDiagnostic { kind, found, expected } =
+        *import(release, operation, values).unwrap_err();
     (kind, format!("{found}; {expected}"))
 }
 
@@ -96,40 +101,40 @@ fn an_edge_has_one_type_or_leaves_a_reference() {
     assert!(none.takes(none) && reference.takes(reference) && !none.takes(reference));
 }
 
-fn of_attribute(kind: fn(String) -> ImportFaultKind, name: &str) -> ImportFaultKind {
+fn of_attribute(kind: fn(String) -> ImportDiagnosticKind, name: &str) -> ImportDiagnosticKind {
     kind(name.to_owned())
 }
 
-const KIND: fn(String) -> ImportFaultKind =
-    |attribute| ImportFaultKind::AttributeKind { attribute };
-const TYPE: fn(String) -> ImportFaultKind =
-    |attribute| ImportFaultKind::AttributeType { attribute };
-const NOT_ALLOWED: fn(String) -> ImportFaultKind =
-    |attribute| ImportFaultKind::AttributeNotAllowed { attribute };
-const MINIMUM: fn(String) -> ImportFaultKind =
-    |attribute| ImportFaultKind::AttributeMinimum { attribute };
+const KIND: fn(String) -> ImportDiagnosticKind =
+    |attribute| ImportDiagnosticKind::AttributeKind { attribute };
+const TYPE: fn(String) -> ImportDiagnosticKind =
+    |attribute| ImportDiagnosticKind::AttributeType { attribute };
+const NOT_ALLOWED: fn(String) -> ImportDiagnosticKind =
+    |attribute| ImportDiagnosticKind::AttributeNotAllowed { attribute };
+const MINIMUM: fn(String) -> ImportDiagnosticKind =
+    |attribute| ImportDiagnosticKind::AttributeMinimum { attribute };
 
 #[test]
 fn a_value_of_another_kind_is_refused() {
     for value in ["i: 1", "", "list { type: DT_FLOAT }", "list { }", "placeholder: \"\"", "b: true"]
     {
-        let (found, _) = fault("2.12", "Identity", &[("T", value)]);
+        let (found, _) = diagnostic("2.12", "Identity", &[("T", value)]);
         assert_eq!(found, of_attribute(KIND, "T"), "{value}");
     }
-    let text = fault("2.12", "Identity", &[("T", "i: 1")]).1;
+    let text = diagnostic("2.12", "Identity", &[("T", "i: 1")]).1;
     assert_eq!(text, "T = 1; type");
     for value in ["type: DT_FLOAT", "list { i: 1 }", "list { type: 1 i: 1 }", "b: true"] {
-        let (found, _) = fault("2.12", "IdentityN", &[("T", value)]);
+        let (found, _) = diagnostic("2.12", "IdentityN", &[("T", value)]);
         assert_eq!(found, of_attribute(KIND, "T"), "{value}");
     }
     // An empty list is of every kind, and then too short.
-    let (found, _) = fault("2.12", "IdentityN", &[("T", "list { }")]);
+    let (found, _) = diagnostic("2.12", "IdentityN", &[("T", "list { }")]);
     assert_eq!(found, of_attribute(MINIMUM, "T"));
 }
 
 #[test]
 fn where_a_list_has_no_value_it_is_empty() {
-    let (found, text) = fault("2.12", "IdentityN", &[("T", "")]);
+    let (found, text) = diagnostic("2.12", "IdentityN", &[("T", "")]);
     assert_eq!((found, &*text), (of_attribute(MINIMUM, "T"), "T = no value; at least 1 value"));
     let function = ("f", "func { name: \"f\" }");
     let node = import("2.12", "PartitionedCall", &[("Tin", ""), ("Tout", ""), function]).unwrap();
@@ -139,27 +144,27 @@ fn where_a_list_has_no_value_it_is_empty() {
     let more = [("Nresources", "i: 0"), function];
     let launch = [constants[0], constants[1], constants[2], more[0], ("function", more[1].1)];
     import("2.12", "XlaLaunch", &launch).unwrap();
-    let (found, _) = fault("2.12", "IdentityN", &[("T", "placeholder: \"\"")]);
+    let (found, _) = diagnostic("2.12", "IdentityN", &[("T", "placeholder: \"\"")]);
     assert_eq!(found, of_attribute(KIND, "T"));
 }
 
 #[test]
 fn a_type_must_be_an_element_type_of_the_release() {
     for value in ["type: 0", "type: DT_INT4", "type: 101", "type: 777", "type: -1"] {
-        let (found, _) = fault("2.14", "Identity", &[("T", value)]);
+        let (found, _) = diagnostic("2.14", "Identity", &[("T", value)]);
         assert_eq!(found, of_attribute(TYPE, "T"), "{value}");
         let listed = format!("list {{ type: DT_FLOAT {value} }}");
-        let (found, _) = fault("2.14", "IdentityN", &[("T", &listed)]);
+        let (found, _) = diagnostic("2.14", "IdentityN", &[("T", &listed)]);
         assert_eq!(found, of_attribute(TYPE, "T"), "{value}");
     }
     import("2.15", "Identity", &[("T", "type: DT_INT4")]).unwrap();
-    let text = fault("2.14", "Identity", &[("T", "type: DT_INT4")]).1;
+    let text = diagnostic("2.14", "Identity", &[("T", "type: DT_INT4")]).1;
     assert_eq!(text, "T = DT_INT4; an element type of TensorFlow 2.14");
 }
 
 #[test]
 fn a_value_must_be_one_of_those_that_are_allowed() {
-    let (found, text) = fault("2.12", "MatMul", &[("T", "type: DT_STRING")]);
+    let (found, text) = diagnostic("2.12", "MatMul", &[("T", "type: DT_STRING")]);
     assert_eq!(found, of_attribute(NOT_ALLOWED, "T"));
     assert!(text.starts_with("T = DT_STRING; one of DT_BFLOAT16, DT_HALF, DT_FLOAT"), "{text}");
     let conv = |padding| {
@@ -173,7 +178,7 @@ fn a_value_must_be_one_of_those_that_are_allowed() {
     // Each element of a list: of types, and of texts.
     let listed = ("component_types", "list { type: [DT_FLOAT, DT_STRING] }");
     import("2.12", "QueueDequeueV2", &[listed]).unwrap();
-    let feature = fault(
+    let feature = diagnostic(
         "2.12",
         "ParseSingleExample",
         &[
@@ -200,9 +205,9 @@ fn a_long_text_is_not_among_the_allowed_ones() {
 
 #[test]
 fn a_number_or_the_length_of_a_list_has_its_minimum() {
-    let (found, text) = fault("2.12", "AddN", &[("T", "type: DT_FLOAT"), ("N", "i: 0")]);
+    let (found, text) = diagnostic("2.12", "AddN", &[("T", "type: DT_FLOAT"), ("N", "i: 0")]);
     assert_eq!((found, &*text), (of_attribute(MINIMUM, "N"), "N = 0; at least 1"));
-    let (found, text) = fault("2.12", "IdentityN", &[("T", "list { }")]);
+    let (found, text) = diagnostic("2.12", "IdentityN", &[("T", "list { }")]);
     assert_eq!((found, &*text), (of_attribute(MINIMUM, "T"), "T = []; at least 1 value"));
     let strides = [("T", "type: DT_FLOAT"), ("padding", "s: \"SAME\"")];
     let pool = |ksize| {
@@ -217,29 +222,32 @@ fn a_number_or_the_length_of_a_list_has_its_minimum() {
 
 #[test]
 fn every_attribute_that_is_missing_is_named() {
-    let (found, text) = fault("2.12", "Cast", &[("Truncate", "b: true")]);
+    let (found, text) = diagnostic("2.12", "Cast", &[("Truncate", "b: true")]);
     let attributes = vec!["SrcT".to_owned(), "DstT".to_owned()];
-    assert_eq!(found, ImportFaultKind::AttributesMissing { attributes });
+    assert_eq!(found, ImportDiagnosticKind::AttributesMissing { attributes });
     assert_eq!(text, "; attributes SrcT, DstT");
     // A wrong value comes before what is missing.
-    let (found, _) = fault("2.12", "Cast", &[("DstT", "i: 1")]);
+    let (found, _) = diagnostic("2.12", "Cast", &[("DstT", "i: 1")]);
     assert_eq!(found, of_attribute(KIND, "DstT"));
     // A newer release may ask for more.
     let copy = [("layout", "s: \"x\""), ("T", "type: DT_FLOAT")];
     import("2.13", "CopyToMesh", &copy).unwrap();
-    let (found, _) = fault("2.14", "CopyToMesh", &copy);
-    assert_eq!(found, ImportFaultKind::AttributesMissing { attributes: vec!["mesh".to_owned()] });
+    let (found, _) = diagnostic("2.14", "CopyToMesh", &copy);
+    assert_eq!(
+        found,
+        ImportDiagnosticKind::AttributesMissing { attributes: vec!["mesh".to_owned()] }
+    );
 }
 
 #[test]
 fn a_number_of_inputs_fits_in_32_bits() {
     for value in ["i: 2147483648", "i: 9223372036854775807"] {
-        let (found, _) = fault("2.12", "AddN", &[("T", "type: DT_FLOAT"), ("N", value)]);
+        let (found, _) = diagnostic("2.12", "AddN", &[("T", "type: DT_FLOAT"), ("N", value)]);
         let attribute = "N".to_owned();
-        assert_eq!(found, ImportFaultKind::AttributeNumber { attribute }, "{value}");
+        assert_eq!(found, ImportDiagnosticKind::AttributeNumber { attribute }, "{value}");
     }
     // A minimum forbids negative numbers where there is one: `StringJoin.N` has none below 0.
-    let (found, _) = fault("2.13", "StringJoin", &[("N", "i: -1")]);
+    let (found, _) = diagnostic("2.13", "StringJoin", &[("N", "i: -1")]);
     assert_eq!(found, of_attribute(MINIMUM, "N"));
 }
 
@@ -274,9 +282,9 @@ fn a_placeholder_is_no_type() {
     assert_eq!(import("2.12", "IdentityN", &values).unwrap().inputs.len(), 0);
     // A list of equals needs to know how many they are, and of what.
     let number = [("T", "type: DT_FLOAT"), ("N", "placeholder: \"N\"")];
-    assert_eq!(fault("2.12", "AddN", &number).0, of_attribute(KIND, "N"));
+    assert_eq!(diagnostic("2.12", "AddN", &number).0, of_attribute(KIND, "N"));
     let of_what = [values[0], ("N", "i: 1")];
-    assert_eq!(fault("2.12", "AddN", &of_what).0, of_attribute(KIND, "T"));
+    assert_eq!(diagnostic("2.12", "AddN", &of_what).0, of_attribute(KIND, "T"));
 }
 
 fn type_attribute(name: &str) -> AttributeDefinition {
@@ -313,7 +321,7 @@ fn a_signature_is_a_definition_like_any_other() {
     assert_eq!(inputs(&node), [1, 6]);
     let found = rules.node_type(function, &of_values(&[])).unwrap_err();
     let attributes = vec!["T".to_owned()];
-    assert_eq!(found.kind, ImportFaultKind::AttributesMissing { attributes });
+    assert_eq!(found.kind, ImportDiagnosticKind::AttributesMissing { attributes });
     assert_eq!(unknown_attributes(function, &of_values(&values)), []);
 }
 
@@ -346,22 +354,28 @@ fn in_a_session_nothing_counts_but_what_types_are_made_of() {
     assert_eq!(none.inputs.len(), 0);
     // A number that there is none of, and what makes a list of equals and is something else.
     for number in ["i: 4294967297", "i: -1"] {
-        let fault = session("AddN", &[("T", "type: DT_FLOAT"), ("N", number)]).unwrap_err();
-        assert_eq!(fault.kind, ImportFaultKind::AttributeNumber { attribute: "N".to_owned() });
+        let diagnostic = session("AddN", &[("T", "type: DT_FLOAT"), ("N", number)]).unwrap_err();
+        assert_eq!(
+            diagnostic.kind,
+            ImportDiagnosticKind::AttributeNumber { attribute: "N".to_owned() }
+        );
     }
     for values in [[("T", "type: DT_FLOAT"), ("N", "type: 3")], [("T", "i: 1"), ("N", "i: 1")]] {
-        let fault = session("AddN", &values).unwrap_err();
-        assert!(matches!(fault.kind, ImportFaultKind::AttributeKind { .. }), "{fault:?}");
+        let diagnostic = session("AddN", &values).unwrap_err();
+        assert!(
+            matches!(diagnostic.kind, ImportDiagnosticKind::AttributeKind { .. }),
+            "{diagnostic:?}"
+        );
     }
     // A reference to a reference.
     let twice = session("VariableV2", &[("dtype", "type: 101")]).unwrap_err();
-    assert_eq!(twice.kind, ImportFaultKind::AttributeType { attribute: "dtype".to_owned() });
+    assert_eq!(twice.kind, ImportDiagnosticKind::AttributeType { attribute: "dtype".to_owned() });
     // What no argument needs may be missing; of the rest, one is named.
     let required = [("T", "type: DT_FLOAT")];
     session("Conv2D", &required).unwrap();
     let missing = session("Cast", &[]).unwrap_err();
     let attributes = vec!["SrcT".to_owned()];
-    assert_eq!(missing.kind, ImportFaultKind::AttributesMissing { attributes });
+    assert_eq!(missing.kind, ImportDiagnosticKind::AttributesMissing { attributes });
 }
 
 #[test]
@@ -371,7 +385,7 @@ fn python_puts_the_default_where_there_is_no_value() {
     };
     let values = [("T", "type: DT_FLOAT"), ("transpose_a", "")];
     python("MatMul", &values).unwrap();
-    let (found, _) = fault("2.12", "MatMul", &values);
+    let (found, _) = diagnostic("2.12", "MatMul", &values);
     assert_eq!(found, of_attribute(KIND, "transpose_a"));
     let found = python("MatMul", &[("T", "")]).unwrap_err();
     assert_eq!(found.kind, of_attribute(KIND, "T"));
@@ -381,11 +395,11 @@ fn python_puts_the_default_where_there_is_no_value() {
 }
 
 #[test]
-fn attributes_that_are_too_many_to_be_looked_at_are_a_fault() {
+fn attributes_that_are_too_many_to_be_looked_at_are_a_diagnostic() {
     let names: Vec<String> = (0..200_000).map(|number| format!("_{number}")).collect();
     let values: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let found = import("2.12", "NoOp", &values).unwrap_err();
-    assert_eq!(found.kind, ImportFaultKind::Oversized);
+    assert_eq!(found.kind, ImportDiagnosticKind::Oversized);
 }
 
 #[test]
@@ -433,11 +447,11 @@ fn an_attribute_that_a_release_does_not_know_is_reported_unless_it_is_the_defaul
     assert_eq!(unknown("2.13", "CopyToMesh", &[("mesh", "s: \"\"")]).len(), 1);
 }
 
-/// The fault that a shape function finds in attributes, besides those of the importer.
+/// The diagnostic that a shape function finds in attributes, besides those of the importer.
 fn shape(operation: &str, values: &[(&str, &str)]) -> Option<String> {
-    let fault = shape_fault(operation, &of_values(values))?;
-    assert_eq!(fault.kind, ImportFaultKind::Shape);
-    Some(fault.found)
+    let diagnostic = shape_diagnostic(operation, &of_values(values))?;
+    assert_eq!(diagnostic.kind, ImportDiagnosticKind::Shape);
+    Some(diagnostic.found)
 }
 
 /// Shapes that are none.

@@ -1,6 +1,6 @@
 //! Attributes that a release does not know and ignores, although they say something.
 
-use super::fault::cut;
+use super::diagnostic::cut;
 use crate::{
     attributes::{AttributeValue, Attributes},
     ops::{Operation, Registry},

@@ -5,8 +5,8 @@
 //! definition.
 
 use super::{
-    ElementType, NodeFault, NodeType, TypeList,
-    fault::{at_least, element_type, kind, minimum, not_allowed, number, one_of},
+    ElementType, NodeRuleDiagnostic, NodeType, TypeList,
+    diagnostic::{at_least, element_type, kind, minimum, not_allowed, number, one_of},
 };
 use crate::{
     attributes::{AttributeValue, Attributes},
@@ -91,15 +91,15 @@ impl NodeRules<'_> {
     /// The types of the inputs and outputs of a node of this operation with these attributes.
     ///
     /// # Errors
-    /// [`NodeFault`]: the first thing that keeps it from being a node of this operation. Attributes
-    /// that are too many to be looked at are one as well.
+    /// [`NodeRuleDiagnostic`]: the first thing that keeps it from being a node of this operation.
+    /// Attributes that are too many to be looked at are one as well.
     pub fn node_type(
         &self,
         operation: Operation<'_>,
         attributes: &Attributes,
-    ) -> Result<NodeType, Box<NodeFault>> {
+    ) -> Result<NodeType, Box<NodeRuleDiagnostic>> {
         if attributes.is_oversized() {
-            return Err(NodeFault::oversized());
+            return Err(NodeRuleDiagnostic::oversized());
         }
         if operation.is_name_alone() {
             return Ok(NodeType { inputs: TypeList::open(), outputs: TypeList::open() });
@@ -117,7 +117,7 @@ impl NodeRules<'_> {
         &self,
         operation: Operation<'_>,
         attributes: &Attributes,
-    ) -> Result<(), Box<NodeFault>> {
+    ) -> Result<(), Box<NodeRuleDiagnostic>> {
         let mut missing = Vec::new();
         for attribute in operation.attributes() {
             let has_default = attribute.has_default();
@@ -132,7 +132,7 @@ impl NodeRules<'_> {
                 None => missing.push(attribute.name().to_owned()),
             }
         }
-        if missing.is_empty() { Ok(()) } else { Err(NodeFault::missing(missing)) }
+        if missing.is_empty() { Ok(()) } else { Err(NodeRuleDiagnostic::missing(missing)) }
     }
 
     /// True if the loader overwrites the attribute.
@@ -145,7 +145,7 @@ impl NodeRules<'_> {
         &self,
         attribute: &Attribute<'_>,
         value: AttributeValue<'_>,
-    ) -> Result<(), Box<NodeFault>> {
+    ) -> Result<(), Box<NodeRuleDiagnostic>> {
         if let AttributeValue::Placeholder(name) = value
             && name.length > 0
         {
@@ -154,32 +154,36 @@ impl NodeRules<'_> {
         let name = attribute.name();
         if !fits(attribute.kind(), value) {
             let expected = attribute.kind().to_string();
-            return Err(NodeFault::of_value(kind, name, value, expected));
+            return Err(NodeRuleDiagnostic::of_value(kind, name, value, expected));
         }
         self.check_types(name, value)?;
         if let Some(least) = attribute.minimum()
             && measure(value).is_some_and(|measured| measured < i128::from(least))
         {
             let expected = at_least(attribute, least);
-            return Err(NodeFault::of_value(minimum, name, value, expected));
+            return Err(NodeRuleDiagnostic::of_value(minimum, name, value, expected));
         }
         match attribute.allowed() {
             Some(allowed) if !is_allowed(value, allowed) => {
-                Err(NodeFault::of_value(not_allowed, name, value, one_of(allowed)))
+                Err(NodeRuleDiagnostic::of_value(not_allowed, name, value, one_of(allowed)))
             }
             _ => Ok(()),
         }
     }
 
     /// Fails where a type of the value is no element type of the release.
-    fn check_types(&self, name: &str, value: AttributeValue<'_>) -> Result<(), Box<NodeFault>> {
+    fn check_types(
+        &self,
+        name: &str,
+        value: AttributeValue<'_>,
+    ) -> Result<(), Box<NodeRuleDiagnostic>> {
         let Some(unknown) = self.unknown_type(value) else { return Ok(()) };
         let found = match value {
             AttributeValue::List(_) => format!("[…, {}, …]", type_name(unknown)),
             _ => type_name(unknown).into_owned(),
         };
         let expected = format!("an element type of TensorFlow {}", self.registry.release());
-        Err(NodeFault::of_value(element_type, name, found, expected))
+        Err(NodeRuleDiagnostic::of_value(element_type, name, found, expected))
     }
 
     /// The first type of the value that is no element type of the release.
@@ -240,7 +244,7 @@ struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// The value of an attribute that an argument needs.
-    fn resolve(&self, name: &str) -> Result<Resolved<'a>, Box<NodeFault>> {
+    fn resolve(&self, name: &str) -> Result<Resolved<'a>, Box<NodeRuleDiagnostic>> {
         let default = || {
             let attribute = self.operation.attribute(name)?;
             attribute.default().map(Resolved::Default)
@@ -253,14 +257,14 @@ impl<'a> Node<'a> {
             Some(value) => Some(Resolved::Own(value)),
             None => default(),
         };
-        found.ok_or_else(|| NodeFault::missing(vec![name.to_owned()]))
+        found.ok_or_else(|| NodeRuleDiagnostic::missing(vec![name.to_owned()]))
     }
 
     /// The types of inputs or outputs.
     fn types(
         &self,
         arguments: impl Iterator<Item = Argument<'a>>,
-    ) -> Result<TypeList, Box<NodeFault>> {
+    ) -> Result<TypeList, Box<NodeRuleDiagnostic>> {
         let mut list = TypeList::default();
         for argument in arguments {
             let is_reference = argument.is_reference();
@@ -306,31 +310,35 @@ impl<'a> Node<'a> {
     }
 
     /// Number of tensors of an argument.
-    fn count(&self, name: &str) -> Result<u32, Box<NodeFault>> {
+    fn count(&self, name: &str) -> Result<u32, Box<NodeRuleDiagnostic>> {
         let resolved = self.resolve(name)?;
         expect(name, resolved, AttributeKind { element: Element::Int, is_list: false })?;
         let found = resolved.number();
         let count = i32::try_from(found).ok().and_then(|count| u32::try_from(count).ok());
         count.ok_or_else(|| {
             let expected = format!("a number from 0 to {}", i32::MAX);
-            NodeFault::of_value(number, name, found, expected)
+            NodeRuleDiagnostic::of_value(number, name, found, expected)
         })
     }
 }
 
 /// Fails if the value that determines an argument's types is of another kind: a placeholder, or one
 /// that was not checked before.
-fn expect(name: &str, found: Resolved<'_>, expected: AttributeKind) -> Result<(), Box<NodeFault>> {
+fn expect(
+    name: &str,
+    found: Resolved<'_>,
+    expected: AttributeKind,
+) -> Result<(), Box<NodeRuleDiagnostic>> {
     match found {
         Resolved::Own(value) if value.kind() != Some(expected) => {
-            Err(NodeFault::of_value(kind, name, value, expected.to_string()))
+            Err(NodeRuleDiagnostic::of_value(kind, name, value, expected.to_string()))
         }
         _ => Ok(()),
     }
 }
 
 /// Fails where an argument is a reference to what is a reference already.
-fn refuse_reference(name: &str, found: Resolved<'_>) -> Result<(), Box<NodeFault>> {
+fn refuse_reference(name: &str, found: Resolved<'_>) -> Result<(), Box<NodeRuleDiagnostic>> {
     let mut types = TypeList::default();
     found.push_types(false, &mut types);
     types.push(ElementType::new(found.data_type(), false), 1);
@@ -338,7 +346,7 @@ fn refuse_reference(name: &str, found: Resolved<'_>) -> Result<(), Box<NodeFault
     match types.find(|data_type| *data_type > REFERENCES) {
         Some(reference) => {
             let found = type_name(reference).into_owned();
-            Err(NodeFault::of_value(
+            Err(NodeRuleDiagnostic::of_value(
                 element_type,
                 name,
                 found,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serdes_version_registry::VersionDef;
 
 use super::{
-    DeprecatedUse, Judgement, StructureFault, StructureFaultKind, objects::ObjectGraph,
+    DeprecatedUse, Judgement, StructureDiagnostic, StructureDiagnosticKind, objects::ObjectGraph,
     references::References,
 };
 
@@ -96,25 +96,25 @@ pub struct Graph {
     /// Deprecated operations inside of functions, once a function, in the order of the file.
     pub deprecated_in_functions: Vec<DeprecatedUse>,
     /// Why the nodes or functions do not fit together, if they do not.
-    pub structure: Option<StructureFault>,
+    pub structure: Option<StructureDiagnostic>,
     /// The judgement of each registry that was given
     /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order;
     /// empty without any.
     pub judgements: Vec<Judgement>,
-    /// The number of `deprecated_nodes` that the importer visits before the first fault that it
-    /// finds while visiting.
-    pub(super) visited_before_fault: usize,
+    /// The number of `deprecated_nodes` that the importer visits before the first diagnostic that
+    /// it finds while visiting.
+    pub(super) visited_before_diagnostic: usize,
 }
 
 impl Graph {
     /// The operations on the list that the importer comes to before it comes to
-    /// [`structure`](Self::structure): none where the fault is one that it looks for before it
-    /// visits nodes, all where there is no fault.
+    /// [`structure`](Self::structure): none where the diagnostic is one that it looks for before it
+    /// visits nodes, all where there is no diagnostic.
     #[must_use]
-    pub fn deprecated_before_fault(&self) -> &[DeprecatedUse] {
-        let count = match self.structure.as_ref().map(|fault| fault.kind) {
-            None | Some(StructureFaultKind::Cycle) => self.deprecated_nodes.len(),
-            Some(kind) if kind.is_found_on_the_way() => self.visited_before_fault,
+    pub fn deprecated_before_diagnostic(&self) -> &[DeprecatedUse] {
+        let count = match self.structure.as_ref().map(|diagnostic| diagnostic.kind) {
+            None | Some(StructureDiagnosticKind::Cycle) => self.deprecated_nodes.len(),
+            Some(kind) if kind.is_found_on_the_way() => self.visited_before_diagnostic,
             Some(_) => 0,
         };
         self.deprecated_nodes.get(..count).unwrap_or(&self.deprecated_nodes)

@@ -5,16 +5,16 @@
 //! real parser does, in a window of bounded size, and finds what TensorFlow's importer looks at:
 //! versions, deprecated operations, whether the nodes fit together.
 //!
-//! The ground floor are `fault` (what can be wrong, in TensorFlow's order), `rules` (of names,
+//! The ground floor are `diagnostic` (what can be wrong, in TensorFlow's order), `rules` (of names,
 //! inputs and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and
 //! accepts most graphs. Only for the others `index` walks over it once more and writes
-//! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first fault
-//! wins; `name_of` and `node_at` read what has it back from the file. `read` goes through them in
-//! turn, `objects` judges the object graph of a SavedModel, `references` reads what else names
-//! nodes (collections, the saver, signatures, assets). Where releases are given with their
-//! operations, `kinds` says what each kind of node is in each of them, `shapes` follows the shapes
-//! of tensors, and `importer` judges the graph for all of them at once. `raw_nodes` tells all
-//! walks which nodes are alike, so that the attributes of a kind are read once.
+//! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first
+//! diagnostic wins; `name_of` and `node_at` read what has it back from the file. `read` goes
+//! through them in turn, `objects` judges the object graph of a SavedModel, `references` reads what
+//! else names nodes (collections, the saver, signatures, assets). Where releases are given with
+//! their operations, `kinds` says what each kind of node is in each of them, `shapes` follows the
+//! shapes of tensors, and `importer` judges the graph for all of them at once. `raw_nodes` tells
+//! all walks which nodes are alike, so that the attributes of a kind are read once.
 //!
 //! Knows the messages and what their importer does with them. It must never know the caller:
 //! whether a consumer may take a graph is decided in `serdes_check`.
@@ -33,9 +33,9 @@ mod restored;
 mod shapes;
 
 use serdes_graph_index::{
-    attributes, characters, deprecated_uses, devices, fault, function_attributes, function_names,
-    growing, index, kinds, node_at, node_attributes, node_rules, node_search, raw_nodes, release,
-    rules, source, whole_text,
+    attributes, characters, deprecated_uses, devices, diagnostic, function_attributes,
+    function_names, growing, index, kinds, node_at, node_attributes, node_rules, node_search,
+    raw_nodes, release, rules, source, whole_text,
 };
 
 pub use self::call_modules::call_modules;
@@ -50,9 +50,10 @@ pub use self::{
     read::{ReadOptions, read, versions},
 };
 pub use serdes_graph_index::{
-    BodyFault, BodyFaultKind, DeprecatedOperation, DeprecatedOperations, DeprecatedUse,
-    DeprecationListError, Form, GraphError, IgnoredAttribute, ImportFault, ImportFaultKind,
-    Judgement, Loader, LoaderVerdict, Message, StructureFault, StructureFaultKind,
+    BodyDiagnostic, BodyDiagnosticKind, DeprecatedOperation, DeprecatedOperations, DeprecatedUse,
+    DeprecationListError, Form, GraphError, IgnoredAttribute, ImportDiagnostic,
+    ImportDiagnosticKind, Judgement, Loader, LoaderVerdict, Message, StructureDiagnostic,
+    StructureDiagnosticKind,
 };
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Reads one name back from where it stands in the file.
 //!
-//! Walks keep hashes and places of names, not the names. Only the one that a fault is about is
+//! Walks keep hashes and places of names, not the names. Only the one that a diagnostic is about is
 //! needed in the end.
 
 use super::{
     GraphError,
-    fault::Part,
+    diagnostic::Part,
     rules::{SHOWN_NAME, shown},
     source::{Extent, Source},
 };

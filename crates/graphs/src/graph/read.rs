@@ -96,12 +96,12 @@ impl<'a> ReadOptions<'a> {
     }
 
     /// Infers the shapes of tensors if `shapes`, which is the default: finds what only a shape
-    /// function refuses, as far as it is known ([`ImportFaultKind::Shape`]).
+    /// function refuses, as far as it is known ([`ImportDiagnosticKind::Shape`]).
     ///
     /// A graph of over [`MOST_SHAPED_NODES`](Self::MOST_SHAPED_NODES) nodes, those in functions
     /// among them, is judged without: shapes need the whole graph, and a second look at each node.
     ///
-    /// [`ImportFaultKind::Shape`]: super::ImportFaultKind::Shape
+    /// [`ImportDiagnosticKind::Shape`]: super::ImportDiagnosticKind::Shape
     #[must_use]
     pub fn with_shapes(self, shapes: bool) -> Self {
         Self { shapes, ..self }
@@ -224,7 +224,7 @@ fn take_slow_path(
         true => Cow::Owned(options.deprecated.clone().with(own)),
         false => Cow::Borrowed(options.deprecated),
     };
-    let refused = scanned.fault_before_visits().cloned();
+    let refused = scanned.diagnostic_before_visits().cloned();
     let is_judged = refused.is_none();
     // For the shapes, all nodes are wanted.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
@@ -266,8 +266,8 @@ fn take_slow_path(
     let slow_path = SlowPath { library, request, is_only: place.is_only, objects };
     match refused {
         None => slow_path.judge(meta_graph, found, accepted),
-        Some(fault) => {
-            let evidence = importer::structure_evidence(&fault, releases);
+        Some(diagnostic) => {
+            let evidence = importer::structure_evidence(&diagnostic, releases);
             slow_path.judge_loaders(meta_graph, &found.index, None, None, evidence)
         }
     }
@@ -367,8 +367,8 @@ pub(super) fn apply(
     operations: &DeprecatedOperations,
     request: IndexRequest<'_>,
 ) -> Result<(), GraphError> {
-    graph.structure = structure.nameless_call.or(structure.fault);
-    graph.visited_before_fault = structure.visited_before_fault;
+    graph.structure = structure.nameless_call.or(structure.diagnostic);
+    graph.visited_before_diagnostic = structure.visited_before_diagnostic;
     let Some(order) = structure.deprecated.filter(|_| request.edges) else { return Ok(()) };
     let uses = std::mem::take(&mut graph.deprecated_nodes).into_iter();
     let mut uses: HashMap<_, _> =

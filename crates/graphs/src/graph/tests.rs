@@ -53,31 +53,31 @@ fn read_graph(parts: &[Vec<u8>]) -> Graph {
 
 #[test]
 fn a_node_is_beside_one_that_is_there() {
-    let fault = |parts: &[Vec<u8>]| {
+    let diagnostic = |parts: &[Vec<u8>]| {
         let graph = read_graph(parts);
-        let before = graph.deprecated_before_fault().len();
-        (graph.structure.map(|fault| (fault.kind, fault.node)), before)
+        let before = graph.deprecated_before_diagnostic().len();
+        (graph.structure.map(|diagnostic| (diagnostic.kind, diagnostic.node)), before)
     };
     let a = node_of("a", "NoOp", &[]);
     let node = |name: &str| node_of("b", "NoOp", &[&beside(name)]);
-    let unresolved = Some((StructureFaultKind::UnknownColocation, "b".to_owned()));
-    assert_eq!(fault(&[a.clone(), node("a")]), (None, 0));
-    assert_eq!(fault(&[node("a"), a.clone()]), (None, 0));
-    assert_eq!(fault(&[node("b")]), (None, 0));
-    assert_eq!(fault(&[a.clone(), node("c")]), (unresolved.clone(), 0));
+    let unresolved = Some((StructureDiagnosticKind::UnknownColocation, "b".to_owned()));
+    assert_eq!(diagnostic(&[a.clone(), node("a")]), (None, 0));
+    assert_eq!(diagnostic(&[node("a"), a.clone()]), (None, 0));
+    assert_eq!(diagnostic(&[node("b")]), (None, 0));
+    assert_eq!(diagnostic(&[a.clone(), node("c")]), (unresolved.clone(), 0));
     // The last attribute of a key counts, and what it says may come in another order.
     let twice = |first: &str, last: &str| node_of("b", "NoOp", &[&beside(first), &beside(last)]);
-    assert_eq!(fault(&[twice("c", "b")]), (None, 0));
-    assert_eq!(fault(&[twice("b", "c")]), (unresolved.clone(), 0));
+    assert_eq!(diagnostic(&[twice("c", "b")]), (None, 0));
+    assert_eq!(diagnostic(&[twice("b", "c")]), (unresolved.clone(), 0));
     let list = field(2, &field(1, &field(2, b"loc:@c")));
     let turned = field(5, &[list, field(1, b"_class")].concat());
-    assert_eq!(fault(&[node_of("b", "NoOp", &[&turned])]), (unresolved.clone(), 0));
+    assert_eq!(diagnostic(&[node_of("b", "NoOp", &[&turned])]), (unresolved.clone(), 0));
     // What the importer comes to first.
     let old = |rest: &[&[u8]]| node_of("old", "Old", rest);
-    assert_eq!(fault(&[old(&[]), node("c")]), (unresolved.clone(), 1));
-    assert_eq!(fault(&[node("c"), old(&[])]), (unresolved.clone(), 0));
+    assert_eq!(diagnostic(&[old(&[]), node("c")]), (unresolved.clone(), 1));
+    assert_eq!(diagnostic(&[node("c"), old(&[])]), (unresolved.clone(), 0));
     assert_eq!(
-        fault(&[old(&[&field(3, b"^z")]), node("c"), node_of("z", "NoOp", &[])]),
+        diagnostic(&[old(&[&field(3, b"^z")]), node("c"), node_of("z", "NoOp", &[])]),
         (unresolved, 0)
     );
 }
@@ -89,7 +89,7 @@ fn a_loop_that_begins_with_what_comes_back_alone_never_begins() {
     let merge =
         |inputs: [&[u8]; 2]| node_of("m", "Merge", &[&field(3, inputs[0]), &field(3, inputs[1])]);
     let graph = read_graph(&[placeholder.clone(), next.clone(), merge([b"n", b"n"])]);
-    assert_eq!(graph.structure.unwrap().kind, StructureFaultKind::Cycle);
+    assert_eq!(graph.structure.unwrap().kind, StructureDiagnosticKind::Cycle);
     let graph = read_graph(&[placeholder, next, merge([b"p", b"n"])]);
     assert!(graph.structure.is_none());
 }
@@ -315,19 +315,25 @@ fn a_graph_is_read_at_most_twice_whatever_is_wrong_with_it() {
     let signature = [field(1, b"g"), field(8, &[8, 100])].concat();
     let deprecated = field(1, &field(1, &signature));
     let call = |name: &str| node_of("call", name, &[]);
-    for (last, fault) in [
+    for (last, diagnostic) in [
         (vec![], None),
-        (vec![node_of("c", "NoOp", &[&field(3, b"^c")])], Some(StructureFaultKind::Cycle)),
-        (vec![node_of("c", "NoOp", &[&beside("z")])], Some(StructureFaultKind::UnknownColocation)),
-        (vec![node_of("c", "NoOp", &[&field(3, b"z")])], Some(StructureFaultKind::UnknownInput)),
-        (vec![node_of("n7", "NoOp", &[])], Some(StructureFaultKind::Duplicate)),
+        (vec![node_of("c", "NoOp", &[&field(3, b"^c")])], Some(StructureDiagnosticKind::Cycle)),
+        (
+            vec![node_of("c", "NoOp", &[&beside("z")])],
+            Some(StructureDiagnosticKind::UnknownColocation),
+        ),
+        (
+            vec![node_of("c", "NoOp", &[&field(3, b"z")])],
+            Some(StructureDiagnosticKind::UnknownInput),
+        ),
+        (vec![node_of("n7", "NoOp", &[])], Some(StructureDiagnosticKind::Duplicate)),
         (
             vec![call("f"), field(2, &function(b"f", &cycle))],
-            Some(StructureFaultKind::CalledFunction),
+            Some(StructureDiagnosticKind::CalledFunction),
         ),
         (
             vec![call("f"), field(2, &[function(b"f", &[]), function(b"f", &node(b"a"))].concat())],
-            Some(StructureFaultKind::DuplicateFunction),
+            Some(StructureDiagnosticKind::DuplicateFunction),
         ),
         (vec![call("g"), field(2, &[deprecated, function(b"f", &cycle)].concat())], None),
     ] {
@@ -337,16 +343,16 @@ fn a_graph_is_read_at_most_twice_whatever_is_wrong_with_it() {
         let options = ReadOptions::default();
         let graphs = read(&file, Message::GraphDef, Form::Binary, &options).unwrap();
         let found = graphs.meta_graphs[0].graph.structure.as_ref();
-        assert_eq!(found.map(|fault| fault.kind), fault);
+        assert_eq!(found.map(|diagnostic| diagnostic.kind), diagnostic);
         // What is read again is a body, a name, and a header that a window cuts.
         let read = file.read.into_inner();
-        assert!(read <= 2 * size + 1024, "{fault:?}: {read} of {size}");
+        assert!(read <= 2 * size + 1024, "{diagnostic:?}: {read} of {size}");
     }
 }
 
 #[test]
-fn a_fault_is_found_and_named_in_the_text_form_as_in_the_binary_one() {
-    let fault = |text: &str| {
+fn a_diagnostic_is_found_and_named_in_the_text_form_as_in_the_binary_one() {
+    let diagnostic = |text: &str| {
         let options = ReadOptions::default();
         let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
         graphs.meta_graphs[0].graph.structure.as_ref().map(ToString::to_string)
@@ -355,14 +361,14 @@ fn a_fault_is_found_and_named_in_the_text_form_as_in_the_binary_one() {
     // Lists, both brackets, comments and names in pieces, right before and behind what is read
     // again.
     let text = "node [ { name: 'a' op: 'NoOp' }, < op: 'NoOp' #}\n name: 'b\\'' 'c' >, {name:'d'}]";
-    assert_eq!(fault(text).unwrap(), {
+    assert_eq!(diagnostic(text).unwrap(), {
         let name = "its name is empty or has characters that no node name can have";
         format!("node \"b'c\": {name}")
     });
     let text = "node{name:'a' op:'NoOp' input:'^b'}node{name:'b' op:'NoOp' input:'^a'}";
-    assert_eq!(fault(text).unwrap(), format!("node \"a\": {cycle}"));
+    assert_eq!(diagnostic(text).unwrap(), format!("node \"a\": {cycle}"));
     let text = "node { name: 'a' op: 'f' input: '^é' } node { name: 'é' op: 'NoOp' }";
-    assert!(fault(text).unwrap().starts_with("node \"é\""));
+    assert!(diagnostic(text).unwrap().starts_with("node \"é\""));
     let text = "library { function { signature { name: 'f' } node_def { name: 'x' op: 'g' } }
         # of a function that nobody calls
         function [ { signature { name: 'h' } node_def { name: 'x' } },
@@ -372,5 +378,5 @@ fn a_fault_is_found_and_named_in_the_text_form_as_in_the_binary_one() {
         node { name: 'c' op: 'f' input: '^d' } node { name: 'd' op: 'NoOp' }";
     let body = format!("function \"g\", \"mm\": {cycle}");
     let called = "it calls a function that cannot be built";
-    assert_eq!(fault(text).unwrap(), format!("node \"c\": {called} ({body})"));
+    assert_eq!(diagnostic(text).unwrap(), format!("node \"c\": {called} ({body})"));
 }

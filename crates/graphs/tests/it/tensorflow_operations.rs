@@ -3,9 +3,10 @@
 //!
 //! `tests/data/tensorflow/op_corpus.zip` holds the artifacts and `verdicts.jsonl`: a line an
 //! artifact and way of loading, with the answers of the releases.
-//! `SERDES_DIFFERENCES=TEXT cargo test -p serdes-graphs --test it tensorflow_operations -- --nocapture` prints the
-//! differences whose line has the text (all for an empty one); `SERDES_CORPUS=DIRECTORY` compares a
-//! corpus that `tests/interop/tensorflow_operations.py --keep DIRECTORY` has made, of one release.
+//! `SERDES_DIFFERENCES=TEXT cargo test -p serdes-graphs --test it tensorflow_operations --
+//! --nocapture` prints the differences whose line has the text (all for an empty one);
+//! `SERDES_CORPUS=DIRECTORY` compares a corpus that `tests/interop/tensorflow_operations.py --keep
+//! DIRECTORY` has made, of one release.
 
 use std::{
     collections::BTreeMap,
@@ -17,8 +18,8 @@ use std::{
 
 use serde_json::Value;
 use serdes_graphs::graph::{
-    self, Form, Graph, GraphError, Graphs, ImportFaultKind, Loader, Message, MetaGraph,
-    ReadOptions, StructureFault, StructureFaultKind,
+    self, Form, Graph, GraphError, Graphs, ImportDiagnosticKind, Loader, Message, MetaGraph,
+    ReadOptions, StructureDiagnostic, StructureDiagnosticKind,
 };
 use serdes_operations::Registry;
 use serdes_version_registry::Consumer;
@@ -34,8 +35,8 @@ const RELEASES: [&str; 10] = [
 /// all the same unless it refuses as well.
 const OUTSIDE: [&str; 3] = ["shape_function", "kernel", "placement"];
 
-/// Classes of faults in values of attributes. The one of several wrong values that TensorFlow names
-/// first depends on a hash; the corpus has one fault a node, random graphs have several.
+/// Classes of errors in values of attributes. The one of several wrong values that TensorFlow names
+/// first depends on a hash; the corpus has one error a node, random graphs have several.
 const VALUES: [&str; 4] = ["attr_kind", "attr_dtype", "attr_allowed", "attr_minimum"];
 
 /// Number of the corpus's lines that are left to [`OUTSIDE`], by way of loading: of each 11,270 and
@@ -43,8 +44,8 @@ const VALUES: [&str; 4] = ["attr_kind", "attr_dtype", "attr_allowed", "attr_mini
 const LEFT: [(&str, usize); 4] =
     [("capi_import", 53), ("capi_load", 20), ("import", 53), ("load_v1", 20)];
 
-/// Artifacts whose refusal has two names: a node with two faults, of which TensorFlow reports the
-/// one that its code comes to first in one way of loading and not in another, or a fault that its
+/// Artifacts whose refusal has two names: a node with two errors, of which TensorFlow reports the
+/// one that its code comes to first in one way of loading and not in another, or an error that its
 /// text calls otherwise than its status.
 const EITHER: [(&str, [&str; 2]); 5] = [
     ("mutsm_attr_required_gone_body_136", ["function_body", "attr_missing"]),
@@ -155,52 +156,52 @@ fn loader(operation: &str) -> Loader {
     }
 }
 
-/// The classes of TensorFlow's reasons that a fault of structure stands for.
-fn structure_classes(fault: &StructureFault) -> &'static [&'static str] {
-    match fault.kind {
-        StructureFaultKind::DuplicateFunction | StructureFaultKind::UnequalFunction => {
+/// The classes of TensorFlow's reasons that a diagnostic of structure stands for.
+fn structure_classes(diagnostic: &StructureDiagnostic) -> &'static [&'static str] {
+    match diagnostic.kind {
+        StructureDiagnosticKind::DuplicateFunction | StructureDiagnosticKind::UnequalFunction => {
             &["function_name"]
         }
-        StructureFaultKind::SecondGradient => &["function_body"],
-        StructureFaultKind::CalledFunction => &["function_body", "graph_structure"],
+        StructureDiagnosticKind::SecondGradient => &["function_body"],
+        StructureDiagnosticKind::CalledFunction => &["function_body", "graph_structure"],
         _ => &["graph_structure"],
     }
 }
 
-/// The classes of TensorFlow's reasons that a fault stands for.
-fn classes(kind: &ImportFaultKind) -> &'static [&'static str] {
+/// The classes of TensorFlow's reasons that a diagnostic stands for.
+fn classes(kind: &ImportDiagnosticKind) -> &'static [&'static str] {
     match kind {
-        ImportFaultKind::Structure(fault) => structure_classes(fault),
-        ImportFaultKind::UnknownOperation => &["op_unknown"],
-        ImportFaultKind::Deprecated(_) => &["op_deprecated"],
-        ImportFaultKind::AttributeKind { .. } => &["attr_kind"],
-        ImportFaultKind::AttributeType { .. } => &["attr_dtype"],
-        ImportFaultKind::AttributeNotAllowed { .. } => &["attr_allowed"],
-        ImportFaultKind::AttributeMinimum { .. } => &["attr_minimum"],
-        ImportFaultKind::AttributesMissing { .. } => &["attr_missing"],
-        ImportFaultKind::AttributeNumber { .. } => &["attr_number"],
-        ImportFaultKind::InputCount => &["input_count"],
-        ImportFaultKind::InputType { .. } => &["edge_dtype"],
-        ImportFaultKind::OutputIndex { .. } => &["output_index"],
-        ImportFaultKind::FunctionName => &["function_name"],
-        ImportFaultKind::FunctionBody => &["function_body"],
-        ImportFaultKind::NoShapeFunction => &["no_shape_function"],
-        ImportFaultKind::Shape => &["shape_function"],
-        ImportFaultKind::NoKernel => &["kernel"],
-        ImportFaultKind::Device => &["device"],
-        ImportFaultKind::AttributeUnknown { .. } => &["other"],
-        ImportFaultKind::Python => &["other", "attr_dtype"],
-        ImportFaultKind::Objects | ImportFaultKind::ObjectType | ImportFaultKind::SaveFunction => {
-            &["other"]
-        }
+        ImportDiagnosticKind::Structure(diagnostic) => structure_classes(diagnostic),
+        ImportDiagnosticKind::UnknownOperation => &["op_unknown"],
+        ImportDiagnosticKind::Deprecated(_) => &["op_deprecated"],
+        ImportDiagnosticKind::AttributeKind { .. } => &["attr_kind"],
+        ImportDiagnosticKind::AttributeType { .. } => &["attr_dtype"],
+        ImportDiagnosticKind::AttributeNotAllowed { .. } => &["attr_allowed"],
+        ImportDiagnosticKind::AttributeMinimum { .. } => &["attr_minimum"],
+        ImportDiagnosticKind::AttributesMissing { .. } => &["attr_missing"],
+        ImportDiagnosticKind::AttributeNumber { .. } => &["attr_number"],
+        ImportDiagnosticKind::InputCount => &["input_count"],
+        ImportDiagnosticKind::InputType { .. } => &["edge_dtype"],
+        ImportDiagnosticKind::OutputIndex { .. } => &["output_index"],
+        ImportDiagnosticKind::FunctionName => &["function_name"],
+        ImportDiagnosticKind::FunctionBody => &["function_body"],
+        ImportDiagnosticKind::NoShapeFunction => &["no_shape_function"],
+        ImportDiagnosticKind::Shape => &["shape_function"],
+        ImportDiagnosticKind::NoKernel => &["kernel"],
+        ImportDiagnosticKind::Device => &["device"],
+        ImportDiagnosticKind::AttributeUnknown { .. } => &["other"],
+        ImportDiagnosticKind::Python => &["other", "attr_dtype"],
+        ImportDiagnosticKind::Objects
+        | ImportDiagnosticKind::ObjectType
+        | ImportDiagnosticKind::SaveFunction => &["other"],
         // Nothing in the corpus is as large.
-        ImportFaultKind::Oversized => &[],
+        ImportDiagnosticKind::Oversized => &[],
         other => panic!("{other:?} has no class"),
     }
 }
 
 /// Answer of the library about an artifact, by the registry at a place among those of the check:
-/// the classes of the reason, none where it accepts it, and the fault in words.
+/// the classes of the reason, none where it accepts it, and the diagnostic in words.
 fn ours(
     graphs: &Result<Graphs, GraphError>,
     artifact: &Artifact,
@@ -218,7 +219,7 @@ fn ours(
         return Some((&["tags"], "no meta graph".to_owned()));
     };
     let judgement = &graph.judgements[place];
-    let fault = judgement.fault(loader);
+    let diagnostic = judgement.diagnostic(loader);
     let is_asked = match loader {
         Loader::Load if *has_object_graph => false,
         loader => !judgement.is_before_versions(loader),
@@ -226,7 +227,7 @@ fn ours(
     if let Some(refusal) = refused_by_version(graph, registry).filter(|_| is_asked) {
         return Some((&["version"], refusal));
     }
-    fault.map(|fault| (classes(&fault.kind), format!("{fault:?}")))
+    diagnostic.map(|diagnostic| (classes(&diagnostic.kind), format!("{diagnostic:?}")))
 }
 
 fn has_tags(meta_graph: &MetaGraph, tags: &[String]) -> bool {

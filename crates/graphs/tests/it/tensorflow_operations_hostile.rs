@@ -7,15 +7,16 @@ use std::{
 };
 
 use serdes_files::ReadAt;
-use serdes_graphs::graph::{self, Form, Graph, ImportFaultKind, Loader, Message, ReadOptions};
+use serdes_graphs::graph::{self, Form, Graph, ImportDiagnosticKind, Loader, Message, ReadOptions};
 use serdes_operations::Registry;
 use serdes_testkit::fields::field;
 
 /// Limit on the number of reads of a whole file: the walk that knows the operations, the one that
-/// knows the edges, and for each of ten releases the node that has the fault, which may be all of
-/// the file, once more for the message.
+/// knows the edges, and for each of ten releases the node that has the diagnostic, which may be all
+/// of the file, once more for the message.
 const MOST_READS: u64 = 16;
-/// Names in a fault are cut to this many bytes, and a value is shown with the attribute's name.
+/// Names in a diagnostic are cut to this many bytes, and a value is shown with the attribute's
+/// name.
 const LONGEST_TEXT: usize = 1024;
 
 /// A file in memory that counts the bytes that are read of it.
@@ -89,7 +90,7 @@ fn float(name: &str) -> Vec<u8> {
 }
 
 /// Reads the graph for every release, sees that it was not read often, and that all releases and
-/// loaders that give a fault cut what they show of it.
+/// loaders that give a diagnostic cut what they show of it.
 fn judge(bytes: Vec<u8>) -> Graph {
     judge_as(Message::GraphDef, bytes)
 }
@@ -107,8 +108,10 @@ fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
     let graph = graphs.meta_graphs.into_iter().next().unwrap().graph;
     assert_eq!(graph.judgements.len(), registries.len());
     for judgement in &graph.judgements {
-        for fault in Loader::ALL.iter().filter_map(|loader| judgement.fault(*loader)) {
-            for text in [&fault.node, &fault.operation, &fault.found, &fault.expected] {
+        for diagnostic in Loader::ALL.iter().filter_map(|loader| judgement.diagnostic(*loader)) {
+            for text in
+                [&diagnostic.node, &diagnostic.operation, &diagnostic.found, &diagnostic.expected]
+            {
                 assert!(text.len() <= LONGEST_TEXT, "{} bytes are shown", text.len());
             }
         }
@@ -117,9 +120,9 @@ fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
     graph
 }
 
-/// The first fault in the import of the newest release.
-fn fault(graph: &Graph) -> Option<&ImportFaultKind> {
-    graph.judgements.last().unwrap().fault(Loader::Import).map(|fault| &fault.kind)
+/// The first diagnostic in the import of the newest release.
+fn diagnostic(graph: &Graph) -> Option<&ImportDiagnosticKind> {
+    graph.judgements.last().unwrap().diagnostic(Loader::Import).map(|diagnostic| &diagnostic.kind)
 }
 
 #[test]
@@ -129,11 +132,14 @@ fn a_node_with_more_attributes_than_are_looked_at_is_never_taken() {
     };
     let taken = [unknown(1_000_000), data_type("dtype", 1)].concat();
     let found = judge(graph([node("x", "Placeholder", &[], &taken)], []));
-    assert_eq!(fault(&found), Some(&ImportFaultKind::Oversized));
+    assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::Oversized));
     let taken = [unknown(20_000), data_type("dtype", 1)].concat();
-    assert_eq!(fault(&judge(graph([node("x", "Placeholder", &[], &taken)], []))), None);
+    assert_eq!(diagnostic(&judge(graph([node("x", "Placeholder", &[], &taken)], []))), None);
     let found = judge(graph([node("x", "Placeholder", &[], &unknown(20_000))], []));
-    assert!(matches!(fault(&found), Some(ImportFaultKind::AttributesMissing { .. })), "{found:?}");
+    assert!(
+        matches!(diagnostic(&found), Some(ImportDiagnosticKind::AttributesMissing { .. })),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -141,11 +147,14 @@ fn of_many_values_of_an_attribute_the_last_counts() {
     let values =
         |count, last| [data_type("dtype", 1).repeat(count), data_type("dtype", last)].concat();
     let of = |values: Vec<u8>| judge(graph([node("x", "Placeholder", &[], &values)], []));
-    assert_eq!(fault(&of(values(10_000, 3))), None);
+    assert_eq!(diagnostic(&of(values(10_000, 3))), None);
     let found = of(values(10_000, 99));
-    assert!(matches!(fault(&found), Some(ImportFaultKind::AttributeType { .. })), "{found:?}");
+    assert!(
+        matches!(diagnostic(&found), Some(ImportDiagnosticKind::AttributeType { .. })),
+        "{found:?}"
+    );
     // A million of them may be more than is looked at, and is never taken for that.
-    assert!(fault(&of(values(1_000_000, 99))).is_some());
+    assert!(diagnostic(&of(values(1_000_000, 99))).is_some());
 }
 
 #[test]
@@ -157,11 +166,14 @@ fn lists_of_any_length_are_counted_and_not_kept() {
     };
     let of =
         |types: Vec<u8>| judge(graph([float("x"), node("y", "IdentityN", &inputs, &types)], []));
-    assert_eq!(fault(&of(list(100_000, 1))), None);
-    assert_eq!(fault(&of(list(3_000_000, 1))), Some(&ImportFaultKind::InputCount));
-    assert!(matches!(fault(&of(list(3_000_000, 99))), Some(ImportFaultKind::AttributeType { .. })));
-    let other = fault(&of(list(100_000, 3))).cloned();
-    assert_eq!(other, Some(ImportFaultKind::InputType { input: 0 }));
+    assert_eq!(diagnostic(&of(list(100_000, 1))), None);
+    assert_eq!(diagnostic(&of(list(3_000_000, 1))), Some(&ImportDiagnosticKind::InputCount));
+    assert!(matches!(
+        diagnostic(&of(list(3_000_000, 99))),
+        Some(ImportDiagnosticKind::AttributeType { .. })
+    ));
+    let other = diagnostic(&of(list(100_000, 3))).cloned();
+    assert_eq!(other, Some(ImportDiagnosticKind::InputType { input: 0 }));
 }
 
 #[test]
@@ -169,11 +181,16 @@ fn a_number_of_inputs_costs_nothing_however_large_it_is() {
     for count in [2, i64::from(i32::MAX), 1 << 31, 1 << 40, i64::MAX] {
         let attributes = [attribute("N", &number(3, count)), data_type("T", 1)].concat();
         let found = judge(graph([float("x"), node("y", "AddN", &["x"], &attributes)], []));
-        let expected = fault(&found).unwrap();
+        let expected = diagnostic(&found).unwrap();
         match count {
-            _ if count <= i64::from(i32::MAX) => assert_eq!(expected, &ImportFaultKind::InputCount),
+            _ if count <= i64::from(i32::MAX) => {
+                assert_eq!(expected, &ImportDiagnosticKind::InputCount)
+            }
             _ => {
-                assert!(matches!(expected, ImportFaultKind::AttributeNumber { .. }), "{expected:?}")
+                assert!(
+                    matches!(expected, ImportDiagnosticKind::AttributeNumber { .. }),
+                    "{expected:?}"
+                )
             }
         }
     }
@@ -183,7 +200,7 @@ fn a_number_of_inputs_costs_nothing_however_large_it_is() {
 fn names_of_a_megabyte_are_compared_and_not_shown() {
     let long = "n".repeat(1 << 20);
     let found = judge(graph([node("x", &long, &[], &[])], []));
-    assert_eq!(fault(&found), Some(&ImportFaultKind::UnknownOperation));
+    assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::UnknownOperation));
     let value = attribute(&long, &field(2, long.as_bytes()));
     let taken = [value, data_type("dtype", 1)].concat();
     let nodes = [
@@ -191,7 +208,7 @@ fn names_of_a_megabyte_are_compared_and_not_shown() {
         node("y", "Identity", &[&long], &data_type("T", 3)),
     ];
     let found = judge(graph(nodes, []));
-    assert_eq!(fault(&found), Some(&ImportFaultKind::InputType { input: 0 }));
+    assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::InputType { input: 0 }));
     let padding = [
         data_type("T", 1),
         attribute("padding", &field(2, long.as_bytes())),
@@ -199,19 +216,19 @@ fn names_of_a_megabyte_are_compared_and_not_shown() {
     ];
     let found = judge(graph([float("x"), node("y", "Conv2D", &["x", "x"], &padding.concat())], []));
     assert!(
-        matches!(fault(&found), Some(ImportFaultKind::AttributeNotAllowed { .. })),
+        matches!(diagnostic(&found), Some(ImportDiagnosticKind::AttributeNotAllowed { .. })),
         "{found:?}"
     );
 }
 
-/// The first fault in the import of the newest release in a graph that calls a function, as a graph
-/// and as a SavedModel.
-fn fault_of_called(function: &[u8]) -> Option<ImportFaultKind> {
+/// The first diagnostic in the import of the newest release in a graph that calls a function, as a
+/// graph and as a SavedModel.
+fn diagnostic_of_called(function: &[u8]) -> Option<ImportDiagnosticKind> {
     let bytes = graph([node("c", "f", &[], &[])], [function.to_vec()]);
     let found = judge(bytes.clone());
     let loaded = judge_as(Message::SavedModel, field(2, &field(2, &bytes)));
-    assert_eq!(fault(&found), fault(&loaded));
-    fault(&found).cloned()
+    assert_eq!(diagnostic(&found), diagnostic(&loaded));
+    diagnostic(&found).cloned()
 }
 
 #[test]
@@ -219,16 +236,16 @@ fn names_of_a_megabyte_in_functions_are_compared_and_not_shown() {
     // An input says more than a name.
     let long = "n".repeat((1 << 20) - 16);
     let too_long = "n".repeat((1 << 20) + 1);
-    let of = |nodes: &[Vec<u8>]| fault_of_called(&function("f", nodes.to_vec()));
+    let of = |nodes: &[Vec<u8>]| diagnostic_of_called(&function("f", nodes.to_vec()));
     let given = node(&long, "Placeholder", &[], &data_type("dtype", 1));
     let input = format!("{long}:output:0");
     let used = node("i", "Identity", &[&input], &data_type("T", 1));
     assert_eq!(of(&[given.clone(), used]), None);
     let used = node("i", "Identity", &[&input], &data_type("T", 3));
     let found = of(&[given, used]);
-    assert!(matches!(found, Some(ImportFaultKind::InputType { .. })), "{found:?}");
-    assert_eq!(of(&[node("n", &long, &[], &[])]), Some(ImportFaultKind::UnknownOperation));
-    assert_eq!(of(&[node(&too_long, "NoOp", &[], &[])]), Some(ImportFaultKind::Oversized));
+    assert!(matches!(found, Some(ImportDiagnosticKind::InputType { .. })), "{found:?}");
+    assert_eq!(of(&[node("n", &long, &[], &[])]), Some(ImportDiagnosticKind::UnknownOperation));
+    assert_eq!(of(&[node(&too_long, "NoOp", &[], &[])]), Some(ImportDiagnosticKind::Oversized));
     let value = attribute(&long, &field(2, long.as_bytes()));
     assert_eq!(of(&[node("n", "NoOp", &[], &value)]), None);
     let function_of = attribute("f", &field(10, &field(1, long.as_bytes())));
@@ -239,7 +256,7 @@ fn names_of_a_megabyte_in_functions_are_compared_and_not_shown() {
     // Names of functions count up to 64 KiB.
     let named = function(&long, [node("n", "NoOp", &[], &[])]);
     let found = judge(graph([node("c", &long, &[], &[])], [named]));
-    assert_eq!(fault(&found), Some(&ImportFaultKind::UnknownOperation));
+    assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::UnknownOperation));
 }
 
 #[test]
@@ -254,11 +271,11 @@ fn a_hundred_thousand_functions_that_call_each_other_in_a_row_are_followed() {
         })
     };
     let call = || [node("c", "f0", &[], &[])];
-    assert_eq!(fault(&judge(graph(call(), library(100_000, "NoOp")))), None);
+    assert_eq!(diagnostic(&judge(graph(call(), library(100_000, "NoOp")))), None);
     let found = judge(graph(call(), library(20_000, "NoSuchOp")));
-    assert_eq!(fault(&found), Some(&ImportFaultKind::UnknownOperation));
+    assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::UnknownOperation));
     // Around in a circle, which ends the process of the importer.
-    assert!(fault(&judge(graph(call(), library(20_000, "f0")))).is_some());
+    assert!(diagnostic(&judge(graph(call(), library(20_000, "f0")))).is_some());
 }
 
 #[test]
@@ -267,14 +284,14 @@ fn a_tree_of_calls_is_as_large_as_its_functions() {
         let next = if number < 63 { format!("f{}", number + 1) } else { "NoOp".to_owned() };
         function(&format!("f{number}"), [node("a", &next, &[], &[]), node("b", &next, &[], &[])])
     });
-    assert_eq!(fault(&judge(graph([node("c", "f0", &[], &[])], library))), None);
+    assert_eq!(diagnostic(&judge(graph([node("c", "f0", &[], &[])], library))), None);
 }
 
 #[test]
 fn a_function_that_is_called_again_and_again_is_looked_at_once() {
     let body = (0..5_000).map(|number| node(&format!("n{number}"), "NoOp", &[], &[]));
     let calls = (0..20_000).map(|number| node(&format!("c{number}"), "f", &[], &[]));
-    assert_eq!(fault(&judge(graph(calls, [function("f", body)]))), None);
+    assert_eq!(diagnostic(&judge(graph(calls, [function("f", body)]))), None);
 }
 
 #[test]
@@ -285,7 +302,7 @@ fn nodes_that_are_all_different_are_judged_one_by_one() {
     });
     let other = node("last", "NoSuchOp", &[], &[]);
     let found = judge(graph(nodes.chain([other]), []));
-    assert_eq!(fault(&found), Some(&ImportFaultKind::UnknownOperation));
+    assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::UnknownOperation));
 }
 
 #[test]
@@ -299,7 +316,10 @@ fn a_chain_of_nodes_written_backwards_is_visited_to_its_end() {
             node(&format!("n{number}"), "Identity", &[&input], &data_type("T", kind))
         }
     });
-    assert_eq!(fault(&judge(graph(chain, []))), Some(&ImportFaultKind::InputType { input: 0 }));
+    assert_eq!(
+        diagnostic(&judge(graph(chain, []))),
+        Some(&ImportDiagnosticKind::InputType { input: 0 })
+    );
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn functions_that_others_name_take_8_times_the_file() {
 }
 
 #[test]
-fn called_functions_with_a_fault_take_8_times_the_file() {
+fn called_functions_with_a_diagnostic_take_8_times_the_file() {
     let _alone = counting();
     // An operation that no release has; an input that is no node.
     for faulty in [node("n", "NoSuch", &[]), node("n", "NoOp", &field(3, b"^m"))] {
@@ -263,7 +263,7 @@ fn nodes_with_attributes_of_their_own_take_8_times_the_file() {
 }
 
 #[test]
-fn nodes_without_a_fault_take_8_times_the_file() {
+fn nodes_without_a_diagnostic_take_8_times_the_file() {
     let _alone = counting();
     check_graph(&many(|number| field(1, &node(&name(number), "NoOp", &[]))));
 }

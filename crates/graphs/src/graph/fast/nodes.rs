@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     graph::{
-        DeprecatedOperations, StructureFaultKind,
+        DeprecatedOperations, StructureDiagnosticKind,
         characters::Seen,
         rules::{LoopRole, Output, input_node, input_node_seen, is_control_input, is_node_name},
     },
@@ -243,7 +243,7 @@ impl NodeTable {
         &mut self,
         node: &mut NodeInProgress,
         at: u64,
-    ) -> Result<(), StructureFaultKind> {
+    ) -> Result<(), StructureDiagnosticKind> {
         self.names.pass(at);
         self.inputs += node.count;
         if node.oversized {
@@ -253,18 +253,18 @@ impl NodeTable {
             return Ok(());
         }
         self.look_up_all(&node.inputs);
-        let Some(hash) = node.name_hash else { return Err(StructureFaultKind::Name) };
+        let Some(hash) = node.name_hash else { return Err(StructureDiagnosticKind::Name) };
         if node.bad_name {
-            return Err(StructureFaultKind::Name);
+            return Err(StructureDiagnosticKind::Name);
         }
         self.insert(hash);
         self.look_up_all(&node.colocated);
         self.note_loop(node.loop_role);
         if !node.has_operation {
-            return Err(StructureFaultKind::NoOperation);
+            return Err(StructureDiagnosticKind::NoOperation);
         }
         if node.bad_input_order {
-            return Err(StructureFaultKind::InputOrder);
+            return Err(StructureDiagnosticKind::InputOrder);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Knows the record. It must never know how it was filled.
 
 use crate::graph::{
-    DeprecatedOperation, MetaGraph, StructureFault, StructureFaultKind,
+    DeprecatedOperation, MetaGraph, StructureDiagnostic, StructureDiagnosticKind,
     function_names::FunctionNames, index::TopLevelNodes, objects::ObjectGraph,
 };
 
@@ -31,17 +31,18 @@ impl ScannedGraph {
     pub(in super::super) fn needs_no_slow_path(&self) -> bool {
         let no_functions = self.functions.is_empty() && !self.functions.repeated();
         self.deprecated_functions.is_empty()
-            && (no_functions || self.fault_before_visits().is_some())
+            && (no_functions || self.diagnostic_before_visits().is_some())
             && !self.needs_order
     }
 
-    /// The fault with which every loader refuses the graph before it visits any node.
-    pub(in super::super) fn fault_before_visits(&self) -> Option<&StructureFault> {
+    /// The diagnostic with which every loader refuses the graph before it visits any node.
+    pub(in super::super) fn diagnostic_before_visits(&self) -> Option<&StructureDiagnostic> {
         // A node without an operation may call the function without a name.
-        let is_call = |fault: &StructureFault| {
-            fault.kind == StructureFaultKind::NoOperation && self.functions.find(b"").is_some()
+        let is_call = |diagnostic: &StructureDiagnostic| {
+            diagnostic.kind == StructureDiagnosticKind::NoOperation
+                && self.functions.find(b"").is_some()
         };
-        let fault = self.meta_graph.graph.structure.as_ref();
-        fault.filter(|fault| !self.needs_order && !is_call(fault))
+        let diagnostic = self.meta_graph.graph.structure.as_ref();
+        diagnostic.filter(|diagnostic| !self.needs_order && !is_call(diagnostic))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::{
     graph::{
-        DeprecatedOperations, Form, Graph, IgnoredAttribute, ImportFaultKind as Kind, Loader,
+        DeprecatedOperations, Form, Graph, IgnoredAttribute, ImportDiagnosticKind as Kind, Loader,
         Message, ReadOptions,
         fast::{Depth, GraphVisitor},
         read,
@@ -50,8 +50,8 @@ fn judged(parts: &[Vec<u8>], registries: &[Registry]) -> (Graph, f64) {
     (graph, file.read.into_inner() as f64 / size)
 }
 
-fn fault(graph: &Graph) -> Option<Kind> {
-    graph.judgements[0].fault(Loader::Import).map(|fault| fault.kind.clone())
+fn diagnostic(graph: &Graph) -> Option<Kind> {
+    graph.judgements[0].diagnostic(Loader::Import).map(|diagnostic| diagnostic.kind.clone())
 }
 
 /// This number of nodes in a row, more than a window and one thread hold.
@@ -71,7 +71,7 @@ fn a_graph_that_all_releases_take_is_read_once() {
             let (graph, reads) = judged(&chain(length), &registries);
             assert_eq!(graph.judgements.len(), registries.len());
             let is_accepted =
-                |loader| graph.judgements.iter().all(|one| one.fault(loader).is_none());
+                |loader| graph.judgements.iter().all(|one| one.diagnostic(loader).is_none());
             assert!(Loader::ALL.iter().copied().all(is_accepted));
             assert!(reads < 1.1, "{length}: {reads}");
         }
@@ -84,7 +84,7 @@ fn an_edge_is_looked_at_however_far_its_node_is() {
     for length in [1, 3000, 70_000] {
         // Good, into the first node of all.
         let far = [chain(length), vec![identity("z", "a", 1), identity("y", "^a", 1)]].concat();
-        assert_eq!(fault(&judged(&far, &registries).0), Some(Kind::InputCount));
+        assert_eq!(diagnostic(&judged(&far, &registries).0), Some(Kind::InputCount));
         for (last, expected) in [
             (identity("z", "a", 1), None),
             (identity("z", "a", 3), Some(Kind::InputType { input: 0 })),
@@ -95,7 +95,7 @@ fn an_edge_is_looked_at_however_far_its_node_is() {
             (node("z", "NoSuchOp", &["a"], &[]), Some(Kind::UnknownOperation)),
         ] {
             let graph = judged(&[chain(length), vec![last.clone()]].concat(), &registries).0;
-            assert_eq!(fault(&graph), expected, "{length} {last:?}");
+            assert_eq!(diagnostic(&graph), expected, "{length} {last:?}");
         }
     }
 }
@@ -106,8 +106,8 @@ fn what_one_release_alone_refuses_is_left_to_the_index() {
     // INT4 came in 2.15.
     let (graph, reads) = judged(&[chain(3000), vec![input("i", 29)]].concat(), &registries);
     let expected = Kind::AttributeType { attribute: "dtype".to_owned() };
-    assert_eq!(fault(&graph), Some(expected));
-    assert_eq!(graph.judgements[1].fault(Loader::Import), None);
+    assert_eq!(diagnostic(&graph), Some(expected));
+    assert_eq!(graph.judgements[1].diagnostic(Loader::Import), None);
     assert!(reads > 1.5);
 }
 
@@ -127,15 +127,15 @@ fn tensors_of_one_key_are_of_one_kind_and_what_else_differs_is_not() {
         (0..300).map(one).collect::<Vec<_>>()
     };
     let (graph, reads) = judged(&constants(1), &registries);
-    assert_eq!(fault(&graph), None);
+    assert_eq!(diagnostic(&graph), None);
     assert!(reads < 1.1, "{reads}");
     let other = [constants(1), vec![identity("z", "c7", 3)]].concat();
-    assert_eq!(fault(&judged(&other, &registries).0), Some(Kind::InputType { input: 0 }));
+    assert_eq!(diagnostic(&judged(&other, &registries).0), Some(Kind::InputType { input: 0 }));
     // More attributes than are told apart, and more keys of tensors: the same verdict.
     let many = (0..20).map(|key| field(5, &field(1, format!("_k{key}").as_bytes())));
     let rest: Vec<Vec<u8>> = [type_of("T", 1)].into_iter().chain(many).collect();
     let odd = node("o", "Identity", &["c0"], &rest);
-    assert_eq!(fault(&judged(&[constants(1), vec![odd]].concat(), &registries).0), None);
+    assert_eq!(diagnostic(&judged(&[constants(1), vec![odd]].concat(), &registries).0), None);
 }
 
 #[test]
@@ -149,10 +149,10 @@ fn more_kinds_than_have_numbers_are_left_to_the_index() {
     };
     let last = node("z", "AddN", &["a"], &[type_of("T", 3), type_of("N", 1)]);
     let nodes: Vec<_> = [input("a", 1)].into_iter().chain((1..1100).map(wide)).collect();
-    assert_eq!(fault(&judged(&nodes, &registries).0), None);
+    assert_eq!(diagnostic(&judged(&nodes, &registries).0), None);
     let wrong = [nodes, vec![last]].concat();
     let expected = Kind::AttributeKind { attribute: "N".to_owned() };
-    assert_eq!(fault(&judged(&wrong, &registries).0), Some(expected));
+    assert_eq!(diagnostic(&judged(&wrong, &registries).0), Some(expected));
 }
 
 #[test]

@@ -130,8 +130,8 @@ impl GraphVisitor<'_> {
             if owner == NodeOwner::Function { &mut graph.function_nodes } else { &mut graph.nodes };
         *nodes += 1;
         // Almost every node ends here.
-        if let Err(fault) = structure {
-            self.end_of_bad_node(fault);
+        if let Err(diagnostic) = structure {
+            self.end_of_bad_node(diagnostic);
         }
         if let Some(position) = deprecated {
             self.end_of_deprecated_node(position, owner == NodeOwner::Function);

@@ -1,4 +1,4 @@
-//! Finds faults of one function that do not depend on its callers.
+//! Finds the diagnostics of one function that do not depend on its callers.
 //!
 //! Knows what a function is made of, as far as names go; not how it is written, nor which loader
 //! reads it.
@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::order::{Edge, Visits, visit};
 use crate::graph::{
-    fault::{BodyFaultKind, Part, PartFault},
+    diagnostic::{BodyDiagnosticKind, Part, PartDiagnostic},
     index::{Argument, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target},
     rules::LoopRole,
 };
@@ -45,14 +45,14 @@ pub(super) fn untyped(function: &FunctionIndex) -> Option<Part> {
         .or_else(|| untyped(&function.results).map(Part::Result))
 }
 
-/// The first fault of the function, if any.
-pub(super) fn first_fault(function: &FunctionIndex) -> Option<PartFault> {
+/// The first diagnostic of the function, if any.
+pub(super) fn first_diagnostic(function: &FunctionIndex) -> Option<PartDiagnostic> {
     if function.oversized {
         return None;
     }
     let mut body = Body { function, owners: Owners::default() };
     match body.own_names() {
-        Names::Faulty(fault) => return Some(fault),
+        Names::Invalid(diagnostic) => return Some(diagnostic),
         Names::Unknown => return None,
         Names::Known => {}
     }
@@ -79,7 +79,7 @@ enum Names {
     Known,
     /// The nodes of a list of arguments may have other names.
     Unknown,
-    Faulty(PartFault),
+    Invalid(PartDiagnostic),
 }
 
 impl Body<'_> {
@@ -88,22 +88,22 @@ impl Body<'_> {
         let function = self.function;
         for (number, argument) in numbered(&function.arguments) {
             if self.owners.insert(argument.name, Owner::Argument(number)).is_some() {
-                let (part, kind) = (Part::Argument(number), BodyFaultKind::Duplicate);
-                return Names::Faulty(PartFault { part, kind });
+                let (part, kind) = (Part::Argument(number), BodyDiagnosticKind::Duplicate);
+                return Names::Invalid(PartDiagnostic { part, kind });
             }
         }
         for (number, node) in numbered(&function.nodes) {
             let kind = match self.owners.insert(node.name, Owner::Node(number)) {
-                Some(Owner::Node(_)) => BodyFaultKind::Duplicate,
+                Some(Owner::Node(_)) => BodyDiagnosticKind::Duplicate,
                 Some(Owner::Argument(argument)) if self.is_list(argument) => {
                     return Names::Unknown;
                 }
-                Some(Owner::Argument(_)) => BodyFaultKind::Duplicate,
-                None if node.no_operation => BodyFaultKind::NoOperation,
-                None if node.input_order => BodyFaultKind::InputOrder,
+                Some(Owner::Argument(_)) => BodyDiagnosticKind::Duplicate,
+                None if node.no_operation => BodyDiagnosticKind::NoOperation,
+                None if node.input_order => BodyDiagnosticKind::InputOrder,
                 None => continue,
             };
-            return Names::Faulty(PartFault { part: Part::Node(number), kind });
+            return Names::Invalid(PartDiagnostic { part: Part::Node(number), kind });
         }
         Names::Known
     }
@@ -113,18 +113,21 @@ impl Body<'_> {
         self.function.arguments.get(argument as usize).is_some_and(|argument| argument.is_list())
     }
 
-    fn unknown_input(&self) -> Option<PartFault> {
+    fn unknown_input(&self) -> Option<PartDiagnostic> {
         let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
-        Some(PartFault { part: Part::Node(input.node), kind: BodyFaultKind::UnknownInput })
+        Some(PartDiagnostic {
+            part: Part::Node(input.node),
+            kind: BodyDiagnosticKind::UnknownInput,
+        })
     }
 
-    fn bad_result(&self) -> Option<PartFault> {
+    fn bad_result(&self) -> Option<PartDiagnostic> {
         numbered(&self.function.results).find_map(|(number, result)| {
             let kind = match self.function.returns.get(&result.name) {
-                None => Some(BodyFaultKind::NoResult),
+                None => Some(BodyDiagnosticKind::NoResult),
                 Some(target) => self.returned(result, *target),
             };
-            Some(PartFault { part: Part::Result(number), kind: kind? })
+            Some(PartDiagnostic { part: Part::Result(number), kind: kind? })
         })
     }
 
@@ -148,9 +151,9 @@ impl Body<'_> {
         }
     }
 
-    /// The fault of the tensor that is returned as a result.
-    fn returned(&self, result: Argument, target: Option<Target>) -> Option<BodyFaultKind> {
-        let unknown = Some(BodyFaultKind::UnknownResult);
+    /// The diagnostic of the tensor that is returned as a result.
+    fn returned(&self, result: Argument, target: Option<Target>) -> Option<BodyDiagnosticKind> {
+        let unknown = Some(BodyDiagnosticKind::UnknownResult);
         let Some(target) = target else { return unknown };
         if target.control || !self.is_there(&target) {
             return unknown;
@@ -161,21 +164,21 @@ impl Body<'_> {
             Owner::Argument(number) => {
                 let argument = self.function.arguments.get(*number as usize)?;
                 (argument.fixed_type()? != result.fixed_type()?)
-                    .then_some(BodyFaultKind::ResultType)
+                    .then_some(BodyDiagnosticKind::ResultType)
             }
         }
     }
 
     /// Names that no node can have, and results whose nodes have the names of others.
-    fn bad_name(&self) -> Option<PartFault> {
-        let fault = |part, kind| Some(PartFault { part, kind });
+    fn bad_name(&self) -> Option<PartDiagnostic> {
+        let diagnostic = |part, kind| Some(PartDiagnostic { part, kind });
         for (number, argument) in numbered(&self.function.arguments) {
             if argument.bad_name && !argument.is_list() {
-                return fault(Part::Argument(number), BodyFaultKind::Name);
+                return diagnostic(Part::Argument(number), BodyDiagnosticKind::Name);
             }
         }
         if let Some((number, _)) = numbered(&self.function.nodes).find(|(_, node)| node.bad_name) {
-            return fault(Part::Node(number), BodyFaultKind::Name);
+            return diagnostic(Part::Node(number), BodyDiagnosticKind::Name);
         }
         let is_node = |name: &Name| match self.owners.get(name) {
             None => false,
@@ -188,10 +191,10 @@ impl Body<'_> {
                 continue;
             }
             if result.bad_name {
-                return fault(Part::Result(number), BodyFaultKind::Name);
+                return diagnostic(Part::Result(number), BodyDiagnosticKind::Name);
             }
             if is_node(&result.result) || !results.insert(result.result) {
-                return fault(Part::Result(number), BodyFaultKind::Duplicate);
+                return diagnostic(Part::Result(number), BodyDiagnosticKind::Duplicate);
             }
         }
         None
@@ -205,9 +208,9 @@ impl Body<'_> {
     }
 
     /// A node that is never visited.
-    pub(super) fn cycle(&self, is_waited_for: impl Fn(&Target) -> bool) -> Option<PartFault> {
+    pub(super) fn cycle(&self, is_waited_for: impl Fn(&Target) -> bool) -> Option<PartDiagnostic> {
         let unvisited = self.visits(is_waited_for).unvisited()?;
-        Some(PartFault { part: Part::Node(unvisited), kind: BodyFaultKind::Cycle })
+        Some(PartDiagnostic { part: Part::Node(unvisited), kind: BodyDiagnosticKind::Cycle })
     }
 
     fn loop_role(&self, node: u32) -> LoopRole {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     graph::{
         GraphError,
-        fault::Part,
+        diagnostic::Part,
         function_names::FunctionNames,
         index::{ArgumentShape, FunctionIndex},
         name_of,

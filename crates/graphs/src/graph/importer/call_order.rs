@@ -17,7 +17,7 @@ use super::{
 };
 use crate::graph::{
     GraphError,
-    fault::Part,
+    diagnostic::Part,
     index::{FunctionIndex, Name},
     source::Extent,
 };

@@ -1,15 +1,16 @@
-//! Reports faults of the functions that nodes call, for each release.
+//! Reports the diagnostics of the functions that nodes call, for each release.
 
 use super::{
     context::Context,
-    instantiate::BodyDiagnosticKind,
+    instantiate::InstantiationDiagnosticKind,
     instantiated_callees::{FunctionDiagnostic, InstantiatedCallees, Library},
     order::Visits,
     signatures::Signatures,
 };
 use crate::graph::{
-    BodyFault, GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
-    fault::Part, index::CallingNode, kinds::LoaderProfile, source::Extent,
+    BodyDiagnostic, GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnostic,
+    StructureDiagnosticKind, diagnostic::Part, index::CallingNode, kinds::LoaderProfile,
+    source::Extent,
 };
 
 /// Diagnostics of the functions that the nodes of a graph call.
@@ -29,40 +30,41 @@ impl<'c> CalleeDiagnostics<'c> {
         Ok(Self { library, called })
     }
 
-    /// The fault of the function that a node calls, for the number of tensors that the node takes
-    /// and gives.
-    pub(super) fn fault(
+    /// The diagnostic of the function that a node calls, for the number of tensors that the node
+    /// takes and gives.
+    pub(super) fn diagnostic(
         &self,
         call: &CallingNode,
         tensors: (u64, u64),
         profile: LoaderProfile,
-    ) -> Result<Option<ImportFault>, GraphError> {
+    ) -> Result<Option<ImportDiagnostic>, GraphError> {
         let found = self.called.diagnostic(call, tensors, profile);
         found.map(|found| to_diagnostic(self.library, call.place, &found)).transpose()
     }
 }
 
-/// A fault of a function, where the node at `calling` finds it.
+/// A diagnostic of a function, where the node at `calling` finds it.
 pub(super) fn to_diagnostic(
     library: Library<'_>,
     calling: Extent,
     found: &FunctionDiagnostic,
-) -> Result<ImportFault, GraphError> {
+) -> Result<ImportDiagnostic, GraphError> {
     let FunctionDiagnostic { function, diagnostic } = found;
     let (function, part) = library.memo.names(library, *function, diagnostic.part)?;
     let kind = match &diagnostic.kind {
-        BodyDiagnosticKind::Import(kind) => kind.clone(),
-        BodyDiagnosticKind::Names(kind) => {
+        InstantiationDiagnosticKind::Import(kind) => kind.clone(),
+        InstantiationDiagnosticKind::Names(kind) => {
             let node = library.memo.calling_node(library, calling)?;
-            let mut fault = StructureFault::new(StructureFaultKind::CalledFunction, node);
+            let mut structure =
+                StructureDiagnostic::new(StructureDiagnosticKind::CalledFunction, node);
             let (function, part) = (function.clone(), part.clone());
-            fault.body = Some(BodyFault { function, part, kind: *kind });
-            ImportFaultKind::Structure(fault)
+            structure.body = Some(BodyDiagnostic { function, part, kind: *kind });
+            ImportDiagnosticKind::Structure(structure)
         }
-        BodyDiagnosticKind::Release(_) => ImportFaultKind::FunctionBody,
+        InstantiationDiagnosticKind::Release(_) => ImportDiagnosticKind::FunctionBody,
     };
     let found = match &diagnostic.kind {
-        BodyDiagnosticKind::Names(kind) | BodyDiagnosticKind::Release(kind)
+        InstantiationDiagnosticKind::Names(kind) | InstantiationDiagnosticKind::Release(kind)
             if diagnostic.found.is_empty() =>
         {
             match diagnostic.part {
@@ -72,7 +74,7 @@ pub(super) fn to_diagnostic(
         }
         _ => diagnostic.found.clone(),
     };
-    Ok(ImportFault {
+    Ok(ImportDiagnostic {
         kind,
         node: if matches!(diagnostic.part, Part::Node(_)) { part } else { String::new() },
         function: Some(function),

@@ -11,28 +11,28 @@ use super::{
     callers::Callers, count, function_summary::FunctionSummary, instantiated_callees::Library,
 };
 use crate::graph::{
-    BodyFaultKind, GraphError,
-    fault::{Part, PartFault},
+    BodyDiagnosticKind, GraphError,
+    diagnostic::{Part, PartDiagnostic},
     function_names::FunctionNames,
     index::{Call, CallingNode, GraphIndex},
     source::Extent,
 };
 
-/// A fault in a function of the library.
+/// A diagnostic of a part of a function of the library.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FunctionFault {
+pub(super) struct FunctionPartDiagnostic {
     /// The extent of the function in the file.
     pub(super) function: Extent,
-    pub(super) fault: PartFault,
+    pub(super) diagnostic: PartDiagnostic,
 }
 
 /// A node outside of functions that calls a function that cannot be built.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CallFault {
+pub(super) struct CallDiagnostic {
     /// The number of the node in the graph.
     pub(super) node: u32,
-    pub(super) fault: FunctionFault,
-    /// True for a fault of the function's signature, which the importer checks before the
+    pub(super) diagnostic: FunctionPartDiagnostic,
+    /// True for a diagnostic of the function's signature, which the importer checks before the
     /// function's deprecation.
     pub(super) of_signature: bool,
 }
@@ -45,30 +45,31 @@ struct Function {
 }
 
 impl Function {
-    /// The fault of a call, in a function or outside of functions, whatever the called function
-    /// contains.
-    fn call_fault(&self, call: Call) -> Option<FunctionFault> {
+    /// The diagnostic of a call, in a function or outside of functions, whatever the called
+    /// function contains.
+    fn call_diagnostic(&self, call: Call) -> Option<FunctionPartDiagnostic> {
         if call.direct
             && let Some(part) = self.summary.untyped
         {
-            return Some(self.with(PartFault { part, kind: BodyFaultKind::NoType }));
+            return Some(self.with(PartDiagnostic { part, kind: BodyDiagnosticKind::NoType }));
         }
         let few = call.outputs.is_some_and(|outputs| outputs < self.summary.results);
-        let (part, kind) = (Part::Function, BodyFaultKind::FewOutputs);
-        few.then_some(self.with(PartFault { part, kind }))
+        let (part, kind) = (Part::Function, BodyDiagnosticKind::FewOutputs);
+        few.then_some(self.with(PartDiagnostic { part, kind }))
     }
 
-    /// The fault of a call outside of functions, where the number of inputs is checked as well.
-    fn node_fault(&self, node: &CallingNode) -> Option<FunctionFault> {
+    /// The diagnostic of a call outside of functions, where the number of inputs is checked as
+    /// well.
+    fn node_diagnostic(&self, node: &CallingNode) -> Option<FunctionPartDiagnostic> {
         if node.inputs < self.summary.arguments {
-            let (part, kind) = (Part::Function, BodyFaultKind::FewInputs);
-            return Some(self.with(PartFault { part, kind }));
+            let (part, kind) = (Part::Function, BodyDiagnosticKind::FewInputs);
+            return Some(self.with(PartDiagnostic { part, kind }));
         }
-        self.call_fault(node.call)
+        self.call_diagnostic(node.call)
     }
 
-    fn with(&self, fault: PartFault) -> FunctionFault {
-        FunctionFault { function: self.place, fault }
+    fn with(&self, diagnostic: PartDiagnostic) -> FunctionPartDiagnostic {
+        FunctionPartDiagnostic { function: self.place, diagnostic }
     }
 }
 
@@ -120,29 +121,29 @@ impl<'l> CalledFunctions<'l> {
     }
 
     /// The nodes that call a function that cannot be built, by their numbers, ascending.
-    pub(super) fn faults(&self, index: &GraphIndex) -> Vec<CallFault> {
-        let by_function = self.fault_by_function();
-        let fault_of = |node: &CallingNode| {
+    pub(super) fn diagnostics(&self, index: &GraphIndex) -> Vec<CallDiagnostic> {
+        let by_function = self.diagnostic_by_function();
+        let diagnostic_of = |node: &CallingNode| {
             let (position, function) = self.find(node.call.function)?;
-            let (fault, of_signature) = match function.node_fault(node) {
-                Some(fault) => (fault, true),
+            let (diagnostic, of_signature) = match function.node_diagnostic(node) {
+                Some(diagnostic) => (diagnostic, true),
                 None if node.call.inside => ((*by_function.get(position)?)?, false),
                 None => return None,
             };
-            Some(CallFault { node: node.number, fault, of_signature })
+            Some(CallDiagnostic { node: node.number, diagnostic, of_signature })
         };
-        index.calls().iter().filter_map(fault_of).collect()
+        index.calls().iter().filter_map(diagnostic_of).collect()
     }
 
-    /// The fault that keeps each function from being built: its own, or that of a function that it
-    /// calls.
-    fn fault_by_function(&self) -> Vec<Option<FunctionFault>> {
+    /// The diagnostic of what keeps each function from being built: its own, or that of a function
+    /// that it calls.
+    fn diagnostic_by_function(&self) -> Vec<Option<FunctionPartDiagnostic>> {
         let own = self.functions.iter().map(|function| {
-            let called = |call: &Call| self.find(call.function)?.1.call_fault(*call);
-            let own = function.summary.fault.map(|fault| function.with(fault));
+            let called = |call: &Call| self.find(call.function)?.1.call_diagnostic(*call);
+            let own = function.summary.diagnostic.map(|diagnostic| function.with(diagnostic));
             own.or_else(|| function.summary.calls.iter().find_map(called))
         });
-        let mut faults: Vec<Option<FunctionFault>> = own.collect();
+        let mut diagnostics: Vec<Option<FunctionPartDiagnostic>> = own.collect();
         let calls = self.functions.iter().enumerate().flat_map(|(caller, function)| {
             let inside = function.summary.calls.iter().filter(|call| call.inside);
             inside.filter_map(move |call| Some((count(self.find(call.function)?.0), count(caller))))
@@ -153,20 +154,21 @@ impl<'l> CalledFunctions<'l> {
             let Some(function) = self.functions.get(caller) else { continue };
             let inside = function.summary.calls.iter().filter(|call| call.inside);
             let mut called = inside.filter_map(|call| Some(self.find(call.function)?.0));
-            let found = called.find_map(|called| faults.get(called).copied().flatten());
-            if let Some(known) = faults.get_mut(caller) {
+            let found = called.find_map(|called| diagnostics.get(called).copied().flatten());
+            if let Some(known) = diagnostics.get_mut(caller) {
                 *known = known.or(found);
             }
         }
         // What is left can reach itself, or a function that can.
         for function in circular {
-            let recursion = PartFault { part: Part::Function, kind: BodyFaultKind::Recursion };
+            let recursion =
+                PartDiagnostic { part: Part::Function, kind: BodyDiagnosticKind::Recursion };
             if let (Some(known), Some(function)) =
-                (faults.get_mut(function as usize), self.functions.get(function as usize))
+                (diagnostics.get_mut(function as usize), self.functions.get(function as usize))
             {
                 known.get_or_insert(function.with(recursion));
             }
         }
-        faults
+        diagnostics
     }
 }

@@ -17,14 +17,14 @@ use super::{
     by_release::{ByRelease, are_equal, are_one},
     function_graph::loaded_definition,
     function_summary::{TriviallyValid, TriviallyValidCall},
-    instantiate::{BodyDiagnostic, BoxedDiagnostic, wrong_binding},
+    instantiate::{BoxedDiagnostic, InstantiationDiagnostic, wrong_binding},
     instantiated_callees::{FunctionDiagnostic, Library},
 };
 use crate::{
     graph::{
-        GraphError, ImportFault, ImportFaultKind,
+        GraphError, ImportDiagnostic, ImportDiagnosticKind,
         attributes::Attributes,
-        fault::{BodyFaultKind, Part},
+        diagnostic::{BodyDiagnosticKind, Part},
         importer::callee_diagnostics::to_diagnostic,
         index::{CallingNode, call_attributes},
         node_rules::NodeType,
@@ -150,19 +150,19 @@ impl ConcreteFunction {
         FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() }
     }
 
-    /// The fault of a call with this number of tensors, whatever the function contains.
+    /// The diagnostic of a call with this number of tensors, whatever the function contains.
     pub(super) fn call_diagnostic(
         &self,
         (inputs, outputs): (u64, u64),
     ) -> Option<FunctionDiagnostic> {
         let kind = if inputs < self.needs.0 {
-            BodyFaultKind::FewInputs
+            BodyDiagnosticKind::FewInputs
         } else if outputs < self.needs.1 {
-            BodyFaultKind::FewOutputs
+            BodyDiagnosticKind::FewOutputs
         } else {
             return None;
         };
-        Some(self.with(BodyDiagnostic::names(Part::Function, kind)))
+        Some(self.with(InstantiationDiagnostic::names(Part::Function, kind)))
     }
 
     /// The diagnostic for a call whose operation names no function.
@@ -172,8 +172,10 @@ impl ConcreteFunction {
         call: &ConcreteCall,
         callee: Option<&Self>,
     ) -> FunctionDiagnostic {
-        let mut diagnostic =
-            BodyDiagnostic::of(Part::Node(call.node), ImportFaultKind::UnknownOperation);
+        let mut diagnostic = InstantiationDiagnostic::of(
+            Part::Node(call.node),
+            ImportDiagnosticKind::UnknownOperation,
+        );
         // The report of this diagnostic reads the same function, and gives the reason if it cannot
         // be read.
         let name = |found: &Self| library.memo.names(library, found.place, Part::Function).ok();
@@ -195,14 +197,15 @@ impl ConcreteFunction {
         })
     }
 
-    /// The diagnostic of a call without the attributes that the function leaves open, if it has any.
+    /// The diagnostic of a call without the attributes that the function leaves open, if it has
+    /// any.
     fn ungiven(&self) -> Option<FunctionDiagnostic> {
         if !self.is_open() {
             return None;
         }
         let attributes = self.open_attributes().iter().map(|one| one.name.clone()).collect();
-        let kind = ImportFaultKind::AttributesMissing { attributes };
-        Some(self.with(BodyDiagnostic::of(Part::Function, kind)))
+        let kind = ImportDiagnosticKind::AttributesMissing { attributes };
+        Some(self.with(InstantiationDiagnostic::of(Part::Function, kind)))
     }
 }
 
@@ -213,7 +216,7 @@ pub(super) struct ConcreteFunctions<'a> {
     /// True for functions in which no release finds anything and that call no others; each is
     /// created on first use.
     leaves: Vec<bool>,
-    /// The diagnostic that keeps each function from being called once all of them are loaded.
+    /// The diagnostic of what keeps each function from being called once all of them are loaded.
     diagnostics: HashMap<usize, ByRelease<FunctionDiagnostic>>,
 }
 
@@ -355,14 +358,14 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
         })
     }
 
-    /// The fault of a node of the graph, in a release, that calls a function with this number of
-    /// tensors.
-    pub(super) fn fault(
+    /// The diagnostic of a node of the graph, in a release, that calls a function with this number
+    /// of tensors.
+    pub(super) fn import_diagnostic(
         self,
         registry: &Registry,
         node: &CallingNode,
         tensors: (u64, u64),
-    ) -> Result<Option<ImportFault>, GraphError> {
+    ) -> Result<Option<ImportDiagnostic>, GraphError> {
         if !node.call.inside {
             return Ok(None);
         }

@@ -9,12 +9,12 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     body::{self, Owner},
-    instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered},
+    instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
     instantiated_callees::Library,
 };
 use crate::graph::{
-    GraphError, ImportFaultKind, attributes::AttributeValue, fault::Part, index::FunctionIndex,
-    source::Extent,
+    GraphError, ImportDiagnosticKind, attributes::AttributeValue, diagnostic::Part,
+    index::FunctionIndex, source::Extent,
 };
 
 /// Nodes of loops of which a frame may have several have names with this in it.
@@ -63,8 +63,8 @@ struct Frames<'f> {
     found: Vec<Option<Frame>>,
 }
 
-/// The fault in the frames of the function at an extent of the file.
-pub(super) fn fault(
+/// The diagnostic in the frames of the function at an extent of the file.
+pub(super) fn diagnostic(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
 ) -> Result<Option<BoxedDiagnostic>, GraphError> {
@@ -136,8 +136,8 @@ impl<'f> Frames<'f> {
             let gives = edges.get(begin..)?.iter().take_while(|(from, _)| *from == node);
             for (_, to) in gives {
                 let is_new = self.of(*to).is_none();
-                if let Some(fault) = self.come(*to, given) {
-                    return Some(fault);
+                if let Some(diagnostic) = self.come(*to, given) {
+                    return Some(diagnostic);
                 }
                 if is_new {
                     ready.push_back(*to);
@@ -154,7 +154,7 @@ impl<'f> Frames<'f> {
             let frame = match is_enter {
                 true => match self.name_of(node) {
                     Ok(name) => Frame { begin: node, around: from.begin, name },
-                    Err(fault) => return Some(fault),
+                    Err(diagnostic) => return Some(diagnostic),
                 },
                 false => from,
             };
@@ -219,8 +219,9 @@ impl<'f> Frames<'f> {
 
     fn at(&self, node: usize, (found, expected): (&str, &str)) -> BoxedDiagnostic {
         let node = u32::try_from(node).unwrap_or(u32::MAX);
-        let fault = BodyDiagnostic::of(Part::Node(node), ImportFaultKind::FunctionBody);
-        fault.of_operation(self.function, node).with(found, expected)
+        let diagnostic =
+            InstantiationDiagnostic::of(Part::Node(node), ImportDiagnosticKind::FunctionBody);
+        diagnostic.of_operation(self.function, node).with(found, expected)
     }
 }
 

@@ -1,20 +1,20 @@
 //! Diagnostics of nodes, with texts that are read from the node itself.
 
-use super::{context::Context, faults::Pending, judge};
+use super::{context::Context, judge, node_checks::Pending};
 use crate::{
     graph::{
-        DeprecatedOperation, GraphError, ImportFault, ImportFaultKind, StructureFault,
-        StructureFaultKind,
+        DeprecatedOperation, GraphError, ImportDiagnostic, ImportDiagnosticKind,
+        StructureDiagnostic, StructureDiagnosticKind,
         kinds::LoaderProfile,
         node_at::{self, NodeAt},
-        node_rules::{ElementType, NodeRules, shape_fault},
+        node_rules::{ElementType, NodeRules, shape_diagnostic},
         rules::shown,
         shapes::Mismatch,
     },
     ops::type_name,
 };
 
-/// A fault of a node, before the texts of its diagnostic are read.
+/// A diagnostic of a node, before its texts are read.
 #[derive(Clone, Debug)]
 pub(super) enum NodeDiagnostic {
     Colocation,
@@ -51,7 +51,7 @@ pub(super) enum NodeDiagnostic {
     /// It calls a function that only a caller could tell.
     UnboundCall,
     /// The called function cannot be built.
-    Call(Box<ImportFault>),
+    Call(Box<ImportDiagnostic>),
     /// It begins a loop with too many inputs from outside of it.
     LoopInputs,
     Cycle,
@@ -93,13 +93,16 @@ impl<'c> Diagnostics<'c> {
         Self { context, last: None }
     }
 
-    /// The fault that a loader has found.
-    pub(super) fn fault(&mut self, pending: Pending) -> Result<Option<ImportFault>, GraphError> {
+    /// The diagnostic that a loader has found.
+    pub(super) fn import_diagnostic(
+        &mut self,
+        pending: Pending,
+    ) -> Result<Option<ImportDiagnostic>, GraphError> {
         let Pending { profile, found: Some(DiagnosedNode { node, diagnostic }) } = pending else {
             return Ok(None);
         };
-        if let NodeDiagnostic::Call(fault) = diagnostic {
-            return Ok(Some(*fault));
+        if let NodeDiagnostic::Call(diagnostic) = diagnostic {
+            return Ok(Some(*diagnostic));
         }
         let context = self.context;
         let key = (node, diagnostic.input());
@@ -110,9 +113,9 @@ impl<'c> Diagnostics<'c> {
                 node_at::read(context.source, place, key.1, context.release)?
             }
         };
-        let fault = to_diagnostic(context, profile, &node, diagnostic);
+        let diagnostic = to_diagnostic(context, profile, &node, diagnostic);
         self.last = Some((key, node));
-        Ok(Some(fault))
+        Ok(Some(diagnostic))
     }
 }
 
@@ -132,62 +135,67 @@ fn to_diagnostic(
     profile: LoaderProfile,
     node: &NodeAt,
     diagnostic: NodeDiagnostic,
-) -> ImportFault {
+) -> ImportDiagnostic {
     let (name, operation) = (shown(&node.name), shown(&node.operation));
     let input = shown(&node.input);
-    let structure = |kind| ImportFaultKind::Structure(StructureFault::new(kind, name.clone()));
+    let structure =
+        |kind| ImportDiagnosticKind::Structure(StructureDiagnostic::new(kind, name.clone()));
     let none = String::new;
     let (kind, found, expected) = match diagnostic {
         NodeDiagnostic::Colocation => {
-            (structure(StructureFaultKind::UnknownColocation), none(), none())
+            (structure(StructureDiagnosticKind::UnknownColocation), none(), none())
         }
-        NodeDiagnostic::LoopInputs => (structure(StructureFaultKind::LoopInputs), none(), none()),
-        NodeDiagnostic::Cycle => (structure(StructureFaultKind::Cycle), none(), none()),
-        NodeDiagnostic::Unknown => (ImportFaultKind::UnknownOperation, operation.clone(), none()),
+        NodeDiagnostic::LoopInputs => {
+            (structure(StructureDiagnosticKind::LoopInputs), none(), none())
+        }
+        NodeDiagnostic::Cycle => (structure(StructureDiagnosticKind::Cycle), none(), none()),
+        NodeDiagnostic::Unknown => {
+            (ImportDiagnosticKind::UnknownOperation, operation.clone(), none())
+        }
         NodeDiagnostic::NoShapeFunction => {
-            (ImportFaultKind::NoShapeFunction, operation.clone(), none())
+            (ImportDiagnosticKind::NoShapeFunction, operation.clone(), none())
         }
-        NodeDiagnostic::Shape => match shape_fault(&operation, &node.attributes) {
-            Some(fault) => return fault.into_import_fault(name, None, operation),
-            None => (ImportFaultKind::Shape, none(), none()),
+        NodeDiagnostic::Shape => match shape_diagnostic(&operation, &node.attributes) {
+            Some(diagnostic) => return diagnostic.into_import_diagnostic(name, None, operation),
+            None => (ImportDiagnosticKind::Shape, none(), none()),
         },
         NodeDiagnostic::ShapesOfInputs(mismatch) => {
             let Mismatch { found, expected, .. } = *mismatch;
-            (ImportFaultKind::Shape, found, expected)
+            (ImportDiagnosticKind::Shape, found, expected)
         }
         NodeDiagnostic::Attributes => return attributes(context, profile, node, name, operation),
         NodeDiagnostic::InputCount { found, expected } => {
             let inputs = |count| counted(count, "input");
-            (ImportFaultKind::InputCount, inputs(found), inputs(expected))
+            (ImportDiagnosticKind::InputCount, inputs(found), inputs(expected))
         }
         NodeDiagnostic::Deprecated(entry) => {
             let found = format!("producer {}", context.producer);
             let expected = format!("a producer below {}", entry.version);
-            (ImportFaultKind::Deprecated(entry), found, expected)
+            (ImportDiagnosticKind::Deprecated(entry), found, expected)
         }
         NodeDiagnostic::UnboundCall => {
-            let kind = ImportFaultKind::AttributeKind { attribute: "f".to_owned() };
+            let kind = ImportDiagnosticKind::AttributeKind { attribute: "f".to_owned() };
             (kind, "f = placeholder".to_owned(), "func".to_owned())
         }
         NodeDiagnostic::FewShapes { found, expected } => {
             let found = format!("_output_shapes of {}", counted(found, "output"));
-            (ImportFaultKind::Shape, found, counted(expected, "output"))
+            (ImportDiagnosticKind::Shape, found, counted(expected, "output"))
         }
         NodeDiagnostic::BadShape { output } => {
             let found = format!("_output_shapes[{output}]");
-            (ImportFaultKind::Shape, found, "a shape that a tensor can have".to_owned())
+            (ImportDiagnosticKind::Shape, found, "a shape that a tensor can have".to_owned())
         }
         NodeDiagnostic::OutputIndex { input: number } => {
-            let kind = ImportFaultKind::OutputIndex { input: number };
+            let kind = ImportDiagnosticKind::OutputIndex { input: number };
             (kind, input, "an output that the node has".to_owned())
         }
         NodeDiagnostic::InputType { input: number, given, expected } => {
-            let kind = ImportFaultKind::InputType { input: number };
+            let kind = ImportDiagnosticKind::InputType { input: number };
             (kind, format!("{} from {input:?}", element(given)), element(expected))
         }
-        NodeDiagnostic::Call(fault) => return *fault,
+        NodeDiagnostic::Call(diagnostic) => return *diagnostic,
     };
-    ImportFault { kind, node: name, function: None, operation, found, expected }
+    ImportDiagnostic { kind, node: name, function: None, operation, found, expected }
 }
 
 /// Asks the rules of attributes again, for the texts of their diagnostic.
@@ -197,18 +205,18 @@ fn attributes(
     node: &NodeAt,
     name: String,
     operation: String,
-) -> ImportFault {
+) -> ImportDiagnostic {
     let rules = NodeRules { registry: context.releases.registry(release), strictness };
     let known = context.kinds.operation_named(&node.operation);
-    let fault =
+    let diagnostic =
         known.and_then(|known| rules.node_type(known.operation(release)?, &node.attributes).err());
-    match fault {
-        Some(fault) => fault.into_import_fault(name, None, operation),
+    match diagnostic {
+        Some(diagnostic) => diagnostic.into_import_diagnostic(name, None, operation),
         // The same question has the same answer.
         None => {
-            let (kind, nothing) = (ImportFaultKind::UnknownOperation, String::new());
+            let (kind, nothing) = (ImportDiagnosticKind::UnknownOperation, String::new());
             let (found, expected) = (nothing.clone(), nothing);
-            ImportFault { kind, node: name, function: None, operation, found, expected }
+            ImportDiagnostic { kind, node: name, function: None, operation, found, expected }
         }
     }
 }

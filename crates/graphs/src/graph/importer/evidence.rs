@@ -1,74 +1,74 @@
-//! The faults that are found in a graph for one release, whichever loader comes to them first.
+//! The diagnostics that are found in a graph for one release, whichever loader comes to them first.
 //!
-//! Knows the faults. It must never know in which order a loader checks.
+//! Knows the diagnostics. It must never know in which order a loader checks.
 
-use super::node_references::ReferenceFaults;
-use crate::graph::{IgnoredAttribute, ImportFault};
+use super::node_references::ReferenceDiagnostics;
+use crate::graph::{IgnoredAttribute, ImportDiagnostic};
 
-/// The faults that one release finds in a graph. Each loader takes the first one in its own order
-/// (`loaders/`); of a check that no loader of the graph makes there is none.
+/// The diagnostics that one release finds in a graph. Each loader takes the first one in its own
+/// order (`loaders/`); of a check that no loader of the graph makes there is none.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Evidence {
     /// A node without an operation that calls the function without a name.
-    pub(super) nameless_call: Option<ImportFault>,
+    pub(super) nameless_call: Option<ImportDiagnostic>,
     /// A function of the library with the name of an operation.
-    pub(super) function_name: Option<ImportFault>,
-    /// The first fault of the nodes, or of how they fit together, in the C import.
-    pub(super) import: Option<ImportFault>,
+    pub(super) function_name: Option<ImportDiagnostic>,
+    /// The first diagnostic of the nodes, or of how they fit together, in the C import.
+    pub(super) import: Option<ImportDiagnostic>,
     /// The same in Python's import.
-    pub(super) python_import: Option<ImportFault>,
+    pub(super) python_import: Option<ImportDiagnostic>,
     /// The same in a session that creates the nodes before the values of attributes are checked.
-    pub(super) session: Option<ImportFault>,
+    pub(super) session: Option<ImportDiagnostic>,
     /// The same in `tf.saved_model.load`, which has functions under other names by then.
-    pub(super) reexported_nodes: Option<ImportFault>,
+    pub(super) reexported_nodes: Option<ImportDiagnostic>,
 
     /// An output of a type for which Python has no name.
-    pub(super) output_type: Option<ImportFault>,
+    pub(super) output_type: Option<ImportDiagnostic>,
     /// The same among the nodes as `tf.saved_model.load` has them.
-    pub(super) reexported_output_type: Option<ImportFault>,
+    pub(super) reexported_output_type: Option<ImportDiagnostic>,
     /// An attribute `_class` or a device that Python cannot read.
-    pub(super) python_attribute: Option<ImportFault>,
+    pub(super) python_attribute: Option<ImportDiagnostic>,
     /// A function of the library of which Python cannot make one of its own.
-    pub(super) python_function: Option<ImportFault>,
+    pub(super) python_function: Option<ImportDiagnostic>,
     /// A function of the library that is not found equal to itself.
-    pub(super) unequal_function: Option<ImportFault>,
+    pub(super) unequal_function: Option<ImportDiagnostic>,
     /// A saver that lacks a name.
-    pub(super) saver: Option<ImportFault>,
+    pub(super) saver: Option<ImportDiagnostic>,
     /// Names of nodes in other fields of the meta graph.
-    pub(super) references: ReferenceFaults,
+    pub(super) references: ReferenceDiagnostics,
 
     /// A function of the library that `tf.saved_model.load` cannot load.
-    pub(super) reexported_function: Option<ImportFault>,
+    pub(super) reexported_function: Option<ImportDiagnostic>,
     /// A loaded function that is not found equal to itself.
-    pub(super) unequal_reexported_function: Option<ImportFault>,
+    pub(super) unequal_reexported_function: Option<ImportDiagnostic>,
     /// A node with an attribute that is a function which the library does not have.
-    pub(super) missing_function: Option<ImportFault>,
+    pub(super) missing_function: Option<ImportDiagnostic>,
     /// An attribute that the release does not know, and whose value is a placeholder.
-    pub(super) placeholder: Option<ImportFault>,
+    pub(super) placeholder: Option<ImportDiagnostic>,
     /// The objects of Python.
-    pub(super) objects: Option<ImportFault>,
+    pub(super) objects: Option<ImportDiagnostic>,
 
     /// A constant outside of functions whose number of elements is unknown.
-    pub(super) unsaved_constant: Option<ImportFault>,
+    pub(super) unsaved_constant: Option<ImportDiagnostic>,
     /// The same in a function.
-    pub(super) unsaved_function: Option<ImportFault>,
+    pub(super) unsaved_function: Option<ImportDiagnostic>,
     /// A node of an operation that is neither in the release nor in the library.
-    pub(super) unknown_operation: Option<ImportFault>,
+    pub(super) unknown_operation: Option<ImportDiagnostic>,
     /// A PartitionedCall of no function of the library.
-    pub(super) missing_callee: Option<ImportFault>,
+    pub(super) missing_callee: Option<ImportDiagnostic>,
     /// A node without a kernel, or with a device that no session can read.
-    pub(super) node_placement: Option<ImportFault>,
+    pub(super) node_placement: Option<ImportDiagnostic>,
     /// The same in a function whose nodes a session places.
-    pub(super) function_placement: Option<ImportFault>,
+    pub(super) function_placement: Option<ImportDiagnostic>,
 
     /// Attributes that the release ignores, although their values matter.
     pub(super) ignored: Vec<IgnoredAttribute>,
 }
 
 impl Evidence {
-    /// A fault of the nodes that every loader finds.
-    pub(super) fn of_nodes(fault: &ImportFault) -> Self {
-        let found = || Some(fault.clone());
+    /// A diagnostic of the nodes that every loader finds.
+    pub(super) fn of_nodes(diagnostic: &ImportDiagnostic) -> Self {
+        let found = || Some(diagnostic.clone());
         Self { import: found(), python_import: found(), session: found(), ..Self::default() }
     }
 

@@ -1,4 +1,4 @@
-//! Finds faults in the graph that `tf.saved_model.load` makes of one function.
+//! Finds the diagnostics in the graph that `tf.saved_model.load` makes of one function.
 //!
 //! Python turns the function into a graph whose arguments are placeholders, and imports that. First
 //! it looks up all operations and the names of all inputs, which must be written in full. Then the
@@ -19,19 +19,19 @@ use super::{
     body::{Body, Owner},
     concrete_functions::{ConcreteFunction, LoadDefinitions},
     count,
-    instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, numbered},
+    instantiate::{BoxedDiagnostic, Definitions, InstantiationDiagnostic, numbered},
     instantiated_callees::FunctionDiagnostic,
 };
 use crate::{
     graph::{
-        DeprecatedOperation, DeprecatedOperations, ImportFaultKind,
+        DeprecatedOperation, DeprecatedOperations, ImportDiagnosticKind,
         attributes::AttributeValue,
-        fault::{BodyFaultKind, Part},
+        diagnostic::{BodyDiagnosticKind, Part},
         function_attributes,
         index::{
             BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target,
         },
-        node_rules::{ElementType, NodeFault, NodeRules, NodeType, Strictness},
+        node_rules::{ElementType, NodeRuleDiagnostic, NodeRules, NodeType, Strictness},
         shapes::BodyMismatch,
         source::Extent,
     },
@@ -48,7 +48,7 @@ pub(super) const CLASSES: &str = "a list of texts";
 /// The facts of nodes of one kind in a release.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KindInGraph {
-    types: Result<NodeType, Box<NodeFault>>,
+    types: Result<NodeType, Box<NodeRuleDiagnostic>>,
     /// By the number of its name, where an output begins among all, and how many tensors it is, as
     /// Python counts them.
     outputs: HashMap<u32, (u64, u64)>,
@@ -113,7 +113,7 @@ pub(super) fn reexport(
     }
     let called = graph.called(definitions);
     let partitioned = graph.partitioned(&called, definitions);
-    if let Some(found) = partitioned.or_else(|| definitions.fault_of_called(&called, steps)) {
+    if let Some(found) = partitioned.or_else(|| definitions.diagnostic_of_called(&called, steps)) {
         return Err(found);
     }
     let after = graph
@@ -193,15 +193,15 @@ impl FunctionGraph<'_> {
     fn unknown_operation(&self) -> Option<BoxedDiagnostic> {
         let (number, _) =
             numbered(&self.function.nodes).find(|(_, node)| self.kind(node).is_none())?;
-        Some(self.at_node(number, ImportFaultKind::UnknownOperation))
+        Some(self.at_node(number, ImportDiagnosticKind::UnknownOperation))
     }
 
     fn kind(&self, node: &BodyNode) -> Option<&KindInGraph> {
         self.kinds.get(node.kind as usize)?.as_ref()
     }
 
-    fn at_node(&self, number: u32, kind: ImportFaultKind) -> BoxedDiagnostic {
-        BodyDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
+    fn at_node(&self, number: u32, kind: ImportDiagnosticKind) -> BoxedDiagnostic {
+        InstantiationDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
     }
 
     /// Inputs that Python finds no output for.
@@ -209,7 +209,7 @@ impl FunctionGraph<'_> {
         let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
         let inputs = self.function.inputs.iter().take_while(|other| !std::ptr::eq(*other, input));
         let position = inputs.filter(|other| other.node == input.node).count();
-        Some(self.at_node(input.node, ImportFaultKind::Python).with(
+        Some(self.at_node(input.node, ImportDiagnosticKind::Python).with(
             format!("input {position} that names nothing in the function"),
             "NODE:OUTPUT:NUMBER, with the output's name in the release",
         ))
@@ -239,25 +239,25 @@ impl FunctionGraph<'_> {
         (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
     }
 
-    /// The fault that keeps the nodes from forming a graph.
+    /// The diagnostic of what keeps the nodes from forming a graph.
     fn structure(&self) -> Option<BoxedDiagnostic> {
         let mut names: NameMap<()> = NameMap::default();
         for (number, argument) in numbered(&self.function.arguments) {
             let kind = match names.insert(argument.name, ()) {
-                _ if argument.bad_graph_name => BodyFaultKind::Name,
-                Some(()) => BodyFaultKind::Duplicate,
+                _ if argument.bad_graph_name => BodyDiagnosticKind::Name,
+                Some(()) => BodyDiagnosticKind::Duplicate,
                 None => continue,
             };
-            return Some(BodyDiagnostic::names(Part::Argument(number), kind));
+            return Some(InstantiationDiagnostic::names(Part::Argument(number), kind));
         }
         for (number, node) in numbered(&self.function.nodes) {
             let kind = match names.insert(node.name, ()) {
-                _ if node.bad_graph_name => BodyFaultKind::Name,
-                Some(()) => BodyFaultKind::Duplicate,
-                None if node.input_order => BodyFaultKind::InputOrder,
+                _ if node.bad_graph_name => BodyDiagnosticKind::Name,
+                Some(()) => BodyDiagnosticKind::Duplicate,
+                None if node.input_order => BodyDiagnosticKind::InputOrder,
                 None => continue,
             };
-            return Some(BodyDiagnostic::names(Part::Node(number), kind));
+            return Some(InstantiationDiagnostic::names(Part::Node(number), kind));
         }
         None
     }
@@ -274,24 +274,24 @@ impl FunctionGraph<'_> {
         let body = Body { function: self.function, owners: arguments.chain(nodes).collect() };
         let visits = body.visits(|_| true);
         let starts = self.starts();
-        // The first fault is that of the node which is visited first.
+        // The first diagnostic is that of the node which is visited first.
         for number in visits.in_order() {
             let from = starts.get(number as usize).copied().unwrap_or_default();
             let end = starts.get(number as usize + 1).copied().unwrap_or_default();
             let inputs = self.function.inputs.get(from..end).unwrap_or_default();
-            let fault = self.node_fault(number, inputs, definitions, deprecated);
-            if fault.is_some() {
-                return fault;
+            let diagnostic = self.node_diagnostic(number, inputs, definitions, deprecated);
+            if diagnostic.is_some() {
+                return diagnostic;
             }
             if let Some((node, mismatch)) = shapes
                 && *node == number
             {
-                let fault = self.at_node(number, ImportFaultKind::Shape);
-                return Some(fault.with(&mismatch.found, &mismatch.expected));
+                let diagnostic = self.at_node(number, ImportDiagnosticKind::Shape);
+                return Some(diagnostic.with(&mismatch.found, &mismatch.expected));
             }
         }
         let unvisited = visits.unvisited()?;
-        Some(BodyDiagnostic::names(Part::Node(unvisited), BodyFaultKind::Cycle))
+        Some(InstantiationDiagnostic::names(Part::Node(unvisited), BodyDiagnosticKind::Cycle))
     }
 
     /// The index of each node's first input among all inputs, followed by the number of inputs.
@@ -306,8 +306,8 @@ impl FunctionGraph<'_> {
         starts
     }
 
-    /// The fault of one node.
-    fn node_fault(
+    /// The diagnostic of one node.
+    fn node_diagnostic(
         &self,
         number: u32,
         inputs: &[BodyInput],
@@ -317,8 +317,8 @@ impl FunctionGraph<'_> {
         let kind = self.kind(self.function.nodes.get(number as usize)?)?;
         let types = match &kind.types {
             Ok(types) => types,
-            Err(fault) => {
-                let NodeFault { kind, found, expected } = &**fault;
+            Err(diagnostic) => {
+                let NodeRuleDiagnostic { kind, found, expected } = &**diagnostic;
                 return Some(self.at_node(number, kind.clone()).with(found, expected));
             }
         };
@@ -326,8 +326,8 @@ impl FunctionGraph<'_> {
         let many = data.clone().count() as u64;
         if !types.inputs.may_be(many) {
             let inputs = |many| format!("{many} {}", if many == 1 { "input" } else { "inputs" });
-            let fault = self.at_node(number, ImportFaultKind::InputCount);
-            return Some(fault.with(inputs(many), inputs(types.inputs.len())));
+            let diagnostic = self.at_node(number, ImportDiagnosticKind::InputCount);
+            return Some(diagnostic.with(inputs(many), inputs(types.inputs.len())));
         }
         if let Some(version) = kind.deprecated_since {
             return Some(self.deprecated(number, version, definitions, deprecated));
@@ -338,7 +338,7 @@ impl FunctionGraph<'_> {
             if expected.takes(given) {
                 return None;
             }
-            let kind = ImportFaultKind::InputType { input: position };
+            let kind = ImportDiagnosticKind::InputType { input: position };
             let shown = |element: ElementType| {
                 let reference = if element.is_reference { "_REF" } else { "" };
                 format!("{}{reference}", type_name(element.data_type))
@@ -369,13 +369,13 @@ impl FunctionGraph<'_> {
         definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
     ) -> BoxedDiagnostic {
-        let fault = self.at_node(number, ImportFaultKind::UnknownOperation);
-        let name = fault.operation.clone();
+        let diagnostic = self.at_node(number, ImportDiagnosticKind::UnknownOperation);
+        let name = diagnostic.operation.clone();
         let listed = deprecated.find_entry(name.as_bytes()).map(|(_, entry)| entry.clone());
         let entry = listed.unwrap_or(DeprecatedOperation { name, version, replacement: None });
         let found = format!("producer {}", definitions.registry().graph_def_version());
         let expected = format!("a producer below {}", entry.version);
-        self.at_node(number, ImportFaultKind::Deprecated(entry)).with(found, expected)
+        self.at_node(number, ImportDiagnosticKind::Deprecated(entry)).with(found, expected)
     }
 
     /// An output of which only a caller could tell the type: Python makes a tensor of each output,
@@ -387,11 +387,11 @@ impl FunctionGraph<'_> {
             runs.any(|run| run.element.data_type == 0)
         };
         let (number, _) = numbered(&self.function.nodes).find(|(_, node)| is_untyped(node))?;
-        let fault = self.at_node(number, ImportFaultKind::Python);
-        Some(fault.with(UNTYPED.0, UNTYPED.1))
+        let diagnostic = self.at_node(number, ImportDiagnosticKind::Python);
+        Some(diagnostic.with(UNTYPED.0, UNTYPED.1))
     }
 
-    /// The fault of the first result for which Python finds no tensor to return.
+    /// The diagnostic of the first result for which Python finds no tensor to return.
     fn results(&self) -> Option<BoxedDiagnostic> {
         let is_unresolved = |target: &Option<Option<Target>>| {
             target.flatten().is_none_or(|target| self.output(&target).is_none())
@@ -399,8 +399,9 @@ impl FunctionGraph<'_> {
         let mut results = numbered(&self.function.results)
             .map(|(number, result)| (number, self.function.returns.get(&result.name).copied()));
         let (number, _) = results.find(|(_, target)| is_unresolved(target))?;
-        let fault = BodyDiagnostic::of(Part::Result(number), ImportFaultKind::Python);
-        Some(fault.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
+        let diagnostic =
+            InstantiationDiagnostic::of(Part::Result(number), ImportDiagnosticKind::Python);
+        Some(diagnostic.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
 
     /// Checks the nodes that the function waits for when it ends, by the names of its control
@@ -413,16 +414,16 @@ impl FunctionGraph<'_> {
 
     /// A control output that is no node.
     fn control_outputs(&self) -> Option<BoxedDiagnostic> {
-        let fault = || BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
+        let base = || InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
         let diagnostic =
-            || fault().with("a control output that nothing in the function is", "a node");
+            || base().with("a control output that nothing in the function is", "a node");
         self.control_nodes().is_none().then(diagnostic)
     }
 
     /// A node that is two control outputs.
     fn repeated_control_output(&self) -> Option<BoxedDiagnostic> {
-        let fault = || BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
-        let diagnostic = || fault().with("a node that is two control outputs", "a node for each");
+        let base = || InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
+        let diagnostic = || base().with("a node that is two control outputs", "a node for each");
         (self.control_nodes() == Some(false)).then(diagnostic)
     }
 
@@ -431,9 +432,9 @@ impl FunctionGraph<'_> {
         let version = definitions.registry().graph_def_version();
         let mut names = self.function.unusual_attributes.iter();
         let unknown = names.find(|name| !function_attributes::is_known(name, version))?;
-        let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
+        let diagnostic = InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
         let found = format!("an attribute {unknown:?} of the function");
-        Some(fault.with(found, "one that functions of Python may have"))
+        Some(diagnostic.with(found, "one that functions of Python may have"))
     }
 
     /// An attribute that is a placeholder and that the operation does not know: the graph cannot be
@@ -450,8 +451,9 @@ impl FunctionGraph<'_> {
         nodes.find_map(|(number, node)| {
             let attribute = unknown.get(node.kind as usize)?.clone()?;
             let found = format!("a placeholder as attribute {attribute}");
-            let fault = self.at_node(number, ImportFaultKind::AttributeUnknown { attribute });
-            Some(fault.with(found, "a value"))
+            let diagnostic =
+                self.at_node(number, ImportDiagnosticKind::AttributeUnknown { attribute });
+            Some(diagnostic.with(found, "a value"))
         })
     }
 }

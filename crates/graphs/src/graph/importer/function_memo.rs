@@ -14,7 +14,7 @@ use super::{
 };
 use crate::graph::{
     GraphError,
-    fault::Part,
+    diagnostic::Part,
     function_names::FunctionNames,
     index::{FunctionDepth, FunctionIndex, FunctionReader},
     name_of,
@@ -44,7 +44,7 @@ struct Memory {
     summaries: Summaries,
     /// Summaries of functions that differ in nothing else than their names.
     shared: HashMap<LeafKey, Rc<FunctionSummary>>,
-    /// The last of the others: a fault is mostly that of many.
+    /// The last of the others: a diagnostic is mostly that of many.
     last: Option<Rc<FunctionSummary>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
     /// Number of parts of `functions`, bounded by [`KEPT`].

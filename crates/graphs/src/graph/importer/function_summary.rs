@@ -1,5 +1,5 @@
-//! Summaries of functions that were read: their faults in any release, the functions that they call
-//! and name, and the releases that certainly accept them.
+//! Summaries of functions that were read: their diagnostics in any release, the functions that they
+//! call and name, and the releases that certainly accept them.
 //!
 //! A function that is written as TensorFlow writes most of them is judged by the kinds of its nodes
 //! and of the edges between them, of which there are few, in one look at its nodes for all
@@ -19,16 +19,16 @@ use super::{
     body,
     by_release::{ByRelease, are_one},
     count,
-    instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered},
+    instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
     kind_facts::{FactsPerRelease, KindFacts, KnownKinds},
     reexport::{Named, named_by},
 };
 use crate::{
     graph::{
-        fault::{BodyFaultKind, Part, PartFault},
+        diagnostic::{BodyDiagnosticKind, Part, PartDiagnostic},
         function_names::FunctionNames,
         index::{Argument, BodyCall, Call, FunctionIndex, RESOURCE},
-        node_rules::{ElementType, NodeType, SavedTensorFault, TypeList},
+        node_rules::{ElementType, NodeType, SavedTensorDiagnostic, TypeList},
         release::{PerRelease, ReleaseId, Releases},
     },
     ops::Registry,
@@ -37,8 +37,8 @@ use crate::{
 /// The summary of a function.
 #[derive(Debug, PartialEq)]
 pub(super) struct FunctionSummary {
-    /// The fault that every release finds, whatever its operations are.
-    pub(super) fault: Option<PartFault>,
+    /// The diagnostic that every release finds, whatever its operations are.
+    pub(super) diagnostic: Option<PartDiagnostic>,
     /// The first argument or result without a type.
     pub(super) untyped: Option<Part>,
     pub(super) arguments: u32,
@@ -56,7 +56,7 @@ pub(super) struct FunctionSummary {
 pub(super) struct Judged {
     /// The functions that it names, if any.
     pub(super) named: Option<Box<Named>>,
-    /// The fault that the C++ loader finds in it before it looks at the graph.
+    /// The diagnostic that the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BoxedDiagnostic>,
     /// The reason that it is not found equal to itself, if it is not.
     pub(super) unequal: Option<Box<Unequal>>,
@@ -93,14 +93,14 @@ impl FunctionSummary {
         kinds: &mut KnownKinds,
     ) -> Self {
         let canonical = CanonicalBody::of(function, !releases.is_empty());
-        let fault = if canonical.is_some() { None } else { body::first_fault(function) };
+        let diagnostic = if canonical.is_some() { None } else { body::first_diagnostic(function) };
         let mut known = HashSet::new();
         let calls = function.calls.iter().map(|inner| inner.call);
         let judged = (!releases.is_empty()).then(|| {
             Box::new(Judged::of(function, canonical.as_ref(), functions, releases, kinds))
         });
         Self {
-            fault,
+            diagnostic,
             untyped: body::untyped(function),
             arguments: count(function.arguments.len()),
             results: count(function.results.len()),
@@ -127,7 +127,7 @@ impl FunctionSummary {
         let judged = self.judged.as_deref()?;
         let (types, trivially_valid) = (judged.types.as_ref()?, judged.trivially_valid.as_ref()?);
         let counts = (u64::from(self.arguments), u64::from(self.results));
-        let is_leaf = self.fault.is_none()
+        let is_leaf = self.diagnostic.is_none()
             && self.calls.is_empty()
             && counts == (types.inputs.len(), types.outputs.len())
             && judged.named.is_none()
@@ -275,24 +275,25 @@ fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[TriviallyVal
     function.calls.iter().filter_map(call).collect()
 }
 
-/// The fault that the C++ loader finds in a function before it looks at the graph, even if the
+/// The diagnostic that the C++ loader finds in a function before it looks at the graph, even if the
 /// function is not called: a constant of unknown size, or a call of itself.
 fn unsaved(function: &FunctionIndex) -> Option<BoxedDiagnostic> {
-    let fault =
-        |operation: &str, attributes| SavedTensorFault::of(operation.as_bytes(), attributes);
-    let kinds: Vec<Option<SavedTensorFault>> =
-        function.kinds.iter().map(|kind| fault(&kind.operation, &kind.attributes)).collect();
+    let unsaved =
+        |operation: &str, attributes| SavedTensorDiagnostic::of(operation.as_bytes(), attributes);
+    let kinds: Vec<Option<SavedTensorDiagnostic>> =
+        function.kinds.iter().map(|kind| unsaved(&kind.operation, &kind.attributes)).collect();
     let is_any = kinds.iter().any(Option::is_some);
     let mut nodes = numbered(&function.nodes).filter(|_| is_any);
     let tensor = nodes.find_map(|(number, node)| {
         let (kind, found, expected) = kinds.get(node.kind as usize)?.as_ref()?.diagnostic();
         let diagnostic =
-            BodyDiagnostic::of(Part::Node(number), kind).of_operation(function, number);
+            InstantiationDiagnostic::of(Part::Node(number), kind).of_operation(function, number);
         Some(diagnostic.with(found, expected))
     });
     let name = &function.signature.name;
     let calls_itself = || function.kinds.iter().any(|kind| kind.operation == *name);
-    let recursion = || BodyDiagnostic::names(Part::Function, BodyFaultKind::Recursion);
+    let recursion =
+        || InstantiationDiagnostic::names(Part::Function, BodyDiagnosticKind::Recursion);
     tensor.or_else(|| calls_itself().then(recursion))
 }
 

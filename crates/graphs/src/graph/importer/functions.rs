@@ -1,12 +1,13 @@
-//! Finds faults in the library of functions, which the importer checks before it visits nodes.
+//! Finds the diagnostics in the library of functions, which the importer checks before it visits
+//! nodes.
 
-use crate::graph::{StructureFault, StructureFaultKind, index::GraphIndex};
+use crate::graph::{StructureDiagnostic, StructureDiagnosticKind, index::GraphIndex};
 
-/// The first fault: functions are added before gradients.
-pub(super) fn first_fault(index: &GraphIndex) -> Option<StructureFault> {
+/// The first diagnostic: functions are added before gradients.
+pub(super) fn first_diagnostic(index: &GraphIndex) -> Option<StructureDiagnostic> {
     let duplicate = index.duplicate_function().map(|function| function.name.as_str());
-    let duplicate = (duplicate, StructureFaultKind::DuplicateFunction);
-    let second = (index.second_gradient(), StructureFaultKind::SecondGradient);
+    let duplicate = (duplicate, StructureDiagnosticKind::DuplicateFunction);
+    let second = (index.second_gradient(), StructureDiagnosticKind::SecondGradient);
     let mut found = [duplicate, second].into_iter();
-    found.find_map(|(name, kind)| Some(StructureFault::new(kind, name?.to_owned())))
+    found.find_map(|(name, kind)| Some(StructureDiagnostic::new(kind, name?.to_owned())))
 }

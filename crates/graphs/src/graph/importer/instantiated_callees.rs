@@ -22,13 +22,13 @@ use super::{
     call_order, count,
     function_memo::FunctionMemo,
     function_summary::{FunctionSummary, TriviallyValidCall},
-    instantiate::{BodyDiagnostic, Built, Definitions},
+    instantiate::{Built, Definitions, InstantiationDiagnostic},
     signatures::Signatures,
 };
 use crate::{
     graph::{
         GraphError,
-        fault::{BodyFaultKind, Part},
+        diagnostic::{BodyDiagnosticKind, Part},
         function_names::FunctionNames,
         growing,
         index::{BodyCall, CallingNode, FunctionIndex},
@@ -45,7 +45,7 @@ pub(in super::super) struct FunctionDiagnostic {
     /// The extent of the function in the file.
     pub(super) function: Extent,
     /// Shared by functions that have the same wrong with them.
-    pub(super) diagnostic: Rc<BodyDiagnostic>,
+    pub(super) diagnostic: Rc<InstantiationDiagnostic>,
 }
 
 /// A call in a body that the importer looks into.
@@ -67,7 +67,7 @@ struct InstantiatedCallee {
 }
 
 /// The result of building a function in a release.
-type InstantiationResult = Result<Built, Rc<BodyDiagnostic>>;
+type InstantiationResult = Result<Built, Rc<InstantiationDiagnostic>>;
 
 /// The functions that nodes of a graph call, at once or through others.
 pub(in super::super) struct InstantiatedCallees<'c> {
@@ -293,7 +293,7 @@ impl<'l> InstantiatedCallees<'l> {
     fn with(
         &self,
         callee: &InstantiatedCallee,
-        diagnostic: Rc<BodyDiagnostic>,
+        diagnostic: Rc<InstantiationDiagnostic>,
     ) -> Rc<FunctionDiagnostic> {
         let function = self.names.at(callee.position as usize);
         let function = function.map_or(Extent::default(), |(_, function)| function.place);
@@ -381,7 +381,8 @@ impl<'l> InstantiatedCallees<'l> {
         }
     }
 
-    /// The fault of a call with this number of inputs and outputs, whatever the function contains.
+    /// The diagnostic of a call with this number of inputs and outputs, whatever the function
+    /// contains.
     fn call_diagnostic(
         &self,
         function: u64,
@@ -391,17 +392,17 @@ impl<'l> InstantiatedCallees<'l> {
         let callee = self.callees.get(self.position(function)?)?;
         let built = callee.built(release)?.as_ref().as_ref().ok()?;
         let kind = if inputs < built.inputs {
-            BodyFaultKind::FewInputs
+            BodyDiagnosticKind::FewInputs
         } else if outputs < built.outputs {
-            BodyFaultKind::FewOutputs
+            BodyDiagnosticKind::FewOutputs
         } else {
             return None;
         };
-        Some(self.with(callee, BodyDiagnostic::names(Part::Function, kind).into()))
+        Some(self.with(callee, InstantiationDiagnostic::names(Part::Function, kind).into()))
     }
 
-    /// The diagnostic that keeps a loader from building the function that a node of the graph calls
-    /// with this number of tensors.
+    /// The diagnostic of what keeps a loader from building the function that a node of the graph
+    /// calls with this number of tensors.
     pub(in super::super) fn diagnostic(
         &self,
         node: &CallingNode,
@@ -481,7 +482,11 @@ impl InstantiatedCallee {
     }
 
     /// The diagnostic in the function itself, without those in functions that it calls.
-    fn own(&self, release: ReleaseId, wants_shape_functions: bool) -> Option<Rc<BodyDiagnostic>> {
+    fn own(
+        &self,
+        release: ReleaseId,
+        wants_shape_functions: bool,
+    ) -> Option<Rc<InstantiationDiagnostic>> {
         match self.built(release)?.as_ref() {
             Err(diagnostic) => Some(Rc::clone(diagnostic)),
             Ok(built) => {

@@ -1,8 +1,8 @@
 //! Applies the rules of TensorFlow's importer to a graph, by its index.
 //!
 //! Each step of the importer is a function over the index, in a file of its own; [`judge()`] calls
-//! them in TensorFlow's order, and the first fault wins. Only for the bodies of functions that are
-//! called it goes back to the file.
+//! them in TensorFlow's order, and the first diagnostic wins. Only for the bodies of functions that
+//! are called it goes back to the file.
 //!
 //! Knows the importer. It must never know how a graph is written.
 
@@ -19,7 +19,6 @@ mod context;
 mod control_flow;
 mod diagnostics;
 mod evidence;
-mod faults;
 mod function_graph;
 mod function_memo;
 mod function_summary;
@@ -32,6 +31,7 @@ mod lists;
 mod loaded_graph;
 mod loaders;
 mod names;
+mod node_checks;
 mod node_references;
 mod order;
 mod placement_check;
@@ -51,7 +51,7 @@ pub(super) use self::{
     loaders::judge_loaders,
     registries::{CheckedNodes, check_nodes, structure_evidence},
 };
-use self::{lists::count, order::NodeFault};
+use self::{lists::count, order::NodeStructureDiagnostic};
 
 #[cfg(test)]
 mod tests;

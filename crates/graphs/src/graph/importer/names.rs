@@ -1,45 +1,46 @@
-//! Finds faults that the importer reports before it visits nodes: in names, operations and inputs.
+//! Finds the diagnostics that the importer reports before it visits nodes: in names, operations and
+//! inputs.
 
-use super::{NodeFault, count};
+use super::{NodeStructureDiagnostic, count};
 use crate::graph::{
-    StructureFaultKind,
+    StructureDiagnosticKind,
     index::{GraphIndex, NodeMismatch},
 };
 
 /// The first node that no graph can have, or whose input names no node.
-pub(super) fn first_fault(index: &GraphIndex) -> Option<NodeFault> {
+pub(super) fn first_diagnostic(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     mismatch(index).or_else(|| unknown_input(index))
 }
 
 /// The importer looks at every node for itself before it looks at any input.
-fn mismatch(index: &GraphIndex) -> Option<NodeFault> {
+fn mismatch(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     let mismatch = index.mismatch()?;
     let kind = if mismatch.bad_name {
-        StructureFaultKind::Name
+        StructureDiagnosticKind::Name
     } else if mismatch.repeated_name {
-        StructureFaultKind::Duplicate
+        StructureDiagnosticKind::Duplicate
     } else if mismatch.no_operation {
-        StructureFaultKind::NoOperation
+        StructureDiagnosticKind::NoOperation
     } else {
-        StructureFaultKind::InputOrder
+        StructureDiagnosticKind::InputOrder
     };
-    Some(NodeFault { node: count(index.nodes().len()).saturating_sub(1), kind })
+    Some(NodeStructureDiagnostic { node: count(index.nodes().len()).saturating_sub(1), kind })
 }
 
 /// The first node without an operation that is not faulty before, where the library has a function
 /// without a name: the importer does not ask what it calls.
-pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeFault> {
+pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     let node = index.nameless_call()?;
     let is_last = count(index.nodes().len()) == node.saturating_add(1);
     let is_named = |mismatch: NodeMismatch| !mismatch.bad_name && !mismatch.repeated_name;
     let is_first = !is_last || index.mismatch().is_none_or(is_named);
-    is_first.then_some(NodeFault { node, kind: StructureFaultKind::NoOperation })
+    is_first.then_some(NodeStructureDiagnostic { node, kind: StructureDiagnosticKind::NoOperation })
 }
 
-fn unknown_input(index: &GraphIndex) -> Option<NodeFault> {
+fn unknown_input(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     let mut nodes = 0..count(index.nodes().len());
     let is_nowhere =
         |node: &u32| index.inputs(*node).iter().any(|input| index.source(*input).is_none());
     let node = nodes.find(is_nowhere)?;
-    Some(NodeFault { node, kind: StructureFaultKind::UnknownInput })
+    Some(NodeStructureDiagnostic { node, kind: StructureDiagnosticKind::UnknownInput })
 }

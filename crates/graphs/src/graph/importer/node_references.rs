@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     graph::{
-        GraphError, ImportFault, ImportFaultKind, node_at,
+        GraphError, ImportDiagnostic, ImportDiagnosticKind, node_at,
         node_rules::{NodeRules, Strictness},
         references::{
             Asked, CollectionKind, INIT_COLLECTIONS, INIT_SIGNATURE, Named, Names, NoObject,
@@ -41,17 +41,19 @@ const UNBOUND: &str = "unbound_inputs";
 /// Limit on the nodes visited in all while looking for placeholders that are not fed.
 const MOST_STEPS: usize = 1 << 24;
 
-/// The faults that the loaders of a release find.
+/// The diagnostics that the loaders of a release find.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ReferenceFaults {
-    pub(super) load_v1: Option<ImportFault>,
-    /// The fault in a model without an object graph.
-    pub(super) load: Option<ImportFault>,
-    pub(super) cpp: Option<ImportFault>,
+pub(super) struct ReferenceDiagnostics {
+    pub(super) load_v1: Option<ImportDiagnostic>,
+    /// The diagnostic in a model without an object graph.
+    pub(super) load: Option<ImportDiagnostic>,
+    pub(super) cpp: Option<ImportDiagnostic>,
 }
 
-/// The faults that the loaders of each release find in a meta graph.
-pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<ReferenceFaults>, GraphError> {
+/// The diagnostics that the loaders of each release find in a meta graph.
+pub(super) fn judge(
+    graph: &LoadedGraph<'_>,
+) -> Result<PerRelease<ReferenceDiagnostics>, GraphError> {
     let LoadedGraph { library, meta_graph, number, visited, .. } = *graph;
     let (Library { source, release, .. }, has_objects) = (library, graph.has_objects());
     let referring = meta_graph.references.read(source, release)?;
@@ -75,8 +77,9 @@ pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<ReferenceFault
     let mut graph = ReferencedNodes { nodes, visited, steps: 0 };
     let mut unfed = None;
     library.releases.try_map(|release, _| {
-        let first =
-            |lookups: &[Lookup]| lookups.iter().find_map(|lookup| graph.fault(lookup, release));
+        let first = |lookups: &[Lookup]| {
+            lookups.iter().find_map(|lookup| graph.diagnostic(lookup, release))
+        };
         let (load_v1, cpp) = (first(&lookups.load_v1), first(&lookups.cpp));
         let mut load = first(&lookups.load);
         if load.is_none() && is_model && !has_objects {
@@ -85,7 +88,7 @@ pub(super) fn judge(graph: &LoadedGraph<'_>) -> Result<PerRelease<ReferenceFault
                 None => unfed.insert(graph.unfed(&referring)?).clone(),
             };
         }
-        Ok(ReferenceFaults { load_v1, load, cpp })
+        Ok(ReferenceDiagnostics { load_v1, load, cpp })
     })
 }
 
@@ -147,7 +150,7 @@ enum LookupTarget {
     /// The node that the C++ loader takes a text for.
     InCpp(String),
     /// Nothing can come of it: what there is, and what there should be.
-    Fault(String, &'static str),
+    Invalid(String, &'static str),
 }
 
 impl Lookup {
@@ -159,8 +162,8 @@ impl Lookup {
         Self { by: Rc::clone(by), target: LookupTarget::InCpp(text.to_owned()) }
     }
 
-    fn fault(found: impl Into<String>, expected: &'static str) -> Self {
-        Self { by: Rc::default(), target: LookupTarget::Fault(found.into(), expected) }
+    fn invalid(found: impl Into<String>, expected: &'static str) -> Self {
+        Self { by: Rc::default(), target: LookupTarget::Invalid(found.into(), expected) }
     }
 
     fn named(&self) -> Option<Named<'_>> {
@@ -170,7 +173,7 @@ impl Lookup {
                 let (node, _) = node_in_cpp(text);
                 Some(Named { node, output: None })
             }
-            LookupTarget::Fault(..) => None,
+            LookupTarget::Invalid(..) => None,
         }
     }
 
@@ -226,7 +229,7 @@ impl Lookups {
                 lookups.cpp.push(Lookup::in_cpp(&lookup.by, text));
                 if !fed.insert(node_in_cpp(text)) {
                     let found = format!("two assets name {:?}", shown(text.as_bytes()));
-                    lookups.cpp.push(Lookup::fault(found, "a tensor for each asset"));
+                    lookups.cpp.push(Lookup::invalid(found, "a tensor for each asset"));
                 }
             }
             lookups.load.push(lookup);
@@ -248,7 +251,7 @@ fn collections(referring: &Referring) -> Vec<Lookup> {
         && !unbound.values.is_empty()
     {
         let found = format!("the collection {UNBOUND:?} with inputs");
-        lookups.push(Lookup::fault(found, "a graph that needs nothing of another one"));
+        lookups.push(Lookup::invalid(found, "a graph that needs nothing of another one"));
     }
     for (key, collection) in &referring.collections {
         let by = whose("collection", key);
@@ -262,7 +265,7 @@ fn collections(referring: &Referring) -> Vec<Lookup> {
                         .extend(names.iter().map(|(text, asked)| Lookup::new(&by, text, *asked))),
                     Err(NoObject(expected)) => {
                         let found = format!("{by} with a message that is none");
-                        lookups.push(Lookup::fault(found, expected));
+                        lookups.push(Lookup::invalid(found, expected));
                     }
                 },
                 _ => {}
@@ -283,11 +286,11 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
             }
             found => {
                 let is_there = found.is_some();
-                let fault = Lookup::fault(
+                let diagnostic = Lookup::invalid(
                     format!("{by} without the name of an output {INIT_SIGNATURE:?}"),
                     "the name of an operation",
                 );
-                (Some(fault.clone()), (!is_there).then_some(fault))
+                (Some(diagnostic.clone()), (!is_there).then_some(diagnostic))
             }
         };
     }
@@ -301,8 +304,8 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
     };
     let [name] = names else {
         let found = format!("{by} of {} names", names.len());
-        let fault = Lookup::fault(found, "the name of one operation");
-        return (Some(fault.clone()), Some(fault));
+        let diagnostic = Lookup::invalid(found, "the name of one operation");
+        return (Some(diagnostic.clone()), Some(diagnostic));
     };
     // What comes after others is not asked whether it is true, which no tensor answers.
     let asked = if Some(key) == INIT_COLLECTIONS.last() { Asked::Any } else { Asked::Node };
@@ -325,7 +328,7 @@ fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
     for (tensor, asked) in inputs.chain(outputs) {
         match tensor {
             TensorReference::None => {
-                lookups.push(Lookup::fault(
+                lookups.push(Lookup::invalid(
                     format!("{by} with a tensor that has no name"),
                     "the name of a tensor",
                 ));
@@ -335,7 +338,7 @@ fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
                 let named = Named::of(text, Asked::Tensor).filter(|_| asked == Asked::Tensor);
                 if named.is_some_and(|named| !fed.insert((named.node, named.output))) {
                     let found = format!("{by} with {:?} as two inputs", shown(text.as_bytes()));
-                    lookups.push(Lookup::fault(found, "each tensor as one input"));
+                    lookups.push(Lookup::invalid(found, "each tensor as one input"));
                 }
             }
             TensorReference::Sparse(texts) => {
@@ -365,9 +368,11 @@ struct ReferencedNodes<'g> {
 
 impl ReferencedNodes<'_> {
     /// Why a name cannot be looked up.
-    fn fault(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportFault> {
+    fn diagnostic(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportDiagnostic> {
         let (text, expected) = match &lookup.target {
-            LookupTarget::Fault(found, expected) => return Some(fault_of(found.clone(), expected)),
+            LookupTarget::Invalid(found, expected) => {
+                return Some(diagnostic_of(found.clone(), expected));
+            }
             LookupTarget::Name { text, asked } => (text, asked.expected()),
             LookupTarget::InCpp(text) => (text, Asked::Any.expected()),
         };
@@ -375,7 +380,7 @@ impl ReferencedNodes<'_> {
             return None;
         }
         let found = format!("{} names {:?}", lookup.by, shown(text.as_bytes()));
-        Some(fault_of(found, expected))
+        Some(diagnostic_of(found, expected))
     }
 
     fn has(&self, named: Named<'_>, release: ReleaseId) -> bool {
@@ -385,7 +390,7 @@ impl ReferencedNodes<'_> {
 
     /// The first placeholder that a signature or another pruned function needs and does not feed.
     /// `None` without an index of the graph.
-    fn unfed(&mut self, referring: &Referring) -> Result<Option<ImportFault>, GraphError> {
+    fn unfed(&mut self, referring: &Referring) -> Result<Option<ImportDiagnostic>, GraphError> {
         let Some(visited) = self.visited else { return Ok(None) };
         let name = |tensor: &TensorReference| match tensor {
             TensorReference::Name(text) => vec![text.clone()],
@@ -413,8 +418,9 @@ impl ReferencedNodes<'_> {
         for (by, fed, fetched) in functions {
             if let Some(node) = self.placeholder_behind(visited, &fed, &fetched)? {
                 let found = format!("{by} without an input for the placeholder {node:?}");
-                let fault = fault_of(found, "an input for each placeholder that it needs");
-                return Ok(Some(fault));
+                let diagnostic =
+                    diagnostic_of(found, "an input for each placeholder that it needs");
+                return Ok(Some(diagnostic));
             }
         }
         Ok(None)
@@ -459,9 +465,9 @@ impl ReferencedNodes<'_> {
     }
 }
 
-fn fault_of(found: String, expected: &str) -> ImportFault {
-    ImportFault {
-        kind: ImportFaultKind::NodeReference,
+fn diagnostic_of(found: String, expected: &str) -> ImportDiagnostic {
+    ImportDiagnostic {
+        kind: ImportDiagnosticKind::NodeReference,
         node: String::new(),
         function: None,
         operation: String::new(),

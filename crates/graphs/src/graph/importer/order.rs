@@ -1,9 +1,9 @@
 //! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the
 //! way.
 
-use super::{calls::CallFault, count, lists::Lists, ready::Ready};
+use super::{calls::CallDiagnostic, count, lists::Lists, ready::Ready};
 use crate::graph::{
-    StructureFaultKind,
+    StructureDiagnosticKind,
     index::{DeprecatedNode, GraphIndex},
     rules::LoopRole,
 };
@@ -66,10 +66,10 @@ impl Visits {
         }
     }
 
-    /// When a fault is found.
-    fn of_fault(&self, fault: NodeFault) -> u32 {
-        let crash = self.crash().filter(|_| fault.kind == StructureFaultKind::LoopInputs);
-        self.of(crash.map_or(fault.node, |crash| crash.at))
+    /// When a diagnostic is found.
+    fn of_diagnostic(&self, diagnostic: NodeStructureDiagnostic) -> u32 {
+        let crash = self.crash().filter(|_| diagnostic.kind == StructureDiagnosticKind::LoopInputs);
+        self.of(crash.map_or(diagnostic.node, |crash| crash.at))
     }
 }
 
@@ -87,9 +87,9 @@ fn sorted(visits: &[u32]) -> Vec<u32> {
 
 /// A node and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NodeFault {
+pub(super) struct NodeStructureDiagnostic {
     pub(super) node: u32,
-    pub(super) kind: StructureFaultKind,
+    pub(super) kind: StructureDiagnosticKind,
 }
 
 /// Visits the nodes of a graph whose inputs are all there.
@@ -135,45 +135,51 @@ pub(super) fn deprecated(index: &GraphIndex, visits: &Visits) -> Vec<DeprecatedN
     nodes
 }
 
-/// The importer's first fault while it visits nodes; `calls` are those of functions that cannot be
-/// built.
-pub(super) fn first_fault(
+/// The importer's first diagnostic while it visits nodes; `calls` are those of functions that
+/// cannot be built.
+pub(super) fn first_diagnostic(
     index: &GraphIndex,
     visits: &Visits,
-    calls: &[CallFault],
-) -> Option<NodeFault> {
+    calls: &[CallDiagnostic],
+) -> Option<NodeStructureDiagnostic> {
     // At one node, where it has to be comes before what it calls.
-    let unresolved = |node| NodeFault { node, kind: StructureFaultKind::UnknownColocation };
-    let calling =
-        |call: &CallFault| NodeFault { node: call.node, kind: StructureFaultKind::CalledFunction };
+    let unresolved =
+        |node| NodeStructureDiagnostic { node, kind: StructureDiagnosticKind::UnknownColocation };
+    let calling = |call: &CallDiagnostic| NodeStructureDiagnostic {
+        node: call.node,
+        kind: StructureDiagnosticKind::CalledFunction,
+    };
     let crash = visits.crash();
-    let crash =
-        crash.map(|crash| NodeFault { node: crash.head, kind: StructureFaultKind::LoopInputs });
+    let crash = crash.map(|crash| NodeStructureDiagnostic {
+        node: crash.head,
+        kind: StructureDiagnosticKind::LoopInputs,
+    });
     let found = index
         .unresolved_colocations()
         .map(unresolved)
         .chain(calls.iter().map(calling))
         .chain(crash);
-    let first = found.min_by_key(|fault| (visits.of_fault(*fault), fault.kind));
-    first.filter(|fault| visits.of_fault(*fault) != NEVER).or_else(|| {
+    let first = found.min_by_key(|diagnostic| (visits.of_diagnostic(*diagnostic), diagnostic.kind));
+    first.filter(|diagnostic| visits.of_diagnostic(*diagnostic) != NEVER).or_else(|| {
         let node = visits.unvisited()?;
-        Some(NodeFault { node, kind: StructureFaultKind::Cycle })
+        Some(NodeStructureDiagnostic { node, kind: StructureDiagnosticKind::Cycle })
     })
 }
 
-/// Number of deprecated nodes that are visited before a fault. A function can declare itself
-/// deprecated, which is reported before a fault of its body, but not before one of its signature.
+/// Number of deprecated nodes that are visited before a diagnostic. A function can declare itself
+/// deprecated, which is reported before a diagnostic of its body, but not before one of its
+/// signature.
 pub(super) fn visited_before(
     deprecated: &[DeprecatedNode],
     visits: &Visits,
-    fault: NodeFault,
-    call: Option<&CallFault>,
+    diagnostic: NodeStructureDiagnostic,
+    call: Option<&CallDiagnostic>,
 ) -> usize {
-    let at_node = match fault.kind {
-        StructureFaultKind::CalledFunction => call.is_some_and(|call| !call.of_signature),
-        kind => kind == StructureFaultKind::LoopInputs,
+    let at_node = match diagnostic.kind {
+        StructureDiagnosticKind::CalledFunction => call.is_some_and(|call| !call.of_signature),
+        kind => kind == StructureDiagnosticKind::LoopInputs,
     };
-    let found = visits.of_fault(fault);
+    let found = visits.of_diagnostic(diagnostic);
     deprecated.partition_point(|node| {
         let visit = visits.of(node.number);
         visit < found || (at_node && visit == found)

@@ -1,4 +1,5 @@
-//! Finds faults that a session reports in functions when it places the nodes that call them.
+//! Finds the diagnostics that a session reports in functions when it places the nodes that call
+//! them.
 //!
 //! A handle of a resource has to be where the resource is. So where a PartitionedCall calls a
 //! function whose signature gives one, a session looks for a place for each node of that function
@@ -12,11 +13,11 @@ use std::collections::{HashMap, HashSet};
 use super::{
     callee_diagnostics::to_diagnostic,
     control_flow,
-    instantiate::{BodyDiagnostic, numbered},
+    instantiate::{InstantiationDiagnostic, numbered},
     instantiated_callees::{FunctionDiagnostic, Library},
 };
 use crate::{
-    graph::{GraphError, ImportFault, ImportFaultKind, fault::Part, source::Extent},
+    graph::{GraphError, ImportDiagnostic, ImportDiagnosticKind, diagnostic::Part, source::Extent},
     ops::Registry,
 };
 
@@ -76,7 +77,7 @@ impl PlacementCheck {
         }
         let index = memo.index(library, place)?;
         if self.loops.is_none() {
-            let diagnostic = control_flow::fault(library, (&index, place))?;
+            let diagnostic = control_flow::diagnostic(library, (&index, place))?;
             self.loops = diagnostic.map(|diagnostic| FunctionDiagnostic {
                 function: place,
                 diagnostic: diagnostic.into(),
@@ -104,24 +105,26 @@ impl PlacementCheck {
 
     /// The first node that can be placed nowhere in a release: it is in no loop, its device cannot
     /// be read, or there is no kernel for its operation.
-    pub(super) fn fault(
+    pub(super) fn diagnostic(
         &self,
         library: Library<'_>,
         registry: &Registry,
-    ) -> Result<Option<ImportFault>, GraphError> {
+    ) -> Result<Option<ImportDiagnostic>, GraphError> {
         if let Some(found) = &self.loops {
             return to_diagnostic(library, Extent::default(), found).map(Some);
         }
         let (at, kind, operation) = match self.device {
-            Some(device) => (device, ImportFaultKind::Device, None),
+            Some(device) => (device, ImportDiagnosticKind::Device, None),
             None => match self.without_kernel(registry) {
-                Some((place, operation)) => (place, ImportFaultKind::NoKernel, Some(operation)),
+                Some((place, operation)) => {
+                    (place, ImportDiagnosticKind::NoKernel, Some(operation))
+                }
                 None => return Ok(None),
             },
         };
         let index = library.memo.index(library, at.function)?;
         let diagnostic =
-            BodyDiagnostic::of(Part::Node(at.node), kind).of_operation(&index, at.node);
+            InstantiationDiagnostic::of(Part::Node(at.node), kind).of_operation(&index, at.node);
         let diagnostic = match operation {
             Some(operation) => diagnostic.with(operation, "an operation with a kernel for a CPU"),
             None => {

@@ -1,5 +1,5 @@
-//! Finds faults of `tf.saved_model.load` in a library of functions: it loads all of them, called or
-//! not.
+//! Finds the diagnostics of `tf.saved_model.load` in a library of functions: it loads all of them,
+//! called or not.
 //!
 //! Functions are loaded after those that they name: by their operations and by attributes that are
 //! functions. One that names a function which is not there, or itself, can never be loaded.
@@ -20,16 +20,16 @@ use super::{
     count,
     function_graph::{kinds_in_graph, reexport},
     function_summary::{ComparedFunction, FunctionSummary, Judged, TriviallyValid},
-    instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered},
+    instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
     instantiated_callees::{FunctionDiagnostic, Library},
     lists::Lists,
 };
 use crate::{
     graph::{
-        DeprecatedOperations, GraphError, ImportFault, ImportFaultKind, StructureFault,
-        StructureFaultKind,
+        DeprecatedOperations, GraphError, ImportDiagnostic, ImportDiagnosticKind,
+        StructureDiagnostic, StructureDiagnosticKind,
         attributes::Attributes,
-        fault::Part,
+        diagnostic::Part,
         function_names::LibraryFunction,
         index::{FunctionIndex, call_attributes},
         node_rules::NodeType,
@@ -64,30 +64,30 @@ impl Unloaded {
         needed.find(|(function, _)| !there(*function)).map(|(_, kind)| *kind)
     }
 
-    /// A fault of the function.
+    /// A diagnostic of the function.
     fn find(
         &self,
-        fault: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
+        diagnostic: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
     ) -> Option<FunctionDiagnostic> {
-        let diagnostic = fault(self.judged()?)?.clone();
+        let diagnostic = diagnostic(self.judged()?)?.clone();
         Some(FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() })
     }
 }
 
 /// The results of loading the functions of a library and exporting them again.
 pub(super) struct ReexportedFunctions<'a> {
-    /// The first fault that `tf.saved_model.load` finds.
-    pub(super) faults: PerRelease<Option<ImportFault>>,
-    /// The functions as it leaves them; all of them where there is no fault.
+    /// The first diagnostic that `tf.saved_model.load` finds.
+    pub(super) diagnostics: PerRelease<Option<ImportDiagnostic>>,
+    /// The functions as it leaves them; all of them where there is no diagnostic.
     pub(super) functions: ConcreteFunctions<'a>,
-    /// The first fault that the C++ loader finds before it looks at the graph.
-    pub(super) unsaved: Option<ImportFault>,
+    /// The first diagnostic that the C++ loader finds before it looks at the graph.
+    pub(super) unsaved: Option<ImportDiagnostic>,
     /// The first function in which a name comes twice, or that has a tensor which cannot be read:
     /// TensorFlow does not find it equal to itself, which it asks when Python takes the function in
     /// once more.
-    pub(super) unequal: PerRelease<Option<ImportFault>>,
+    pub(super) unequal: PerRelease<Option<ImportDiagnostic>>,
     /// The same for functions as they are written, which loaders of TensorFlow 1 take in.
-    pub(super) unequal_as_written: PerRelease<Option<ImportFault>>,
+    pub(super) unequal_as_written: PerRelease<Option<ImportDiagnostic>>,
 }
 
 impl<'a> ReexportedFunctions<'a> {
@@ -96,7 +96,7 @@ impl<'a> ReexportedFunctions<'a> {
         let functions = ConcreteFunctions::of(library);
         let none = library.releases.all(None);
         Self {
-            faults: none.clone(),
+            diagnostics: none.clone(),
             functions,
             unsaved: None,
             unequal: none.clone(),
@@ -160,12 +160,12 @@ impl<'a> Summarized<'a> {
         &self.named[count(position)]
     }
 
-    /// The first fault of a function.
-    fn first_fault(
+    /// The first diagnostic of a function.
+    fn first_diagnostic(
         &self,
-        fault: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
+        diagnostic: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
     ) -> Option<FunctionDiagnostic> {
-        self.iter().find_map(|(_, function)| function.find(&fault))
+        self.iter().find_map(|(_, function)| function.find(&diagnostic))
     }
 }
 
@@ -176,7 +176,7 @@ pub(super) fn load<'a>(
 ) -> Result<ReexportedFunctions<'a>, GraphError> {
     let mut found = ReexportedFunctions::none(library);
     let functions = Summarized::read(library)?;
-    let unsaved = functions.first_fault(|judged| judged.unsaved.as_ref());
+    let unsaved = functions.first_diagnostic(|judged| judged.unsaved.as_ref());
     let unsaved = unsaved.map(|found| to_diagnostic(library, Extent::default(), &found));
     found.unsaved = unsaved.transpose()?;
     for (_, function) in functions.iter() {
@@ -187,8 +187,8 @@ pub(super) fn load<'a>(
     let order = match order(&functions) {
         Ok(order) => order,
         Err(diagnostic) => {
-            let fault = to_diagnostic(library, Extent::default(), &diagnostic)?;
-            found.faults = library.releases.all(Some(fault));
+            let diagnostic = to_diagnostic(library, Extent::default(), &diagnostic)?;
+            found.diagnostics = library.releases.all(Some(diagnostic));
             return Ok(found);
         }
     };
@@ -199,7 +199,9 @@ pub(super) fn load<'a>(
 
 /// The first function that TensorFlow does not find equal to itself; see
 /// [`ReexportedFunctions::unequal`].
-pub(super) fn unequal(library: Library<'_>) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+pub(super) fn unequal(
+    library: Library<'_>,
+) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
     let mut found = library.releases.all(None);
     for (_, LibraryFunction { place, .. }) in library.names.iter() {
         let summary = library.memo.summary(library, place)?;
@@ -213,7 +215,7 @@ fn note_unequal(
     library: Library<'_>,
     (place, summary): (Extent, &FunctionSummary),
     form: ComparedFunction,
-    found: &mut PerRelease<Option<ImportFault>>,
+    found: &mut PerRelease<Option<ImportDiagnostic>>,
 ) -> Result<(), GraphError> {
     let judged = summary.judged.as_deref();
     let Some(unequal) = judged.and_then(|judged| judged.unequal.as_deref()) else {
@@ -230,16 +232,16 @@ fn note_unequal(
     Ok(())
 }
 
-/// The diagnostic that a function with this fault is not equal to itself.
-fn not_the_same(fault: ImportFault) -> ImportFault {
-    let name = fault.function.clone().unwrap_or_default();
-    let body = match fault.kind {
-        ImportFaultKind::Structure(fault) => fault.body,
+/// Reports the function with this diagnostic as not equal to itself.
+fn not_the_same(diagnostic: ImportDiagnostic) -> ImportDiagnostic {
+    let name = diagnostic.function.clone().unwrap_or_default();
+    let body = match diagnostic.kind {
+        ImportDiagnosticKind::Structure(diagnostic) => diagnostic.body,
         _ => None,
     };
     let node = name.clone();
-    let kind = StructureFault { node, kind: StructureFaultKind::UnequalFunction, body };
-    ImportFault { kind: ImportFaultKind::Structure(kind), ..fault }
+    let kind = StructureDiagnostic { node, kind: StructureDiagnosticKind::UnequalFunction, body };
+    ImportDiagnostic { kind: ImportDiagnosticKind::Structure(kind), ..diagnostic }
 }
 
 /// The key by which releases are grouped while a function is loaded: its operations and the element
@@ -280,7 +282,7 @@ impl<'a> Loading<'a> {
                 _ => _ = again.insert(position, time),
             }
             let is_first = !self.found.functions.is_loaded(position);
-            if is_first && self.found.faults.values().any(Option::is_none) {
+            if is_first && self.found.diagnostics.values().any(Option::is_none) {
                 self.load(position, &function)?;
             }
         }
@@ -326,13 +328,17 @@ impl<'a> Loading<'a> {
         let index = self.library.memo.index(self.library, unloaded.place)?;
         let node = numbered(&index.nodes).find(|(_, node)| node.kind == kind);
         let node = node.map_or(0, |(number, _)| number);
-        let diagnostic = BodyDiagnostic::of(Part::Node(node), ImportFaultKind::Python)
-            .of_operation(&index, node)
-            .with("a function as an attribute that is loaded later", "one that is loaded before");
+        let diagnostic =
+            InstantiationDiagnostic::of(Part::Node(node), ImportDiagnosticKind::Python)
+                .of_operation(&index, node)
+                .with(
+                    "a function as an attribute that is loaded later",
+                    "one that is loaded before",
+                );
         let found = FunctionDiagnostic { function: unloaded.place, diagnostic: diagnostic.into() };
-        let fault = to_diagnostic(self.library, Extent::default(), &found)?;
-        for (_, known) in self.found.faults.iter_mut() {
-            known.get_or_insert_with(|| fault.clone());
+        let diagnostic = to_diagnostic(self.library, Extent::default(), &found)?;
+        for (_, known) in self.found.diagnostics.iter_mut() {
+            known.get_or_insert_with(|| diagnostic.clone());
         }
         Ok(())
     }
@@ -346,8 +352,8 @@ impl<'a> Loading<'a> {
             return Ok(());
         }
         let concrete = self.in_each_release(unloaded, shapes.as_ref())?;
-        let faults = &self.found.faults;
-        let asking = |release| faults[release].is_none();
+        let diagnostics = &self.found.diagnostics;
+        let asking = |release| diagnostics[release].is_none();
         self.found.functions.add(position, concrete, asking);
         Ok(())
     }
@@ -366,7 +372,7 @@ impl<'a> Loading<'a> {
         let given = self.given(unloaded)?;
         let mut all = library.releases.all(None);
         for (release, registry) in library.releases.iter() {
-            if self.found.faults[release].is_some() {
+            if self.found.diagnostics[release].is_some() {
                 continue;
             }
             let (names, loaded) = (library.names, self.found.functions.of_release(release));
@@ -395,7 +401,7 @@ impl<'a> Loading<'a> {
             let function = &**whole.insert(function);
             definitions.read_functions(library, function)?;
             let key = key(function, &definitions, registry);
-            // A fault has the texts of its own release.
+            // A diagnostic has the texts of its own release.
             if let Some((_, known)) = judged.iter().find(|(known, _)| *known == key) {
                 all[release] = Some(Rc::clone(known));
                 continue;
@@ -403,7 +409,7 @@ impl<'a> Loading<'a> {
             let concrete = match function.oversized {
                 true => Err(FunctionDiagnostic {
                     function: *place,
-                    diagnostic: BodyDiagnostic::oversized().into(),
+                    diagnostic: InstantiationDiagnostic::oversized().into(),
                 }),
                 false => {
                     let kinds = kinds_in_graph(function, &definitions);
@@ -425,8 +431,8 @@ impl<'a> Loading<'a> {
                     judged.push((key, concrete));
                 }
                 Err(found) => {
-                    let fault = to_diagnostic(library, Extent::default(), &found)?;
-                    self.found.faults[release] = Some(fault);
+                    let diagnostic = to_diagnostic(library, Extent::default(), &found)?;
+                    self.found.diagnostics[release] = Some(diagnostic);
                 }
             }
         }

@@ -6,17 +6,18 @@ use super::{
     concrete_functions::ConcreteFunctions,
     context::Context,
     evidence::Evidence,
-    faults::{Functions, faults},
     judge::StructureDiagnostics,
     loaded_graph::Visited,
+    node_checks::{Functions, first_diagnostics},
     order::Visits,
 };
 use crate::graph::{
-    GraphError, ImportFault, ImportFaultKind, StructureFault, StructureFaultKind,
+    GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnostic,
+    StructureDiagnosticKind,
     index::{DuplicateFunction, FoundKinds, GraphIndex, NameClashes},
     node_rules::Strictness,
     release::{PerRelease, ReleaseId, Releases},
-    shapes::{self, CalledFunctions, ShapeFault, ShapedGraph},
+    shapes::{self, CalledFunctions, ShapeDiagnostic, ShapedGraph},
 };
 
 /// The result of checking the nodes of a graph.
@@ -32,26 +33,27 @@ impl CheckedNodes {
         Self { evidence: releases.all(Evidence::default()), do_shapes_fit: false }
     }
 
-    /// A graph with a fault that every loader of every release finds.
-    fn refused(fault: &ImportFault, releases: Releases<'_>) -> Self {
-        Self { evidence: releases.all(Evidence::of_nodes(fault)), do_shapes_fit: false }
+    /// A graph with a diagnostic that every loader of every release finds.
+    fn refused(diagnostic: &ImportDiagnostic, releases: Releases<'_>) -> Self {
+        Self { evidence: releases.all(Evidence::of_nodes(diagnostic)), do_shapes_fit: false }
     }
 }
 
-/// The evidence of a graph in which the importer finds a fault before it asks what operations are.
+/// The evidence of a graph in which the importer finds a diagnostic before it asks what operations
+/// are.
 pub(in super::super) fn structure_evidence(
-    fault: &StructureFault,
+    diagnostic: &StructureDiagnostic,
     releases: Releases<'_>,
 ) -> PerRelease<Evidence> {
-    releases.all(Evidence::of_nodes(&of_structure(fault)))
+    releases.all(Evidence::of_nodes(&of_structure(diagnostic)))
 }
 
-fn of_structure(fault: &StructureFault) -> ImportFault {
-    ImportFault {
-        node: fault.node.clone(),
+fn of_structure(diagnostic: &StructureDiagnostic) -> ImportDiagnostic {
+    ImportDiagnostic {
+        node: diagnostic.node.clone(),
         function: None,
         operation: String::new(),
-        kind: ImportFaultKind::Structure(fault.clone()),
+        kind: ImportDiagnosticKind::Structure(diagnostic.clone()),
         found: String::new(),
         expected: String::new(),
     }
@@ -64,10 +66,10 @@ pub(in super::super) fn check_nodes(
     structure: &StructureDiagnostics,
 ) -> Result<CheckedNodes, GraphError> {
     let mut checked = check_named(context, found, structure)?;
-    if let Some(fault) = &structure.nameless_call {
-        let fault = of_structure(fault);
+    if let Some(diagnostic) = &structure.nameless_call {
+        let diagnostic = of_structure(diagnostic);
         for (_, evidence) in checked.evidence.iter_mut() {
-            evidence.nameless_call = Some(fault.clone());
+            evidence.nameless_call = Some(diagnostic.clone());
         }
     }
     Ok(checked)
@@ -79,14 +81,18 @@ fn check_named(
     found: &FoundKinds<'_>,
     structure: &StructureDiagnostics,
 ) -> Result<CheckedNodes, GraphError> {
-    let refused = structure.fault.as_ref().filter(|fault| !fault.kind.is_found_on_the_way());
+    let refused =
+        structure.diagnostic.as_ref().filter(|diagnostic| !diagnostic.kind.is_found_on_the_way());
     let is_of_library = |kind| {
-        matches!(kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
+        matches!(
+            kind,
+            StructureDiagnosticKind::DuplicateFunction | StructureDiagnosticKind::SecondGradient
+        )
     };
     let mut checked = match refused {
-        Some(fault) => {
-            let checked = CheckedNodes::refused(&of_structure(fault), context.releases);
-            if !is_of_library(fault.kind) {
+        Some(diagnostic) => {
+            let checked = CheckedNodes::refused(&of_structure(diagnostic), context.releases);
+            if !is_of_library(diagnostic.kind) {
                 return Ok(checked);
             }
             checked
@@ -114,22 +120,26 @@ fn check_visited(
     let diagnostics = CalleeDiagnostics::read(context, visits)?;
     let functions = Functions::Written(&diagnostics);
     let mut called = CalledShapes::of(context.library(), context.producer);
-    let shapes = shape_fault(context, visits, Some(&mut called))?;
-    let faults = |strictness| faults(context, visits, strictness, functions, shapes.as_ref());
-    let import = faults(Strictness::Import)?;
-    let is_of = |kind: ImportFaultKind| {
-        move |fault: &Option<ImportFault>| fault.as_ref().is_some_and(|fault| fault.kind == kind)
+    let shapes = shape_diagnostic(context, visits, Some(&mut called))?;
+    let with_strictness =
+        |strictness| first_diagnostics(context, visits, strictness, functions, shapes.as_ref());
+    let import = with_strictness(Strictness::Import)?;
+    let is_of = |kind: ImportDiagnosticKind| {
+        move |diagnostic: &Option<ImportDiagnostic>| {
+            diagnostic.as_ref().is_some_and(|diagnostic| diagnostic.kind == kind)
+        }
     };
-    let needs_shape_function = is_of(ImportFaultKind::NoShapeFunction);
-    let is_shape = is_of(ImportFaultKind::Shape);
+    let needs_shape_function = is_of(ImportDiagnosticKind::NoShapeFunction);
+    let is_shape = is_of(ImportDiagnosticKind::Shape);
     // Python asks for no shape functions, and gives an attribute without a value its default.
     let differs = context.kinds.differs_in_python() || import.values().any(needs_shape_function);
-    let python_import = if differs { faults(Strictness::PythonImport)? } else { import.clone() };
+    let python_import =
+        if differs { with_strictness(Strictness::PythonImport)? } else { import.clone() };
     // A session finds nothing where the import finds nothing.
     let session = match import.values().all(Option::is_none) {
         true => import.clone(),
         // Attribute values that a session has not checked make shapes that no other loader sees.
-        false => faults(Strictness::Session)?.map(|release, own| match &import[release] {
+        false => with_strictness(Strictness::Session)?.map(|release, own| match &import[release] {
             import if is_shape(&own) && !is_shape(import) => import.clone(),
             _ => own,
         }),
@@ -145,29 +155,29 @@ fn check_visited(
 }
 
 /// The first node that a shape function refuses, where shapes are asked for.
-fn shape_fault(
+fn shape_diagnostic(
     context: &Context<'_>,
     visits: &Visits,
     called: Option<&mut dyn CalledFunctions>,
-) -> Result<Option<ShapeFault>, GraphError> {
+) -> Result<Option<ShapeDiagnostic>, GraphError> {
     let Context { source, index, kinds, releases, release, producer, .. } = *context;
     if !context.follows_shapes {
         return Ok(None);
     }
     let graph = ShapedGraph { source, index, kinds, releases, release, producer };
-    shapes::first_fault(graph, visits.in_order(), called)
+    shapes::first_diagnostic(graph, visits.in_order(), called)
 }
 
-/// The fault that `tf.saved_model.load` finds in the nodes outside of functions, after it loaded
-/// these.
+/// The diagnostic that `tf.saved_model.load` finds in the nodes outside of functions, after it
+/// loaded these.
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
     functions: &ConcreteFunctions<'_>,
-) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
     let functions = Functions::Reexported(functions);
     // Of functions that have other names by now, less is known and no more refused.
-    let shapes = if do_shapes_fit { None } else { shape_fault(context, visits, None)? };
-    faults(context, visits, Strictness::Load, functions, shapes.as_ref())
+    let shapes = if do_shapes_fit { None } else { shape_diagnostic(context, visits, None)? };
+    first_diagnostics(context, visits, Strictness::Load, functions, shapes.as_ref())
 }
 
 /// The first function whose name is that of an operation, unless another one of the library is
@@ -176,14 +186,14 @@ fn function_name(
     index: &GraphIndex,
     clashes: &NameClashes,
     release: ReleaseId,
-) -> Option<ImportFault> {
+) -> Option<ImportDiagnostic> {
     let clash = clashes.first(release)?;
     let is_later = |other: &DuplicateFunction| other.number < clash.number;
     if index.duplicate_function().is_some_and(is_later) {
         return None;
     }
-    Some(ImportFault {
-        kind: ImportFaultKind::FunctionName,
+    Some(ImportDiagnostic {
+        kind: ImportDiagnosticKind::FunctionName,
         node: String::new(),
         function: Some(clash.name.clone()),
         operation: String::new(),
@@ -192,10 +202,10 @@ fn function_name(
     })
 }
 
-/// The fault of a graph with a name that is too long to be read.
-fn oversized() -> ImportFault {
-    ImportFault {
-        kind: ImportFaultKind::Oversized,
+/// The diagnostic of a graph with a name that is too long to be read.
+fn oversized() -> ImportDiagnostic {
+    ImportDiagnostic {
+        kind: ImportDiagnosticKind::Oversized,
         node: String::new(),
         function: None,
         operation: String::new(),

@@ -2,10 +2,10 @@
 //!
 //! Knows what a saver has to name. It must never know whether that is there.
 
-use crate::graph::{ImportFault, ImportFaultKind, MetaGraph};
+use crate::graph::{ImportDiagnostic, ImportDiagnosticKind, MetaGraph};
 
-/// The fault that keeps Python from creating the saver, if there is one.
-pub(super) fn fault(meta_graph: &MetaGraph) -> Option<ImportFault> {
+/// The diagnostic of what keeps Python from creating the saver, if there is one.
+pub(super) fn diagnostic(meta_graph: &MetaGraph) -> Option<ImportDiagnostic> {
     let saver = meta_graph.saver;
     let (found, expected) = match (saver.save, saver.restore) {
         _ if !meta_graph.has_saver => return None,
@@ -13,8 +13,8 @@ pub(super) fn fault(meta_graph: &MetaGraph) -> Option<ImportFault> {
         (true, false) => ("a saver without restore_op_name", "the name of an operation"),
         (true, true) => return None,
     };
-    Some(ImportFault {
-        kind: ImportFaultKind::Python,
+    Some(ImportDiagnostic {
+        kind: ImportDiagnosticKind::Python,
         node: String::new(),
         function: None,
         operation: String::new(),

@@ -1,5 +1,6 @@
 use crate::graph::{
-    BodyFaultKind, Form, Graph, Message, ReadOptions, StructureFaultKind, read, tests::field,
+    BodyDiagnosticKind, Form, Graph, Message, ReadOptions, StructureDiagnosticKind, read,
+    tests::field,
 };
 
 fn text(number: u8, text: &str) -> Vec<u8> {
@@ -43,23 +44,26 @@ fn graph(nodes: &[Vec<u8>], library: &[Vec<u8>]) -> Graph {
     graphs.unwrap().meta_graphs.remove(0).graph
 }
 
-/// The fault of a graph with one node that calls `f`.
-fn fault(library: &[Vec<u8>]) -> Option<(String, String, BodyFaultKind)> {
+/// The diagnostic of a graph with one node that calls `f`.
+fn diagnostic(library: &[Vec<u8>]) -> Option<(String, String, BodyDiagnosticKind)> {
     let found = graph(&[node("c", "f", &["p"]), node("p", "Placeholder", &[])], library);
-    found.structure.map(|fault| {
-        assert_eq!((fault.kind, &*fault.node), (StructureFaultKind::CalledFunction, "c"));
-        let body = fault.body.unwrap();
+    found.structure.map(|diagnostic| {
+        assert_eq!(
+            (diagnostic.kind, &*diagnostic.node),
+            (StructureDiagnosticKind::CalledFunction, "c")
+        );
+        let body = diagnostic.body.unwrap();
         (body.function, body.part, body.kind)
     })
 }
 
 #[test]
 fn a_function_that_is_called_must_be_one_that_can_be_built() {
-    use BodyFaultKind as Kind;
+    use BodyDiagnosticKind as Kind;
 
     let identity = |input: &str| node("i", "Identity", &[input]);
     let body = |nodes: &[Vec<u8>]| {
-        let found = fault(&[unary("f", nodes, "x")]);
+        let found = diagnostic(&[unary("f", nodes, "x")]);
         found.map(|(function, part, kind)| {
             assert_eq!(function, "f");
             (part, kind)
@@ -97,10 +101,10 @@ fn a_function_that_is_called_must_be_one_that_can_be_built() {
 
 #[test]
 fn a_function_says_what_it_returns() {
-    use BodyFaultKind as Kind;
+    use BodyDiagnosticKind as Kind;
 
     let returned = |text: &str| {
-        let found = fault(&[unary("f", &[node("i", "Identity", &["x"])], text)]);
+        let found = diagnostic(&[unary("f", &[node("i", "Identity", &["x"])], text)]);
         found.map(|(_, part, kind)| (part, kind))
     };
     for text in ["x", "x:0", "i:output", "i:output:0"] {
@@ -111,23 +115,23 @@ fn a_function_says_what_it_returns() {
     }
     let (x, y) = (field(2, &argument("x", true)), field(3, &argument("y", true)));
     let nothing = [function("f", &[x.clone(), y.clone()], &[], &[])];
-    assert_eq!(fault(&nothing).unwrap().2, Kind::NoResult);
+    assert_eq!(diagnostic(&nothing).unwrap().2, Kind::NoResult);
     let returns = field(4, &[text(1, "y"), text(2, "x")].concat());
     let other = field(3, &[&text(1, "y")[..], &[0x18, 3]].concat());
     let other = [function("f", &[x.clone(), other], &[], &returns)];
-    assert_eq!(fault(&other).unwrap().2, Kind::ResultType);
+    assert_eq!(diagnostic(&other).unwrap().2, Kind::ResultType);
     let untyped = [function("f", &[field(2, &argument("x", false))], &[], &[])];
-    assert_eq!(fault(&untyped), Some(("f".to_owned(), "x".to_owned(), Kind::NoType)));
+    assert_eq!(diagnostic(&untyped), Some(("f".to_owned(), "x".to_owned(), Kind::NoType)));
     let list = field(2, &[argument("x", true), text(5, "N")].concat());
     let second = node("k", "NoOp", &["^x:1"]);
-    assert_eq!(fault(&[function("f", &[list], &[second], &[])]), None);
+    assert_eq!(diagnostic(&[function("f", &[list], &[second], &[])]), None);
 }
 
 #[test]
 fn a_loop_inside_of_a_function_is_no_cycle() {
     let body = |inputs: &[&str]| {
         let merge = node("m", "Merge", inputs);
-        fault(&[unary("f", &[merge, node("n", "NextIteration", &["m:output:0"])], "x")])
+        diagnostic(&[unary("f", &[merge, node("n", "NextIteration", &["m:output:0"])], "x")])
     };
     assert_eq!(body(&["x", "n:output:0"]), None);
     assert_eq!(body(&["n:output:0", "x", "^x"]), None);
@@ -137,27 +141,27 @@ fn a_loop_inside_of_a_function_is_no_cycle() {
 }
 
 #[test]
-fn the_fault_of_a_function_is_one_of_those_that_call_it() {
+fn the_diagnostic_of_a_function_is_one_of_those_that_call_it() {
     let bad = function("g", &[], &[node("a", "NoOp", &["^a"])], &[]);
     let call = |name: &str, to: &str| function(name, &[], &[node("n", to, &[])], &[]);
-    let cycle = Some(("g".to_owned(), "a".to_owned(), BodyFaultKind::Cycle));
-    assert_eq!(fault(&[call("f", "g"), bad.clone()]), cycle);
-    assert_eq!(fault(&[bad.clone(), call("h", "g"), call("f", "h")]), cycle);
-    assert_eq!(fault(&[call("h", "g"), bad.clone(), function("f", &[], &[], &[])]), None);
-    let recursion = |library: &[Vec<u8>]| fault(library).map(|(_, _, kind)| kind);
-    assert_eq!(recursion(&[call("f", "f")]), Some(BodyFaultKind::Recursion));
+    let cycle = Some(("g".to_owned(), "a".to_owned(), BodyDiagnosticKind::Cycle));
+    assert_eq!(diagnostic(&[call("f", "g"), bad.clone()]), cycle);
+    assert_eq!(diagnostic(&[bad.clone(), call("h", "g"), call("f", "h")]), cycle);
+    assert_eq!(diagnostic(&[call("h", "g"), bad.clone(), function("f", &[], &[], &[])]), None);
+    let recursion = |library: &[Vec<u8>]| diagnostic(library).map(|(_, _, kind)| kind);
+    assert_eq!(recursion(&[call("f", "f")]), Some(BodyDiagnosticKind::Recursion));
     assert_eq!(
         recursion(&[call("f", "g"), call("g", "h"), call("h", "g")]),
-        Some(BodyFaultKind::Recursion)
+        Some(BodyDiagnosticKind::Recursion)
     );
     assert_eq!(recursion(&[call("h", "h"), call("f", "g"), call("g", "i")]), None);
     // As deep as a file can make it.
     let chain = (0..20_000).map(|n| call(&format!("f{n}"), &format!("f{}", n + 1)));
     let mut chain: Vec<_> = chain.collect();
     chain.extend([call("f", "f0"), call("f20000", "g")]);
-    assert_eq!(fault(&chain), None);
+    assert_eq!(diagnostic(&chain), None);
     chain.push(bad);
-    assert_eq!(fault(&chain), cycle);
+    assert_eq!(diagnostic(&chain), cycle);
 }
 
 /// A PartitionedCall of `f` with this number of outputs, and further attributes.
@@ -177,11 +181,11 @@ fn disabled(value: u8) -> Vec<u8> {
 #[test]
 fn a_call_is_by_operation_or_by_attribute_and_may_be_left_alone() {
     let kind = |nodes: &[Vec<u8>], library: &[Vec<u8>]| {
-        let fault = graph(nodes, library).structure?;
-        Some(fault.body.map_or(BodyFaultKind::Name, |body| body.kind))
+        let diagnostic = graph(nodes, library).structure?;
+        Some(diagnostic.body.map_or(BodyDiagnosticKind::Name, |body| body.kind))
     };
     let bad = [function("f", &[], &[node("a", "NoOp", &["^a"])], &[])];
-    let cycle = Some(BodyFaultKind::Cycle);
+    let cycle = Some(BodyDiagnosticKind::Cycle);
     assert_eq!(kind(&[node("c", "NoOp", &[])], &bad), None);
     assert_eq!(kind(&[partitioned(&[], 0, &[])], &bad), cycle);
     assert_eq!(kind(&[partitioned(&[], 0, &disabled(1))], &bad), None);
@@ -195,11 +199,11 @@ fn a_call_is_by_operation_or_by_attribute_and_may_be_left_alone() {
     assert_eq!(kind(&[p(), partitioned(&["p"], 1, &[])], &valid), None);
     assert_eq!(kind(&[p(), partitioned(&["p", "^p"], 2, &[])], &valid), None);
     let few = kind(&[p(), partitioned(&["^p"], 1, &[])], &valid);
-    assert_eq!(few, Some(BodyFaultKind::FewInputs));
+    assert_eq!(few, Some(BodyDiagnosticKind::FewInputs));
     let few = kind(&[p(), partitioned(&["p"], 0, &[])], &valid);
-    assert_eq!(few, Some(BodyFaultKind::FewOutputs));
+    assert_eq!(few, Some(BodyDiagnosticKind::FewOutputs));
     let untyped = [function("f", &[field(3, &argument("y", false))], &[], &[])];
-    assert_eq!(kind(&[with(1)], &untyped), Some(BodyFaultKind::NoType));
+    assert_eq!(kind(&[with(1)], &untyped), Some(BodyDiagnosticKind::NoType));
     // Nothing is said of types where only the attribute names the function.
     let untyped = [function("f", &[field(2, &argument("x", false))], &[], &[])];
     assert_eq!(kind(&[p(), partitioned(&["p"], 0, &[])], &untyped), None);
@@ -210,18 +214,18 @@ fn a_call_is_come_to_in_the_order_of_visits() {
     let bad = [function("f", &[], &[node("a", "NoOp", &["^a"])], &[])];
     let before = |nodes: &[Vec<u8>]| {
         let graph = graph(nodes, &bad);
-        let fault = graph.structure.as_ref().unwrap().kind;
-        (fault, graph.deprecated_before_fault().len())
+        let diagnostic = graph.structure.as_ref().unwrap().kind;
+        (diagnostic, graph.deprecated_before_diagnostic().len())
     };
-    let called = StructureFaultKind::CalledFunction;
+    let called = StructureDiagnosticKind::CalledFunction;
     let (old, call) = (node("o", "Old", &[]), node("c", "f", &[]));
     assert_eq!(before(&[old.clone(), call.clone()]), (called, 1));
     assert_eq!(before(&[call.clone(), old.clone()]), (called, 0));
     assert_eq!(before(&[node("c", "f", &["^o"]), old]), (called, 1));
     assert_eq!(before(&[node("q", "NoOp", &["^q"]), call.clone()]), (called, 0));
     let behind = [node("q", "NoOp", &["^q"]), node("c", "f", &["^q"])];
-    assert_eq!(before(&behind), (StructureFaultKind::Cycle, 0));
-    assert_eq!(before(&[call.clone(), call]), (StructureFaultKind::Duplicate, 0));
+    assert_eq!(before(&behind), (StructureDiagnosticKind::Cycle, 0));
+    assert_eq!(before(&[call.clone(), call]), (StructureDiagnosticKind::Duplicate, 0));
 }
 
 #[test]
@@ -246,8 +250,8 @@ fn of_two_calls_that_do_not_fit_the_first_one_in_the_function_is_named() {
         let caller = function("f", &[], &[call("a", first), call("b", second)], &[]);
         // As often as it is asked, however names are hashed.
         for _ in 0..8 {
-            let found = fault(&[callee("g"), callee("h"), caller.clone()]).unwrap();
-            assert_eq!((found.0.as_str(), found.2), (first, BodyFaultKind::FewOutputs));
+            let found = diagnostic(&[callee("g"), callee("h"), caller.clone()]).unwrap();
+            assert_eq!((found.0.as_str(), found.2), (first, BodyDiagnosticKind::FewOutputs));
         }
     }
 }

@@ -1,13 +1,14 @@
-//! Finds the faults that `tf.saved_model.load` reports in the object graph of a SavedModel: in the
-//! Python objects that were exported, their references, and the functions that they are or call.
+//! Finds the diagnostics that `tf.saved_model.load` reports in the object graph of a SavedModel: in
+//! the Python objects that were exported, their references, and the functions that they are or
+//! call.
 //!
 //! The object graph is read once, and what is kept of it is bounded. What a loader asks of the
 //! checkpoint beside the model is no part of this.
 //!
 //! Knows the order in which a loader looks. It must never know what is in a function.
 
+mod diagnostics;
 mod facts;
-mod faults;
 mod names;
 mod order;
 mod parameters;
@@ -20,12 +21,12 @@ mod values;
 use std::fmt;
 
 use self::{
+    diagnostics::{ObjectDiagnostic, ObjectDiagnostics, Whose},
     facts::Facts,
-    faults::{ObjectFault, ObjectFaults, Whose},
     reader::ObjectReader,
 };
 use super::{
-    GraphError, ImportFault,
+    GraphError, ImportDiagnostic,
     function_names::FunctionNames,
     release::{PerRelease, Releases},
     source::{Extent, Source},
@@ -69,56 +70,58 @@ impl ObjectGraph {
         is_looked_at.then_some(self.parts.as_slice())
     }
 
-    /// The fault that `tf.saved_model.load` of each release finds in the objects. The graph may
-    /// have nodes without a name unless `are_nodes_named`.
-    pub(super) fn faults(
+    /// The diagnostic that `tf.saved_model.load` of each release finds in the objects. The graph
+    /// may have nodes without a name unless `are_nodes_named`.
+    pub(super) fn diagnostics(
         &self,
         source: Source<'_>,
         functions: &FunctionNames,
         releases: Releases<'_>,
         release: i32,
         are_nodes_named: bool,
-    ) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+    ) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
         let nothing = releases.all(None);
         if self.parts.is_empty() || self.is_oversized {
             return Ok(nothing);
         }
-        let faults = ObjectFaults::new(releases);
-        let mut reader = ObjectReader::new(functions, faults, release, are_nodes_named);
+        let diagnostics = ObjectDiagnostics::new(releases);
+        let mut reader = ObjectReader::new(functions, diagnostics, release, are_nodes_named);
         for part in &self.parts {
             source.walk_part(*part, SAVED_OBJECT_GRAPH, &mut reader)?;
         }
-        let (facts, mut faults) = reader.finish();
+        let (facts, mut diagnostics) = reader.finish();
         if facts.is_unclear {
             return Ok(nothing);
         }
-        together::judge(&facts, &mut faults);
-        faults.first().try_map(|_, first| {
-            first.map(|fault| self.to_diagnostic(source, fault, &facts, release)).transpose()
+        together::judge(&facts, &mut diagnostics);
+        diagnostics.first().try_map(|_, first| {
+            first
+                .map(|diagnostic| self.to_diagnostic(source, diagnostic, &facts, release))
+                .transpose()
         })
     }
 
     fn to_diagnostic(
         &self,
         source: Source<'_>,
-        fault: &ObjectFault,
+        diagnostic: &ObjectDiagnostic,
         facts: &Facts,
         release: i32,
-    ) -> Result<ImportFault, GraphError> {
-        let (node, function) = match &fault.whose {
+    ) -> Result<ImportDiagnostic, GraphError> {
+        let (node, function) = match &diagnostic.whose {
             Whose::Graph => ("object graph".to_owned(), None),
             Whose::Object(number) => {
                 (path::of_object(source, &self.parts, facts, *number, release)?, None)
             }
             Whose::Function(name) => (String::new(), Some(name.clone())),
         };
-        Ok(ImportFault {
-            kind: fault.kind.clone(),
+        Ok(ImportDiagnostic {
+            kind: diagnostic.kind.clone(),
             node,
             function,
             operation: String::new(),
-            found: fault.found.clone(),
-            expected: fault.expected.to_owned(),
+            found: diagnostic.found.clone(),
+            expected: diagnostic.expected.to_owned(),
         })
     }
 }

@@ -13,7 +13,7 @@ use super::facts::{Edge, Facts, ObjectKind};
 
 /// The reason why the objects cannot be ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OrderFault {
+pub(super) enum OrderDiagnostic {
     /// An object depends on one that is not there.
     Unresolved(Edge),
     /// This object depends on itself, at once or through others.
@@ -21,23 +21,24 @@ pub(super) enum OrderFault {
 }
 
 /// The first reason why the objects cannot be ordered, if any.
-pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
+pub(super) fn diagnostic(facts: &Facts) -> Option<OrderDiagnostic> {
     let objects = facts.objects();
     if facts.slots.iter().any(|(slot, _)| *slot < 0) {
         // Objects that are counted from the end come a second time, under another number.
         return None;
     }
     let is_there = |number: i32| (0..objects).contains(&i64::from(number));
-    let unresolved =
-        |from: u32, to: i32| (!is_there(to)).then_some(OrderFault::Unresolved(Edge { from, to }));
+    let unresolved = |from: u32, to: i32| {
+        (!is_there(to)).then_some(OrderDiagnostic::Unresolved(Edge { from, to }))
+    };
     for Edge { from, to } in &facts.dependencies {
-        if let Some(fault) = unresolved(*from, *to) {
-            return Some(fault);
+        if let Some(diagnostic) = unresolved(*from, *to) {
+            return Some(diagnostic);
         }
     }
     for (slot, original) in &facts.slots {
-        if let Some(fault) = unresolved(0, *slot).or_else(|| unresolved(0, *original)) {
-            return Some(fault);
+        if let Some(diagnostic) = unresolved(0, *slot).or_else(|| unresolved(0, *original)) {
+            return Some(diagnostic);
         }
     }
     // A function stands for what it captures: objects that share one then share these edges.
@@ -51,8 +52,8 @@ pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
         let function = *functions.entry(caller.function).or_insert(next);
         if is_new {
             for to in bound {
-                if let Some(fault) = unresolved(caller.object, *to) {
-                    return Some(fault);
+                if let Some(diagnostic) = unresolved(caller.object, *to) {
+                    return Some(diagnostic);
                 }
                 edges.push((function, number(*to)));
             }
@@ -64,7 +65,7 @@ pub(super) fn fault(facts: &Facts) -> Option<OrderFault> {
     edges.extend(facts.dependencies.iter().map(|edge| (edge.from as usize, number(edge.to))));
     edges.extend(facts.slots.iter().map(|(slot, original)| (number(*slot), number(*original))));
     let circle = circle(facts.kinds.len().saturating_add(functions.len()), edges)?;
-    Some(OrderFault::Circle(u32::try_from(circle).unwrap_or_default()))
+    Some(OrderDiagnostic::Circle(u32::try_from(circle).unwrap_or_default()))
 }
 
 /// True if an object depends on what its functions capture.
@@ -121,12 +122,12 @@ mod tests {
             facts.kinds = vec![ObjectKind::User; 3];
             facts.dependencies =
                 edges.iter().map(|(from, to)| Edge { from: *from, to: *to }).collect();
-            fault(&facts)
+            diagnostic(&facts)
         };
         assert_eq!(of(&[(0, 1), (1, 2)]), None);
         for to in [-1, 3] {
-            assert_eq!(of(&[(0, to)]), Some(OrderFault::Unresolved(Edge { from: 0, to })));
+            assert_eq!(of(&[(0, to)]), Some(OrderDiagnostic::Unresolved(Edge { from: 0, to })));
         }
-        assert!(matches!(of(&[(0, 1), (1, 0)]), Some(OrderFault::Circle(_))));
+        assert!(matches!(of(&[(0, 1), (1, 0)]), Some(OrderDiagnostic::Circle(_))));
     }
 }

@@ -7,8 +7,8 @@
 mod own;
 
 use super::{
+    diagnostics::ObjectDiagnostics,
     facts::{Caller, CallerSpec, Edge, Facts, ObjectKind, Saveable},
-    faults::ObjectFaults,
     names::is_no_integer,
     parameters::Parameter,
     structures::Structures,
@@ -110,7 +110,7 @@ pub(super) struct ObjectReader<'r> {
     /// True if each node outside of functions has a name.
     are_nodes_named: bool,
     pub(super) facts: Facts,
-    pub(super) faults: ObjectFaults<'r>,
+    pub(super) diagnostics: ObjectDiagnostics<'r>,
     structures: Structures,
     judge: ValueJudge,
     text: WholeText,
@@ -127,7 +127,7 @@ pub(super) struct ObjectReader<'r> {
 impl<'r> ObjectReader<'r> {
     pub(super) fn new(
         functions: &'r FunctionNames,
-        faults: ObjectFaults<'r>,
+        diagnostics: ObjectDiagnostics<'r>,
         release: i32,
         are_nodes_named: bool,
     ) -> Self {
@@ -136,7 +136,7 @@ impl<'r> ObjectReader<'r> {
             release,
             are_nodes_named,
             facts: Facts::default(),
-            faults,
+            diagnostics,
             structures: Structures::new(release),
             judge: ValueJudge::default(),
             text: WholeText::default(),
@@ -149,11 +149,11 @@ impl<'r> ObjectReader<'r> {
         }
     }
 
-    /// The facts and faults, once all has been read.
-    pub(super) fn finish(self) -> (Facts, ObjectFaults<'r>) {
-        let Self { mut facts, faults, structures, judge, text, .. } = self;
+    /// The facts and diagnostics, once all has been read.
+    pub(super) fn finish(self) -> (Facts, ObjectDiagnostics<'r>) {
+        let Self { mut facts, diagnostics, structures, judge, text, .. } = self;
         facts.is_unclear |= structures.is_oversized || judge.is_unclear || text.oversized;
-        (facts, faults)
+        (facts, diagnostics)
     }
 
     fn begin_object(&mut self) {

@@ -1,5 +1,5 @@
 use crate::{
-    graph::{Form, ImportFault, ImportFaultKind, Loader, Message, ReadOptions, read},
+    graph::{Form, ImportDiagnostic, ImportDiagnosticKind, Loader, Message, ReadOptions, read},
     ops::Registry,
 };
 
@@ -45,8 +45,8 @@ fn model(objects: &str) -> String {
     )
 }
 
-/// The faults that `tf.saved_model.load` of each release finds in these objects.
-fn faults(objects: &str, releases: &[&str]) -> Vec<Option<ImportFault>> {
+/// The diagnostics that `tf.saved_model.load` of each release finds in these objects.
+fn diagnostics(objects: &str, releases: &[&str]) -> Vec<Option<ImportDiagnostic>> {
     let registries: Vec<Registry> =
         releases.iter().map(|release| Registry::tensorflow(release).unwrap()).collect();
     let options = ReadOptions::default().with_registries(&registries);
@@ -55,9 +55,9 @@ fn faults(objects: &str, releases: &[&str]) -> Vec<Option<ImportFault>> {
     let judgements = &graphs.meta_graphs[0].graph.judgements;
     assert_eq!(judgements.len(), releases.len());
     for judgement in judgements {
-        assert_eq!(judgement.fault(Loader::LoadV1), None, "{objects}");
+        assert_eq!(judgement.diagnostic(Loader::LoadV1), None, "{objects}");
     }
-    judgements.iter().map(|judgement| judgement.fault(Loader::Load).cloned()).collect()
+    judgements.iter().map(|judgement| judgement.diagnostic(Loader::Load).cloned()).collect()
 }
 
 const ROOT: &str = "nodes { children { node_id: 1 local_name: 'f' } user_object { identifier: '_generic_user_object' version { producer: 1 min_consumer: 1 } } }";
@@ -65,17 +65,17 @@ const ALL: [&str; 4] = ["2.12", "2.13", "2.14", "2.21"];
 
 /// Everybody takes these objects.
 fn is_accepted(objects: &str) {
-    assert_eq!(faults(objects, &ALL), [None, None, None, None], "{objects}");
+    assert_eq!(diagnostics(objects, &ALL), [None, None, None, None], "{objects}");
 }
 
-/// Checks that no release accepts these objects; returns the place of the fault and the found
+/// Checks that no release accepts these objects; returns the place of the diagnostic and the found
 /// value.
 fn is_refused(objects: &str) -> (String, String) {
-    let all = faults(objects, &ALL);
-    assert!(all.iter().all(|fault| fault == &all[0]), "{objects}: {all:?}");
-    let fault = all[0].clone().unwrap_or_else(|| panic!("accepted: {objects}"));
-    assert_eq!(fault.kind, ImportFaultKind::Objects, "{objects}");
-    (fault.node, fault.found)
+    let all = diagnostics(objects, &ALL);
+    assert!(all.iter().all(|diagnostic| diagnostic == &all[0]), "{objects}: {all:?}");
+    let diagnostic = all[0].clone().unwrap_or_else(|| panic!("accepted: {objects}"));
+    assert_eq!(diagnostic.kind, ImportDiagnosticKind::Objects, "{objects}");
+    (diagnostic.node, diagnostic.found)
 }
 
 fn function(spec: &str) -> String {
@@ -129,8 +129,11 @@ fn a_value_must_be_something_that_python_can_make() {
 #[test]
 fn a_type_that_a_release_lacks_is_refused_by_it_alone() {
     let objects = "nodes { variable { dtype: 29 shape {} } }";
-    let found = faults(objects, &["2.14", "2.15"]);
-    assert_eq!(found[0].as_ref().map(|fault| &fault.kind), Some(&ImportFaultKind::ObjectType));
+    let found = diagnostics(objects, &["2.14", "2.15"]);
+    assert_eq!(
+        found[0].as_ref().map(|diagnostic| &diagnostic.kind),
+        Some(&ImportDiagnosticKind::ObjectType)
+    );
     assert_eq!(found[1], None);
     let (_, found) = is_refused("nodes { variable { dtype: 77 } }");
     assert_eq!(found, "a variable of the data type 77");
@@ -191,12 +194,15 @@ fn a_function_is_there_and_says_what_it_takes() {
             + &one_tensor()),
     );
     let unnamed = one_tensor().replace("values { dict_value {", "values { tuple_value {");
-    let found = faults(&(called("f") + &unnamed), &ALL);
+    let found = diagnostics(&(called("f") + &unnamed), &ALL);
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true, true]);
     let three =
         one_tensor().replace("values { dict_value", "values { dict_value {} } values { dict_value");
-    for fault in faults(&(called("f") + &three), &ALL) {
-        assert_eq!(fault.map(|fault| fault.kind), Some(ImportFaultKind::Objects));
+    for diagnostic in diagnostics(&(called("f") + &three), &ALL) {
+        assert_eq!(
+            diagnostic.map(|diagnostic| diagnostic.kind),
+            Some(ImportDiagnosticKind::Objects)
+        );
     }
 }
 
@@ -206,7 +212,7 @@ fn parameters_take_what_the_function_was_traced_with_from_2_14_on() {
     let named = format!("fields {{ key: 'y' value {{ {TENSOR} }} }}");
     for (positions, names) in [(two.as_str(), ""), ("", ""), ("", named.as_str())] {
         let objects = function(&spec(X, AS_IT_IS)) + &concrete(positions, names, "");
-        let refused: Vec<bool> = faults(&objects, &ALL).iter().map(Option::is_some).collect();
+        let refused: Vec<bool> = diagnostics(&objects, &ALL).iter().map(Option::is_some).collect();
         assert_eq!(refused, [false, false, true, true], "{positions} {names}");
     }
     let named = named.replace("'y'", "'x'");
@@ -262,10 +268,10 @@ fn what_saves_an_object_takes_a_text_only_from_2_13_on() {
         ) + &one_tensor()
     };
     let objects = table("table", &spec(X, AS_IT_IS));
-    let found = faults(&objects, &ALL);
-    let fault = found[0].as_ref().unwrap();
-    assert_eq!(fault.kind, ImportFaultKind::SaveFunction);
-    assert_eq!(fault.node, "object root.table");
+    let found = diagnostics(&objects, &ALL);
+    let diagnostic = found[0].as_ref().unwrap();
+    assert_eq!(diagnostic.kind, ImportDiagnosticKind::SaveFunction);
+    assert_eq!(diagnostic.node, "object root.table");
     assert_eq!(found[1..], [None, None, None]);
     is_accepted(&table("_serialize_to_tensors", &spec(X, AS_IT_IS)));
     // Older exporters write the types of the parameters down.

@@ -1,4 +1,4 @@
-//! Finds faults that depend on several objects and functions, once all have been read.
+//! Finds the diagnostics that depend on several objects and functions, once all have been read.
 //!
 //! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21.
 //! Numbers of objects are those of a list in Python where a loader looks them up in one: a negative
@@ -9,13 +9,13 @@
 use std::collections::HashSet;
 
 use super::{
+    diagnostics::{ObjectDiagnostics, Step, Whose},
     facts::{Caller, CallerSpec, Facts, ObjectKind, Tracing},
-    faults::{ObjectFaults, Step, Whose},
-    order::{self, OrderFault},
+    order::{self, OrderDiagnostic},
     parameters::{Traced, mismatch},
 };
 use crate::{
-    graph::ImportFaultKind,
+    graph::ImportDiagnosticKind,
     ops::Registry,
     schema::{TENSORFLOW_2_13, TENSORFLOW_2_14},
 };
@@ -23,39 +23,39 @@ use crate::{
 const OBJECT: &str = "an object of the graph";
 const TENSOR: &str = "a variable, a resource or a tensor";
 
-/// Tells of the faults that objects and functions have together.
-pub(super) fn judge(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+/// Records the diagnostics that objects and functions have together.
+pub(super) fn judge(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     if facts.kinds.is_empty() {
         let diagnostic = || (Whose::Graph, "no object at all".to_owned(), OBJECT);
-        return faults.tell(Step::Order, |_| true, diagnostic);
+        return diagnostics.tell(Step::Order, |_| true, diagnostic);
     }
-    order_of_objects(facts, faults);
+    order_of_objects(facts, diagnostics);
     // An optimizer makes these, whatever they say that they are.
     let slots = facts.slots.iter().filter_map(|(slot, _)| facts.position(*slot)).collect();
     for caller in &facts.callers {
-        called(facts, caller, faults);
+        called(facts, caller, diagnostics);
     }
-    captures(facts, &slots, faults);
-    children(facts, faults);
-    saving(facts, faults);
-    faults.forget_objects(|number| slots.contains(&(number as usize)));
+    captures(facts, &slots, diagnostics);
+    children(facts, diagnostics);
+    saving(facts, diagnostics);
+    diagnostics.forget_objects(|number| slots.contains(&(number as usize)));
 }
 
-fn order_of_objects(facts: &Facts, faults: &mut ObjectFaults<'_>) {
-    let (whose, found) = match order::fault(facts) {
+fn order_of_objects(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
+    let (whose, found) = match order::diagnostic(facts) {
         None => return,
-        Some(OrderFault::Unresolved(edge)) => {
+        Some(OrderDiagnostic::Unresolved(edge)) => {
             (Whose::Object(edge.from), format!("the object {}, which it depends on", edge.to))
         }
-        Some(OrderFault::Circle(object)) => {
+        Some(OrderDiagnostic::Circle(object)) => {
             (Whose::Object(object), "objects that depend on one another in a circle".to_owned())
         }
     };
-    faults.tell(Step::Order, |_| true, || (whose, found, OBJECT));
+    diagnostics.tell(Step::Order, |_| true, || (whose, found, OBJECT));
 }
 
 /// An object that calls a function by its parameters.
-fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
+fn called(facts: &Facts, caller: &Caller, diagnostics: &mut ObjectDiagnostics<'_>) {
     if caller.parameters == CallerSpec::Absent {
         return;
     }
@@ -63,7 +63,7 @@ fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
         let diagnostic = || {
             (Whose::Object(caller.object), found.to_owned(), "what the function was traced with")
         };
-        faults.tell(Step::Objects, finds, diagnostic);
+        diagnostics.tell(Step::Objects, finds, diagnostic);
     };
     let concrete = facts.functions.get(&caller.function);
     match concrete.map_or(Tracing::Absent, |found| found.traced) {
@@ -83,7 +83,7 @@ fn called(facts: &Facts, caller: &Caller, faults: &mut ObjectFaults<'_>) {
 }
 
 /// Checks the captures of functions: objects that are tensors or have one.
-fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>) {
+fn captures(facts: &Facts, slots: &HashSet<usize>, diagnostics: &mut ObjectDiagnostics<'_>) {
     let is_no_tensor = |number: i32| {
         let made = facts.position(number).filter(|position| !slots.contains(position));
         let kind = made.and_then(|position| facts.kinds.get(position));
@@ -106,7 +106,7 @@ fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>
         let mut bound = facts.bound_of(caller.function).iter().copied();
         if let Some(number) = bound.find(|number| is_no_tensor(*number)) {
             let diagnostic = || (Whose::Object(caller.object), found(number), TENSOR);
-            faults.tell(Step::Objects, |_| true, diagnostic);
+            diagnostics.tell(Step::Objects, |_| true, diagnostic);
         }
     }
     let others = facts.functions.iter().filter(|(function, _)| !called.contains(*function));
@@ -120,35 +120,44 @@ fn captures(facts: &Facts, slots: &HashSet<usize>, faults: &mut ObjectFaults<'_>
         let diagnostic = || {
             (Whose::Graph, format!("a function without an object, and {}", found(number)), TENSOR)
         };
-        faults.tell(Step::Remaining, |_| true, diagnostic);
+        diagnostics.tell(Step::Remaining, |_| true, diagnostic);
     }
 }
 
 /// Children that are not there.
-fn children(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+fn children(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     let Some((lowest, highest)) = facts.extreme_children else { return };
     for edge in [lowest, highest] {
         if facts.position(edge.to).is_none() {
             let found = format!("the object {} as a child", edge.to);
-            faults.tell(Step::Children, |_| true, || (Whose::Object(edge.from), found, OBJECT));
+            diagnostics.tell(
+                Step::Children,
+                |_| true,
+                || (Whose::Object(edge.from), found, OBJECT),
+            );
         }
     }
 }
 
 /// Functions that save and restore objects.
-fn saving(facts: &Facts, faults: &mut ObjectFaults<'_>) {
+fn saving(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     for saveable in &facts.saveables {
         let whose = || Whose::Object(saveable.object);
         for number in [saveable.save, saveable.restore] {
             if facts.position(number).is_none() {
                 let found = format!("the object {number} as a function that saves or restores it");
-                faults.tell(Step::Saving, |_| true, || (whose(), found, OBJECT));
+                diagnostics.tell(Step::Saving, |_| true, || (whose(), found, OBJECT));
             }
         }
         if saveable.is_called && takes_no_text(facts, saveable.save) {
             let finds = |registry: &Registry| registry.graph_def_version() < TENSORFLOW_2_13;
             let diagnostic = || (whose(), "a text".to_owned(), "a tensor");
-            faults.tell_of(|| ImportFaultKind::SaveFunction, Step::Saving, finds, diagnostic);
+            diagnostics.tell_of(
+                || ImportDiagnosticKind::SaveFunction,
+                Step::Saving,
+                finds,
+                diagnostic,
+            );
         }
     }
 }

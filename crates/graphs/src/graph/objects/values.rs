@@ -13,7 +13,7 @@ use super::{
     structures::{At, Kind, Structures},
 };
 use crate::{
-    graph::{ImportFaultKind, rules::shown},
+    graph::{ImportDiagnosticKind, rules::shown},
     ops::Registry,
 };
 
@@ -25,9 +25,9 @@ const FEW: usize = 16;
 const BUILT_IN_CLASSES: std::ops::RangeInclusive<i32> = 1..=10;
 const REGISTERED_CLASSES: [i32; 2] = [12, 13];
 
-/// A fault of a structured value.
+/// A diagnostic of a structured value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ValueFault {
+pub(super) enum ValueDiagnostic {
     /// It is nothing.
     Unset,
     /// A type of this number, which a release may not have.
@@ -40,8 +40,8 @@ pub(super) enum ValueFault {
     FieldTwice(String),
 }
 
-impl ValueFault {
-    /// True if a release finds the fault.
+impl ValueDiagnostic {
+    /// True if a release finds the diagnostic.
     pub(super) fn is_found_by(&self, registry: &Registry) -> bool {
         match self {
             Self::Type(number) => !has_type(registry, *number),
@@ -49,16 +49,16 @@ impl ValueFault {
         }
     }
 
-    /// The kind of the fault: a type that another release has is no damage.
-    pub(super) fn kind(&self) -> ImportFaultKind {
+    /// The kind of the diagnostic: a type that another release has is no damage.
+    pub(super) fn kind(&self) -> ImportDiagnosticKind {
         let has = |release: &str, number| {
             Registry::tensorflow(release).is_ok_and(|registry| has_type(&registry, number))
         };
         match self {
             Self::Type(number) if Registry::releases().any(|release| has(release, *number)) => {
-                ImportFaultKind::ObjectType
+                ImportDiagnosticKind::ObjectType
             }
-            _ => ImportFaultKind::Objects,
+            _ => ImportDiagnosticKind::Objects,
         }
     }
 
@@ -93,26 +93,26 @@ impl ValueJudge {
         &mut self,
         structures: &Structures,
         value: Option<At>,
-        mut tell: impl FnMut(ValueFault),
+        mut tell: impl FnMut(ValueDiagnostic),
     ) {
-        let Some(value) = value else { return tell(ValueFault::Unset) };
+        let Some(value) = value else { return tell(ValueDiagnostic::Unset) };
         self.pending.clear();
         self.pending.push(value);
         while let Some(at) = self.pending.pop() {
             self.pending.extend(structures.children(at));
             match structures.kind(Some(at)) {
-                Kind::Unset => tell(ValueFault::Unset),
+                Kind::Unset => tell(ValueDiagnostic::Unset),
                 // Whatever number it is, a release may lack it.
                 Kind::DataType | Kind::TensorSpec => {
-                    tell(ValueFault::Type(structures.number(at)));
+                    tell(ValueDiagnostic::Type(structures.number(at)));
                 }
                 Kind::TypeSpec => {
                     let class = structures.number(at);
                     if !BUILT_IN_CLASSES.contains(&class) && !REGISTERED_CLASSES.contains(&class) {
-                        tell(ValueFault::Class(class));
+                        tell(ValueDiagnostic::Class(class));
                     }
                     if structures.children(at).next().is_none() {
-                        tell(ValueFault::Unset);
+                        tell(ValueDiagnostic::Unset);
                     }
                 }
                 Kind::Dict => self.is_unclear |= repeated(structures, at).is_some(),
@@ -129,19 +129,19 @@ impl ValueJudge {
     }
 }
 
-fn named_tuple(structures: &Structures, at: At, tell: &mut impl FnMut(ValueFault)) {
+fn named_tuple(structures: &Structures, at: At, tell: &mut impl FnMut(ValueDiagnostic)) {
     let own = structures.text(at);
     if is_no_field(own, true) {
-        tell(ValueFault::Name(shown(own)));
+        tell(ValueDiagnostic::Name(shown(own)));
     }
     for field in structures.children(at) {
         let name = structures.key(field);
         if is_no_field(name, false) {
-            tell(ValueFault::Name(shown(name)));
+            tell(ValueDiagnostic::Name(shown(name)));
         }
     }
     if let Some(name) = repeated(structures, at) {
-        tell(ValueFault::FieldTwice(shown(name)));
+        tell(ValueDiagnostic::FieldTwice(shown(name)));
     }
 }
 

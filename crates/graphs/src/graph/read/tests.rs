@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::read;
 use crate::{
-    graph::{Form, Graphs, Message, ReadOptions, StructureFaultKind, tests::field},
+    graph::{Form, Graphs, Message, ReadOptions, StructureDiagnosticKind, tests::field},
     ops::Registry,
 };
 
@@ -233,8 +233,8 @@ fn constant_of_no_shape_is_found_behind_valid_ones() {
     for (message, both) in messages(&graph) {
         let graphs = read(both.binary.as_slice(), message, Form::Binary, &options).unwrap();
         for judgement in &graphs.meta_graphs[0].graph.judgements {
-            let fault = judgement.fault(crate::graph::Loader::Import).unwrap();
-            assert_eq!(fault.node, "n2");
+            let diagnostic = judgement.diagnostic(crate::graph::Loader::Import).unwrap();
+            assert_eq!(diagnostic.node, "n2");
         }
     }
 }
@@ -258,18 +258,23 @@ fn a_loop_that_begins_with_two_inputs_from_outside_crashes_the_importer() {
             let options = ReadOptions::default().with_registries(registries);
             let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
             let graph = &graphs.meta_graphs[0].graph;
-            let fault = graph.structure.as_ref().map(|fault| (fault.kind, fault.node.clone()));
+            let diagnostic = graph
+                .structure
+                .as_ref()
+                .map(|diagnostic| (diagnostic.kind, diagnostic.node.clone()));
             for judgement in &graph.judgements {
-                let import = judgement.fault(crate::graph::Loader::Import);
-                let kind = import.map(|fault| format!("{:?}", fault.kind));
-                assert!(fault.is_none() || kind.is_some_and(|kind| kind.contains("LoopInputs")));
+                let import = judgement.diagnostic(crate::graph::Loader::Import);
+                let kind = import.map(|diagnostic| format!("{:?}", diagnostic.kind));
+                assert!(
+                    diagnostic.is_none() || kind.is_some_and(|kind| kind.contains("LoopInputs"))
+                );
             }
-            found.push(fault);
+            found.push(diagnostic);
         }
         assert_eq!(found[0], found[1]);
         found.remove(0)
     };
-    let crash = Some((StructureFaultKind::LoopInputs, "m".to_owned()));
+    let crash = Some((StructureDiagnosticKind::LoopInputs, "m".to_owned()));
     assert_eq!(structure("input: 'x' input: 'y'", ""), crash);
     assert_eq!(structure("input: 'x' input: 'x'", "input: '^y'"), crash);
     assert_eq!(structure("input: 'x'", "input: '^y' input: '^x'"), None);

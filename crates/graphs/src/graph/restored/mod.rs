@@ -125,7 +125,7 @@ pub struct RestoredAsset {
     pub is_replaced: bool,
 }
 
-/// Reads what loaders restore of the meta graph with this number, which has no fault.
+/// Reads what loaders restore of the meta graph with this number, which has no diagnostic.
 ///
 /// # Errors
 /// [`GraphError`], if the system cannot read the file.

@@ -20,7 +20,7 @@ use crate::{
         GraphError,
         attributes::{AttributeValue, Attributes},
         index::{BodyInput, BodyKind, Element, FunctionIndex, NameMap, Target},
-        node_rules::{NodeFault, shape_fault},
+        node_rules::{NodeRuleDiagnostic, shape_diagnostic},
     },
     ops::Operation,
 };
@@ -65,7 +65,7 @@ struct Kind<'r> {
     /// The outputs: the number of the name, where it begins, and how many tensors it is.
     outputs: Vec<(u32, usize, usize)>,
     /// A shape in an attribute that is none.
-    fault: Option<Box<Mismatch>>,
+    diagnostic: Option<Box<Mismatch>>,
 }
 
 /// The kinds that are remembered. Where there are more, it begins anew.
@@ -169,21 +169,21 @@ impl<'r> Kind<'r> {
             at = at.saturating_add(count);
         }
         let is_given = |value| matches!(value, AttributeValue::Placeholder(_));
-        let fault = if attributes.iter().any(|(_, value)| is_given(value)) {
+        let diagnostic = if attributes.iter().any(|(_, value)| is_given(value)) {
             None
         } else {
-            shape_fault(operation.name(), attributes)
+            shape_diagnostic(operation.name(), attributes)
         };
         // What a call gives decides; types alone decide nothing.
         let is_type = |name: &str| name.starts_with('T') || name == "dtype";
         let mut names = operation.attributes().map(|attribute| attribute.name());
         let is_open =
             names.any(|name| !is_type(name) && attributes.get(name).is_some_and(is_given));
-        let fault = fault.map(|fault| {
-            let NodeFault { found, expected, .. } = *fault;
+        let diagnostic = diagnostic.map(|diagnostic| {
+            let NodeRuleDiagnostic { found, expected, .. } = *diagnostic;
             Mismatch::new(found, expected)
         });
-        Self { operation, rule: ShapeRule::of(operation), is_open, outputs, fault }
+        Self { operation, rule: ShapeRule::of(operation), is_open, outputs, diagnostic }
     }
 }
 
@@ -229,8 +229,8 @@ impl<F> Walk<'_, '_, F> {
         let kind = self.body.kinds.get(node.kind as usize).and_then(Option::as_deref);
         let attributes = self.function.kinds.get(node.kind as usize).map(|kind| &kind.attributes);
         let (Some(kind), Some(attributes)) = (kind, attributes) else { return nothing };
-        if let Some(fault) = &kind.fault {
-            return Err(fault.clone());
+        if let Some(diagnostic) = &kind.diagnostic {
+            return Err(diagnostic.clone());
         }
         // A kind has the constant of one of its nodes.
         if kind.is_open || kind.rule.is_empty() || kind.operation.name() == "Const" {

@@ -13,7 +13,7 @@ pub(super) fn broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).broadcast(node.shape(1))?)])
 }
 
-/// The same, where an attribute can say that what does not fit is no fault.
+/// The same, where an attribute can say that what does not fit is no error.
 pub(super) fn equality(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if node.flag("incompatible_shape_error")? == Some(true) {
         return broadcast(node);

@@ -27,9 +27,9 @@ use crate::{
     ops::Operation,
 };
 
-/// The first fault that a shape function reports.
+/// The first diagnostic that a shape function reports.
 #[derive(Clone, Debug)]
-pub(in super::super) struct ShapeFault {
+pub(in super::super) struct ShapeDiagnostic {
     /// The number of the node.
     pub(in super::super) node: u32,
     pub(in super::super) mismatch: Box<Mismatch>,
@@ -55,11 +55,11 @@ pub(in super::super) struct ShapedGraph<'g> {
 /// no release has changed.
 ///
 /// `called` infers the outputs of the functions that nodes call; with `None`, these are unknown.
-pub(in super::super) fn first_fault(
+pub(in super::super) fn first_diagnostic(
     graph: ShapedGraph<'_>,
     order: impl Iterator<Item = u32>,
     called: Option<&mut dyn CalledFunctions>,
-) -> Result<Option<ShapeFault>, GraphError> {
+) -> Result<Option<ShapeDiagnostic>, GraphError> {
     let mut walk = Walk {
         graph,
         called,
@@ -72,7 +72,7 @@ pub(in super::super) fn first_fault(
     };
     for node in order {
         if let Some(mismatch) = walk.visit(node)? {
-            return Ok(Some(ShapeFault { node, mismatch }));
+            return Ok(Some(ShapeDiagnostic { node, mismatch }));
         }
     }
     Ok(None)

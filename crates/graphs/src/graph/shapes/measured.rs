@@ -59,7 +59,7 @@ impl Measured {
             if rule != "*" {
                 for place in first..end {
                     check_input(rule, node.shape(place))
-                        .map_err(|fault| at_input(place, &fault))?;
+                        .map_err(|diagnostic| at_input(place, &diagnostic))?;
                 }
             }
             first = end;

@@ -1,5 +1,5 @@
 use crate::{
-    graph::{Form, ImportFaultKind as Kind, Loader, Message, ReadOptions, read},
+    graph::{Form, ImportDiagnosticKind as Kind, Loader, Message, ReadOptions, read},
     ops::Registry,
 };
 
@@ -33,18 +33,18 @@ fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
     node(name, "Const", &[], &(rest + &attribute("value", &format!("tensor {{ {tensor} }}"))))
 }
 
-/// True if the importer accepts the nodes; if it refuses them, the fault must be the shape at the
-/// node `op`, or at `m` in a function.
+/// True if the importer accepts the nodes; if it refuses them, the diagnostic must be the shape at
+/// the node `op`, or at `m` in a function.
 fn is_accepted(nodes: &str) -> bool {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
     let text = format!("{nodes} versions {{ producer: 2000 }}");
     let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
-    match graphs.meta_graphs[0].graph.judgements[0].fault(Loader::Import) {
+    match graphs.meta_graphs[0].graph.judgements[0].diagnostic(Loader::Import) {
         None => true,
-        Some(fault) => {
-            assert_eq!(fault.kind, Kind::Shape, "{nodes}");
-            assert!(matches!(&*fault.node, "op" | "m"), "{nodes}");
+        Some(diagnostic) => {
+            assert_eq!(diagnostic.kind, Kind::Shape, "{nodes}");
+            assert!(matches!(&*diagnostic.node, "op" | "m"), "{nodes}");
             false
         }
     }
@@ -246,7 +246,7 @@ fn old_graphs_may_list_axes_in_any_shape_and_a_scalar_placeholder_of_theirs_is_o
         let options = ReadOptions::default().with_registries(&registries);
         let text = format!("{nodes} versions {{ producer: {producer} }}");
         let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
-        graphs.meta_graphs[0].graph.judgements[0].fault(Loader::Import).is_none()
+        graphs.meta_graphs[0].graph.judgements[0].diagnostic(Loader::Import).is_none()
     };
     let axes = source("x", "Placeholder", "DT_FLOAT", &[2, 3])
         + &source("k", "Placeholder", "DT_INT32", &[2, 2])

@@ -2,7 +2,7 @@
 
 use serdes_testkit::fields::field;
 
-use crate::graph::{Form, Message, ReadOptions, StructureFaultKind, read};
+use crate::graph::{Form, Message, ReadOptions, StructureDiagnosticKind, read};
 
 /// A function with this name, more of its signature, and these fields.
 fn function(signature: &[u8], rest: &[&[u8]]) -> Vec<u8> {
@@ -18,8 +18,8 @@ fn attribute(number: u8, key: &[u8], value: u8) -> Vec<u8> {
     field(number.into(), &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
 }
 
-/// The fault of a graph with this library, whichever message contains it.
-fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
+/// The diagnostic of a graph with this library, whichever message contains it.
+fn diagnostic(library: &[&[u8]]) -> Option<StructureDiagnosticKind> {
     let graph = field(2, &library.concat());
     let meta_graph = field(2, &graph);
     let model = field(2, &meta_graph);
@@ -28,16 +28,16 @@ fn fault(library: &[&[u8]]) -> Option<StructureFaultKind> {
         (Message::MetaGraphDef, meta_graph),
         (Message::SavedModel, model),
     ];
-    let [alone, faults @ ..] = messages.map(|(message, bytes)| {
+    let [alone, diagnostics @ ..] = messages.map(|(message, bytes)| {
         let graphs = read(bytes.as_slice(), message, Form::Binary, &ReadOptions::default());
         let graph = graphs.unwrap().meta_graphs.remove(0).graph;
-        graph.structure.map(|fault| {
-            assert_eq!(fault.node, "f");
-            assert!(fault.to_string().starts_with("function"), "{fault}");
-            fault.kind
+        graph.structure.map(|diagnostic| {
+            assert_eq!(diagnostic.node, "f");
+            assert!(diagnostic.to_string().starts_with("function"), "{diagnostic}");
+            diagnostic.kind
         })
     });
-    assert_eq!(faults, [alone; 2]);
+    assert_eq!(diagnostics, [alone; 2]);
     alone
 }
 
@@ -66,9 +66,9 @@ fn a_function_may_come_again_if_it_is_the_same() {
         [function(b"", &[&field(8, &[8, 0, 16, 1])]), original.clone()],
         [function(b"", &[&node(&[&x]), &node(&[])]), function(b"", &[&node(&[])])],
     ] {
-        assert_eq!(fault(&[&one, &other]), None, "{one:?} {other:?}");
+        assert_eq!(diagnostic(&[&one, &other]), None, "{one:?} {other:?}");
     }
-    let different = Some(StructureFaultKind::DuplicateFunction);
+    let different = Some(StructureDiagnosticKind::DuplicateFunction);
     for [one, other] in [
         [function(b"", &[&first]), original.clone()],
         [function(b"", &[&node(&[&x, &y])]), function(b"", &[&node(&[&y, &x])])],
@@ -80,8 +80,8 @@ fn a_function_may_come_again_if_it_is_the_same() {
         [function(b"", &[&node(&[]), &node(&[])]), function(b"", &[&node(&[]), &node(&[])])],
         [function(b"", &[&node(&[]), &node(&[&x])]), function(b"", &[&node(&[])])],
     ] {
-        assert_eq!(fault(&[&one, &other]), different, "{one:?} {other:?}");
-        assert_eq!(fault(&[&other, &one, &one]), different, "{one:?} {other:?}");
+        assert_eq!(diagnostic(&[&one, &other]), different, "{one:?} {other:?}");
+        assert_eq!(diagnostic(&[&other, &one, &one]), different, "{one:?} {other:?}");
     }
 }
 
@@ -89,14 +89,14 @@ fn a_function_may_come_again_if_it_is_the_same() {
 fn a_function_has_one_gradient() {
     let gradient = |of: &[u8]| field(2, &[field(1, b"f"), field(2, of)].concat());
     let (g, h, none) = (gradient(b"g"), gradient(b"h"), gradient(b""));
-    assert_eq!(fault(&[&g, &g]), None);
-    assert_eq!(fault(&[&none, &g, &g]), None);
-    assert_eq!(fault(&[&g, &h]), Some(StructureFaultKind::SecondGradient));
+    assert_eq!(diagnostic(&[&g, &g]), None);
+    assert_eq!(diagnostic(&[&none, &g, &g]), None);
+    assert_eq!(diagnostic(&[&g, &h]), Some(StructureDiagnosticKind::SecondGradient));
     let nobodys = |of: &[u8]| field(2, &field(2, of));
     let bytes = field(2, &[nobodys(b"g"), nobodys(b"h")].concat());
     let graphs = read(bytes.as_slice(), Message::GraphDef, Form::Binary, &ReadOptions::default());
     let found = graphs.unwrap().meta_graphs.remove(0).graph.structure.unwrap();
-    assert_eq!((found.kind, found.node.as_str()), (StructureFaultKind::SecondGradient, ""));
+    assert_eq!((found.kind, found.node.as_str()), (StructureDiagnosticKind::SecondGradient, ""));
     let different = [function(b"", &[&node(&[])]), function(b"", &[])].concat();
-    assert_eq!(fault(&[&g, &h, &different]), Some(StructureFaultKind::DuplicateFunction));
+    assert_eq!(diagnostic(&[&g, &h, &different]), Some(StructureDiagnosticKind::DuplicateFunction));
 }

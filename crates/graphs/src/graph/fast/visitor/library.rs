@@ -5,7 +5,8 @@
 use super::{GraphVisitor, MAXIMUM_TEXT, NodeOwner};
 use crate::{
     graph::{
-        DeprecatedOperation, StructureFault, StructureFaultKind, rules::shown, source::Extent,
+        DeprecatedOperation, StructureDiagnostic, StructureDiagnosticKind, rules::shown,
+        source::Extent,
     },
     schema::{
         FUNCTION_DEF, FUNCTION_DEF_LIBRARY, Field, MessageId, OP_DEF,
@@ -21,10 +22,10 @@ const MAXIMUM_DEPRECATED: usize = 1 << 16;
 
 impl GraphVisitor<'_> {
     #[cold]
-    pub(super) fn end_of_bad_node(&mut self, fault: StructureFaultKind) {
+    pub(super) fn end_of_bad_node(&mut self, diagnostic: StructureDiagnosticKind) {
         let name = shown(&self.node.name);
         if let Some(graph) = self.graph() {
-            graph.structure.get_or_insert_with(|| StructureFault::new(fault, name));
+            graph.structure.get_or_insert_with(|| StructureDiagnostic::new(diagnostic, name));
         }
     }
 

@@ -1,25 +1,26 @@
 use crate::{
     graph::{
-        BodyFaultKind, Form, ImportFault, ImportFaultKind as Kind, Loader, Message, ReadOptions,
-        read,
+        BodyDiagnosticKind, Form, ImportDiagnostic, ImportDiagnosticKind as Kind, Loader, Message,
+        ReadOptions, read,
     },
     ops::Registry,
 };
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 
-/// The fault that a loader of 2.21 finds in a graph.
-fn found(loader: Loader, text: &str) -> Option<ImportFault> {
+/// The diagnostic that a loader of 2.21 finds in a graph.
+fn found(loader: Loader, text: &str) -> Option<ImportDiagnostic> {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
     let text = format!("meta_graphs {{ graph_def {{ {text} versions {{ producer: 2000 }} }} }}");
     let graphs = read(text.as_bytes(), Message::SavedModel, Form::Text, &options).unwrap();
-    graphs.meta_graphs[0].graph.judgements[0].fault(loader).cloned()
+    graphs.meta_graphs[0].graph.judgements[0].diagnostic(loader).cloned()
 }
 
-/// The fault that the importer finds: its kind, function and node.
-fn fault(text: &str) -> Option<(Kind, Option<String>, String)> {
-    found(Loader::Import, text).map(|fault| (fault.kind, fault.function, fault.node))
+/// The diagnostic that the importer finds: its kind, function and node.
+fn diagnostic(text: &str) -> Option<(Kind, Option<String>, String)> {
+    found(Loader::Import, text)
+        .map(|diagnostic| (diagnostic.kind, diagnostic.function, diagnostic.node))
 }
 
 fn refused(function: &str, node: &str) -> Option<(Kind, Option<String>, String)> {
@@ -85,7 +86,7 @@ fn product() -> String {
 #[test]
 fn a_function_is_looked_at_with_the_shapes_of_each_call() {
     let called = |sizes: &[i64]| {
-        fault(&(product() + &placeholder("x", sizes) + &node("c", "f", &["x"], "")))
+        diagnostic(&(product() + &placeholder("x", sizes) + &node("c", "f", &["x"], "")))
     };
     assert_eq!(called(&[3, 3]), None);
     assert_eq!(called(&[-1, 3]), None, "what is not known may fit");
@@ -96,10 +97,10 @@ fn a_function_is_looked_at_with_the_shapes_of_each_call() {
         + &placeholder("y", &[2, 3])
         + &node("c", "f", &["x"], "")
         + &node("d", "PartitionedCall", &["y"], &rest);
-    assert_eq!(fault(&twice), refused("f", "m"), "of the second call");
+    assert_eq!(diagnostic(&twice), refused("f", "m"), "of the second call");
     let untouched = rest + "attr { key: '_disable_call_shape_inference' value { b: true } }";
     let untouched = twice.replace(&partitioned_call("f", "type: DT_FLOAT"), &untouched);
-    assert_eq!(fault(&untouched), None);
+    assert_eq!(diagnostic(&untouched), None);
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn shapes_come_back_from_a_function_and_go_on_into_those_that_it_calls() {
     let identity = function("f", &inner("i", "Identity", &["a"], FLOAT), "i:output:0");
     let behind = |sizes: &[i64]| {
         let graph = placeholder("x", sizes) + &node("c", "f", &["x"], "");
-        fault(&(identity.clone() + &graph + &node("m", "MatMul", &["c", "c"], FLOAT)))
+        diagnostic(&(identity.clone() + &graph + &node("m", "MatMul", &["c", "c"], FLOAT)))
     };
     assert_eq!(behind(&[3, 3]), None);
     assert_eq!(behind(&[2, 3]), Some((Kind::Shape, None, "m".to_owned())));
@@ -115,7 +116,7 @@ fn shapes_come_back_from_a_function_and_go_on_into_those_that_it_calls() {
     let outer = function("g", &inner("p", "PartitionedCall", &["a"], &rest), "p:output:0");
     let both = (product() + &outer).replacen("} library {", "", 1);
     let both = both + &placeholder("x", &[2, 3]) + &node("c", "g", &["x"], "");
-    assert_eq!(fault(&both), refused("f", "m"));
+    assert_eq!(diagnostic(&both), refused("f", "m"));
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn each_constant_of_a_function_is_its_own() {
             + &inner("s", "Reshape", &["a", "k:output:0"], &types)
             + &inner("t", "Reshape", &["a", "l:output:0"], &types);
         let graph = placeholder("x", &[4]) + &node("c", "f", &["x"], "");
-        fault(&(function("f", &nodes, "t:output:0") + &graph))
+        diagnostic(&(function("f", &nodes, "t:output:0") + &graph))
     };
     assert_eq!(reshaped(&[1, 4]), None);
     assert_eq!(reshaped(&[1, 3]), refused("f", "t"));
@@ -140,7 +141,7 @@ fn integers_that_stand_in_the_field_of_another_type_are_none() {
         let graph = placeholder("x", &[4])
             + &node("k", "Const", &[], &integers(field, sizes))
             + &node("s", "Reshape", &["x", "k"], &types);
-        fault(&graph)
+        diagnostic(&graph)
     };
     assert_eq!(reshaped("int_val", &[3, 2]), Some((Kind::Shape, None, "s".to_owned())));
     assert_eq!(reshaped("int64_val", &[3, 2]), None);
@@ -157,8 +158,11 @@ fn a_function_that_is_loaded_alone_has_no_shapes_but_its_own() {
         function("f", &nodes, "m:product:0")
     };
     assert_eq!(found(Loader::Load, &reshaped(&[2, 2])), None);
-    let fault = found(Loader::Load, &reshaped(&[2, 3])).unwrap();
-    assert_eq!((fault.kind, &*fault.node, &*fault.operation), (Kind::Shape, "m", "MatMul"));
+    let diagnostic = found(Loader::Load, &reshaped(&[2, 3])).unwrap();
+    assert_eq!(
+        (diagnostic.kind, &*diagnostic.node, &*diagnostic.operation),
+        (Kind::Shape, "m", "MatMul")
+    );
     assert_eq!(found(Loader::Import, &reshaped(&[2, 3])), None, "nobody calls it");
 }
 
@@ -167,8 +171,9 @@ fn what_a_call_has_no_room_for_comes_before_shapes() {
     let few = product()
         + &placeholder("x", &[2, 3])
         + &node("c", "PartitionedCall", &["x"], &partitioned_call("f", ""));
-    let Some(Kind::Structure(few)) = found(Loader::Import, &few).map(|fault| fault.kind) else {
+    let Some(Kind::Structure(few)) = found(Loader::Import, &few).map(|diagnostic| diagnostic.kind)
+    else {
         panic!("no structure")
     };
-    assert_eq!(few.body.unwrap().kind, BodyFaultKind::FewOutputs);
+    assert_eq!(few.body.unwrap().kind, BodyDiagnosticKind::FewOutputs);
 }

@@ -61,7 +61,7 @@ fn is_accepted(nodes: &str, returned: &[&str]) -> bool {
     let registries = [Registry::tensorflow("2.16").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
     let graphs = read(text.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
-    graphs.meta_graphs[0].graph.judgements[0].fault(Loader::Import).is_none()
+    graphs.meta_graphs[0].graph.judgements[0].diagnostic(Loader::Import).is_none()
 }
 
 /// As TensorFlow 2.12, 2.16 and 2.21 take and refuse them.

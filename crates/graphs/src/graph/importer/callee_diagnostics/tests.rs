@@ -1,7 +1,7 @@
 use crate::{
     graph::{
-        BodyFaultKind, Form, Graph, ImportFault, ImportFaultKind as Kind, Loader, Message,
-        ReadOptions, read,
+        BodyDiagnosticKind, Form, Graph, ImportDiagnostic, ImportDiagnosticKind as Kind, Loader,
+        Message, ReadOptions, read,
     },
     ops::{OperationDefinition, Registry},
 };
@@ -18,14 +18,14 @@ fn judged(text: &str, registries: &[Registry]) -> Graph {
     graphs.meta_graphs.into_iter().next().unwrap().graph
 }
 
-/// The fault that the C import of 2.21 finds in a graph.
-fn fault(text: &str) -> Option<ImportFault> {
+/// The diagnostic that the C import of 2.21 finds in a graph.
+fn diagnostic(text: &str) -> Option<ImportDiagnostic> {
     let registries = [Registry::tensorflow("2.21").unwrap()];
-    judged(text, &registries).judgements[0].fault(Loader::Import).cloned()
+    judged(text, &registries).judgements[0].diagnostic(Loader::Import).cloned()
 }
 
 fn kind(text: &str) -> Option<Kind> {
-    fault(text).map(|fault| fault.kind)
+    diagnostic(text).map(|diagnostic| diagnostic.kind)
 }
 
 fn function(signature: &str, nodes: &str, returned: &str) -> String {
@@ -160,7 +160,7 @@ fn a_call_fills_in_what_the_body_leaves_to_it() {
     assert_eq!(kind(&format!("{body}{}", counted("i: 2", &["x", "x"]))), None);
     let both = kind(&format!("{body}{}{second}", counted("i: 2", &["x", "x"])));
     let Some(Kind::Structure(found)) = both else { panic!("no structure") };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::FewInputs);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::FewInputs);
     let partitioned = |given: &str| {
         kind(&format!(
             "{generic}{INPUT} node {{ name: 'c' op: 'PartitionedCall' input: 'x'
@@ -222,15 +222,15 @@ fn attributes_reach_functions_through_functions() {
 }
 
 #[test]
-fn a_fault_names_the_function_and_the_node() {
+fn a_diagnostic_names_the_function_and_the_node() {
     let text = called(&node("n", "NoSuchOp", &["a"], ""), "a");
-    let found = fault(&text).unwrap();
+    let found = diagnostic(&text).unwrap();
     assert_eq!(found.function.as_deref(), Some("f"));
     assert_eq!((found.node.as_str(), found.operation.as_str()), ("n", "NoSuchOp"));
     let cycle = node("p", "NoOp", &["^q"], "") + &node("q", "NoOp", &["^p"], "");
     let Some(Kind::Structure(found)) = in_body(&cycle, "a") else { panic!("no structure") };
     assert_eq!(found.node, "c");
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Cycle);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::Cycle);
 }
 
 #[test]
@@ -239,13 +239,13 @@ fn each_release_builds_the_body_with_its_own_operations() {
     let mesh = called(&node("w", "DecodeJxl", &["n:r:0"], ""), "a");
     let graph = judged(&mesh, &releases);
     let unknown = graph.judgements.iter().map(|judgement| {
-        let fault = judgement.fault(Loader::Import).unwrap();
-        fault.kind == Kind::UnknownOperation
+        let diagnostic = judgement.diagnostic(Loader::Import).unwrap();
+        diagnostic.kind == Kind::UnknownOperation
     });
     assert_eq!(unknown.collect::<Vec<_>>(), [true, true, true, false]);
     let custom = [releases[0].clone().with([OperationDefinition::new("OurOp")])];
     let ours = called(&node("o", "OurOp", &[], ""), "a");
-    assert_eq!(judged(&ours, &custom).judgements[0].fault(Loader::Import), None);
+    assert_eq!(judged(&ours, &custom).judgements[0].diagnostic(Loader::Import), None);
     assert_eq!(kind(&ours), Some(Kind::UnknownOperation));
 }
 
@@ -263,7 +263,7 @@ fn chains_and_trees_of_calls_are_judged_once_a_function() {
     let call = "node { name: 'c' op: 'f0' }";
     let end = |nodes: &str| format!("library {{ {tree} {} }} {call}", function(200, nodes));
     assert_eq!(kind(&end("")), None);
-    let found = fault(&end(&node("n", "NoSuchOp", &[], ""))).unwrap();
+    let found = diagnostic(&end(&node("n", "NoSuchOp", &[], ""))).unwrap();
     assert_eq!(found.function.as_deref(), Some("f200"));
     assert!(kind(&end(&node("n", "f0", &[], ""))).is_some());
 }
@@ -340,7 +340,7 @@ fn nodes_of_one_name_are_told_from_each_other_by_their_outputs_until_they_are_no
         + &node("n", "Sqrt", &["a"], FLOAT);
     // `Identity` and `Shape` have an output of the same name.
     let Some(Kind::Structure(found)) = in_body(&twins, "a") else { panic!("no structure") };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Duplicate);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::Duplicate);
     // Of others the inputs are looked at first.
     let others = node("n", "Identity", &["a"], FLOAT) + &node("n", "Sqrt", &["a", "a"], FLOAT);
     assert_eq!(in_body(&others, "a"), Some(Kind::InputCount));
@@ -350,7 +350,7 @@ fn nodes_of_one_name_are_told_from_each_other_by_their_outputs_until_they_are_no
 fn a_call_has_as_many_results_as_the_body_names_by_hand() {
     let hand = node("h", "_Retval", &["a"], &(FLOAT.to_owned() + &attribute("index", "i: 1")));
     let Some(Kind::Structure(found)) = in_body(&hand, "a") else { panic!("no structure") };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::FewOutputs);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::FewOutputs);
     let first = node("h", "_Retval", &["a"], &(FLOAT.to_owned() + &attribute("index", "i: 0")));
     assert_eq!(in_body(&first, "a"), None);
 }
@@ -373,7 +373,7 @@ fn a_list_of_no_tensors_is_nothing_to_wait_for() {
     assert_eq!(in_body(&call("type: DT_FLOAT"), "a"), Some(Kind::InputCount));
     let own = identity("i", &["i:output"], "type: DT_FLOAT");
     let Some(Kind::Structure(found)) = in_body(&own, "a") else { panic!("no structure") };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Cycle);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::Cycle);
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn what_is_wrong_with_one_of_two_that_call_each_other_comes_before_that_they_do(
         format!("library {{ {first} {second} }} node {{ name: 'c' op: 'f' }} ")
     };
     let Some(Kind::Structure(found)) = kind(&graph("")) else { panic!("no structure") };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Recursion);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::Recursion);
     assert_eq!(kind(&graph(&node("n", "NoSuchOp", &[], ""))), Some(Kind::UnknownOperation));
 }
 
@@ -411,7 +411,7 @@ fn what_is_in_a_cycle_or_behind_one_is_never_asked_for_its_references() {
     let Some(Kind::Structure(found)) = in_body(&(reference("k:output:0") + &back), "a") else {
         panic!("no structure")
     };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::Cycle);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::Cycle);
     let beside = node("i", "Identity", &["k:output:0"], FLOAT)
         + &node("k", "Identity", &["i:output:0"], FLOAT)
         + &reference("a");
@@ -436,5 +436,5 @@ fn of_two_calls_the_one_that_comes_first_finds_what_is_wrong_with_it() {
     let Some(Kind::Structure(found)) = kind(&graph(&format!("{again}{whole}"))) else {
         panic!("no structure")
     };
-    assert_eq!(found.body.unwrap().kind, BodyFaultKind::FewInputs);
+    assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::FewInputs);
 }

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     super::{
-        instantiate::{BodyDiagnostic, Definitions},
+        instantiate::{Definitions, InstantiationDiagnostic},
         instantiated_callees::{FunctionDiagnostic, Library},
     },
     ConcreteFunction, ConcreteFunctionsOfRelease,
@@ -93,9 +93,9 @@ impl LoadDefinitions<'_> {
         self.wrong_binding_of(call).map(Rc::new)
     }
 
-    /// The fault of a function that calls these by their names, and brings no other functions
+    /// The diagnostic of a function that calls these by their names, and brings no other functions
     /// along.
-    pub(in super::super) fn fault_of_called(
+    pub(in super::super) fn diagnostic_of_called(
         &self,
         called: &[u64],
         steps: &mut u64,
@@ -115,7 +115,7 @@ impl LoadDefinitions<'_> {
                 for call in callee.calls.iter() {
                     *steps = steps.saturating_add(1);
                     if *steps > MOST_STEPS {
-                        return Some(callee.with(BodyDiagnostic::oversized()));
+                        return Some(callee.with(InstantiationDiagnostic::oversized()));
                     }
                     match (there.contains(&call.function), call.direct) {
                         (true, _) => {

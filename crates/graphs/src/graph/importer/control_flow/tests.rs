@@ -1,5 +1,5 @@
 use crate::{
-    graph::{Form, ImportFaultKind as Kind, Loader, Message, ReadOptions, read},
+    graph::{Form, ImportDiagnosticKind as Kind, Loader, Message, ReadOptions, read},
     ops::Registry,
 };
 
@@ -24,7 +24,7 @@ fn enter(name: &str, input: &str, frame: &str) -> String {
     float(name, "Enter", &[input], &attribute("frame_name", &format!("s: '{frame}'")))
 }
 
-/// The fault that the C++ loader finds in a model that calls a function with these nodes; the
+/// The diagnostic that the C++ loader finds in a model that calls a function with these nodes; the
 /// function returns a tensor of this type.
 fn found(nodes: &str, gives: &str) -> Option<Kind> {
     let body = placeholder("r", gives) + &placeholder("q", "DT_FLOAT") + nodes;
@@ -41,9 +41,9 @@ fn found(nodes: &str, gives: &str) -> Option<Kind> {
     let graphs = read(text.as_bytes(), Message::SavedModel, Form::Text, &options).unwrap();
     let judgement = &graphs.meta_graphs[0].graph.judgements[0];
     for loader in [Loader::Import, Loader::LoadV1] {
-        assert_eq!(judgement.fault(loader), None, "{loader:?}");
+        assert_eq!(judgement.diagnostic(loader), None, "{loader:?}");
     }
-    judgement.fault(Loader::Cpp).map(|fault| fault.kind.clone())
+    judgement.diagnostic(Loader::Cpp).map(|diagnostic| diagnostic.kind.clone())
 }
 
 fn is_accepted(nodes: &str) -> bool {

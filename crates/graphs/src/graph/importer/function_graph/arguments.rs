@@ -6,14 +6,14 @@
 use super::{
     super::{
         concrete_functions::LoadDefinitions,
-        instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, numbered},
+        instantiate::{BoxedDiagnostic, Definitions, InstantiationDiagnostic, numbered},
     },
     FunctionGraph, Output,
 };
 use crate::{
     graph::{
-        ImportFaultKind,
-        fault::Part,
+        ImportDiagnosticKind,
+        diagnostic::Part,
         index::{ArgumentShape, OutputShape, SHAPE},
     },
     ops::type_name,
@@ -26,17 +26,21 @@ impl FunctionGraph<'_> {
         let function = self.function;
         let (given, arguments) = (function.given.input_shapes.len(), function.arguments.len());
         if (1..arguments).contains(&given) {
-            let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
+            let diagnostic =
+                InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
             let found = format!("{given} shapes in _input_shapes");
-            return Some(fault.with(found, format!("a shape for each of {arguments} arguments")));
+            return Some(
+                diagnostic.with(found, format!("a shape for each of {arguments} arguments")),
+            );
         }
         let lacks_shape = |number| {
             let attributes = function.given.attributes(number);
             attributes.is_some_and(|one| one.output_shape == OutputShape::Missing)
         };
         let (number, _) = numbered(&function.arguments).find(|(number, _)| lacks_shape(*number))?;
-        let fault = BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Python);
-        Some(fault.with("_output_shapes without a shape", "the shape of the argument"))
+        let diagnostic =
+            InstantiationDiagnostic::of(Part::Argument(number), ImportDiagnosticKind::Python);
+        Some(diagnostic.with("_output_shapes without a shape", "the shape of the argument"))
     }
 
     /// An argument whose type the release does not know, or that has none of its own, or whose
@@ -44,19 +48,19 @@ impl FunctionGraph<'_> {
     pub(super) fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         numbered(&self.function.arguments).find_map(|(number, argument)| {
-            let fault = |kind| BodyDiagnostic::of(Part::Argument(number), kind);
+            let diagnostic = |kind| InstantiationDiagnostic::of(Part::Argument(number), kind);
             if registry.has_type(argument.data_type) {
                 let shape = self.function.given.shape(number, argument);
                 let ArgumentShape::Invalid(found) = shape else { return None };
                 let found = format!("an argument of shape {found}");
-                return Some(fault(ImportFaultKind::Shape).with(found, SHAPE));
+                return Some(diagnostic(ImportDiagnosticKind::Shape).with(found, SHAPE));
             }
             let found = match argument.data_type {
                 0 => "an argument without a type of its own".to_owned(),
                 number => format!("an argument of type {}", type_name(number)),
             };
             let expected = format!("an element type of TensorFlow {}", registry.release());
-            Some(fault(ImportFaultKind::Python).with(found, expected))
+            Some(diagnostic(ImportDiagnosticKind::Python).with(found, expected))
         })
     }
 
@@ -64,16 +68,16 @@ impl FunctionGraph<'_> {
     /// scalar as a handle has to be.
     pub(super) fn handles(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
-        let fault = |part| {
-            let fault = BodyDiagnostic::of(part, ImportFaultKind::Shape);
-            fault.with("a handle of a resource that is no scalar", "a shape of []")
+        let diagnostic = |part| {
+            let diagnostic = InstantiationDiagnostic::of(part, ImportDiagnosticKind::Shape);
+            diagnostic.with("a handle of a resource that is no scalar", "a shape of []")
         };
         let mut arguments = numbered(&function.arguments);
         let argument = arguments.find(|(number, argument)| {
             argument.has_handle_data && !function.may_be_handle(*number)
         });
         if let Some((number, _)) = argument {
-            return Some(fault(Part::Argument(number)));
+            return Some(diagnostic(Part::Argument(number)));
         }
         let mut results = numbered(&function.results).filter(|(_, one)| one.has_handle_data);
         let (number, _) = results.find(|(_, result)| {
@@ -83,18 +87,18 @@ impl FunctionGraph<'_> {
                 _ => false,
             }
         })?;
-        Some(fault(Part::Result(number)))
+        Some(diagnostic(Part::Result(number)))
     }
 
-    /// The fault that an importer finds in the nodes of the arguments when it builds the function
-    /// for a call.
+    /// The diagnostic that an importer finds in the nodes of the arguments when it builds the
+    /// function for a call.
     pub(super) fn uncallable(&self) -> Option<BoxedDiagnostic> {
-        let faults = numbered(&self.function.arguments).filter_map(|(number, argument)| {
-            Some((number, self.function.given.importer_fault(number, argument)?))
+        let diagnostics = numbered(&self.function.arguments).filter_map(|(number, argument)| {
+            Some((number, self.function.given.importer_diagnostic(number, argument)?))
         });
-        let (number, (found, expected)) = faults.into_iter().next()?;
+        let (number, (found, expected)) = diagnostics.into_iter().next()?;
         Some(
-            BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Shape)
+            InstantiationDiagnostic::of(Part::Argument(number), ImportDiagnosticKind::Shape)
                 .with(found, expected),
         )
     }

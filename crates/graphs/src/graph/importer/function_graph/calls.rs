@@ -14,15 +14,15 @@ use super::{
     FunctionGraph,
 };
 use crate::graph::{
-    ImportFaultKind,
+    ImportDiagnosticKind,
     attributes::AttributeValue,
     index::{BodyCall, BodyNode},
     rules::is_partitioned_call,
 };
 
 impl FunctionGraph<'_> {
-    /// The fault of an argument that a node gives to the function that is its operation; it shows
-    /// only once that function is built.
+    /// The diagnostic of an argument that a node gives to the function that is its operation; it
+    /// shows only once that function is built.
     pub(super) fn wrong_binding(
         &self,
         definitions: &LoadDefinitions<'_>,
@@ -41,8 +41,8 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// The fault of an argument that a PartitionedCall gives to a function that another node has as
-    /// its operation. Other functions are not checked.
+    /// The diagnostic of an argument that a PartitionedCall gives to a function that another node
+    /// has as its operation. Other functions are not checked.
     pub(super) fn partitioned(
         &self,
         called: &[u64],
@@ -78,7 +78,7 @@ impl FunctionGraph<'_> {
         };
         let mut nodes = numbered(&self.function.nodes);
         let (number, _) = nodes.find(|(_, node)| calls_nothing(node) == Some(true))?;
-        let fault = self.at_node(number, ImportFaultKind::Python);
-        Some(fault.with("a call of no function", "a function as attribute f"))
+        let diagnostic = self.at_node(number, ImportDiagnosticKind::Python);
+        Some(diagnostic.with("a call of no function", "a function as attribute f"))
     }
 }

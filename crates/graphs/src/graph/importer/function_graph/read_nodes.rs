@@ -1,16 +1,16 @@
-//! Finds faults in the attributes that Python reads from the nodes of an imported function:
-//! colocation, device, and the name of the gradient.
+//! Finds the diagnostics in the attributes that Python reads from the nodes of an imported
+//! function: colocation, device, and the name of the gradient.
 //!
 //! Knows what Python cannot read. It must never know what a node does.
 
 use super::{
     super::{
         concrete_functions::LoadDefinitions,
-        instantiate::{BodyDiagnostic, BoxedDiagnostic, Definitions, numbered},
+        instantiate::{BoxedDiagnostic, Definitions, InstantiationDiagnostic, numbered},
     },
     CLASSES, FunctionGraph,
 };
-use crate::graph::{ImportFaultKind, fault::Part, node_rules::GradientName};
+use crate::graph::{ImportDiagnosticKind, diagnostic::Part, node_rules::GradientName};
 
 impl FunctionGraph<'_> {
     /// A device, or the attribute `_class`, that Python cannot read; the nodes of arguments come
@@ -21,16 +21,17 @@ impl FunctionGraph<'_> {
         let is_bad = |number| function.given.attributes(number).is_some_and(|one| one.bad_class);
         let mut arguments = numbered(&function.arguments);
         if let Some((number, _)) = arguments.find(|(number, _)| is_bad(*number)) {
-            let fault = BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Python);
-            return Some(fault.with(found, CLASSES));
+            let diagnostic =
+                InstantiationDiagnostic::of(Part::Argument(number), ImportDiagnosticKind::Python);
+            return Some(diagnostic.with(found, CLASSES));
         }
         if let Some((number, _)) = numbered(&function.nodes).find(|(_, node)| node.bad_class) {
-            let fault = self.at_node(number, ImportFaultKind::Python);
-            return Some(fault.with(found, CLASSES));
+            let diagnostic = self.at_node(number, ImportDiagnosticKind::Python);
+            return Some(diagnostic.with(found, CLASSES));
         }
         let (number, _) = numbered(&function.nodes).find(|(_, node)| node.bad_device)?;
-        let fault = self.at_node(number, ImportFaultKind::Device);
-        Some(fault.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
+        let diagnostic = self.at_node(number, ImportDiagnosticKind::Device);
+        Some(diagnostic.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
     }
 
     /// The name of a gradient that Python cannot look up.
@@ -52,14 +53,15 @@ impl FunctionGraph<'_> {
         };
         let mut arguments = numbered(&self.function.arguments);
         let argument = arguments.find(|(number, _)| of_argument(*number));
-        let argument = argument
-            .map(|(number, _)| BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Python));
+        let argument = argument.map(|(number, _)| {
+            InstantiationDiagnostic::of(Part::Argument(number), ImportDiagnosticKind::Python)
+        });
         let node = || {
             let mut nodes = numbered(&self.function.nodes);
             let (number, _) = nodes.find(|(_, node)| is_bad(node.gradient))?;
-            Some(self.at_node(number, ImportFaultKind::Python))
+            Some(self.at_node(number, ImportDiagnosticKind::Python))
         };
-        let fault = argument.or_else(node)?;
-        Some(fault.with("an attribute _gradient_op_type that Python cannot look up", "a text"))
+        let diagnostic = argument.or_else(node)?;
+        Some(diagnostic.with("an attribute _gradient_op_type that Python cannot look up", "a text"))
     }
 }

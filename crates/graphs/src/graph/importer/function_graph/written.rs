@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     graph::{
-        ImportFaultKind,
+        ImportDiagnosticKind,
         attributes::AttributeValue,
         index::{Argument as WrittenArgument, BodyKind, FunctionIndex, OUTPUT_SHAPES},
         node_rules::{ElementType, NodeType, TypeList},
@@ -126,8 +126,11 @@ impl FunctionGraph<'_> {
         let mut nodes = numbered(&self.function.nodes);
         nodes.find_map(|(number, node)| {
             let name = unset.get(node.kind as usize)?.as_ref()?;
-            let fault = self.at_node(number, ImportFaultKind::FunctionBody);
-            Some(fault.with(format!("{name} = no value"), "a value, or an attribute of the call"))
+            let diagnostic = self.at_node(number, ImportDiagnosticKind::FunctionBody);
+            Some(
+                diagnostic
+                    .with(format!("{name} = no value"), "a value, or an attribute of the call"),
+            )
         })
     }
 

@@ -63,14 +63,14 @@ fn is_trivially_valid(bytes: &[u8]) -> [bool; 3] {
     let library = Library { source, names, memo, releases, release, follows_shapes };
     let summary = memo.summary(library, place).unwrap();
     let index = memo.index(library, place).unwrap();
-    assert!(summary.fault.is_none() || body::first_fault(&index).is_some());
+    assert!(summary.diagnostic.is_none() || body::first_diagnostic(&index).is_some());
     let hash = names.find(b"f").unwrap();
     let mut signatures = Signatures::default();
     let signature = signatures.read(library, hash).unwrap().unwrap();
     let is_trivially_valid = releases.map(|release, registry| {
         let judged = summary.judged.as_ref().unwrap();
         let Some(trivially_valid) = judged.trivially_valid(release) else { return false };
-        assert_eq!(body::first_fault(&index), None);
+        assert_eq!(body::first_diagnostic(&index), None);
         let definitions = ReleaseDefinitions { names, signatures: &signatures, registry };
         let (binding, signature) = (&Binding::default(), signature.operation("f").unwrap());
         let built = instantiate(&index, Scope { binding, signature }, &definitions).unwrap();

@@ -4,12 +4,12 @@
 
 use std::collections::HashSet;
 
-use super::super::instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered};
+use super::super::instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered};
 use crate::{
     graph::{
-        ImportFaultKind,
-        attributes::TensorFault,
-        fault::{BodyFaultKind, Part},
+        ImportDiagnosticKind,
+        attributes::TensorDiagnostic,
+        diagnostic::{BodyDiagnosticKind, Part},
         index::FunctionIndex,
     },
     ops::Registry,
@@ -30,11 +30,11 @@ pub(in super::super) struct Unequal {
     /// A node has the name of another one.
     twice: Option<BoxedDiagnostic>,
     /// Nodes with tensors that are not compared, as they cannot be read.
-    tensors: Box<[(u32, TensorFault)]>,
+    tensors: Box<[(u32, TensorDiagnostic)]>,
     /// The same among the attributes of the function itself.
-    own: Box<[TensorFault]>,
+    own: Box<[TensorDiagnostic]>,
     /// The same among those that it has no more once it is loaded.
-    passing: Box<[TensorFault]>,
+    passing: Box<[TensorDiagnostic]>,
 }
 
 impl Unequal {
@@ -49,8 +49,9 @@ impl Unequal {
         let mut known = HashSet::new();
         let mut nodes = numbered(&function.nodes).filter(|_| !canonical);
         let twice = nodes.find(|(_, node)| !known.insert(node.name));
-        let diagnostic =
-            |number| BodyDiagnostic::names(Part::Node(number), BodyFaultKind::Duplicate);
+        let diagnostic = |number| {
+            InstantiationDiagnostic::names(Part::Node(number), BodyDiagnosticKind::Duplicate)
+        };
         Self {
             twice: twice.map(|(number, _)| diagnostic(number)),
             tensors: function.malformed.as_slice().into(),
@@ -59,29 +60,33 @@ impl Unequal {
         }
     }
 
-    /// The diagnostic of a release in which the function is not equal to itself in this form; `None`
-    /// if it is.
+    /// The diagnostic of a release in which the function is not equal to itself in this form;
+    /// `None` if it is.
     pub(in super::super) fn in_release(
         &self,
         registry: &Registry,
         form: ComparedFunction,
     ) -> Option<BoxedDiagnostic> {
-        let is_read = |fault: TensorFault| match fault {
-            TensorFault::Malformed => false,
-            TensorFault::OfType(number) => registry.has_type(number),
+        let is_read = |diagnostic: TensorDiagnostic| match diagnostic {
+            TensorDiagnostic::Malformed => false,
+            TensorDiagnostic::OfType(number) => registry.has_type(number),
         };
-        let mut tensors = self.tensors.iter().filter(|(_, fault)| !is_read(*fault));
+        let mut tensors = self.tensors.iter().filter(|(_, diagnostic)| !is_read(*diagnostic));
         let tensor = || {
             let (number, _) = tensors.next()?;
-            let fault = BodyDiagnostic::of(Part::Node(*number), ImportFaultKind::FunctionBody);
-            Some(fault.with("a tensor that cannot be read", "a tensor"))
+            let diagnostic = InstantiationDiagnostic::of(
+                Part::Node(*number),
+                ImportDiagnosticKind::FunctionBody,
+            );
+            Some(diagnostic.with("a tensor that cannot be read", "a tensor"))
         };
         let own = || {
             let passing = self.passing.iter().filter(|_| form == ComparedFunction::Written);
             let mut tensors = self.own.iter().chain(passing);
-            tensors.find(|fault| !is_read(**fault))?;
-            let fault = BodyDiagnostic::of(Part::Function, ImportFaultKind::FunctionBody);
-            Some(fault.with("an attribute that is a tensor which cannot be read", "a tensor"))
+            tensors.find(|diagnostic| !is_read(**diagnostic))?;
+            let diagnostic =
+                InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::FunctionBody);
+            Some(diagnostic.with("an attribute that is a tensor which cannot be read", "a tensor"))
         };
         self.twice.clone().or_else(tensor).or_else(own)
     }

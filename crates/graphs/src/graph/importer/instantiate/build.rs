@@ -6,16 +6,17 @@
 use std::collections::hash_map::Entry;
 
 use super::{
-    diagnostic::{BodyDiagnostic, BodyDiagnosticKind, BoxedDiagnostic},
+    diagnostic::{BoxedDiagnostic, InstantiationDiagnostic, InstantiationDiagnosticKind},
     types::{
-        ArgumentTypes, KindTypes, argument_types, late_fault, source_of, type_fault, types_of,
+        ArgumentTypes, KindTypes, argument_types, late_diagnostic, source_of, type_diagnostic,
+        types_of,
     },
 };
 use crate::{
     graph::{
-        ImportFaultKind,
+        ImportDiagnosticKind,
         attributes::AttributeValue,
-        fault::{BodyFaultKind, Part},
+        diagnostic::{BodyDiagnosticKind, Part},
         importer::{
             binding::{BoundValue, Scope},
             body,
@@ -73,7 +74,8 @@ pub(super) struct Instantiation<'a, D> {
     pub(super) built: Built,
 }
 
-/// Instantiates a function with a list of operations: finds the faults that depend on the release.
+/// Instantiates a function with a list of operations: finds the diagnostics that depend on the
+/// release.
 pub(in super::super) fn instantiate<D: Definitions>(
     function: &FunctionIndex,
     scope: Scope<'_>,
@@ -96,7 +98,7 @@ pub(in super::super) fn instantiate<D: Definitions>(
         built: Built::default(),
     };
     if function.oversized {
-        return Err(BodyDiagnostic::oversized());
+        return Err(InstantiationDiagnostic::oversized());
     }
     match body.build() {
         Ok(()) => Ok(body.built),
@@ -104,13 +106,13 @@ pub(in super::super) fn instantiate<D: Definitions>(
     }
 }
 
-/// A fault of names is one of every release if names alone show one.
+/// A diagnostic of names is one of every release if names alone show one.
 fn of_release(function: &FunctionIndex, mut diagnostic: BoxedDiagnostic) -> BoxedDiagnostic {
-    if let BodyDiagnosticKind::Names(kind) = diagnostic.kind
+    if let InstantiationDiagnosticKind::Names(kind) = diagnostic.kind
         && !kind.is_of_graphs()
-        && body::first_fault(function).is_none()
+        && body::first_diagnostic(function).is_none()
     {
-        diagnostic.kind = BodyDiagnosticKind::Release(kind);
+        diagnostic.kind = InstantiationDiagnosticKind::Release(kind);
     }
     diagnostic
 }
@@ -135,14 +137,14 @@ impl<D: Definitions> Instantiation<'_, D> {
 
     /// Checks that the call gives the attributes that the signature requires.
     fn call(&self) -> Result<(), BoxedDiagnostic> {
-        let at_call = |kind| BodyDiagnostic::of(Part::Function, kind);
+        let at_call = |kind| InstantiationDiagnostic::of(Part::Function, kind);
         for attribute in self.scope.signature.attributes() {
             let name = attribute.name().to_owned();
             match self.scope.given(attribute.name()) {
                 None if attribute.default().is_some() => {}
                 None => {
                     let kind =
-                        ImportFaultKind::AttributesMissing { attributes: vec![name.clone()] };
+                        ImportDiagnosticKind::AttributesMissing { attributes: vec![name.clone()] };
                     return Err(at_call(kind).with("", format!("attribute {name}")));
                 }
                 Some(value) => {
@@ -162,18 +164,19 @@ impl<D: Definitions> Instantiation<'_, D> {
             let part = Part::Argument(number);
             let source = source_of(&argument, self.function.arguments.get(number as usize));
             let types = types_of(&argument, source, given);
-            let types = types.map_err(|fault| type_fault(part, fault))?;
+            let types = types.map_err(|diagnostic| type_diagnostic(part, diagnostic))?;
             if types.types.is_empty() {
-                let fault = BodyDiagnostic::of(part, ImportFaultKind::FunctionBody);
-                return Err(fault.with("an argument of no tensor", "at least one tensor"));
+                let diagnostic =
+                    InstantiationDiagnostic::of(part, ImportDiagnosticKind::FunctionBody);
+                return Err(diagnostic.with("an argument of no tensor", "at least one tensor"));
             }
             self.built.inputs = self.built.inputs.saturating_add(types.types.len());
             self.arguments.push(types);
             let Some(argument) = self.function.arguments.get(number as usize) else {
-                return Err(BodyDiagnostic::names(part, BodyFaultKind::Name));
+                return Err(InstantiationDiagnostic::names(part, BodyDiagnosticKind::Name));
             };
             if self.argument_names.insert(argument.name, number).is_some() {
-                return Err(BodyDiagnostic::names(part, BodyFaultKind::Duplicate));
+                return Err(InstantiationDiagnostic::names(part, BodyDiagnosticKind::Duplicate));
             }
         }
         Ok(())
@@ -191,11 +194,11 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
         for (number, node) in numbered(&self.function.nodes) {
             if let Some(found) = self.unbound.get(node.kind as usize).and_then(Option::as_ref) {
-                let fault = self.at_node(number, ImportFaultKind::FunctionBody);
-                return Err(fault.with(found.as_str(), "a value, or an attribute of the call"));
+                let diagnostic = self.at_node(number, ImportDiagnosticKind::FunctionBody);
+                return Err(diagnostic.with(found.as_str(), "a value, or an attribute of the call"));
             }
             if self.types_of(node).is_none() {
-                return Err(self.at_node(number, ImportFaultKind::UnknownOperation));
+                return Err(self.at_node(number, ImportDiagnosticKind::UnknownOperation));
             }
         }
         Ok(())
@@ -230,8 +233,8 @@ impl<D: Definitions> Instantiation<'_, D> {
                     }
                     types.outputs.push(output);
                 }
-                Err(fault) => {
-                    types.output_fault = Some(fault);
+                Err(diagnostic) => {
+                    types.output_diagnostic = Some(diagnostic);
                     break;
                 }
             }
@@ -239,7 +242,8 @@ impl<D: Definitions> Instantiation<'_, D> {
         types.inputs =
             definition.inputs().map(|argument| argument_types(&argument, value)).collect();
         let arguments = definition.inputs().chain(definition.outputs());
-        types.late_fault = arguments.into_iter().find_map(|argument| late_fault(&argument, value));
+        types.late_diagnostic =
+            arguments.into_iter().find_map(|argument| late_diagnostic(&argument, value));
         types
     }
 
@@ -247,9 +251,9 @@ impl<D: Definitions> Instantiation<'_, D> {
     fn outputs(&mut self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(types) = self.types_of(node) else { continue };
-            if let Some(fault) = &types.output_fault {
-                let fault = type_fault(Part::Node(number), fault.clone());
-                return Err(fault.of_operation(self.function, number));
+            if let Some(diagnostic) = &types.output_diagnostic {
+                let diagnostic = type_diagnostic(Part::Node(number), diagnostic.clone());
+                return Err(diagnostic.of_operation(self.function, number));
             }
             let is_named_alone = types.outputs.is_empty();
             let mut is_free = self.is_free(node);
@@ -266,7 +270,10 @@ impl<D: Definitions> Instantiation<'_, D> {
                 self.is_ambiguous = true;
             }
             if !is_free {
-                return Err(BodyDiagnostic::names(Part::Node(number), BodyFaultKind::Duplicate));
+                return Err(InstantiationDiagnostic::names(
+                    Part::Node(number),
+                    BodyDiagnosticKind::Duplicate,
+                ));
             }
         }
         Ok(())
@@ -292,8 +299,8 @@ impl<D: Definitions> Instantiation<'_, D> {
         self.kinds.get(node.kind as usize)?.as_ref()
     }
 
-    pub(super) fn at_node(&self, number: u32, kind: ImportFaultKind) -> BoxedDiagnostic {
-        BodyDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
+    pub(super) fn at_node(&self, number: u32, kind: ImportDiagnosticKind) -> BoxedDiagnostic {
+        InstantiationDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
     }
 }
 
@@ -306,14 +313,20 @@ pub(in super::super) fn wrong_binding(
 ) -> Option<BoxedDiagnostic> {
     let attribute = name.to_owned();
     if !value.is_of(kind) {
-        let fault =
-            BodyDiagnostic::of(Part::Function, ImportFaultKind::AttributeKind { attribute });
-        return Some(fault.with(format!("another kind of value as {name}"), kind.to_string()));
+        let diagnostic = InstantiationDiagnostic::of(
+            Part::Function,
+            ImportDiagnosticKind::AttributeKind { attribute },
+        );
+        return Some(diagnostic.with(format!("another kind of value as {name}"), kind.to_string()));
     }
     if !value.is_known(registry) {
-        let fault =
-            BodyDiagnostic::of(Part::Function, ImportFaultKind::AttributeType { attribute });
-        return Some(fault.with(format!("an unknown type as {name}"), "a type of the release"));
+        let diagnostic = InstantiationDiagnostic::of(
+            Part::Function,
+            ImportDiagnosticKind::AttributeType { attribute },
+        );
+        return Some(
+            diagnostic.with(format!("an unknown type as {name}"), "a type of the release"),
+        );
     }
     None
 }

@@ -1,20 +1,20 @@
 //! Diagnostics of bodies that cannot be built.
 //!
-//! Knows the faults of functions and their texts. It must never know how they are found.
+//! Knows the diagnostics of functions and their texts. It must never know how they are found.
 
 use crate::graph::{
-    ImportFaultKind,
-    fault::{BodyFaultKind, Part},
+    ImportDiagnosticKind,
+    diagnostic::{BodyDiagnosticKind, Part},
     index::FunctionIndex,
     rules::shown,
 };
 
 /// The reason for which a body cannot be built.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct BodyDiagnostic {
+pub(in super::super) struct InstantiationDiagnostic {
     /// The part of the function that has it.
     pub(in super::super) part: Part,
-    pub(in super::super) kind: BodyDiagnosticKind,
+    pub(in super::super) kind: InstantiationDiagnosticKind,
     /// The operation, where the part is a node.
     pub(in super::super) operation: String,
     pub(in super::super) found: String,
@@ -22,27 +22,33 @@ pub(in super::super) struct BodyDiagnostic {
 }
 
 /// A diagnostic that is handed on.
-pub(in super::super) type BoxedDiagnostic = Box<BodyDiagnostic>;
+pub(in super::super) type BoxedDiagnostic = Box<InstantiationDiagnostic>;
 
-/// The kind of a fault of a body.
+/// The kind of a diagnostic of a body.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) enum BodyDiagnosticKind {
+pub(in super::super) enum InstantiationDiagnosticKind {
     /// Something that depends on no release.
-    Names(BodyFaultKind),
+    Names(BodyDiagnosticKind),
     /// The same where another release may have it otherwise.
-    Release(BodyFaultKind),
-    Import(ImportFaultKind),
+    Release(BodyDiagnosticKind),
+    Import(ImportDiagnosticKind),
 }
 
-impl BodyDiagnostic {
-    pub(in super::super) fn names(part: Part, kind: BodyFaultKind) -> BoxedDiagnostic {
-        let kind = BodyDiagnosticKind::Names(kind);
-        Box::new(Self { kind, ..*Self::of(part, ImportFaultKind::FunctionBody) })
+impl InstantiationDiagnostic {
+    pub(in super::super) fn names(part: Part, kind: BodyDiagnosticKind) -> BoxedDiagnostic {
+        let kind = InstantiationDiagnosticKind::Names(kind);
+        Box::new(Self { kind, ..*Self::of(part, ImportDiagnosticKind::FunctionBody) })
     }
 
-    pub(in super::super) fn of(part: Part, kind: ImportFaultKind) -> BoxedDiagnostic {
+    pub(in super::super) fn of(part: Part, kind: ImportDiagnosticKind) -> BoxedDiagnostic {
         let (operation, found, expected) = Default::default();
-        Box::new(Self { part, kind: BodyDiagnosticKind::Import(kind), operation, found, expected })
+        Box::new(Self {
+            part,
+            kind: InstantiationDiagnosticKind::Import(kind),
+            operation,
+            found,
+            expected,
+        })
     }
 
     /// The same with what is there and what should be.
@@ -70,7 +76,7 @@ impl BodyDiagnostic {
 
     /// The diagnostic for a function with a name that is too long to be read.
     pub(in super::super) fn oversized() -> BoxedDiagnostic {
-        let fault = Self::of(Part::Function, ImportFaultKind::Oversized);
-        fault.with("a name or text of over 1 MiB", "a function that can be looked at")
+        let diagnostic = Self::of(Part::Function, ImportDiagnosticKind::Oversized);
+        diagnostic.with("a name or text of over 1 MiB", "a function that can be looked at")
     }
 }

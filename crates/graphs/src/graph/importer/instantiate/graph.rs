@@ -1,14 +1,14 @@
-//! Finds faults that show once the nodes of a body are put into a graph.
+//! Finds the diagnostics that show once the nodes of a body are put into a graph.
 
 use super::{
     build::{Definitions, Instantiation, numbered},
-    diagnostic::{BodyDiagnostic, BoxedDiagnostic},
+    diagnostic::{BoxedDiagnostic, InstantiationDiagnostic},
     types::KindTypes,
 };
 use crate::graph::{
-    ImportFaultKind,
+    ImportDiagnosticKind,
     attributes::AttributeValue,
-    fault::{BodyFaultKind, Part},
+    diagnostic::{BodyDiagnosticKind, Part},
     importer::{
         binding::BoundValue,
         body::{Body, Owner},
@@ -20,8 +20,8 @@ use crate::graph::{
 /// The found and the expected item for an input that should be a reference.
 const NO_REFERENCE: (&str, &str) = ("no reference", "a reference to a variable");
 
-fn missing_reference(input: u32) -> ImportFaultKind {
-    ImportFaultKind::InputType { input }
+fn missing_reference(input: u32) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::InputType { input }
 }
 
 impl<D: Definitions> Instantiation<'_, D> {
@@ -33,8 +33,8 @@ impl<D: Definitions> Instantiation<'_, D> {
         self.argument_nodes()?;
         for (number, node) in numbered(&self.function.nodes) {
             if self.types_of(node).is_some_and(|types| !types.has_shape_function) {
-                let fault = self.at_node(number, ImportFaultKind::NoShapeFunction);
-                self.built.no_shape_function = Some(fault);
+                let diagnostic = self.at_node(number, ImportDiagnosticKind::NoShapeFunction);
+                self.built.no_shape_function = Some(diagnostic);
                 break;
             }
         }
@@ -45,7 +45,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     fn made_nodes(&self) -> Result<(), BoxedDiagnostic> {
         let visits = (!self.is_ambiguous).then(|| self.visits());
         let is_late = |types: &Option<KindTypes>| {
-            types.as_ref().is_some_and(|types| types.late_fault.is_some())
+            types.as_ref().is_some_and(|types| types.late_diagnostic.is_some())
         };
         if !self.missing_references.is_empty() || self.kinds.iter().any(is_late) {
             match &visits {
@@ -59,13 +59,16 @@ impl<D: Definitions> Instantiation<'_, D> {
             node.is_none_or(|node| visits.is_none_or(|visits| visits.of(node) != NEVER))
         };
         if let Some(result) = self.missing_result_references.iter().find(is_made) {
-            let fault = BodyDiagnostic::of(Part::Result(*result), missing_reference(0));
-            let mut fault = fault.with(NO_REFERENCE.0, NO_REFERENCE.1);
-            fault.operation = "_Retval".to_owned();
-            return Err(fault);
+            let diagnostic =
+                InstantiationDiagnostic::of(Part::Result(*result), missing_reference(0));
+            let mut diagnostic = diagnostic.with(NO_REFERENCE.0, NO_REFERENCE.1);
+            diagnostic.operation = "_Retval".to_owned();
+            return Err(diagnostic);
         }
         match visits.and_then(|visits| visits.unvisited()) {
-            Some(node) => Err(BodyDiagnostic::names(Part::Node(node), BodyFaultKind::Cycle)),
+            Some(node) => {
+                Err(InstantiationDiagnostic::names(Part::Node(node), BodyDiagnosticKind::Cycle))
+            }
             None => Ok(()),
         }
     }
@@ -82,14 +85,14 @@ impl<D: Definitions> Instantiation<'_, D> {
     fn made_node(&self, number: u32) -> Result<(), BoxedDiagnostic> {
         let node = self.function.nodes.get(number as usize);
         let types = node.and_then(|node| self.types_of(node));
-        if let Some(late) = types.and_then(|types| types.late_fault.as_ref()) {
+        if let Some(late) = types.and_then(|types| types.late_diagnostic.as_ref()) {
             return Err(late.diagnostic(Part::Node(number)).of_operation(self.function, number));
         }
         match self.missing_references.binary_search_by_key(&number, |(node, _)| *node) {
             Ok(found) => {
                 let input = self.missing_references.get(found).map_or(0, |(_, input)| *input);
-                let fault = self.at_node(number, missing_reference(input));
-                Err(fault.with(NO_REFERENCE.0, NO_REFERENCE.1))
+                let diagnostic = self.at_node(number, missing_reference(input));
+                Err(diagnostic.with(NO_REFERENCE.0, NO_REFERENCE.1))
             }
             Err(_) => Ok(()),
         }
@@ -105,9 +108,14 @@ impl<D: Definitions> Instantiation<'_, D> {
     /// Checks that the node of each argument can have the declared type.
     fn argument_nodes(&self) -> Result<(), BoxedDiagnostic> {
         for (number, argument) in numbered(&self.function.arguments) {
-            if let Some((found, expected)) = self.function.given.importer_fault(number, argument) {
-                let fault = BodyDiagnostic::of(Part::Argument(number), ImportFaultKind::Shape);
-                return Err(fault.with(found, expected));
+            if let Some((found, expected)) =
+                self.function.given.importer_diagnostic(number, argument)
+            {
+                let diagnostic = InstantiationDiagnostic::of(
+                    Part::Argument(number),
+                    ImportDiagnosticKind::Shape,
+                );
+                return Err(diagnostic.with(found, expected));
             }
         }
         Ok(())
@@ -131,11 +139,11 @@ impl<D: Definitions> Instantiation<'_, D> {
             match value {
                 Some(value) if value.is_function() => {}
                 Some(_) => {
-                    let kind = ImportFaultKind::AttributeKind { attribute: name() };
+                    let kind = ImportDiagnosticKind::AttributeKind { attribute: name() };
                     return Err(self.at_node(number, kind).with("f is no function", "func"));
                 }
                 None => {
-                    let kind = ImportFaultKind::AttributesMissing { attributes: vec![name()] };
+                    let kind = ImportDiagnosticKind::AttributesMissing { attributes: vec![name()] };
                     return Err(self.at_node(number, kind).with("", "attribute f"));
                 }
             }
@@ -156,14 +164,14 @@ impl<D: Definitions> Instantiation<'_, D> {
                 Some(BoundValue::Int(index)) => u64::try_from(index).ok(),
                 None => {
                     let attributes = vec!["index".to_owned()];
-                    let kind = ImportFaultKind::AttributesMissing { attributes };
+                    let kind = ImportDiagnosticKind::AttributesMissing { attributes };
                     return Err(self.at_node(number, kind).with("", "attribute index"));
                 }
                 Some(_) => None,
             };
             let Some(index) = index else {
-                let fault = self.at_node(number, ImportFaultKind::FunctionBody);
-                return Err(fault.with("an index that is none", "the number of an argument"));
+                let diagnostic = self.at_node(number, ImportDiagnosticKind::FunctionBody);
+                return Err(diagnostic.with("an index that is none", "the number of an argument"));
             };
             let most = if is_argument { &mut self.built.inputs } else { &mut self.built.outputs };
             *most = (*most).max(index.saturating_add(1));

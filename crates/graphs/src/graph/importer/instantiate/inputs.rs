@@ -2,13 +2,13 @@
 
 use super::{
     build::{Definitions, Instantiation, numbered},
-    diagnostic::{BodyDiagnostic, BoxedDiagnostic},
-    types::{Item, Runs, type_fault},
+    diagnostic::{BoxedDiagnostic, InstantiationDiagnostic},
+    types::{Item, Runs, type_diagnostic},
 };
 use crate::{
     graph::{
-        ImportFaultKind,
-        fault::{BodyFaultKind, Part},
+        ImportDiagnosticKind,
+        diagnostic::{BodyDiagnosticKind, Part},
         importer::count,
         index::{BodyInput, BodyNode, Element, Suffix, Target},
     },
@@ -30,7 +30,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// Checks that the inputs of a node have the types that it takes; an input that should be a
-    /// reference is returned, as that fault is reported later.
+    /// reference is returned, as that diagnostic is reported later.
     fn node_inputs(
         &self,
         number: u32,
@@ -43,11 +43,12 @@ impl<D: Definitions> Instantiation<'_, D> {
             return self.open_inputs(number, inputs).map(|()| None);
         }
         let Some(types) = self.types_of(node) else {
-            return Err(self.at_node(number, ImportFaultKind::UnknownOperation));
+            return Err(self.at_node(number, ImportDiagnosticKind::UnknownOperation));
         };
         for argument in &types.inputs {
-            let expected = argument.as_ref().map_err(|fault| {
-                type_fault(Part::Node(number), fault.clone()).of_operation(self.function, number)
+            let expected = argument.as_ref().map_err(|diagnostic| {
+                type_diagnostic(Part::Node(number), diagnostic.clone())
+                    .of_operation(self.function, number)
             })?;
             let mut runs = Runs::of(&expected.types, 0);
             let mut left = expected.types.len();
@@ -63,9 +64,9 @@ impl<D: Definitions> Instantiation<'_, D> {
                     return Err(self.unknown_input(number, at));
                 };
                 if item.count > left {
-                    let fault = self.at_node(number, ImportFaultKind::InputCount);
+                    let diagnostic = self.at_node(number, ImportDiagnosticKind::InputCount);
                     let found = format!("{} tensors as input {at}", item.count);
-                    return Err(fault.with(found, format!("at most {left}")));
+                    return Err(diagnostic.with(found, format!("at most {left}")));
                 }
                 self.compare(number, count(at), item, &mut runs)?;
                 left -= item.count;
@@ -118,8 +119,10 @@ impl<D: Definitions> Instantiation<'_, D> {
                 break;
             };
             if expected.data_type != found.data_type {
-                let fault = self.at_node(node, ImportFaultKind::InputType { input });
-                return Err(fault.with(type_name(found.data_type), type_name(expected.data_type)));
+                let diagnostic = self.at_node(node, ImportDiagnosticKind::InputType { input });
+                return Err(
+                    diagnostic.with(type_name(found.data_type), type_name(expected.data_type))
+                );
             }
             let step = most.min(many).min(left);
             runs.step(step);
@@ -187,8 +190,9 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     fn unknown_input(&self, number: u32, input: usize) -> BoxedDiagnostic {
-        let fault = BodyDiagnostic::names(Part::Node(number), BodyFaultKind::UnknownInput);
-        fault.of_operation(self.function, number).with(
+        let diagnostic =
+            InstantiationDiagnostic::names(Part::Node(number), BodyDiagnosticKind::UnknownInput);
+        diagnostic.of_operation(self.function, number).with(
             format!("input {input} that names nothing in the function"),
             "NODE:OUTPUT:NUMBER, with the output's name in the release",
         )
@@ -197,6 +201,7 @@ impl<D: Definitions> Instantiation<'_, D> {
     fn input_count(&self, number: u32, inputs: &[BodyInput], expected: &str) -> BoxedDiagnostic {
         let data = inputs.iter().filter(|input| !input.target.control).count();
         let noun = if data == 1 { "input" } else { "inputs" };
-        self.at_node(number, ImportFaultKind::InputCount).with(format!("{data} {noun}"), expected)
+        self.at_node(number, ImportDiagnosticKind::InputCount)
+            .with(format!("{data} {noun}"), expected)
     }
 }

@@ -17,6 +17,6 @@ mod types;
 
 pub(super) use self::{
     build::{Built, Definitions, instantiate, numbered, wrong_binding},
-    diagnostic::{BodyDiagnostic, BodyDiagnosticKind, BoxedDiagnostic},
+    diagnostic::{BoxedDiagnostic, InstantiationDiagnostic, InstantiationDiagnosticKind},
     types::{argument_types, fixed_types},
 };

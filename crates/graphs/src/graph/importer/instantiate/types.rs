@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use super::diagnostic::{BodyDiagnostic, BoxedDiagnostic};
+use super::diagnostic::{BoxedDiagnostic, InstantiationDiagnostic};
 use crate::{
     graph::{
-        ImportFaultKind,
-        fault::{BodyFaultKind, Part},
+        ImportDiagnosticKind,
+        diagnostic::{BodyDiagnosticKind, Part},
         importer::binding::{BoundValue, value_type},
         index::Argument as WrittenArgument,
         node_rules::{ElementType, NodeType, TypeList, TypeRun},
@@ -29,7 +29,7 @@ pub(in super::super) struct ArgumentTypes {
 
 /// Why the types of an argument cannot be known.
 #[derive(Clone, Debug)]
-pub(in super::super) enum TypeFault {
+pub(in super::super) enum TypeDiagnostic {
     /// The attribute is not there and has no default.
     Missing(String),
     /// The number of tensors is negative.
@@ -39,22 +39,22 @@ pub(in super::super) enum TypeFault {
 /// The types that nodes of one kind take and give.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KindTypes {
-    pub(super) inputs: Vec<Result<ArgumentTypes, TypeFault>>,
+    pub(super) inputs: Vec<Result<ArgumentTypes, TypeDiagnostic>>,
     pub(super) outputs: Vec<ArgumentTypes>,
     /// The outputs that inputs and results refer to, by the numbers of their names.
     pub(super) by_name: HashMap<u32, usize>,
     /// Why the outputs cannot be known.
-    pub(super) output_fault: Option<TypeFault>,
+    pub(super) output_diagnostic: Option<TypeDiagnostic>,
     /// A number that is beyond 32 bits, or none, which is seen only once the node is made.
-    pub(super) late_fault: Option<LateFault>,
+    pub(super) late_diagnostic: Option<LateDiagnostic>,
     pub(super) has_shape_function: bool,
     /// Nothing but the name of the operation is known: anything goes.
     pub(super) is_open: bool,
 }
 
-/// A fault of a node that is reported when the node is created.
+/// A diagnostic of a node that is reported when the node is created.
 #[derive(Clone, Debug)]
-pub(super) enum LateFault {
+pub(super) enum LateDiagnostic {
     /// The attribute is no number.
     Kind(String),
     /// The attribute is no type.
@@ -146,12 +146,12 @@ pub(super) fn shown_types(types: &TypeList) -> String {
 pub(in super::super) fn argument_types(
     argument: &Argument<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
-) -> Result<ArgumentTypes, TypeFault> {
+) -> Result<ArgumentTypes, TypeDiagnostic> {
     types_of(argument, argument.source(), value)
 }
 
 /// The types that a node takes and gives, and the number of tensors of each of its outputs, if no
-/// call decides about them; `None` if anything about its types is a fault.
+/// call decides about them; `None` if anything about its types is an error.
 pub(in super::super) fn fixed_types(
     definition: Operation<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
@@ -161,7 +161,7 @@ pub(in super::super) fn fixed_types(
     for (argument, is_output) in arguments.chain(definition.outputs().map(|one| (one, true))) {
         let ArgumentTypes { types: tensors, is_reference } =
             argument_types(&argument, &value).ok()?;
-        if late_fault(&argument, &value).is_some() {
+        if late_diagnostic(&argument, &value).is_some() {
             return None;
         }
         let list = if is_output { &mut types.outputs } else { &mut types.inputs };
@@ -196,8 +196,8 @@ pub(super) fn types_of(
     argument: &Argument<'_>,
     source: ArgumentSource<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
-) -> Result<ArgumentTypes, TypeFault> {
-    let find = |name: &str| value(name).ok_or_else(|| TypeFault::Missing(name.to_owned()));
+) -> Result<ArgumentTypes, TypeDiagnostic> {
+    let find = |name: &str| value(name).ok_or_else(|| TypeDiagnostic::Missing(name.to_owned()));
     let is_reference = argument.is_reference();
     if let ArgumentSource::List(name) = source {
         return Ok(ArgumentTypes { types: find(name)?.types(), is_reference });
@@ -208,7 +208,7 @@ pub(super) fn types_of(
             let number = find(name)?.number();
             // The importer keeps the low 32 bits.
             let low = number as i32;
-            u64::try_from(low).map_err(|_| TypeFault::Negative(name.to_owned(), number))?
+            u64::try_from(low).map_err(|_| TypeDiagnostic::Negative(name.to_owned(), number))?
         }
     };
     let data_type = match source {
@@ -221,19 +221,19 @@ pub(super) fn types_of(
     Ok(ArgumentTypes { types, is_reference })
 }
 
-/// The fault that keeps a node from being created although its inputs fit.
-pub(super) fn late_fault(
+/// The diagnostic of what keeps a node from being created although its inputs fit.
+pub(super) fn late_diagnostic(
     argument: &Argument<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
-) -> Option<LateFault> {
+) -> Option<LateDiagnostic> {
     if argument.source() == ArgumentSource::Fixed(0) {
-        return Some(LateFault::NoType(argument.name().to_owned()));
+        return Some(LateDiagnostic::NoType(argument.name().to_owned()));
     }
     if let ArgumentSource::Attribute(name) = argument.source()
         && argument.is_reference()
         && value(name)?.data_type() > REFERENCES
     {
-        return Some(LateFault::Reference(name.to_owned()));
+        return Some(LateDiagnostic::Reference(name.to_owned()));
     }
     let name = argument.number_attribute()?;
     match value(name)? {
@@ -241,51 +241,51 @@ pub(super) fn late_fault(
             // Of several tensors the kind of their type is asked for, of one alone it is not.
             let ArgumentSource::Attribute(name) = argument.source() else { return None };
             let is_type = matches!(value(name)?, BoundValue::Type(_));
-            (!is_type).then(|| LateFault::Type(name.to_owned()))
+            (!is_type).then(|| LateDiagnostic::Type(name.to_owned()))
         }
-        BoundValue::Int(number) => Some(LateFault::Number(name.to_owned(), number)),
-        _ => Some(LateFault::Kind(name.to_owned())),
+        BoundValue::Int(number) => Some(LateDiagnostic::Number(name.to_owned(), number)),
+        _ => Some(LateDiagnostic::Kind(name.to_owned())),
     }
 }
 
-impl LateFault {
+impl LateDiagnostic {
     pub(super) fn diagnostic(&self, part: Part) -> BoxedDiagnostic {
         match self {
             Self::Kind(name) => {
-                let kind = ImportFaultKind::AttributeKind { attribute: name.clone() };
-                BodyDiagnostic::of(part, kind).with(format!("{name} is no number"), "int")
+                let kind = ImportDiagnosticKind::AttributeKind { attribute: name.clone() };
+                InstantiationDiagnostic::of(part, kind).with(format!("{name} is no number"), "int")
             }
             Self::Type(name) => {
-                let kind = ImportFaultKind::AttributeKind { attribute: name.clone() };
-                BodyDiagnostic::of(part, kind).with(format!("{name} is no type"), "type")
+                let kind = ImportDiagnosticKind::AttributeKind { attribute: name.clone() };
+                InstantiationDiagnostic::of(part, kind).with(format!("{name} is no type"), "type")
             }
             Self::Number(name, number) => {
-                let kind = ImportFaultKind::AttributeNumber { attribute: name.clone() };
-                BodyDiagnostic::of(part, kind)
+                let kind = ImportDiagnosticKind::AttributeNumber { attribute: name.clone() };
+                InstantiationDiagnostic::of(part, kind)
                     .with(format!("{name} = {number}"), "at most 2147483647")
             }
             Self::Reference(name) => {
-                let kind = ImportFaultKind::AttributeType { attribute: name.clone() };
-                BodyDiagnostic::of(part, kind)
+                let kind = ImportDiagnosticKind::AttributeType { attribute: name.clone() };
+                InstantiationDiagnostic::of(part, kind)
                     .with(format!("{name} is a reference"), "no reference")
             }
             Self::NoType(name) => {
-                let diagnostic = BodyDiagnostic::names(part, BodyFaultKind::NoType);
+                let diagnostic = InstantiationDiagnostic::names(part, BodyDiagnosticKind::NoType);
                 diagnostic.with(format!("argument {name} without a type"), "a type")
             }
         }
     }
 }
 
-pub(super) fn type_fault(part: Part, fault: TypeFault) -> BoxedDiagnostic {
-    match fault {
-        TypeFault::Missing(name) => {
-            let kind = ImportFaultKind::AttributesMissing { attributes: vec![name.clone()] };
-            BodyDiagnostic::of(part, kind).with("", format!("attribute {name}"))
+pub(super) fn type_diagnostic(part: Part, diagnostic: TypeDiagnostic) -> BoxedDiagnostic {
+    match diagnostic {
+        TypeDiagnostic::Missing(name) => {
+            let kind = ImportDiagnosticKind::AttributesMissing { attributes: vec![name.clone()] };
+            InstantiationDiagnostic::of(part, kind).with("", format!("attribute {name}"))
         }
-        TypeFault::Negative(name, number) => {
-            let kind = ImportFaultKind::AttributeNumber { attribute: name.clone() };
-            BodyDiagnostic::of(part, kind).with(format!("{name} = {number}"), "at least 0")
+        TypeDiagnostic::Negative(name, number) => {
+            let kind = ImportDiagnosticKind::AttributeNumber { attribute: name.clone() };
+            InstantiationDiagnostic::of(part, kind).with(format!("{name} = {number}"), "at least 0")
         }
     }
 }

@@ -5,15 +5,15 @@
 use std::{collections::HashMap, rc::Rc};
 
 use super::{
-    super::{callers::Callers, count, instantiate::BodyDiagnostic},
+    super::{callers::Callers, count, instantiate::InstantiationDiagnostic},
     InnerCall, InstantiatedCallees, InstantiationResult,
     diagnostics::DiagnosticTable,
 };
-use crate::graph::fault::{BodyFaultKind, Part};
+use crate::graph::diagnostic::{BodyDiagnosticKind, Part};
 
 impl InstantiatedCallees<'_> {
-    /// Finds out what keeps each function from being built: its own fault, or that of one that it
-    /// calls.
+    /// Finds out what keeps each function from being built: its own diagnostic, or that of one that
+    /// it calls.
     pub(super) fn settle(&mut self) {
         let this = &*self;
         let calls = (0..this.callees.len()).flat_map(|caller| {
@@ -56,7 +56,8 @@ impl InstantiatedCallees<'_> {
         }
         for function in circular {
             if let Some(callee) = self.callees.get(*function as usize) {
-                let recursion = BodyDiagnostic::names(Part::Function, BodyFaultKind::Recursion);
+                let recursion =
+                    InstantiationDiagnostic::names(Part::Function, BodyDiagnosticKind::Recursion);
                 let recursion = self.with(callee, recursion.into());
                 diagnostics.complete(self.releases, *function as usize, || Rc::clone(&recursion));
             }

@@ -1,11 +1,11 @@
 //! The checks of a loader in their order.
 //!
-//! Knows that the first fault counts. It must never know which loader it is.
+//! Knows that the first diagnostic counts. It must never know which loader it is.
 
-use crate::graph::{ImportFault, LoaderVerdict, importer::evidence::Evidence};
+use crate::graph::{ImportDiagnostic, LoaderVerdict, importer::evidence::Evidence};
 
-/// A check of a loader, as the fault of the evidence that it finds.
-pub(super) type Check = fn(&Evidence) -> Option<&ImportFault>;
+/// A check of a loader, as the diagnostic of the evidence that it finds.
+pub(super) type Check = fn(&Evidence) -> Option<&ImportDiagnostic>;
 
 /// The checks of a loader in its order.
 #[derive(Clone, Copy)]
@@ -16,14 +16,14 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// The first fault that the loader finds.
+    /// The first diagnostic that the loader finds.
     pub(super) fn verdict(self, evidence: &Evidence) -> LoaderVerdict {
         let first = |checks: &[Check]| checks.iter().find_map(|check| check(evidence)).cloned();
         match first(self.before_versions) {
-            fault @ Some(_) => LoaderVerdict { fault, is_before_versions: true },
+            diagnostic @ Some(_) => LoaderVerdict { diagnostic, is_before_versions: true },
             None => {
-                let fault = first(self.after_versions);
-                LoaderVerdict { fault, is_before_versions: false }
+                let diagnostic = first(self.after_versions);
+                LoaderVerdict { diagnostic, is_before_versions: false }
             }
         }
     }
@@ -32,11 +32,11 @@ impl Checks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::ImportFaultKind;
+    use crate::graph::ImportDiagnosticKind;
 
-    fn fault(found: &str) -> Option<ImportFault> {
-        Some(ImportFault {
-            kind: ImportFaultKind::Python,
+    fn diagnostic(found: &str) -> Option<ImportDiagnostic> {
+        Some(ImportDiagnostic {
+            kind: ImportDiagnosticKind::Python,
             node: String::new(),
             function: None,
             operation: String::new(),
@@ -46,20 +46,23 @@ mod tests {
     }
 
     #[test]
-    fn checks_find_the_first_fault_of_their_order() {
+    fn checks_find_the_first_diagnostic_of_their_order() {
         let checks = Checks {
             before_versions: &[|found| found.session.as_ref()],
             after_versions: &[|found| found.import.as_ref(), |found| found.saver.as_ref()],
         };
-        let mut evidence =
-            Evidence { import: fault("import"), saver: fault("saver"), ..Evidence::default() };
+        let mut evidence = Evidence {
+            import: diagnostic("import"),
+            saver: diagnostic("saver"),
+            ..Evidence::default()
+        };
         let mut verdict = |session| {
             evidence.session = session;
-            let LoaderVerdict { fault, is_before_versions } = checks.verdict(&evidence);
-            (fault.map(|fault| fault.found), is_before_versions)
+            let LoaderVerdict { diagnostic, is_before_versions } = checks.verdict(&evidence);
+            (diagnostic.map(|diagnostic| diagnostic.found), is_before_versions)
         };
         assert_eq!(verdict(None), (Some("import".to_owned()), false));
-        assert_eq!(verdict(fault("session")), (Some("session".to_owned()), true));
-        assert!(checks.verdict(&Evidence::default()).fault.is_none());
+        assert_eq!(verdict(diagnostic("session")), (Some("session".to_owned()), true));
+        assert!(checks.verdict(&Evidence::default()).diagnostic.is_none());
     }
 }

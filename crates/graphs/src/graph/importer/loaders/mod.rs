@@ -1,9 +1,9 @@
-//! Finds what loaders report besides the faults of the importer, and gives each loader the first
-//! fault in its own order.
+//! Finds what loaders report besides the diagnostics of the importer, and gives each loader the
+//! first diagnostic in its own order.
 //!
-//! A [`Question`] writes the faults that it finds into the [`Evidence`] of each release; which ones
-//! are asked depends on the kind of the file. The order in which a loader comes to faults is the
-//! list of [`Checks`] in its file: `import.rs`, `load_v1.rs`, `load.rs`, `cpp.rs`.
+//! A [`Question`] writes the diagnostics that it finds into the [`Evidence`] of each release; which
+//! ones are asked depends on the kind of the file. The order in which a loader comes to diagnostics
+//! is the list of [`Checks`] in its file: `import.rs`, `load_v1.rs`, `load.rs`, `cpp.rs`.
 //!
 //! Knows the loaders. It must never know how nodes are judged.
 
@@ -12,7 +12,7 @@ mod cpp;
 mod import;
 mod load;
 mod load_v1;
-mod node_fault;
+mod node_diagnostic;
 mod python;
 mod reexported;
 mod session;
@@ -24,7 +24,7 @@ use crate::{
     schema::{GRAPH_DEF, MessageId, SAVED_MODEL},
 };
 
-/// A question about a graph, whose faults go into the evidence of each release.
+/// A question about a graph, whose diagnostics go into the evidence of each release.
 type Question = fn(&LoadedGraph<'_>, &mut PerRelease<Evidence>) -> Result<(), GraphError>;
 
 /// The questions that loaders of such a file ask. Summaries of functions come first: of one that is
@@ -106,7 +106,7 @@ fn objects(graph: &LoadedGraph<'_>, evidence: &mut PerRelease<Evidence>) -> Resu
     let library = graph.library;
     let (source, names) = (library.source, library.names);
     let mut found =
-        objects.faults(source, names, library.releases, library.release, are_nodes_named)?;
+        objects.diagnostics(source, names, library.releases, library.release, are_nodes_named)?;
     for (release, evidence) in evidence.iter_mut() {
         evidence.objects = found[release].take();
     }

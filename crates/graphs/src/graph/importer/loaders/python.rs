@@ -1,16 +1,16 @@
 //! Python's checks of a graph that was imported: of its nodes, functions and saver.
 
-use super::node_fault;
+use super::node_diagnostic;
 use crate::{
     graph::{
-        GraphError, ImportFault, ImportFaultKind,
-        fault::Part,
+        GraphError, ImportDiagnostic, ImportDiagnosticKind,
+        diagnostic::Part,
         importer::{
             callee_diagnostics::to_diagnostic,
             context::Context,
             evidence::Evidence,
             function_graph::{CLASSES, UNTYPED},
-            instantiate::{BodyDiagnostic, BoxedDiagnostic},
+            instantiate::{BoxedDiagnostic, InstantiationDiagnostic},
             instantiated_callees::{FunctionDiagnostic, Library},
             loaded_graph::{LoadedGraph, Visited},
             reexport, saver,
@@ -49,7 +49,7 @@ pub(super) fn nodes(
 pub(super) fn untyped_outputs(
     Visited { context, .. }: Visited<'_>,
     strictness: Strictness,
-) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
     let Context { index, kinds, source, .. } = *context;
     context.releases.try_map(|release, _| {
         let mut nodes = (0_u32..).zip(index.nodes());
@@ -62,7 +62,7 @@ pub(super) fn untyped_outputs(
         let place = index.place_of(source, number)?;
         let (found, expected) = UNTYPED;
         let (library, found) = (context.library(), found.to_owned());
-        node_fault::at(library, place, ImportFaultKind::Python, found, expected).map(Some)
+        node_diagnostic::at(library, place, ImportDiagnosticKind::Python, found, expected).map(Some)
     })
 }
 
@@ -70,16 +70,17 @@ pub(super) fn untyped_outputs(
 fn unreadable_attribute(
     library: Library<'_>,
     index: &GraphIndex,
-) -> Result<Option<ImportFault>, GraphError> {
+) -> Result<Option<ImportDiagnostic>, GraphError> {
     let class = index
         .bad_class()
         .filter(|class| index.bad_device().is_none_or(|device| class.start <= device.start));
     if let Some(place) = class {
         let found = "an attribute _class that Python cannot read".to_owned();
-        return node_fault::at(library, place, ImportFaultKind::Python, found, CLASSES).map(Some);
+        return node_diagnostic::at(library, place, ImportDiagnosticKind::Python, found, CLASSES)
+            .map(Some);
     }
     let Some(place) = index.bad_device() else { return Ok(None) };
-    node_fault::bad_device(library, place).map(Some)
+    node_diagnostic::bad_device(library, place).map(Some)
 }
 
 /// Asks for the saver of the meta graph.
@@ -87,9 +88,9 @@ pub(super) fn saver(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
 ) -> Result<(), GraphError> {
-    let fault = saver::fault(graph.meta_graph);
+    let diagnostic = saver::diagnostic(graph.meta_graph);
     for (_, evidence) in evidence.iter_mut() {
-        evidence.saver.clone_from(&fault);
+        evidence.saver.clone_from(&diagnostic);
     }
     Ok(())
 }
@@ -119,9 +120,9 @@ pub(super) fn functions(
     if !evidence.values().any(Evidence::is_imported_by_python) {
         return Ok(());
     }
-    if let Some(fault) = gradients(library) {
+    if let Some(diagnostic) = gradients(library) {
         for (_, evidence) in evidence.iter_mut() {
-            evidence.python_function = Some(fault.clone());
+            evidence.python_function = Some(diagnostic.clone());
         }
         return Ok(());
     }
@@ -146,8 +147,8 @@ pub(super) fn functions(
     Ok(())
 }
 
-/// The fault of gradients in the library that leave Python no function to begin with.
-fn gradients(library: Library<'_>) -> Option<ImportFault> {
+/// The diagnostic of gradients in the library that leave Python no function to begin with.
+fn gradients(library: Library<'_>) -> Option<ImportDiagnostic> {
     let found = if library.names.has_unresolved_gradient() {
         "a gradient that names a function which is not there"
     } else if library.names.has_gradients_alone() {
@@ -155,8 +156,8 @@ fn gradients(library: Library<'_>) -> Option<ImportFault> {
     } else {
         return None;
     };
-    Some(ImportFault {
-        kind: ImportFaultKind::FunctionBody,
+    Some(ImportDiagnostic {
+        kind: ImportDiagnosticKind::FunctionBody,
         node: String::new(),
         function: None,
         operation: String::new(),
@@ -178,6 +179,7 @@ fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BoxedDiagnosti
         number => format!("an argument of type {}", type_name(number)),
     };
     let expected = format!("an element type of TensorFlow {}", registry.release());
-    let diagnostic = BodyDiagnostic::of(Part::Argument(position), ImportFaultKind::Python);
+    let diagnostic =
+        InstantiationDiagnostic::of(Part::Argument(position), ImportDiagnosticKind::Python);
     Some(diagnostic.with(found, expected))
 }

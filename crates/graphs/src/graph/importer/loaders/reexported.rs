@@ -1,9 +1,9 @@
 //! The checks of `tf.saved_model.load` of the library, and of the nodes that call its functions.
 
-use super::{node_fault, python::untyped_outputs};
+use super::{node_diagnostic, python::untyped_outputs};
 use crate::{
     graph::{
-        GraphError, ImportFault, ImportFaultKind, StructureFaultKind,
+        GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnosticKind,
         importer::{
             evidence::Evidence,
             instantiated_callees::Library,
@@ -30,7 +30,7 @@ pub(super) fn functions_and_nodes(
         false => reexport::load(library, graph.deprecated)?,
     };
     for (release, evidence) in evidence.iter_mut() {
-        evidence.reexported_function = loaded.faults[release].take();
+        evidence.reexported_function = loaded.diagnostics[release].take();
         evidence.unequal_reexported_function = loaded.unequal[release].take();
         evidence.unequal_function = loaded.unequal_as_written[release].take();
         evidence.unsaved_function.clone_from(&loaded.unsaved);
@@ -50,7 +50,9 @@ fn nodes(
 ) -> Result<(), GraphError> {
     let library = graph.library;
     let missing = match graph.top_level.unresolved_function(library.names) {
-        Some(node) => Some(node_fault::missing_function(library, node, ImportFaultKind::Python)?),
+        Some(node) => {
+            Some(node_diagnostic::missing_function(library, node, ImportDiagnosticKind::Python)?)
+        }
         None => None,
     };
     for (release, evidence) in evidence.iter_mut() {
@@ -59,10 +61,11 @@ fn nodes(
         evidence.missing_function.clone_from(&missing);
     }
     let Some(visited) = graph.visited else {
-        // The importer's fault is the only one, and faults of the library are found anew.
+        // The importer's diagnostic is the only one, and diagnostics of the library are found anew.
         for (_, evidence) in evidence.iter_mut() {
             let written = evidence.python_import.as_ref();
-            evidence.reexported_nodes = written.filter(|fault| !is_of_library(fault)).cloned();
+            evidence.reexported_nodes =
+                written.filter(|diagnostic| !is_of_library(diagnostic)).cloned();
         }
         return Ok(());
     };
@@ -81,19 +84,22 @@ fn placeholder(
     library: Library<'_>,
     top_level: &TopLevelNodes,
     registry: &Registry,
-) -> Result<Option<ImportFault>, GraphError> {
+) -> Result<Option<ImportDiagnostic>, GraphError> {
     let unknown = top_level.placeholders.iter().find(|found| {
         let operation = registry.operation(&found.operation);
         operation.is_none_or(|operation| operation.attribute(&found.attribute).is_none())
     });
     let Some(found) = unknown else { return Ok(None) };
     let text = format!("a placeholder as attribute {}", found.attribute);
-    let kind = ImportFaultKind::AttributeUnknown { attribute: found.attribute.clone() };
-    node_fault::at(library, found.place, kind, text, "a value").map(Some)
+    let kind = ImportDiagnosticKind::AttributeUnknown { attribute: found.attribute.clone() };
+    node_diagnostic::at(library, found.place, kind, text, "a value").map(Some)
 }
 
-/// True for a fault of the library as it is written, which has other names once it is loaded.
-fn is_of_library(fault: &ImportFault) -> bool {
-    let ImportFaultKind::Structure(fault) = &fault.kind else { return false };
-    matches!(fault.kind, StructureFaultKind::DuplicateFunction | StructureFaultKind::SecondGradient)
+/// True for a diagnostic of the library as it is written, which has other names once it is loaded.
+fn is_of_library(diagnostic: &ImportDiagnostic) -> bool {
+    let ImportDiagnosticKind::Structure(diagnostic) = &diagnostic.kind else { return false };
+    matches!(
+        diagnostic.kind,
+        StructureDiagnosticKind::DuplicateFunction | StructureDiagnosticKind::SecondGradient
+    )
 }

@@ -1,16 +1,16 @@
 //! The checks of a session that the C++ loader makes: of constants, operations, and the place where
 //! each node is to run.
 
-use super::node_fault;
+use super::node_diagnostic;
 use crate::{
     graph::{
-        GraphError, ImportFault, ImportFaultKind,
+        GraphError, ImportDiagnostic, ImportDiagnosticKind,
         importer::{
             evidence::Evidence, instantiated_callees::Library, loaded_graph::LoadedGraph,
             placement_check::PlacementCheck,
         },
         index::{FirstNode, UnresolvedCall, UnresolvedTarget},
-        node_rules::SavedTensorFault,
+        node_rules::SavedTensorDiagnostic,
         release::PerRelease,
         source::Extent,
     },
@@ -26,7 +26,7 @@ pub(super) fn nodes_and_placement(
     let LoadedGraph { library, top_level, .. } = graph;
     let library = *library;
     let constant = match &top_level.saved_tensor {
-        Some((place, fault)) => Some(unsaved_constant(library, *place, fault)?),
+        Some((place, diagnostic)) => Some(unsaved_constant(library, *place, diagnostic)?),
         None => None,
     };
     let callee = match top_level.unresolved_call(library.names) {
@@ -39,47 +39,50 @@ pub(super) fn nodes_and_placement(
         evidence.unsaved_constant.clone_from(&constant);
         evidence.missing_callee.clone_from(&callee);
         evidence.unknown_operation = unknown_operation(graph, registry)?;
-        // A node that has no kernel takes the slow path: its fault is that of the import.
-        let is_of_node = |fault: &ImportFault| {
-            let operation = registry.operation(&fault.operation);
-            fault.function.is_none()
+        // A node that has no kernel takes the slow path: its diagnostic is that of the import.
+        let is_of_node = |diagnostic: &ImportDiagnostic| {
+            let operation = registry.operation(&diagnostic.operation);
+            diagnostic.function.is_none()
                 && operation.is_some_and(|operation| !operation.has_cpu_kernel())
         };
         let is_imported = !evidence.import.as_ref().is_some_and(is_of_node);
         let unplaced = unplaced(graph, registry)?;
-        evidence.node_placement =
-            unplaced.filter(|fault| is_imported || fault.kind != ImportFaultKind::NoKernel);
-        evidence.function_placement = placement.fault(library, registry)?;
+        evidence.node_placement = unplaced
+            .filter(|diagnostic| is_imported || diagnostic.kind != ImportDiagnosticKind::NoKernel);
+        evidence.function_placement = placement.diagnostic(library, registry)?;
     }
     Ok(())
 }
 
-/// The fault of a constant of which the loader does not know how many elements it has.
+/// The diagnostic of a constant of which the loader does not know how many elements it has.
 fn unsaved_constant(
     library: Library<'_>,
     place: Extent,
-    fault: &SavedTensorFault,
-) -> Result<ImportFault, GraphError> {
-    let (kind, found, expected) = fault.diagnostic();
-    node_fault::at(library, place, kind, found, expected)
+    diagnostic: &SavedTensorDiagnostic,
+) -> Result<ImportDiagnostic, GraphError> {
+    let (kind, found, expected) = diagnostic.diagnostic();
+    node_diagnostic::at(library, place, kind, found, expected)
 }
 
-/// The fault of a PartitionedCall of no function of the library.
-fn missing_callee(library: Library<'_>, call: &UnresolvedCall) -> Result<ImportFault, GraphError> {
+/// The diagnostic of a PartitionedCall of no function of the library.
+fn missing_callee(
+    library: Library<'_>,
+    call: &UnresolvedCall,
+) -> Result<ImportDiagnostic, GraphError> {
     let name = "f".to_owned();
     let (kind, found) = match &call.target {
         UnresolvedTarget::Missing => {
-            (ImportFaultKind::AttributesMissing { attributes: vec![name] }, String::new())
+            (ImportDiagnosticKind::AttributesMissing { attributes: vec![name] }, String::new())
         }
         UnresolvedTarget::Other(value) => {
-            (ImportFaultKind::AttributeKind { attribute: name }, format!("f = {value}"))
+            (ImportDiagnosticKind::AttributeKind { attribute: name }, format!("f = {value}"))
         }
         UnresolvedTarget::Function(function) => {
             let found = format!("a function {function:?} as an attribute");
-            (ImportFaultKind::FunctionBody, found)
+            (ImportDiagnosticKind::FunctionBody, found)
         }
     };
-    node_fault::at(library, call.place, kind, found, "a function of the library")
+    node_diagnostic::at(library, call.place, kind, found, "a function of the library")
 }
 
 /// The position of a node in the order in which a session places nodes: that in which they were
@@ -97,7 +100,7 @@ fn order(graph: &LoadedGraph<'_>, place: Extent) -> Result<(u32, u64), GraphErro
 fn unplaced(
     graph: &LoadedGraph<'_>,
     registry: &Registry,
-) -> Result<Option<ImportFault>, GraphError> {
+) -> Result<Option<ImportDiagnostic>, GraphError> {
     let lacking = without_kernel(graph, registry)?;
     let device = graph.top_level.device.as_ref();
     let is_device_first = match (device, lacking) {
@@ -105,11 +108,11 @@ fn unplaced(
         _ => true,
     };
     match (device.filter(|_| is_device_first), lacking) {
-        (Some(device), _) => node_fault::bad_device(graph.library, device.place).map(Some),
+        (Some(device), _) => node_diagnostic::bad_device(graph.library, device.place).map(Some),
         (None, Some(first)) => {
             let expected = "an operation with a kernel for a CPU";
-            let (kind, found) = (ImportFaultKind::NoKernel, first.operation.clone());
-            node_fault::at(graph.library, first.place, kind, found, expected).map(Some)
+            let (kind, found) = (ImportDiagnosticKind::NoKernel, first.operation.clone());
+            node_diagnostic::at(graph.library, first.place, kind, found, expected).map(Some)
         }
         (None, None) => Ok(None),
     }
@@ -119,7 +122,7 @@ fn unplaced(
 fn unknown_operation(
     graph: &LoadedGraph<'_>,
     registry: &Registry,
-) -> Result<Option<ImportFault>, GraphError> {
+) -> Result<Option<ImportDiagnostic>, GraphError> {
     let LoadedGraph { library, top_level, .. } = graph;
     let unknown = top_level.operations.iter().find(|first| {
         let is_function = library.names.find(first.operation.as_bytes()).is_some();
@@ -127,7 +130,8 @@ fn unknown_operation(
     });
     let Some(first) = unknown else { return Ok(None) };
     let found = first.operation.clone();
-    node_fault::at(*library, first.place, ImportFaultKind::UnknownOperation, found, "").map(Some)
+    node_diagnostic::at(*library, first.place, ImportDiagnosticKind::UnknownOperation, found, "")
+        .map(Some)
 }
 
 /// The first node of an operation for which no CPU has a kernel.

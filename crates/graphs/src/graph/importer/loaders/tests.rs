@@ -1,7 +1,7 @@
 use crate::{
     graph::{
-        Form, ImportFault, ImportFaultKind as Kind, Loader, Message, ReadOptions,
-        StructureFaultKind, read,
+        Form, ImportDiagnostic, ImportDiagnosticKind as Kind, Loader, Message, ReadOptions,
+        StructureDiagnosticKind, read,
     },
     ops::Registry,
 };
@@ -14,18 +14,18 @@ const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 const INPUT: &str =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }";
 
-/// The fault that a loader of a release finds in a SavedModel with this graph, and with this beside
-/// it.
-fn found(release: &str, loader: Loader, graph: &str, beside: &str) -> Option<ImportFault> {
+/// The diagnostic that a loader of a release finds in a SavedModel with this graph, and with this
+/// beside it.
+fn found(release: &str, loader: Loader, graph: &str, beside: &str) -> Option<ImportDiagnostic> {
     let registries = [Registry::tensorflow(release).unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
     let text = format!("meta_graphs {{ graph_def {{ {graph} }} {beside} }}");
     let graphs = read(text.as_bytes(), Message::SavedModel, Form::Text, &options).unwrap();
-    graphs.meta_graphs[0].graph.judgements[0].fault(loader).cloned()
+    graphs.meta_graphs[0].graph.judgements[0].diagnostic(loader).cloned()
 }
 
 fn kind(loader: Loader, graph: &str) -> Option<Kind> {
-    found("2.21", loader, graph, "").map(|fault| fault.kind)
+    found("2.21", loader, graph, "").map(|diagnostic| diagnostic.kind)
 }
 
 fn function(name: &str, nodes: &str, returned: &str) -> String {
@@ -133,8 +133,9 @@ fn python_wants_to_know_the_type_of_each_argument() {
     let int4 = of_type("name: 'a' type: DT_INT4");
     let generic = of_type("name: 'a' type_attr: 'T'");
     for loader in [Loader::LoadV1, Loader::Load] {
-        let python =
-            |release: &str, graph: &str| found(release, loader, graph, "").map(|fault| fault.kind);
+        let python = |release: &str, graph: &str| {
+            found(release, loader, graph, "").map(|diagnostic| diagnostic.kind)
+        };
         assert_eq!(python("2.14", &of_type("name: 'a' type: 29")), Some(Kind::Python));
         assert_eq!(python("2.15", &int4), None);
         assert_eq!(python("2.21", &generic), Some(Kind::Python));
@@ -203,8 +204,10 @@ fn a_session_looks_up_all_operations_first_and_wants_kernels() {
 fn a_session_asks_first_whether_functions_call_themselves() {
     let body = node("c", "f", &["a"], "") + &node("n", "NoSuchOp", &[], "");
     let graph = function("f", &body, "a") + INPUT + " node { name: 'c' op: 'f' input: 'x' }";
-    let Some(Kind::Structure(fault)) = kind(Loader::Cpp, &graph) else { panic!("no structure") };
-    assert_eq!(fault.kind, StructureFaultKind::CalledFunction);
+    let Some(Kind::Structure(diagnostic)) = kind(Loader::Cpp, &graph) else {
+        panic!("no structure")
+    };
+    assert_eq!(diagnostic.kind, StructureDiagnosticKind::CalledFunction);
     assert_eq!(kind(Loader::Import, &graph), Some(Kind::UnknownOperation));
 }
 
@@ -337,10 +340,15 @@ fn the_last_of_two_functions_of_one_name_is_loaded_and_may_name_no_other() {
 #[test]
 fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
     let twice = function("f", &(node("n", "NoOp", &[], "") + &node("n", "NoOp", &[], "")), "a");
-    let Some(Kind::Structure(fault)) = kind(Loader::LoadV1, &twice) else { panic!("accepted") };
-    assert_eq!((&*fault.node, fault.kind), ("f", StructureFaultKind::UnequalFunction));
+    let Some(Kind::Structure(diagnostic)) = kind(Loader::LoadV1, &twice) else {
+        panic!("accepted")
+    };
     assert_eq!(
-        fault.to_string(),
+        (&*diagnostic.node, diagnostic.kind),
+        ("f", StructureDiagnosticKind::UnequalFunction)
+    );
+    assert_eq!(
+        diagnostic.to_string(),
         "function \"f\": it comes a second time in Python, and is not found to be the same \
          (function \"f\", \"n\": another node, argument or result of the function has the same name)"
     );
@@ -350,8 +358,8 @@ fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
     let options = ReadOptions::default().with_registries(&registries);
     let graphs = read(twice.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
     let judgement = &graphs.meta_graphs[0].graph.judgements[0];
-    assert!(judgement.fault(Loader::LoadV1).is_some());
-    assert!(judgement.fault(Loader::Import).is_none());
+    assert!(judgement.diagnostic(Loader::LoadV1).is_some());
+    assert!(judgement.diagnostic(Loader::Import).is_none());
 }
 
 #[test]
@@ -361,7 +369,7 @@ fn a_type_that_only_a_call_tells_has_no_name_in_python() {
     let empty = node("n", "Placeholder", &[], sizes) + &node("o", "Empty", &["n:output:0"], open);
     let graph = function("f", &(node("i", "Identity", &["a"], FLOAT) + &empty), "i:output:0");
     for release in ["2.12", "2.13", "2.21"] {
-        let kind = |loader| found(release, loader, &graph, "").map(|fault| fault.kind);
+        let kind = |loader| found(release, loader, &graph, "").map(|diagnostic| diagnostic.kind);
         assert_eq!(kind(Loader::Load), Some(Kind::Python), "{release}");
         assert_eq!(kind(Loader::LoadV1), None, "{release}");
     }
@@ -387,11 +395,11 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
     let nameless = function("", "", "a");
     let call = format!("{INPUT} node {{ name: 'c' op: '' input: 'x' }} {nameless}");
     let structure = |loader, graph: &str| match kind(loader, graph) {
-        Some(Kind::Structure(fault)) => Some((fault.kind, fault.node)),
+        Some(Kind::Structure(diagnostic)) => Some((diagnostic.kind, diagnostic.node)),
         Some(other) => panic!("{other:?}"),
         None => None,
     };
-    let no_operation = Some((StructureFaultKind::NoOperation, "c".to_owned()));
+    let no_operation = Some((StructureDiagnosticKind::NoOperation, "c".to_owned()));
     for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
         assert_eq!(structure(loader, &call), no_operation, "{loader:?}");
     }
@@ -403,13 +411,13 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
     let unresolved = format!("{call} node {{ name: 'd' op: 'NoOp' input: '^z' }}");
     assert_eq!(
         structure(Loader::Load, &unresolved),
-        Some((StructureFaultKind::UnknownInput, "d".to_owned()))
+        Some((StructureDiagnosticKind::UnknownInput, "d".to_owned()))
     );
     assert_eq!(structure(Loader::Import, &unresolved), no_operation);
     let ill_named = format!("{INPUT} node {{ name: 'c d' op: '' input: 'x' }} {nameless}");
     for &loader in Loader::ALL {
         let found = structure(loader, &ill_named).map(|(kind, _)| kind);
-        assert_eq!(found, Some(StructureFaultKind::Name), "{loader:?}");
+        assert_eq!(found, Some(StructureDiagnosticKind::Name), "{loader:?}");
     }
     let two = call.replace("input: 'x'", "input: 'x' input: 'x'");
     assert_eq!(kind(Loader::Load, &two), Some(Kind::InputCount));
@@ -525,7 +533,7 @@ fn a_function_has_the_attributes_that_the_python_of_the_release_knows() {
     ] {
         for objects in ["", "object_graph_def { nodes { user_object { } } }"] {
             let found = found(release, Loader::Load, &with(name), objects);
-            assert_eq!(found.map(|fault| fault.kind), expected, "{name} {release}");
+            assert_eq!(found.map(|diagnostic| diagnostic.kind), expected, "{name} {release}");
         }
         assert_eq!(kind(Loader::LoadV1, &with(name)), None);
     }
@@ -563,9 +571,11 @@ fn python_does_not_take_a_function_with_a_tensor_that_nobody_can_read() {
         function("f", &(valid + &node("k", operation, &[], &value)), "a")
     };
     let unequal = |release, loader, graph: &str| match found(release, loader, graph, "")
-        .map(|fault| fault.kind)
+        .map(|diagnostic| diagnostic.kind)
     {
-        Some(Kind::Structure(fault)) => fault.kind == StructureFaultKind::UnequalFunction,
+        Some(Kind::Structure(diagnostic)) => {
+            diagnostic.kind == StructureDiagnosticKind::UnequalFunction
+        }
         None => false,
         other => panic!("{other:?}"),
     };

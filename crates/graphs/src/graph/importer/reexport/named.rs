@@ -4,11 +4,11 @@
 
 use std::collections::HashSet;
 
-use super::super::instantiate::{BodyDiagnostic, BoxedDiagnostic, numbered};
+use super::super::instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered};
 use crate::graph::{
-    ImportFaultKind,
+    ImportDiagnosticKind,
     attributes::{AttributeValue, Attributes, Text},
-    fault::Part,
+    diagnostic::Part,
     function_names::FunctionNames,
     index::FunctionIndex,
 };
@@ -37,10 +37,11 @@ pub(in super::super) fn named_by(
         if names.get(*gradient).is_some() {
             named.insert(*gradient);
         } else if unresolved.is_none() {
-            let fault = BodyDiagnostic::of(Part::Node(*node), ImportFaultKind::Python);
+            let diagnostic =
+                InstantiationDiagnostic::of(Part::Node(*node), ImportDiagnosticKind::Python);
             let found = "a registered gradient that is not there";
-            let fault = fault.of_operation(function, *node);
-            unresolved = Some(fault.with(found, "a function of the library"));
+            let diagnostic = diagnostic.of_operation(function, *node);
+            unresolved = Some(diagnostic.with(found, "a function of the library"));
         }
     }
     let without_gradient = kinds_without_gradient(function);
@@ -106,7 +107,7 @@ fn named_functions(attributes: &Attributes, names: &FunctionNames) -> Result<Vec
 fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BoxedDiagnostic {
     let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
     let node = u32::try_from(node).unwrap_or(u32::MAX);
-    BodyDiagnostic::of(Part::Node(node), ImportFaultKind::Python)
+    InstantiationDiagnostic::of(Part::Node(node), ImportDiagnosticKind::Python)
         .of_operation(function, node)
         .with(format!("a function {name:?} as an attribute"), "a function of the library")
 }

@@ -4,16 +4,18 @@
 
 use super::{
     super::{
-        count, instantiate::BodyDiagnostic, instantiated_callees::FunctionDiagnostic, lists::Lists,
+        count, instantiate::InstantiationDiagnostic, instantiated_callees::FunctionDiagnostic,
+        lists::Lists,
     },
     Summarized, Unloaded,
 };
-use crate::graph::{ImportFaultKind, fault::Part};
+use crate::graph::{ImportDiagnosticKind, diagnostic::Part};
 
 /// The order in which functions are loaded, or why there is none: as Python does it, the one that
 /// became ready last comes first, and a name that comes twice counts twice.
 pub(super) fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiagnostic> {
-    let unresolved = functions.first_fault(|judged| judged.named.as_deref()?.unresolved.as_ref());
+    let unresolved =
+        functions.first_diagnostic(|judged| judged.named.as_deref()?.unresolved.as_ref());
     if let Some(diagnostic) = unresolved {
         return Err(diagnostic);
     }
@@ -85,7 +87,7 @@ fn ready_at_first(functions: &Summarized<'_>) -> Vec<u32> {
 }
 
 fn needs_itself(function: &Unloaded) -> FunctionDiagnostic {
-    let diagnostic = BodyDiagnostic::of(Part::Function, ImportFaultKind::Python);
+    let diagnostic = InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
     let diagnostic = diagnostic.with("it needs itself, at once or through others", "");
     FunctionDiagnostic { function: function.place, diagnostic: diagnostic.into() }
 }

@@ -1,7 +1,7 @@
 use crate::{
     graph::{
-        Form, Graph, ImportFault, ImportFaultKind as Kind, Loader, Message, ReadOptions,
-        StructureFaultKind, read,
+        Form, Graph, ImportDiagnostic, ImportDiagnosticKind as Kind, Loader, Message, ReadOptions,
+        StructureDiagnosticKind, read,
     },
     ops::{OperationDefinition, Registry},
 };
@@ -22,15 +22,15 @@ fn judged(text: &str, registries: &[Registry]) -> Graph {
     graphs.meta_graphs.into_iter().next().unwrap().graph
 }
 
-/// The fault that the C import of a release finds.
-fn fault_in(release: &str, text: &str) -> Option<ImportFault> {
+/// The diagnostic that the C import of a release finds.
+fn diagnostic_in(release: &str, text: &str) -> Option<ImportDiagnostic> {
     let graph = judged(text, &registries(&[release]));
-    graph.judgements[0].fault(Loader::Import).cloned()
+    graph.judgements[0].diagnostic(Loader::Import).cloned()
 }
 
-/// The node that has a fault in 2.12, and the fault.
-fn fault(text: &str) -> Option<(String, Kind)> {
-    fault_in("2.12", text).map(|fault| (fault.node, fault.kind))
+/// The node that has a diagnostic in 2.12, and the diagnostic.
+fn diagnostic(text: &str) -> Option<(String, Kind)> {
+    diagnostic_in("2.12", text).map(|diagnostic| (diagnostic.node, diagnostic.kind))
 }
 
 fn node(name: &str, operation: &str, inputs: &[&str], rest: &str) -> String {
@@ -42,14 +42,14 @@ fn attribute(key: &str, value: &str) -> String {
     format!("attr {{ key: '{key}' value {{ {value} }} }}")
 }
 
-fn structure(kind: &Kind) -> StructureFaultKind {
-    let Kind::Structure(fault) = kind else { panic!("{kind:?}") };
-    fault.kind
+fn structure(kind: &Kind) -> StructureDiagnosticKind {
+    let Kind::Structure(diagnostic) = kind else { panic!("{kind:?}") };
+    diagnostic.kind
 }
 
 #[test]
-fn each_step_of_the_import_finds_its_fault() {
-    let found = |rest: &str| fault(&format!("{INPUT} {rest}")).map(|(_, kind)| kind);
+fn each_step_of_the_import_finds_its_diagnostic() {
+    let found = |rest: &str| diagnostic(&format!("{INPUT} {rest}")).map(|(_, kind)| kind);
     assert_eq!(found(&node("b", "Identity", &["a"], FLOAT)), None);
     assert_eq!(found(&node("b", "NoSuchOp", &["a"], "")), Some(Kind::UnknownOperation));
     let index = Some(Kind::OutputIndex { input: 0 });
@@ -75,10 +75,10 @@ fn each_step_of_the_import_finds_its_fault() {
 
 #[test]
 fn at_one_node_the_earlier_step_is_reported() {
-    let found = |rest: &str| fault(&format!("{INPUT} {rest}")).map(|(_, kind)| kind).unwrap();
+    let found = |rest: &str| diagnostic(&format!("{INPUT} {rest}")).map(|(_, kind)| kind).unwrap();
     let beside = attribute("_class", "list { s: 'loc:@nowhere' }");
     let unresolved = found(&node("b", "NoSuchOp", &["a:7"], &beside));
-    assert_eq!(structure(&unresolved), StructureFaultKind::UnknownColocation);
+    assert_eq!(structure(&unresolved), StructureDiagnosticKind::UnknownColocation);
     assert_eq!(found(&node("b", "NoSuchOp", &["a:7"], "")), Kind::OutputIndex { input: 0 });
     let wrong = attribute("T", "i: 1");
     let attribute_first = found(&node("b", "MatMul", &["a"], &wrong));
@@ -90,9 +90,9 @@ fn at_one_node_the_earlier_step_is_reported() {
 }
 
 #[test]
-fn nodes_are_looked_at_as_they_are_visited_and_the_first_fault_ends_it() {
+fn nodes_are_looked_at_as_they_are_visited_and_the_first_diagnostic_ends_it() {
     let bad = |name: &str, inputs: &[&str]| node(name, "NoSuchOp", inputs, "");
-    let names = |text: &str| fault(&format!("{INPUT} {text}")).map(|(node, _)| node).unwrap();
+    let names = |text: &str| diagnostic(&format!("{INPUT} {text}")).map(|(node, _)| node).unwrap();
     assert_eq!(names(&format!("{}{}", bad("x", &[]), bad("y", &[]))), "x");
     assert_eq!(names(&format!("{}{}", bad("x", &["y"]), bad("y", &[]))), "y");
     // A cycle is found behind all nodes, and what closes a loop after that.
@@ -104,13 +104,13 @@ fn nodes_are_looked_at_as_they_are_visited_and_the_first_fault_ends_it() {
         let data_type = if of == "m" { "type: DT_FLOAT" } else { "type: DT_INT32" };
         format!("{merge}{}", node("n", "NextIteration", &[of], &attribute("T", data_type)))
     };
-    let found = |text: &str| fault(&format!("{INPUT} {text}")).map(|(_, kind)| kind);
+    let found = |text: &str| diagnostic(&format!("{INPUT} {text}")).map(|(_, kind)| kind);
     assert_eq!(found(&back("n", "m")), None);
     assert_eq!(found(&back("n:1", "m")), Some(Kind::OutputIndex { input: 1 }));
     let int = back("n", "m:1");
     assert_eq!(found(&int), Some(Kind::InputType { input: 1 }));
     let both = found(&format!("{int}{cycle}")).unwrap();
-    assert_eq!(structure(&both), StructureFaultKind::Cycle);
+    assert_eq!(structure(&both), StructureDiagnosticKind::Cycle);
 }
 
 #[test]
@@ -118,7 +118,8 @@ fn reference_is_accepted_as_value_and_no_value_as_reference() {
     let variable =
         "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }
         attr { key: 'shape' value { shape {} } } }";
-    let found = |rest: &str| fault(&format!("{INPUT} {variable} {rest}")).map(|(_, kind)| kind);
+    let found =
+        |rest: &str| diagnostic(&format!("{INPUT} {variable} {rest}")).map(|(_, kind)| kind);
     assert_eq!(found(&node("b", "Identity", &["v"], FLOAT)), None);
     assert_eq!(found(&node("b", "Assign", &["v", "a"], FLOAT)), None);
     let given = found(&node("b", "Assign", &["a", "a"], FLOAT));
@@ -142,20 +143,20 @@ fn every_release_is_judged_as_if_it_were_alone() {
         let text = format!("{INPUT} {text}");
         let together = judged(&text, &registries(&releases)).judgements;
         for (judgement, release) in together.iter().zip(releases) {
-            let alone = fault_in(release, &text);
-            assert_eq!(judgement.fault(Loader::Import), alone.as_ref(), "{release} {text}");
+            let alone = diagnostic_in(release, &text);
+            assert_eq!(judgement.diagnostic(Loader::Import), alone.as_ref(), "{release} {text}");
         }
     }
     let text = format!("{INPUT} {k}{top}{indices}");
-    assert_eq!(fault(&text).unwrap(), ("i".to_owned(), Kind::InputType { input: 0 }));
-    assert_eq!(fault_in("2.13", &text), None);
+    assert_eq!(diagnostic(&text).unwrap(), ("i".to_owned(), Kind::InputType { input: 0 }));
+    assert_eq!(diagnostic_in("2.13", &text), None);
 }
 
 #[test]
-fn a_fault_says_what_was_found_and_what_was_expected() {
+fn a_diagnostic_says_what_was_found_and_what_was_expected() {
     let texts = |rest: &str| {
-        let fault = fault_in("2.12", &format!("{INPUT} {rest}")).unwrap();
-        (fault.operation, fault.found, fault.expected)
+        let diagnostic = diagnostic_in("2.12", &format!("{INPUT} {rest}")).unwrap();
+        (diagnostic.operation, diagnostic.found, diagnostic.expected)
     };
     let expected = |operation: &str, found: &str, expected: &str| {
         (operation.to_owned(), found.to_owned(), expected.to_owned())
@@ -196,28 +197,30 @@ fn ignored_attribute_is_reported_with_the_release_that_knows_it() {
 #[test]
 fn a_function_cannot_have_the_name_of_an_operation_of_the_release() {
     let library = "library { function { signature { name: 'Conv' } } }";
-    assert_eq!(fault_in("2.13", library), None);
-    let clash = fault_in("2.14", library).unwrap();
+    assert_eq!(diagnostic_in("2.13", library), None);
+    let clash = diagnostic_in("2.14", library).unwrap();
     assert_eq!((clash.kind, clash.function.as_deref()), (Kind::FunctionName, Some("Conv")));
-    // Of several faults of the library the first function's counts.
+    // Of several diagnostics of the library the first function's counts.
     let function =
         |name: &str, rest: &str| format!("function {{ signature {{ name: '{name}' }} {rest} }}");
     let other = "node_def { name: 'n' op: 'NoOp' }";
     let twice = format!("{}{}", function("f", ""), function("f", other));
-    let first = |library: String| fault(&format!("library {{ {library} }}")).unwrap().1;
+    let first = |library: String| diagnostic(&format!("library {{ {library} }}")).unwrap().1;
     let duplicate = first(format!("{twice}{}", function("Add", "")));
-    assert_eq!(structure(&duplicate), StructureFaultKind::DuplicateFunction);
+    assert_eq!(structure(&duplicate), StructureDiagnosticKind::DuplicateFunction);
     assert_eq!(first(format!("{}{twice}", function("Add", ""))), Kind::FunctionName);
     // Names of nodes come before the library.
-    let bad = fault(&format!("{} library {{ {twice} }}", node("b b", "NoOp", &[], ""))).unwrap().1;
-    assert_eq!(structure(&bad), StructureFaultKind::Name);
+    let bad =
+        diagnostic(&format!("{} library {{ {twice} }}", node("b b", "NoOp", &[], ""))).unwrap().1;
+    assert_eq!(structure(&bad), StructureDiagnosticKind::Name);
 }
 
 #[test]
 fn shapes_that_a_node_says_itself_are_as_many_as_its_outputs() {
     let found = |shapes: &str| {
         let rest = format!("{FLOAT} {}", attribute("_output_shapes", shapes));
-        fault(&format!("{INPUT} {}", node("b", "Identity", &["a"], &rest))).map(|(_, kind)| kind)
+        diagnostic(&format!("{INPUT} {}", node("b", "Identity", &["a"], &rest)))
+            .map(|(_, kind)| kind)
     };
     for shapes in [
         "list { shape {} }",
@@ -245,7 +248,7 @@ fn a_call_of_what_only_a_caller_could_tell_is_refused_when_it_is_come_to() {
         let types = [attribute("Tin", "list {}"), attribute("Tout", "list {}")].concat();
         let called = attribute("f", "placeholder: 'g'");
         let text = node("c", "PartitionedCall", &[], &format!("{types}{called}{rest}"));
-        fault(&text).map(|(_, kind)| kind)
+        diagnostic(&text).map(|(_, kind)| kind)
     };
     assert_eq!(call(""), Some(Kind::AttributeKind { attribute: "f".to_owned() }));
     assert_eq!(call(&attribute("_disable_call_shape_inference", "b: true")), None);
@@ -261,7 +264,7 @@ fn an_operation_that_is_known_by_its_name_alone_may_have_anything() {
     let behind = node("b", "Identity", &["o:5"], FLOAT);
     let shapes = node("s", "Ours", &[], &attribute("_output_shapes", "list {}"));
     let graph = judged(&format!("{INPUT} {ours}{behind}{shapes}"), &[registry]);
-    assert_eq!(graph.judgements[0].fault(Loader::Import), None);
+    assert_eq!(graph.judgements[0].diagnostic(Loader::Import), None);
 }
 
 #[test]
@@ -269,7 +272,8 @@ fn python_gives_an_attribute_without_a_value_its_default() {
     let empty = "attr { key: 'transpose_a' value {} }";
     let text = node("m", "MatMul", &["a", "a"], &format!("{FLOAT} {empty}"));
     let graph = judged(&format!("{INPUT} {text}"), &registries(&["2.12"]));
-    let kind = |loader| graph.judgements[0].fault(loader).map(|fault| fault.kind.clone());
+    let kind =
+        |loader| graph.judgements[0].diagnostic(loader).map(|diagnostic| diagnostic.kind.clone());
     let wrong = Kind::AttributeKind { attribute: "transpose_a".to_owned() };
     assert_eq!((kind(Loader::Import), kind(Loader::LoadV1)), (Some(wrong), None));
 }

@@ -1,4 +1,4 @@
-//! Finds the faults of an object or a function by itself, once all of it was read.
+//! Finds the diagnostics of an object or a function by itself, once all of it was read.
 //!
 //! Knows an object that is whole. It must never know how it was written.
 
@@ -6,11 +6,11 @@ use super::ObjectReader;
 use crate::{
     graph::{
         objects::{
+            diagnostics::{ObjectDiagnostics, Step, Whose},
             facts::{CallerSpec, Concrete, Edge, ObjectKind, Tracing},
-            faults::{ObjectFaults, Step, Whose},
             parameters::{Parameter, Spec, SpecReader, name_hash},
             structures::{At, Kind},
-            values::ValueFault,
+            values::ValueDiagnostic,
         },
         rules::shown,
     },
@@ -35,7 +35,7 @@ const fn is_built_in(kind: ObjectKind) -> bool {
 }
 
 impl ObjectReader<'_> {
-    /// The kind under which other objects see this one, once its own faults are known.
+    /// The kind under which other objects see this one, once its own diagnostics are known.
     pub(super) fn kind_of_object(&mut self, number: u32) -> ObjectKind {
         let kind = self.object.kind;
         let is_other = self.object.is_registered && !is_built_in(kind);
@@ -59,36 +59,36 @@ impl ObjectReader<'_> {
         }
     }
 
-    /// Records the faults of an object by itself.
+    /// Records the diagnostics of an object by itself.
     fn judge_object(&mut self, number: u32) {
         let whose = || Whose::Object(number);
-        let tell = |faults: &mut ObjectFaults<'_>, found: String, expected| {
-            faults.tell(Step::Objects, |_| true, || (whose(), found, expected));
+        let tell = |diagnostics: &mut ObjectDiagnostics<'_>, found: String, expected| {
+            diagnostics.tell(Step::Objects, |_| true, || (whose(), found, expected));
         };
         match self.object.kind {
             ObjectKind::Unset => {
                 let found = "an object that is nothing".to_owned();
-                tell(&mut self.faults, found, "a variable, a function or another object");
+                tell(&mut self.diagnostics, found, "a variable, a function or another object");
             }
             ObjectKind::Variable => {
                 if self.object.has_bad_mode {
                     let found =
                         "a variable whose synchronization or aggregation is none".to_owned();
-                    tell(&mut self.faults, found, "one of 0 to 3");
+                    tell(&mut self.diagnostics, found, "one of 0 to 3");
                 }
                 let data_type = self.object.data_type;
-                let fault = ValueFault::Type(data_type);
-                self.faults.tell_of(
-                    || fault.kind(),
+                let diagnostic = ValueDiagnostic::Type(data_type);
+                self.diagnostics.tell_of(
+                    || diagnostic.kind(),
                     Step::Objects,
-                    |registry| fault.is_found_by(registry),
-                    || (whose(), format!("a variable of {}", fault.text()), TYPE),
+                    |registry| diagnostic.is_found_by(registry),
+                    || (whose(), format!("a variable of {}", diagnostic.text()), TYPE),
                 );
             }
             ObjectKind::Function | ObjectKind::BareFunction | ObjectKind::CapturedTensor => {
                 if let Some(unresolved) = self.object.unresolved.take() {
                     let found = format!("the function {unresolved:?}, which is not in the library");
-                    tell(&mut self.faults, found, "a function of the library");
+                    tell(&mut self.diagnostics, found, "a function of the library");
                 }
                 let is_bare = self.object.kind == ObjectKind::BareFunction;
                 match self.object.kind {
@@ -111,11 +111,11 @@ impl ObjectReader<'_> {
     }
 
     fn tell_nameless(&mut self, number: u32) {
-        let fault = || {
+        let diagnostic = || {
             let found = "a constant that names no node".to_owned();
             (Whose::Object(number), found, "a node of the graph")
         };
-        self.faults.tell(Step::Objects, |_| true, fault);
+        self.diagnostics.tell(Step::Objects, |_| true, diagnostic);
     }
 
     fn end_of_user_object(&mut self, number: u32) {
@@ -124,7 +124,7 @@ impl ObjectReader<'_> {
         let is_list = is_list && producer >= 1 && min_consumer <= 1 && !is_bad_consumer;
         if is_list && self.object.has_named_child {
             let name = shown(&self.named_child);
-            self.faults.tell(
+            self.diagnostics.tell(
                 Step::Children,
                 |_| true,
                 || {
@@ -138,13 +138,13 @@ impl ObjectReader<'_> {
     /// The parameters of an object that is a function.
     fn end_of_spec(&mut self, number: u32) {
         let mut is_whole = true;
-        let (structures, faults) = (&self.structures, &mut self.faults);
+        let (structures, diagnostics) = (&self.structures, &mut self.diagnostics);
         for root in [structures.root(0), structures.root(1)] {
-            self.judge.judge(structures, root, |fault| {
-                let finds = |registry: &Registry| fault.is_found_by(registry);
-                is_whole &= !matches!(fault, ValueFault::Unset);
-                let diagnostic = || (Whose::Object(number), in_spec(&fault.text()), VALUE);
-                faults.tell_of(|| fault.kind(), Step::Objects, finds, diagnostic);
+            self.judge.judge(structures, root, |found| {
+                let finds = |registry: &Registry| found.is_found_by(registry);
+                is_whole &= !matches!(found, ValueDiagnostic::Unset);
+                let diagnostic = || (Whose::Object(number), in_spec(&found.text()), VALUE);
+                diagnostics.tell_of(|| found.kind(), Step::Objects, finds, diagnostic);
             });
         }
         if !is_whole {
@@ -163,7 +163,7 @@ impl ObjectReader<'_> {
             Spec::Refused(found) => {
                 let diagnostic =
                     || (Whose::Object(number), found.to_owned(), "parameters of a function");
-                faults.tell(Step::Objects, |_| true, diagnostic);
+                diagnostics.tell(Step::Objects, |_| true, diagnostic);
                 CallerSpec::Unclear
             }
         };
@@ -186,17 +186,17 @@ impl ObjectReader<'_> {
             let name = shown(&self.function.name);
             let found = "a function that is not in the library".to_owned();
             let diagnostic = || (Whose::Function(name), found, "a function of the library");
-            return self.faults.tell(Step::Remaining, |_| true, diagnostic);
+            return self.diagnostics.tell(Step::Remaining, |_| true, diagnostic);
         };
-        let (structures, faults) = (&self.structures, &mut self.faults);
+        let (structures, diagnostics) = (&self.structures, &mut self.diagnostics);
         for root in [structures.root(0), structures.root(1)] {
-            self.judge.judge(structures, root, |fault| {
-                let finds = |registry: &Registry| fault.is_found_by(registry);
+            self.judge.judge(structures, root, |found| {
+                let finds = |registry: &Registry| found.is_found_by(registry);
                 let diagnostic = || {
                     let name = shown(&self.function.name);
-                    (Whose::Function(name), in_signature(&fault.text()), VALUE)
+                    (Whose::Function(name), in_signature(&found.text()), VALUE)
                 };
-                faults.tell_of(|| fault.kind(), Step::Functions, finds, diagnostic);
+                diagnostics.tell_of(|| found.kind(), Step::Functions, finds, diagnostic);
             });
         }
         let traced = self.tracing();
@@ -207,7 +207,7 @@ impl ObjectReader<'_> {
                 let found = "a function that does not say what it takes by position and by name";
                 (Whose::Function(shown(&self.function.name)), found.to_owned(), VALUE)
             };
-            self.faults.tell(Step::Functions, finds, diagnostic);
+            self.diagnostics.tell(Step::Functions, finds, diagnostic);
         }
         if !self.facts.has_room::<(u64, Concrete)>(2) {
             return;

@@ -343,10 +343,10 @@ fn python_makes_no_saver_that_lacks_a_name() {
         assert_eq!(found("2.21", loader, INPUT, &saver("x:0", "x")), None, "{loader:?}");
         let is_python = matches!(loader, Loader::LoadV1 | Loader::Load);
         for lacking in [saver("", "x"), saver("x:0", ""), "saver_def { }".to_owned()] {
-            let refused = found("2.21", loader, INPUT, &lacking).map(|fault| fault.kind);
+            let refused = found("2.21", loader, INPUT, &lacking).map(|diagnostic| diagnostic.kind);
             assert_eq!(refused, is_python.then_some(Kind::Python), "{loader:?} {lacking}");
             let objects = format!("{lacking} object_graph_def {{ nodes {{ user_object {{ }} }} }}");
-            let kind = found("2.21", loader, INPUT, &objects).map(|fault| fault.kind);
+            let kind = found("2.21", loader, INPUT, &objects).map(|diagnostic| diagnostic.kind);
             let is_made = loader == Loader::LoadV1;
             assert_eq!(kind, is_made.then_some(Kind::Python), "{loader:?} {objects}");
         }

@@ -15,7 +15,7 @@ const GRAPH: &str =
 /// it.
 fn accepted(beside: &str) -> [bool; 3] {
     [Loader::LoadV1, Loader::Load, Loader::Cpp].map(|loader| {
-        let found = found("2.21", loader, GRAPH, beside).map(|fault| fault.kind);
+        let found = found("2.21", loader, GRAPH, beside).map(|diagnostic| diagnostic.kind);
         assert!(matches!(found, None | Some(Kind::NodeReference)), "{loader:?} {beside} {found:?}");
         found.is_none()
     })
@@ -74,9 +74,9 @@ fn every_node_of_a_collection_is_there() {
     assert_eq!(accepted(&variable("y:0")), ALL);
     assert_eq!(accepted(&variable("w:0")), CPP);
     assert_eq!(accepted(&nodes("unbound_inputs", &["y"])), CPP);
-    let fault = found("2.16", Loader::LoadV1, GRAPH, &nodes("mine", &["y:1"])).unwrap();
-    assert_eq!(fault.found, "the collection \"mine\" names \"y:1\"");
-    assert_eq!(fault.expected, "a node or a tensor of the graph");
+    let diagnostic = found("2.16", Loader::LoadV1, GRAPH, &nodes("mine", &["y:1"])).unwrap();
+    assert_eq!(diagnostic.found, "the collection \"mine\" names \"y:1\"");
+    assert_eq!(diagnostic.expected, "a node or a tensor of the graph");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Calls of functions once these have the names that Python gives them.
 
 use super::{INPUT, Kind, Loader, function, kind, node, together};
-use crate::graph::BodyFaultKind;
+use crate::graph::BodyDiagnosticKind;
 
 const CALL: &str = "node { name: 'c' op: 'f' input: 'x' } ";
 const DTYPE: &str = "attr { key: 'dtype' value { type: DT_FLOAT } }";
@@ -51,16 +51,16 @@ fn a_loaded_call_gives_what_arguments_and_results_by_hand_ask_for() {
     let input = node("p", "Placeholder", &[], DTYPE);
     let result = input + &node("r", "_Retval", &["p:output:0"], &index(0));
     let argument = node("r", "_Arg", &[], &index(1));
-    let faults = [BodyFaultKind::FewOutputs, BodyFaultKind::FewInputs];
-    for (nodes, expected) in [&result, &argument].into_iter().zip(faults) {
+    let diagnostics = [BodyDiagnosticKind::FewOutputs, BodyDiagnosticKind::FewInputs];
+    for (nodes, expected) in [&result, &argument].into_iter().zip(diagnostics) {
         let load = |call: &str| {
             let calls = function("f", call, "a");
             kind(Loader::Load, &together(&[calls, empty("h", nodes)]))
         };
-        let Some(Kind::Structure(fault)) = load(&node("c", "h", &[], "")) else {
+        let Some(Kind::Structure(diagnostic)) = load(&node("c", "h", &[], "")) else {
             panic!("accepted")
         };
-        assert_eq!(fault.body.map(|body| body.kind), Some(expected));
+        assert_eq!(diagnostic.body.map(|body| body.kind), Some(expected));
         let disabled = "attr { key: '_disable_call_shape_inference' value { b: true } }";
         assert_eq!(load(&node("c", "h", &[], disabled)), None);
         let target = "attr { key: 'Tin' value { list { } } }
@@ -113,8 +113,8 @@ fn a_function_that_is_there_for_a_call_by_name_is_there_for_others_in_the_functi
     let named = node("c", "h", &["a"], "");
     let whole = node("c", "PartitionedCall", &["a"], &types(float, float));
     let cases = [
-        (node("d", "PartitionedCall", &[], &types("", float)), BodyFaultKind::FewInputs),
-        (node("d", "PartitionedCall", &["a"], &types(float, "")), BodyFaultKind::FewOutputs),
+        (node("d", "PartitionedCall", &[], &types("", float)), BodyDiagnosticKind::FewInputs),
+        (node("d", "PartitionedCall", &["a"], &types(float, "")), BodyDiagnosticKind::FewOutputs),
     ];
     for (call, expected) in cases {
         let load = |nodes: &str| {

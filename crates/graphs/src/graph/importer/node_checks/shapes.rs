@@ -1,24 +1,26 @@
-//! The faults of shapes that show while the nodes of a graph are visited.
+//! The diagnostics of shapes that show while the nodes of a graph are visited.
 //!
 //! Knows what shape functions have refused. It must never know how shapes are inferred.
 
 use super::{super::diagnostics::NodeDiagnostic, Walk};
-use crate::graph::{ImportFault, ImportFaultKind, kinds::LoaderProfile, shapes::FunctionNode};
+use crate::graph::{
+    ImportDiagnostic, ImportDiagnosticKind, kinds::LoaderProfile, shapes::FunctionNode,
+};
 
 impl Walk<'_> {
-    /// The fault of shapes of inputs that a shape function refuses.
+    /// The diagnostic of shapes of inputs that a shape function refuses.
     pub(super) fn shapes_of_inputs(&self, node: u32) -> Option<NodeDiagnostic> {
-        let fault = self.shapes.filter(|fault| fault.node == node)?;
-        let is_own = fault.mismatch.within.is_none();
-        is_own.then(|| NodeDiagnostic::ShapesOfInputs(fault.mismatch.clone()))
+        let diagnostic = self.shapes.filter(|diagnostic| diagnostic.node == node)?;
+        let is_own = diagnostic.mismatch.within.is_none();
+        is_own.then(|| NodeDiagnostic::ShapesOfInputs(diagnostic.mismatch.clone()))
     }
 
     /// The same in the function that a node calls.
-    pub(super) fn shapes_of_called(&self, node: u32) -> Option<ImportFault> {
-        let mismatch = &self.shapes.filter(|fault| fault.node == node)?.mismatch;
+    pub(super) fn shapes_of_called(&self, node: u32) -> Option<ImportDiagnostic> {
+        let mismatch = &self.shapes.filter(|diagnostic| diagnostic.node == node)?.mismatch;
         let FunctionNode { function, node, operation } = mismatch.within.clone()?;
-        Some(ImportFault {
-            kind: ImportFaultKind::Shape,
+        Some(ImportDiagnostic {
+            kind: ImportDiagnosticKind::Shape,
             node,
             function: Some(function),
             operation,

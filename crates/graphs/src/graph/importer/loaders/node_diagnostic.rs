@@ -1,20 +1,20 @@
 //! The diagnostics of nodes outside of functions, read from the file for their names.
 
 use crate::graph::{
-    GraphError, ImportFault, ImportFaultKind, importer::instantiated_callees::Library,
+    GraphError, ImportDiagnostic, ImportDiagnosticKind, importer::instantiated_callees::Library,
     index::ReferringNode, node_at, rules::shown, source::Extent,
 };
 
-/// A fault of the node at a place.
+/// A diagnostic of the node at a place.
 pub(super) fn at(
     library: Library<'_>,
     place: Extent,
-    kind: ImportFaultKind,
+    kind: ImportDiagnosticKind,
     found: String,
     expected: &str,
-) -> Result<ImportFault, GraphError> {
+) -> Result<ImportDiagnostic, GraphError> {
     let node = node_at::read(library.source, place, None, library.release)?;
-    Ok(ImportFault {
+    Ok(ImportDiagnostic {
         kind,
         node: shown(&node.name),
         function: None,
@@ -24,18 +24,21 @@ pub(super) fn at(
     })
 }
 
-/// The fault of a node that names a function which the library does not have.
+/// The diagnostic of a node that names a function which the library does not have.
 pub(super) fn missing_function(
     library: Library<'_>,
     node: &ReferringNode,
-    kind: ImportFaultKind,
-) -> Result<ImportFault, GraphError> {
+    kind: ImportDiagnosticKind,
+) -> Result<ImportDiagnostic, GraphError> {
     let found = format!("a function {:?} as an attribute", node.name);
     at(library, node.place, kind, found, "a function of the library")
 }
 
-/// The fault of a node with a device that cannot be read.
-pub(super) fn bad_device(library: Library<'_>, place: Extent) -> Result<ImportFault, GraphError> {
+/// The diagnostic of a node with a device that cannot be read.
+pub(super) fn bad_device(
+    library: Library<'_>,
+    place: Extent,
+) -> Result<ImportDiagnostic, GraphError> {
     let expected = "/job:NAME/replica:0/task:0/device:CPU:0";
-    at(library, place, ImportFaultKind::Device, "a device that is none".to_owned(), expected)
+    at(library, place, ImportDiagnosticKind::Device, "a device that is none".to_owned(), expected)
 }

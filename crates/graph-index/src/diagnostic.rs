@@ -1,33 +1,34 @@
 //! Diagnostics of TensorFlow's importer for a graph, in the order in which it checks.
 //!
-//! Knows the faults and their texts. It must never know how a graph is written or walked over.
+//! Knows the diagnostics and their texts. It must never know how a graph is written or walked over.
 
-/// Why the nodes or functions of a graph do not fit together.
+/// A diagnostic of nodes or functions of a graph that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} \"{node}\": {kind}{}", kind.whose(), show_body(body.as_ref()))]
-pub struct StructureFault {
-    /// The name of the node, or of the function where the fault is one of functions, cut to 256
-    /// bytes.
+pub struct StructureDiagnostic {
+    /// The name of the node, or of the function where the diagnostic is one of functions, cut to
+    /// 256 bytes.
     pub node: String,
-    /// The kind of the fault.
-    pub kind: StructureFaultKind,
-    /// The fault of the called function, if that is why the node is refused.
-    pub body: Option<BodyFault>,
+    /// The kind of the diagnostic.
+    pub kind: StructureDiagnosticKind,
+    /// The diagnostic of the called function, if that is why the node is refused.
+    pub body: Option<BodyDiagnostic>,
 }
 
-impl StructureFault {
-    pub fn new(kind: StructureFaultKind, node: String) -> Self {
+impl StructureDiagnostic {
+    pub fn new(kind: StructureDiagnosticKind, node: String) -> Self {
         Self { node, kind, body: None }
     }
 }
 
-fn show_body(body: Option<&BodyFault>) -> String {
+fn show_body(body: Option<&BodyDiagnostic>) -> String {
     body.map_or_else(String::new, |body| format!(" ({body})"))
 }
 
-/// The kinds of faults of a node or a function, in the order in which TensorFlow's importer checks.
+/// The kinds of diagnostics of a node or a function, in the order in which TensorFlow's importer
+/// checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum StructureFaultKind {
+pub enum StructureDiagnosticKind {
     /// The name is not a letter, digit or dot followed by letters, digits and `_.-/`, nor several
     /// of these joined by `>`.
     #[error("its name is empty or has characters that no node name can have")]
@@ -55,7 +56,7 @@ pub enum StructureFaultKind {
     #[error("the library names two functions as its gradient")]
     SecondGradient,
     /// The node is colocated with a node that does not exist. Found when the node is visited, after
-    /// the faults of earlier nodes.
+    /// the diagnostics of earlier nodes.
     #[error("it is to be placed beside a node that is not in the graph (attribute _class)")]
     UnknownColocation,
     /// The node calls a function that cannot be built. Found when the node is visited.
@@ -72,7 +73,7 @@ pub enum StructureFaultKind {
     Cycle,
 }
 
-impl StructureFaultKind {
+impl StructureDiagnosticKind {
     /// Returns true if the importer finds it only while it visits the nodes, or afterwards.
     pub fn is_found_on_the_way(self) -> bool {
         matches!(
@@ -81,7 +82,7 @@ impl StructureFaultKind {
         )
     }
 
-    /// Names the part of a graph that has the fault.
+    /// Names the part of a graph that has the diagnostic.
     fn whose(self) -> &'static str {
         match self {
             Self::DuplicateFunction | Self::UnequalFunction | Self::SecondGradient => "function",
@@ -90,26 +91,26 @@ impl StructureFaultKind {
     }
 }
 
-/// A fault of a function that a node calls.
+/// A diagnostic of a function that a node calls.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("function \"{function}\"{}: {kind}", show_part(part))]
-pub struct BodyFault {
-    /// The function that has the fault: the one that the node calls, or one that this one calls;
-    /// its name cut to 256 bytes.
+pub struct BodyDiagnostic {
+    /// The function that has the diagnostic: the one that the node calls, or one that this one
+    /// calls; its name cut to 256 bytes.
     pub function: String,
     /// The node, argument or result that has it; empty where it is the function itself.
     pub part: String,
-    /// The kind of the fault.
-    pub kind: BodyFaultKind,
+    /// The kind of the diagnostic.
+    pub kind: BodyDiagnosticKind,
 }
 
 fn show_part(part: &str) -> String {
     if part.is_empty() { String::new() } else { format!(", \"{part}\"") }
 }
 
-/// The kinds of faults of a function that a node calls.
+/// The kinds of diagnostics of a function that a node calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BodyFaultKind {
+pub enum BodyDiagnosticKind {
     /// A node, argument or result whose name can be that of no node.
     #[error("its name is empty or has characters that no node name can have")]
     Name,
@@ -154,8 +155,8 @@ pub enum BodyFaultKind {
     Recursion,
 }
 
-impl BodyFaultKind {
-    /// Returns true if a graph can have the same fault outside of functions.
+impl BodyDiagnosticKind {
+    /// Returns true if a graph can have the same diagnostic outside of functions.
     pub fn is_of_graphs(self) -> bool {
         matches!(
             self,
@@ -179,9 +180,9 @@ pub enum Part {
     Result(u32),
 }
 
-/// A fault of a part of a function.
+/// A diagnostic of a part of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartFault {
+pub struct PartDiagnostic {
     pub part: Part,
-    pub kind: BodyFaultKind,
+    pub kind: BodyDiagnosticKind,
 }

@@ -1,9 +1,9 @@
-//! Finds the faults that the importer reports while it visits the nodes, for several releases in
-//! one pass.
+//! Finds the diagnostics that the importer reports while it visits the nodes, for several releases
+//! in one pass.
 //!
-//! Nodes are visited one after the other, each looked at in TensorFlow's order, and the first fault
-//! ends it for a release. Most nodes are the same in every release, and are looked at once for all
-//! of them.
+//! Nodes are visited one after the other, each looked at in TensorFlow's order, and the first
+//! diagnostic ends it for a release. Most nodes are the same in every release, and are looked at
+//! once for all of them.
 //!
 //! Knows what hangs together. It must never know how a node comes by its types.
 
@@ -20,32 +20,32 @@ use super::{
     order::Visits,
 };
 use crate::graph::{
-    GraphError, ImportFault,
+    GraphError, ImportDiagnostic,
     index::{CallingNode, Input, OutputShapes},
     kinds::{Judged, Kind, LoaderProfile},
     node_at,
     node_rules::{NodeRules, NodeType, Strictness},
     release::{PerRelease, ReleaseId},
     rules::{Output, shown},
-    shapes::ShapeFault,
+    shapes::ShapeDiagnostic,
 };
 
-/// The first fault that a loader of each release finds, if any; the loader checks nodes as
+/// The first diagnostic that a loader of each release finds, if any; the loader checks nodes as
 /// `strictness` says.
-pub(super) fn faults(
+pub(super) fn first_diagnostics(
     context: &Context<'_>,
     visits: &Visits,
     strictness: Strictness,
     functions: Functions<'_>,
-    shapes: Option<&ShapeFault>,
-) -> Result<PerRelease<Option<ImportFault>>, GraphError> {
+    shapes: Option<&ShapeDiagnostic>,
+) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
     let pending = |release, _: &_| {
         let profile = LoaderProfile { release, strictness };
         Pending { profile, found: None }
     };
     let pending = context.releases.map(pending);
     let mut slow = needing_slow_path(context);
-    slow.extend(shapes.map(|fault| fault.node));
+    slow.extend(shapes.map(|diagnostic| diagnostic.node));
     let mut walk =
         Walk { context, visits, shapes, slow, pending, back_edges: Vec::new(), functions };
     // Where all nodes are known to be valid but for what they call, only those that call are there.
@@ -67,7 +67,7 @@ pub(super) fn faults(
     }
     walk.finish();
     let mut diagnostics = Diagnostics::new(context);
-    walk.pending.try_map(|_, pending| diagnostics.fault(pending))
+    walk.pending.try_map(|_, pending| diagnostics.import_diagnostic(pending))
 }
 
 /// The functions that nodes call.
@@ -108,7 +108,7 @@ struct Walk<'w> {
     context: &'w Context<'w>,
     visits: &'w Visits,
     /// The first node that a shape function refuses.
-    shapes: Option<&'w ShapeFault>,
+    shapes: Option<&'w ShapeDiagnostic>,
     /// Nodes that need the slow path whatever their kinds are.
     slow: HashSet<u32>,
     pending: PerRelease<Pending>,
@@ -216,21 +216,21 @@ impl Walk<'_> {
         self.back_edges.extend(back);
         for release in self.context.releases.ids() {
             let Pending { profile, found: None } = self.pending[release] else { continue };
-            let diagnostic = self.fault_of(node, profile)?;
+            let diagnostic = self.diagnostic_of(node, profile)?;
             self.pending[release].found =
                 diagnostic.map(|diagnostic| DiagnosedNode { node, diagnostic });
         }
         Ok(())
     }
 
-    /// The fault of a node for one loader, in the importer's order.
-    fn fault_of(
+    /// The diagnostic of a node for one loader, in the importer's order.
+    fn diagnostic_of(
         &self,
         node: u32,
         profile: LoaderProfile,
     ) -> Result<Option<NodeDiagnostic>, GraphError> {
         if profile.strictness == Strictness::Session {
-            return Ok(self.session_fault(node, profile));
+            return Ok(self.session_diagnostic(node, profile));
         }
         let is_slow = self.slow.contains(&node);
         if is_slow && self.context.index.has_unresolved_colocation(node) {
@@ -255,12 +255,12 @@ impl Walk<'_> {
         }
         if let Some(call) = call
             && let tensors = self.tensors(call, profile)
-            && let Some(fault) = self.called(call, tensors, profile)?
+            && let Some(diagnostic) = self.called(call, tensors, profile)?
         {
-            return Ok(Some(NodeDiagnostic::Call(Box::new(fault))));
+            return Ok(Some(NodeDiagnostic::Call(Box::new(diagnostic))));
         }
-        if let Some(fault) = self.shapes_of_called(node) {
-            return Ok(Some(NodeDiagnostic::Call(Box::new(fault))));
+        if let Some(diagnostic) = self.shapes_of_called(node) {
+            return Ok(Some(NodeDiagnostic::Call(Box::new(diagnostic))));
         }
         if is_slow && self.context.index.unbound_calls().binary_search(&node).is_ok() {
             return Ok(Some(NodeDiagnostic::UnboundCall));
@@ -276,18 +276,18 @@ impl Walk<'_> {
         }
     }
 
-    /// The fault of the function that a node calls.
+    /// The diagnostic of the function that a node calls.
     fn called(
         &self,
         call: &CallingNode,
         tensors: (u64, u64),
         profile: LoaderProfile,
-    ) -> Result<Option<ImportFault>, GraphError> {
+    ) -> Result<Option<ImportDiagnostic>, GraphError> {
         match self.functions {
-            Functions::Written(callees) => callees.fault(call, tensors, profile),
+            Functions::Written(callees) => callees.diagnostic(call, tensors, profile),
             Functions::Reexported(functions) => {
                 let registry = self.context.releases.registry(profile.release);
-                functions.of_release(profile.release).fault(registry, call, tensors)
+                functions.of_release(profile.release).import_diagnostic(registry, call, tensors)
             }
         }
     }
@@ -307,10 +307,10 @@ impl Walk<'_> {
             let place = judge::place_of(source, self.context.index, node)?;
             let read = node_at::read(source, place, None, release)?;
             let rules = NodeRules { registry, strictness: Strictness::Load };
-            if let Err(fault) = rules.node_type(operation, &read.attributes) {
+            if let Err(diagnostic) = rules.node_type(operation, &read.attributes) {
                 let (name, operation) = (shown(&read.name), shown(&read.operation));
-                let fault = fault.into_import_fault(name, None, operation);
-                return Ok(Some(NodeDiagnostic::Call(Box::new(fault))));
+                let diagnostic = diagnostic.into_import_diagnostic(name, None, operation);
+                return Ok(Some(NodeDiagnostic::Call(Box::new(diagnostic))));
             }
         }
         let inputs = self.context.index.inputs(node).iter();
@@ -319,15 +319,15 @@ impl Walk<'_> {
         Ok((found != expected).then_some(NodeDiagnostic::InputCount { found, expected }))
     }
 
-    /// The fault that keeps a session from creating a node and its edges. A session rejects only
-    /// extra inputs, and checks neither deprecation nor shapes nor functions.
-    fn session_fault(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
-        if let Some(fault) = self.output_index(node, profile) {
-            return Some(fault);
+    /// The diagnostic of what keeps a session from creating a node and its edges. A session rejects
+    /// only extra inputs, and checks neither deprecation nor shapes nor functions.
+    fn session_diagnostic(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
+        if let Some(diagnostic) = self.output_index(node, profile) {
+            return Some(diagnostic);
         }
         let types = match self.kind(node)?.judged(profile) {
             Judged::Unknown => return Some(NodeDiagnostic::Unknown),
-            Judged::Fault => return Some(NodeDiagnostic::Attributes),
+            Judged::InvalidAttributes => return Some(NodeDiagnostic::Attributes),
             Judged::Types(types) => self.context.kinds.types(types)?,
         };
         let expected = types.inputs.len();
@@ -341,7 +341,7 @@ impl Walk<'_> {
             if u64::from(position) >= expected {
                 return Some(self.too_many_inputs(node, expected));
             }
-            self.type_fault(node, position, input, profile)
+            self.type_diagnostic(node, position, input, profile)
         })
     }
 
@@ -369,7 +369,7 @@ impl Walk<'_> {
         let kind = self.kind(node)?;
         match kind.judged(profile) {
             Judged::Unknown => return Some(NodeDiagnostic::Unknown),
-            Judged::Fault => return Some(NodeDiagnostic::Attributes),
+            Judged::InvalidAttributes => return Some(NodeDiagnostic::Attributes),
             Judged::Types(types) => {
                 let types = self.context.kinds.types(types)?;
                 let inputs = self.context.index.inputs(node).iter();
@@ -412,12 +412,12 @@ impl Walk<'_> {
             if !self.is_before(from, node) {
                 return None;
             }
-            self.type_fault(node, position, input, profile)
+            self.type_diagnostic(node, position, input, profile)
         })
     }
 
-    /// The fault of the type of one input.
-    fn type_fault(
+    /// The diagnostic of the type of one input.
+    fn type_diagnostic(
         &self,
         node: u32,
         position: u32,
@@ -441,12 +441,12 @@ impl Walk<'_> {
         let is_missing = profile.needs_shape_functions()
             && !known.is_function()
             && !definition.has_shape_function();
-        let shape = kind.has_shape_fault.then_some(NodeDiagnostic::Shape);
+        let shape = kind.has_shape_diagnostic.then_some(NodeDiagnostic::Shape);
         is_missing.then_some(NodeDiagnostic::NoShapeFunction).or(shape)
     }
 
-    /// Reports faults that show once all nodes were visited: nodes that never were, then the edges
-    /// that close loops.
+    /// Reports the diagnostics that show once all nodes were visited: nodes that never were, then
+    /// the edges that close loops.
     fn finish(&mut self) {
         if self.is_over() {
             return;
@@ -457,12 +457,12 @@ impl Walk<'_> {
             .map(|node| DiagnosedNode { node, diagnostic: NodeDiagnostic::Cycle });
         for release in self.context.releases.ids() {
             let Pending { profile, found: None } = self.pending[release] else { continue };
-            let found = cycle.clone().or_else(|| self.back_edge_fault(profile));
+            let found = cycle.clone().or_else(|| self.back_edge_diagnostic(profile));
             self.pending[release].found = found;
         }
     }
 
-    fn back_edge_fault(&self, profile: LoaderProfile) -> Option<DiagnosedNode> {
+    fn back_edge_diagnostic(&self, profile: LoaderProfile) -> Option<DiagnosedNode> {
         self.back_edges.iter().find_map(|BackEdge { node, input: position }| {
             let input = *self.context.index.inputs(*node).get(*position as usize)?;
             let from = self.context.index.source(input)?;
@@ -478,7 +478,7 @@ impl Walk<'_> {
             } else if let Some(expected) = expected.filter(|most| u64::from(*position) >= *most) {
                 Some(self.too_many_inputs(*node, expected))
             } else {
-                self.type_fault(*node, *position, input, profile)
+                self.type_diagnostic(*node, *position, input, profile)
             };
             Some(DiagnosedNode { node: *node, diagnostic: diagnostic? })
         })

@@ -1,39 +1,39 @@
-//! Why a node cannot be what its operation says.
+//! Diagnostics of nodes that do not fit the definitions of their operations.
 
 use std::fmt::Display;
 
 use crate::{
-    ImportFault, ImportFaultKind,
+    ImportDiagnostic, ImportDiagnosticKind,
     ops::{Attribute, Value, Values, type_name},
     rules::shown,
 };
 
-/// A fault of a node, without the node's name and place.
+/// A diagnostic of a node, without the node's name and place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeFault {
-    /// The kind of the fault.
-    pub kind: ImportFaultKind,
+pub struct NodeRuleDiagnostic {
+    /// The kind of the diagnostic.
+    pub kind: ImportDiagnosticKind,
     /// The found item: `T = DT_INT4`.
     pub found: String,
     /// The items that the release accepts: `one of DT_FLOAT, DT_HALF`.
     pub expected: String,
 }
 
-impl NodeFault {
-    /// The fault of one node.
-    pub fn into_import_fault(
+impl NodeRuleDiagnostic {
+    /// Adds the node that has it.
+    pub fn into_import_diagnostic(
         self,
         node: String,
         function: Option<String>,
         operation: String,
-    ) -> ImportFault {
+    ) -> ImportDiagnostic {
         let Self { kind, found, expected } = self;
-        ImportFault { kind, node, function, operation, found, expected }
+        ImportDiagnostic { kind, node, function, operation, found, expected }
     }
 
     /// A value that its attribute cannot have.
     pub(super) fn of_value(
-        kind: fn(String) -> ImportFaultKind,
+        kind: fn(String) -> ImportDiagnosticKind,
         attribute: &str,
         value: impl Display,
         expected: String,
@@ -48,42 +48,42 @@ impl NodeFault {
             [one] => format!("attribute {one}"),
             several => format!("attributes {}", several.join(", ")),
         };
-        let kind = ImportFaultKind::AttributesMissing { attributes };
+        let kind = ImportDiagnosticKind::AttributesMissing { attributes };
         Box::new(Self { kind, found: String::new(), expected: cut(&expected) })
     }
 
     /// More attributes than are looked at.
     pub(super) fn oversized() -> Box<Self> {
         Box::new(Self {
-            kind: ImportFaultKind::Oversized,
+            kind: ImportDiagnosticKind::Oversized,
             found: "over 8 MiB of names and texts in its attributes".to_owned(),
             expected: "a node that can be looked at".to_owned(),
         })
     }
 }
 
-pub(super) fn kind(attribute: String) -> ImportFaultKind {
-    ImportFaultKind::AttributeKind { attribute }
+pub(super) fn kind(attribute: String) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::AttributeKind { attribute }
 }
 
-pub(super) fn element_type(attribute: String) -> ImportFaultKind {
-    ImportFaultKind::AttributeType { attribute }
+pub(super) fn element_type(attribute: String) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::AttributeType { attribute }
 }
 
-pub(super) fn minimum(attribute: String) -> ImportFaultKind {
-    ImportFaultKind::AttributeMinimum { attribute }
+pub(super) fn minimum(attribute: String) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::AttributeMinimum { attribute }
 }
 
-pub(super) fn not_allowed(attribute: String) -> ImportFaultKind {
-    ImportFaultKind::AttributeNotAllowed { attribute }
+pub(super) fn not_allowed(attribute: String) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::AttributeNotAllowed { attribute }
 }
 
-pub(super) fn number(attribute: String) -> ImportFaultKind {
-    ImportFaultKind::AttributeNumber { attribute }
+pub(super) fn number(attribute: String) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::AttributeNumber { attribute }
 }
 
-pub(super) fn shape(_attribute: String) -> ImportFaultKind {
-    ImportFaultKind::Shape
+pub(super) fn shape(_attribute: String) -> ImportDiagnosticKind {
+    ImportDiagnosticKind::Shape
 }
 
 /// `one of DT_FLOAT, DT_HALF`
