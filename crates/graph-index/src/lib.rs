@@ -2,10 +2,10 @@
 //! file of any size, and TensorFlow's rules of a single name, node or attribute.
 //!
 //! - `source` is the file of a graph, and `index` what one walk over it finds.
-//! - `raw_nodes` tells which nodes are alike, so that the attributes of a kind are read once;
-//!   `attributes` reads them, `node_at` and `node_search` read what is left in the file.
-//! - `rules` and `node_rules` have the rules of one name and of one node, `kinds` what each
-//!   kind of node is in each release, `diagnostic` and `judgement` the diagnostics.
+//! - `raw_nodes` tells which nodes are alike, so that the attributes of a node signature are read
+//!   once; `attributes` reads them, `node_at` and `node_search` read what is left in the file.
+//! - `rules` and `node_rules` have the rules of one name and of one node, `node_signatures` what
+//!   each node signature is in each release, `diagnostic` and `judgement` the diagnostics.
 //!
 //! This crate must never know in which order a loader checks a graph, nor judge one as a whole.
 
@@ -48,8 +48,6 @@ pub mod index;
 #[doc(hidden)]
 pub mod judgement;
 #[doc(hidden)]
-pub mod kinds;
-#[doc(hidden)]
 pub mod node_at;
 #[doc(hidden)]
 pub mod node_attributes;
@@ -57,6 +55,8 @@ pub mod node_attributes;
 pub mod node_rules;
 #[doc(hidden)]
 pub mod node_search;
+#[doc(hidden)]
+pub mod node_signatures;
 #[doc(hidden)]
 pub mod raw_nodes;
 #[doc(hidden)]

@@ -8,7 +8,7 @@ use std::{collections::HashSet, rc::Rc};
 use super::{
     argument::Argument,
     argument_attributes::{ArgumentShape, GivenArguments, OwnTensors},
-    body_kinds::BodyKind,
+    body_signatures::BodySignature,
     calls::Call,
     names::{Name, NameHasher, NameMap},
     output_names::OutputNames,
@@ -126,17 +126,19 @@ pub struct BodyNode {
     pub bad_device: bool,
     /// True if its device is invalid in a session, even if valid in Python.
     pub bad_session_device: bool,
-    /// True if Python cannot read its attribute `_class`; set only if kinds are requested.
+    /// True if Python cannot read its attribute `_class`; set only if node signatures are
+    /// requested.
     pub bad_class: bool,
-    /// Python's reading of its attribute `_gradient_op_type`; set only if kinds are requested.
+    /// Python's reading of its attribute `_gradient_op_type`; set only if node signatures are
+    /// requested.
     pub gradient: GradientName,
     /// True if its operation is a function of the library, whose outputs can have any names.
     pub is_function: bool,
     /// True if a data input comes after a control input.
     pub input_order: bool,
     pub loop_role: LoopRole,
-    /// The number of its kind; 0 where kinds are not asked for.
-    pub kind: u32,
+    /// The number of its node signature; 0 where node signatures are not asked for.
+    pub signature: u32,
 }
 
 /// A node of a function that calls a function.
@@ -172,15 +174,16 @@ pub struct FunctionIndex {
     pub control_returns: NameMap<Target>,
     /// The names of attributes that not every Python knows, the first ones.
     pub unusual_attributes: Vec<String>,
-    /// Shapes and attributes of the arguments; empty where kinds are not asked for.
+    /// Shapes and attributes of the arguments; empty where node signatures are not asked for.
     pub given: GivenArguments,
     /// The nodes with a registered gradient, by their numbers, with what stands for the function;
-    /// empty where kinds are not asked for. A call by name or by PartitionedCall has none.
+    /// empty where node signatures are not asked for. A call by name or by PartitionedCall has
+    /// none.
     pub registered: Vec<(u32, u64)>,
     /// In the order of the nodes.
     pub calls: Vec<BodyCall>,
-    /// The nodes that are constants, by their numbers, with where they are: a kind keeps the tensor
-    /// of one of its nodes only. Empty where kinds are not asked for.
+    /// The nodes that are constants, by their numbers, with where they are: a node signature keeps
+    /// the tensor of one of its nodes only. Empty where node signatures are not asked for.
     pub constants: Vec<(u32, Extent)>,
     /// The nodes with a tensor that cannot be read by every release, by their numbers; empty as
     /// well.
@@ -190,12 +193,12 @@ pub struct FunctionIndex {
     pub own_tensors: OwnTensors,
     /// True if a name was too long to be checked, so that nothing is known of the function.
     pub oversized: bool,
-    /// Empty where kinds are not asked for, as the kinds.
+    /// Empty, as `node_signatures`, where these are not asked for.
     pub signature: OperationDefinition,
-    /// The kinds of the nodes.
-    pub kinds: Vec<Rc<BodyKind>>,
-    /// By kind, its number among those of all functions that the reader has read.
-    pub kind_numbers: Vec<u32>,
+    /// The node signatures.
+    pub node_signatures: Vec<Rc<BodySignature>>,
+    /// By node signature, its number among those of all functions that the reader has read.
+    pub signature_numbers: Vec<u32>,
     pub outputs: OutputNames,
     pub(super) hasher: NameHasher,
 }

@@ -4,13 +4,14 @@
 //! nodes are like.
 //!
 //! Knows how a function is written: its signature, names of nodes, what inputs and results refer
-//! to, which functions are called, and of which kinds nodes are where somebody asks. Which outputs
-//! an operation has, and what the attributes of a call make of a function, is left alone.
+//! to, which functions are called, and which node signatures the nodes have where somebody asks.
+//! Which outputs an operation has, and what the attributes of a call make of a function, is left
+//! alone.
 
 use super::{
     argument::Argument,
     argument_attributes::ArgumentReader,
-    body_kinds::BodyKinds,
+    body_signatures::BodySignatures,
     calls::{Call, CallReader, Operation},
     function::{BodyCall, BodyInput, BodyNode, FunctionIndex, Target},
     names::{Name, NameHasher},
@@ -50,11 +51,11 @@ const MOST_UNUSUAL: usize = 64;
 pub enum FunctionDepth {
     /// Names, inputs and calls.
     Names,
-    /// The signature and the kinds of the nodes as well.
-    Kinds,
+    /// The function's signature and the node signatures as well.
+    NodeSignatures,
 }
 
-/// Kinds and names of outputs that are remembered.
+/// Node signatures and names of outputs that are remembered.
 const MOST_REMEMBERED: usize = 1 << 13;
 
 /// Reads the functions of one library, one after the other.
@@ -63,19 +64,19 @@ pub struct FunctionReader {
     depth: FunctionDepth,
     /// The known nodes.
     known: SignatureCache<BodyNodeFacts>,
-    kinds: BodyKinds,
+    node_signatures: BodySignatures,
     outputs: OutputNames,
 }
 
 impl FunctionReader {
     pub fn new(depth: FunctionDepth) -> Self {
-        let (kinds, outputs) = (BodyKinds::default(), OutputNames::default());
-        Self { depth, known: SignatureCache::default(), kinds, outputs }
+        let (node_signatures, outputs) = (BodySignatures::default(), OutputNames::default());
+        Self { depth, known: SignatureCache::default(), node_signatures, outputs }
     }
 
     /// Returns true if it remembers so much that a new reader should replace it.
     pub fn is_full(&self) -> bool {
-        self.kinds.len().max(self.outputs.len()) > MOST_REMEMBERED
+        self.node_signatures.len().max(self.outputs.len()) > MOST_REMEMBERED
     }
 
     /// Reads the function at `place`.
@@ -86,7 +87,7 @@ impl FunctionReader {
         functions: &FunctionNames,
         release: i32,
     ) -> Result<FunctionIndex, GraphError> {
-        self.kinds.begin_function();
+        self.node_signatures.begin_function();
         let index = FunctionIndex { outputs: self.outputs.clone(), ..FunctionIndex::default() };
         let mut visitor = FunctionVisitor {
             functions,
@@ -103,7 +104,7 @@ impl FunctionReader {
             call: CallReader::default(),
             over: 0,
             attributes: AttributeReader::default(),
-            kinds: &mut self.kinds,
+            node_signatures: &mut self.node_signatures,
             signature: SignatureReader::default(),
             control_inputs: false,
             argument: Argument::default(),
@@ -115,15 +116,15 @@ impl FunctionReader {
         };
         source.walk_part(place, FUNCTION_DEF, &mut visitor)?;
         let oversized = visitor.text.oversized || visitor.signature.is_oversized();
-        let FunctionVisitor { signature, given, hasher, index, kinds, .. } = visitor;
+        let FunctionVisitor { signature, given, hasher, index, node_signatures, .. } = visitor;
         let (given, mut own_tensors, is_too_much) = given.finish();
-        let ((kinds, kind_numbers), (signature, default_tensors)) =
-            (kinds.of_function(), signature.finish());
+        let ((node_signatures, signature_numbers), (signature, default_tensors)) =
+            (node_signatures.of_function(), signature.finish());
         own_tensors.passing.extend(default_tensors);
         Ok(FunctionIndex {
             oversized: oversized || is_too_much,
-            kinds,
-            kind_numbers,
+            node_signatures,
+            signature_numbers,
             signature,
             given,
             own_tensors,
@@ -154,8 +155,8 @@ struct BodyNodeFacts {
     gradient: GradientName,
     /// The hash of its registered gradient function.
     registered: Option<u64>,
-    /// The number of its kind among those of all functions.
-    kind: u32,
+    /// The number of its node signature among those of all functions.
+    node_signature: u32,
 }
 
 /// An entry of the map of what is returned.
@@ -185,7 +186,7 @@ struct FunctionVisitor<'a> {
     /// The number of open messages that the reader of calls skips.
     over: u32,
     attributes: AttributeReader,
-    kinds: &'a mut BodyKinds,
+    node_signatures: &'a mut BodySignatures,
     signature: SignatureReader,
     /// True if the node has a control input.
     control_inputs: bool,
@@ -199,8 +200,8 @@ struct FunctionVisitor<'a> {
 }
 
 impl FunctionVisitor<'_> {
-    fn wants_kinds(&self) -> bool {
-        self.depth == FunctionDepth::Kinds
+    fn wants_node_signatures(&self) -> bool {
+        self.depth == FunctionDepth::NodeSignatures
     }
 
     fn is_in_signature(&self) -> bool {
@@ -233,11 +234,11 @@ impl FunctionVisitor<'_> {
 
     fn end_of_node(&mut self, end: u64) {
         self.position = Position::Elsewhere;
-        let (mut kind, mut registered) = (0, None);
-        if self.wants_kinds() {
+        let (mut node_signature, mut registered) = (0, None);
+        if self.wants_node_signatures() {
             let attributes = self.attributes.attributes();
-            kind = self.kinds.number(&self.operation, attributes);
-            self.node.kind = self.kinds.in_function(kind);
+            node_signature = self.node_signatures.number(&self.operation, attributes);
+            self.node.signature = self.node_signatures.in_function(node_signature);
             let (hasher, own) = (&self.hasher, self.node.name);
             let colocation = PythonColocation::of(attributes, |name| hasher.hash(name) == own);
             self.node.bad_device &= colocation != PythonColocation::BesideAnother;
@@ -269,7 +270,7 @@ impl FunctionVisitor<'_> {
                     loop_role,
                     gradient,
                     registered,
-                    kind,
+                    node_signature,
                 });
             }
         }
@@ -284,7 +285,7 @@ impl FunctionVisitor<'_> {
         if let Some(call) = call {
             growing::push(&mut self.index.calls, BodyCall { call, node, place });
         }
-        if self.wants_kinds() && self.kinds.is_constant(self.node.kind) {
+        if self.wants_node_signatures() && self.node_signatures.is_constant(self.node.signature) {
             self.index.constants.push((node, place));
         }
         self.index.registered.extend(registered.map(|function| (node, function)));
@@ -326,7 +327,7 @@ impl FunctionVisitor<'_> {
             self.index.inputs.truncate(inputs_before);
             return None;
         };
-        let wants_kinds = self.depth == FunctionDepth::Kinds;
+        let wants_node_signatures = self.depth == FunctionDepth::NodeSignatures;
         self.node = BodyNode {
             name: hasher.hash(name),
             bad_name: !is_body_name(name),
@@ -339,7 +340,11 @@ impl FunctionVisitor<'_> {
             is_function: facts.is_function,
             input_order,
             loop_role: facts.loop_role,
-            kind: if wants_kinds { self.kinds.in_function(facts.kind) } else { 0 },
+            signature: if wants_node_signatures {
+                self.node_signatures.in_function(facts.node_signature)
+            } else {
+                0
+            },
         };
         self.add_node((facts.call, facts.registered), end.saturating_sub(bytes.len() as u64), end);
         Some(())
@@ -347,7 +352,7 @@ impl FunctionVisitor<'_> {
 
     /// Enters a message inside of a node where one of the readers wants it.
     fn enter_in_node(&mut self, message: MessageId, field: &'static Field) -> Step {
-        let attributes = match self.wants_kinds() {
+        let attributes = match self.wants_node_signatures() {
             true => self.attributes.enter(message, field),
             false => Step::Over,
         };
@@ -360,7 +365,7 @@ impl FunctionVisitor<'_> {
     }
 
     fn leave_in_node(&mut self, message: MessageId, field: &'static Field) {
-        if self.wants_kinds() {
+        if self.wants_node_signatures() {
             self.attributes.leave(message, field);
         }
         match self.over.checked_sub(1) {
@@ -404,7 +409,7 @@ impl Argument {
 impl Visitor for FunctionVisitor<'_> {
     fn values(&self) -> Option<&dyn Visitor> {
         match self.position {
-            Position::Node if self.wants_kinds() => Some(&self.attributes),
+            Position::Node if self.wants_node_signatures() => Some(&self.attributes),
             Position::Given => Some(self.given.values()),
             Position::Elsewhere | Position::Node => None,
             _ => self.signature.default_value(),
@@ -413,7 +418,7 @@ impl Visitor for FunctionVisitor<'_> {
 
     fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
         match self.position {
-            Position::Node if self.wants_kinds() => Some(&mut self.attributes),
+            Position::Node if self.wants_node_signatures() => Some(&mut self.attributes),
             Position::Given => Some(self.given.values_mut()),
             Position::Elsewhere | Position::Node => None,
             _ => self.signature.default_value_mut(),
@@ -425,7 +430,7 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
-        let signature = match self.is_in_signature() && self.wants_kinds() {
+        let signature = match self.is_in_signature() && self.wants_node_signatures() {
             true => self.signature.enter(message, field),
             false => Step::Over,
         };
@@ -437,11 +442,11 @@ impl Visitor for FunctionVisitor<'_> {
             (FUNCTION_DEF, function_def::RET | function_def::CONTROL_RET) => {
                 self.returned = Returned { result: self.hasher.hash(b""), target: None };
             }
-            (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => {
+            (FUNCTION_DEF, function_def::ATTR) if self.wants_node_signatures() => {
                 self.position = Position::Given;
                 self.given.begin_attribute();
             }
-            (FUNCTION_DEF, function_def::ARG_ATTR) if self.wants_kinds() => {
+            (FUNCTION_DEF, function_def::ARG_ATTR) if self.wants_node_signatures() => {
                 self.position = Position::Given;
                 self.given.begin_argument();
             }
@@ -457,7 +462,7 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
-        if self.is_in_signature() && self.wants_kinds() {
+        if self.is_in_signature() && self.wants_node_signatures() {
             self.signature.leave(message, field);
         }
         match (message, field.number) {
@@ -472,8 +477,10 @@ impl Visitor for FunctionVisitor<'_> {
                 let target = self.returned.target.unwrap_or_else(nowhere);
                 self.index.control_returns.insert(self.returned.result, target);
             }
-            (FUNCTION_DEF, function_def::ATTR) if self.wants_kinds() => self.end_of_attribute(),
-            (FUNCTION_DEF, function_def::ARG_ATTR) if self.wants_kinds() => {
+            (FUNCTION_DEF, function_def::ATTR) if self.wants_node_signatures() => {
+                self.end_of_attribute()
+            }
+            (FUNCTION_DEF, function_def::ARG_ATTR) if self.wants_node_signatures() => {
                 self.given.end_argument();
                 self.position = Position::Elsewhere;
             }
@@ -488,7 +495,7 @@ impl Visitor for FunctionVisitor<'_> {
             Position::Elsewhere => {}
             Position::Given => self.given.integer(message, field, value),
             Position::Node => {
-                if self.wants_kinds() {
+                if self.wants_node_signatures() {
                     self.attributes.integer(message, field, value);
                 }
                 if self.over == 0 {
@@ -500,7 +507,7 @@ impl Visitor for FunctionVisitor<'_> {
                 if (message, field.number) == (OP_DEF_ARG_DEF, op_def_arg_def::TYPE) {
                     self.argument.data_type = value as u32 as i32;
                 }
-                if self.wants_kinds() {
+                if self.wants_node_signatures() {
                     self.signature.integer(message, field, value);
                 }
             }
@@ -512,7 +519,7 @@ impl Visitor for FunctionVisitor<'_> {
             self.given.string(message, field, piece, is);
             return;
         }
-        if self.is_in_signature() && self.wants_kinds() {
+        if self.is_in_signature() && self.wants_node_signatures() {
             self.signature.string(message, field, piece, is);
         }
         match message {
@@ -533,7 +540,7 @@ impl Visitor for FunctionVisitor<'_> {
                 }
             }
             _ if self.position == Position::Node => {
-                if self.wants_kinds() {
+                if self.wants_node_signatures() {
                     self.attributes.string(message, field, piece, is);
                 }
                 if self.over == 0 {
@@ -579,7 +586,7 @@ impl Visitor for FunctionVisitor<'_> {
 
 impl FunctionVisitor<'_> {
     fn node_string(&mut self, field: &'static Field, piece: &[u8], is: Piece) {
-        let wants_kinds = self.wants_kinds();
+        let wants_node_signatures = self.wants_node_signatures();
         if field.number == node_def::DEVICE {
             if let Some(device) = self.text.take(piece, is) {
                 self.node.bad_device = !self.devices.is_device(device);
@@ -603,7 +610,7 @@ impl FunctionVisitor<'_> {
                 self.node.is_function = matches!(operation, Operation::Function(_));
                 self.node.no_operation = text.is_empty();
                 self.node.loop_role = LoopRole::of(text);
-                if wants_kinds {
+                if wants_node_signatures {
                     self.operation.clear();
                     self.operation.extend_from_slice(text);
                 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     GraphError,
-    kinds::KindNumber,
+    node_signatures::SignatureNumber,
     rules::{LoopRole, Output},
     source::{Extent, Source},
 };
@@ -63,26 +63,26 @@ pub struct GraphIndex {
 pub struct Node {
     /// The end of its inputs in the list of all.
     inputs_end: u32,
-    /// Its kind in the lower bits, its part in loops in the upper two.
+    /// Its node signature in the lower bits, its part in loops in the upper two.
     packed: u32,
 }
 
-/// Bits of a word that hold a number of a kind, of a name, of a node.
+/// Bits of a word that hold a number of a node signature, of a name, of a node.
 const NUMBER_BITS: u32 = 30;
 const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
 
 impl Node {
-    fn new(inputs_end: u32, kind: KindNumber, role: LoopRole) -> Self {
+    fn new(inputs_end: u32, signature: SignatureNumber, role: LoopRole) -> Self {
         let role = match role {
             LoopRole::None => 0,
             LoopRole::Merge => 1,
             LoopRole::NextIteration => 2,
         };
-        Self { inputs_end, packed: kind.min(NUMBER) | role << NUMBER_BITS }
+        Self { inputs_end, packed: signature.min(NUMBER) | role << NUMBER_BITS }
     }
 
-    /// Returns the number of its kind; 0 unless kinds are requested.
-    pub fn kind(self) -> KindNumber {
+    /// Returns the number of its node signature; 0 unless node signatures are requested.
+    pub fn signature(self) -> SignatureNumber {
         self.packed & NUMBER
     }
 
@@ -209,7 +209,7 @@ impl GraphIndex {
         &mut self,
         place: Extent,
         loop_role: LoopRole,
-        kind: KindNumber,
+        signature: SignatureNumber,
         inputs: &[NamedInput],
     ) {
         self.places.add(place);
@@ -217,7 +217,7 @@ impl GraphIndex {
             self.add_input(*input);
         }
         let inputs_end = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
-        self.nodes.push(Node::new(inputs_end, kind, loop_role));
+        self.nodes.push(Node::new(inputs_end, signature, loop_role));
     }
 
     #[inline]

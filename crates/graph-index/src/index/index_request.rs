@@ -24,17 +24,17 @@ pub struct IndexRequest<'a> {
     pub duplicate_functions: bool,
     /// True if uses of deprecated operations are counted, inside of functions as well.
     pub uses: bool,
-    /// The nodes whose kinds are found for `releases`.
-    pub kinds: RequestedKinds,
-    /// True if attributes of nodes of functions that releases ignore are found, where kinds are
-    /// requested; otherwise there are known to be none.
+    /// The nodes whose node signatures are found for `releases`.
+    pub node_signatures: RequestedSignatures,
+    /// True if attributes of nodes of functions that releases ignore are found, where node
+    /// signatures are requested; otherwise there are known to be none.
     pub ignored_in_functions: bool,
     pub releases: Releases<'a>,
 }
 
-/// The nodes whose kinds are requested.
+/// The nodes whose node signatures are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestedKinds {
+pub enum RequestedSignatures {
     None,
     /// No nodes outside of functions: only names of functions and ignored attributes in them.
     OfBodies,

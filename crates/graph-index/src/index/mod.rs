@@ -11,7 +11,7 @@
 
 mod argument;
 mod argument_attributes;
-mod body_kinds;
+mod body_signatures;
 mod call_attributes;
 mod calls;
 mod colocation;
@@ -33,7 +33,7 @@ mod visitor;
 pub use self::{
     argument::Argument,
     argument_attributes::{ArgumentShape, OutputShape, RESOURCE, SHAPE},
-    body_kinds::BodyKind,
+    body_signatures::BodySignature,
     call_attributes::call_attributes,
     calls::Call,
     function::{BodyCall, BodyInput, BodyNode, Element, FunctionIndex, Suffix, Target},
@@ -41,7 +41,7 @@ pub use self::{
     graph_index::{
         CallingNode, DeprecatedNode, DuplicateFunction, GraphIndex, Input, NodeMismatch,
     },
-    index_request::{GraphSize, IndexRequest, RequestedKinds},
+    index_request::{GraphSize, IndexRequest, RequestedSignatures},
     name_clashes::NameClashes,
     names::{Name, NameMap},
     output_names::OutputNames,
@@ -49,5 +49,5 @@ pub use self::{
     places::NodeGroup,
     signature::read as read_signature,
     top_level_nodes::{FirstNode, ReferringNode, TopLevelNodes, UnresolvedCall, UnresolvedTarget},
-    visitor::{FoundKinds, IndexVisitor, Indexed},
+    visitor::{FoundSignatures, IndexVisitor, Indexed},
 };

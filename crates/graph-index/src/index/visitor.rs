@@ -6,7 +6,7 @@ use super::{
     calls::{Call, Operation, is_unbound},
     function_equality::FunctionEquality,
     graph_index::{CallingNode, DeprecatedNode, GraphIndex, NodeMismatch},
-    index_request::{GraphSize, IndexRequest, RequestedKinds},
+    index_request::{GraphSize, IndexRequest, RequestedSignatures},
     name_clashes::NameClashes,
     names::NodeNames,
     node::{NodeParts, NodeReader},
@@ -19,8 +19,8 @@ use crate::{
     deprecated_uses::DeprecatedUses,
     function_names::{LONGEST_NAME, LibraryFunction},
     growing,
-    kinds::{IgnoredUses, KindNumber, Kinds},
     node_rules::PythonColocation,
+    node_signatures::{IgnoredUses, NodeSignatures, SignatureNumber},
     raw_nodes::{Reference, SignatureCache, short_field},
     rules::{LoopRole, is_node_name},
     scan::{Piece, Step, Visitor, is_ascii},
@@ -38,7 +38,7 @@ use crate::{
 /// The facts about a node that follow from its operation and attributes.
 #[derive(Clone, Copy, Debug)]
 struct NodeFacts {
-    kind: KindNumber,
+    node_signature: SignatureNumber,
     /// The number of the set of its ignored attributes.
     ignored: u32,
     loop_role: LoopRole,
@@ -68,17 +68,17 @@ pub struct Indexed<'a> {
     pub index: GraphIndex,
     /// The uses of deprecated operations, if they were asked for.
     pub uses: Option<DeprecatedUses>,
-    /// The kinds of the nodes, if they were asked for.
-    pub kinds: Option<FoundKinds<'a>>,
-    /// The facts about nodes outside of functions that loaders check, if their kinds were
+    /// The node signatures, if they were asked for.
+    pub node_signatures: Option<FoundSignatures<'a>>,
+    /// The facts about nodes outside of functions that loaders check, if their node signatures were
     /// requested.
     pub top_level: Option<TopLevelNodes>,
 }
 
-/// The kinds of nodes, and the names and attributes that releases are asked about.
+/// The node signatures, and the names and attributes that releases are asked about.
 #[derive(Debug)]
-pub struct FoundKinds<'a> {
-    pub kinds: Kinds<'a>,
+pub struct FoundSignatures<'a> {
+    pub node_signatures: NodeSignatures<'a>,
     pub ignored: IgnoredUses,
     pub clashes: NameClashes,
 }
@@ -109,7 +109,7 @@ pub struct IndexVisitor<'a> {
     uses: Option<DeprecatedUses>,
     /// The deprecated operations that nodes outside of functions have so far.
     deprecated: HashSet<u32>,
-    kinds: Option<FoundKinds<'a>>,
+    node_signatures: Option<FoundSignatures<'a>>,
     /// The node facts that loaders check, if there are loaders.
     top_level: Option<TopLevelNodes>,
     /// The error of reading the signature of a function again.
@@ -118,12 +118,14 @@ pub struct IndexVisitor<'a> {
 
 impl<'a> IndexVisitor<'a> {
     pub fn new(source: Source<'a>, request: IndexRequest<'a>) -> Self {
-        let kinds = (request.kinds != RequestedKinds::None).then(|| FoundKinds {
-            kinds: Kinds::new(request.releases),
-            ignored: IgnoredUses::default(),
-            clashes: NameClashes::of(request.releases),
-        });
-        let has_loaders = request.kinds == RequestedKinds::OfAll && source.message() != GRAPH_DEF;
+        let node_signatures =
+            (request.node_signatures != RequestedSignatures::None).then(|| FoundSignatures {
+                node_signatures: NodeSignatures::new(request.releases),
+                ignored: IgnoredUses::default(),
+                clashes: NameClashes::of(request.releases),
+            });
+        let has_loaders =
+            request.node_signatures == RequestedSignatures::OfAll && source.message() != GRAPH_DEF;
         let room = if request.edges { request.size } else { GraphSize::default() };
         Self {
             request,
@@ -143,7 +145,7 @@ impl<'a> IndexVisitor<'a> {
             beneath: 0,
             uses: request.uses.then(DeprecatedUses::default),
             deprecated: HashSet::new(),
-            kinds,
+            node_signatures,
             top_level: has_loaders.then(TopLevelNodes::default),
             failure: None,
         }
@@ -159,25 +161,27 @@ impl<'a> IndexVisitor<'a> {
             self.index.duplicate_function = equality.duplicate;
             self.index.second_gradient = equality.second_gradient;
         }
-        let Self { index, uses, kinds, top_level, .. } = self;
-        Ok(Indexed { index, uses, kinds, top_level })
+        let Self { index, uses, node_signatures, top_level, .. } = self;
+        Ok(Indexed { index, uses, node_signatures, top_level })
     }
 
     fn parts(&self) -> NodeParts {
-        let IndexRequest { edges, calls: call, kinds, .. } = self.request;
-        let of_bodies = kinds != RequestedKinds::None;
+        let IndexRequest { edges, calls: call, node_signatures, .. } = self.request;
+        let of_bodies = node_signatures != RequestedSignatures::None;
         match self.position {
             Position::BodyNode => NodeParts { edges: false, call: false, attributes: of_bodies },
-            _ => NodeParts { edges, call, attributes: kinds == RequestedKinds::OfAll },
+            _ => {
+                NodeParts { edges, call, attributes: node_signatures == RequestedSignatures::OfAll }
+            }
         }
     }
 
     fn is_library_wanted(&self) -> bool {
-        self.equality.is_some() || self.uses.is_some() || self.kinds.is_some()
+        self.equality.is_some() || self.uses.is_some() || self.node_signatures.is_some()
     }
 
     fn are_body_nodes_wanted(&self) -> bool {
-        self.uses.is_some() || (self.kinds.is_some() && self.request.ignored_in_functions)
+        self.uses.is_some() || (self.node_signatures.is_some() && self.request.ignored_in_functions)
     }
 
     /// Returns the comparison of functions, inside of the library.
@@ -242,23 +246,29 @@ impl<'a> IndexVisitor<'a> {
     /// Returns the facts about the node that has ended.
     fn facts(&mut self) -> NodeFacts {
         let call = if self.request.calls { self.node.call(self.request.functions) } else { None };
-        let (kind, ignored) = if self.request.edges { self.kind() } else { (0, 0) };
+        let (node_signature, ignored) =
+            if self.request.edges { self.node_signature() } else { (0, 0) };
         let (operation, attributes) = (&self.node.operation, self.node.attributes());
-        let has_kinds = self.kinds.is_some();
+        let has_node_signatures = self.node_signatures.is_some();
         NodeFacts {
-            kind,
+            node_signature,
             ignored,
             loop_role: LoopRole::of(operation),
             call,
-            is_unbound: has_kinds && is_unbound(operation, attributes),
-            shapes: OutputShapes::of(0, attributes).filter(|said| !self.is_enough(*said, kind)),
+            is_unbound: has_node_signatures && is_unbound(operation, attributes),
+            shapes: OutputShapes::of(0, attributes)
+                .filter(|said| !self.is_enough(*said, node_signature)),
         }
     }
 
-    /// Returns true if a node of a kind declares enough output shapes for every release.
-    fn is_enough(&self, said: OutputShapes, kind: KindNumber) -> bool {
-        let Some(FoundKinds { kinds, .. }) = &self.kinds else { return true };
-        let types = kinds.get(kind).and_then(|kind| kinds.types(kind.common_types()?));
+    /// Returns true if a node of a signature declares enough output shapes for every release.
+    fn is_enough(&self, said: OutputShapes, node_signature: SignatureNumber) -> bool {
+        let Some(FoundSignatures { node_signatures, .. }) = &self.node_signatures else {
+            return true;
+        };
+        let types = node_signatures
+            .get(node_signature)
+            .and_then(|node_signature| node_signatures.types(node_signature.common_types()?));
         types.is_some_and(|types| said.valid >= types.outputs.len())
     }
 
@@ -280,7 +290,7 @@ impl<'a> IndexVisitor<'a> {
         }
         let mismatch = NodeMismatch { repeated_name: !is_free, ..mismatch };
         self.index.mismatch = (mismatch != NodeMismatch::default()).then_some(mismatch);
-        self.index.add(place, facts.loop_role, facts.kind, &self.node.inputs);
+        self.index.add(place, facts.loop_role, facts.node_signature, &self.node.inputs);
         for beside in self.node.beside() {
             let name = self.names.number_of(beside);
             self.index.add_colocation(number, name, &self.names);
@@ -306,7 +316,7 @@ impl<'a> IndexVisitor<'a> {
             return false;
         };
         let Some(facts) = known.find(canonical.operation) else { return false };
-        if let Some(found) = &mut self.kinds {
+        if let Some(found) = &mut self.node_signatures {
             found.ignored.again(facts.ignored);
         }
         let place = Extent { start: end - bytes.len() as u64, end };
@@ -320,7 +330,7 @@ impl<'a> IndexVisitor<'a> {
             return self.equality.is_none();
         }
         // A comparison of functions reads each node whole.
-        let Some(found) = self.kinds.as_mut().filter(|_| self.equality.is_none()) else {
+        let Some(found) = self.node_signatures.as_mut().filter(|_| self.equality.is_none()) else {
             return false;
         };
         let canonical = self.known_in_functions.read(bytes, depth, |_| true);
@@ -342,10 +352,13 @@ impl<'a> IndexVisitor<'a> {
         is_skipped
     }
 
-    /// Returns the kind of the node that has ended, and the set of its attributes that releases
-    /// ignore; 0 unless requested.
-    fn kind(&mut self) -> (KindNumber, u32) {
-        let Some(FoundKinds { kinds, ignored, .. }) = &mut self.kinds else { return (0, 0) };
+    /// Returns the node signature of the node that has ended, and the set of its attributes that
+    /// releases ignore; 0 unless requested.
+    fn node_signature(&mut self) -> (SignatureNumber, u32) {
+        let Some(FoundSignatures { node_signatures, ignored, .. }) = &mut self.node_signatures
+        else {
+            return (0, 0);
+        };
         let IndexRequest { functions, .. } = self.request;
         let node = &self.node;
         let signature = || {
@@ -355,10 +368,16 @@ impl<'a> IndexVisitor<'a> {
             };
             function.map(read).transpose()
         };
-        match kinds.of_node(&node.operation, node.attributes(), signature) {
-            Ok((kind, set)) => {
-                ignored.in_graph(kinds, set, &node.name, &node.operation, node.attributes());
-                (kind, set)
+        match node_signatures.of_node(&node.operation, node.attributes(), signature) {
+            Ok((node_signature, set)) => {
+                ignored.in_graph(
+                    node_signatures,
+                    set,
+                    &node.name,
+                    &node.operation,
+                    node.attributes(),
+                );
+                (node_signature, set)
             }
             Err(failure) => {
                 self.failure.get_or_insert(failure);
@@ -393,11 +412,17 @@ impl<'a> IndexVisitor<'a> {
         }
         let node = &self.node;
         let mut set = 0;
-        if let Some(FoundKinds { kinds, ignored, .. }) = &mut self.kinds
+        if let Some(FoundSignatures { node_signatures, ignored, .. }) = &mut self.node_signatures
             && self.request.functions.find(&node.operation).is_none()
         {
-            set = kinds.of_body_node(&node.operation, node.attributes());
-            ignored.in_function(kinds, set, &node.name, &node.operation, node.attributes());
+            set = node_signatures.of_body_node(&node.operation, node.attributes());
+            ignored.in_function(
+                node_signatures,
+                set,
+                &node.name,
+                &node.operation,
+                node.attributes(),
+            );
         }
         match found.is_some() {
             true => self.known_in_functions.forget(),
@@ -411,7 +436,7 @@ impl<'a> IndexVisitor<'a> {
         if let Some(uses) = &mut self.uses {
             uses.begin_function();
         }
-        if let Some(found) = &mut self.kinds {
+        if let Some(found) = &mut self.node_signatures {
             found.ignored.begin_function();
         }
     }
@@ -420,7 +445,7 @@ impl<'a> IndexVisitor<'a> {
         if let Some(uses) = &mut self.uses {
             uses.end_function(&self.function);
         }
-        if let Some(found) = &mut self.kinds {
+        if let Some(found) = &mut self.node_signatures {
             found.ignored.end_function(&self.function);
             found.clashes.function(&self.function, self.request.releases);
         }
@@ -602,7 +627,7 @@ impl Visitor for IndexVisitor<'_> {
         match (message, field.number) {
             (GRAPH_DEF, graph_def::NODE) => self.request.edges,
             (FUNCTION_DEF, function_def::NODE_DEF) => {
-                self.kinds.is_some() && self.are_body_nodes_wanted()
+                self.node_signatures.is_some() && self.are_body_nodes_wanted()
             }
             _ => false,
         }

@@ -181,7 +181,7 @@ pub(super) struct Attributes {
     depth: usize,
     /// The last number that was given to an attribute.
     last: u32,
-    /// The keys of tensors, whose contents make no other kind of node.
+    /// The keys of tensors, whose contents make no other node signature.
     tensors: Vec<(Box<[u8]>, u32)>,
     /// The identity of the node that is being read.
     pub(super) identity: Identity,

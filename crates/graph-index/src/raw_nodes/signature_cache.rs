@@ -52,8 +52,8 @@ fn place((first, last): (u64, u64), attributes: &[u32; IDENTIFIED]) -> usize {
     (sum.wrapping_mul(FACTOR) >> (64 - SLOT_BITS)) as usize
 }
 
-/// Cached facts about the nodes of one kind, whose bytes equal those of a first one but for names,
-/// inputs, devices and the contents of tensors.
+/// Cached facts about the nodes of one signature, whose bytes equal those of a first one but for
+/// names, inputs, devices and the contents of tensors.
 ///
 /// A walk [`read`](Self::read)s each node and asks for what is known of it
 /// ([`find`](Self::find)). Where nothing is, the walk looks at the node as it would without this,
@@ -94,7 +94,7 @@ impl<T: Copy> SignatureCache<T> {
         let attributes = self.attributes.identity.attributes()?;
         let ends = canonical::ends(operation);
         let place = place(ends, &attributes);
-        // Two places for each, so that two common kinds do not drive each other out.
+        // Two places for each, so that two common node signatures do not drive each other out.
         for place in [place, place ^ 1] {
             if let Some(Some((key, known))) = self.slots.get(place)
                 && key.is_of(ends, operation, &attributes)

@@ -12,9 +12,10 @@
 //! diagnostic wins; `name_of` and `node_at` read what has it back from the file. `read` goes
 //! through them in turn, `objects` judges the object graph of a SavedModel, `references` reads what
 //! else names nodes (collections, the saver, signatures, assets). Where releases are given with
-//! their operations, `kinds` says what each kind of node is in each of them, `shapes` follows the
-//! shapes of tensors, and `importer` judges the graph for all of them at once. `raw_nodes` tells
-//! all walks which nodes are alike, so that the attributes of a kind are read once.
+//! their operations, `node_signatures` says what each node signature is in each of them, `shapes`
+//! follows the shapes of tensors, and `importer` judges the graph for all of them at once.
+//! `raw_nodes` tells all walks which nodes are alike, so that the attributes of a node signature
+//! are read once.
 //!
 //! Knows the messages and what their importer does with them. It must never know the caller:
 //! whether a consumer may take a graph is decided in `serdes_check`.
@@ -34,8 +35,8 @@ mod shapes;
 
 use serdes_graph_index::{
     attributes, characters, deprecated_uses, devices, diagnostic, function_attributes,
-    function_names, growing, index, kinds, node_at, node_attributes, node_rules, node_search,
-    raw_nodes, release, rules, source, whole_text,
+    function_names, growing, index, node_at, node_attributes, node_rules, node_search,
+    node_signatures, raw_nodes, release, rules, source, whole_text,
 };
 
 pub use self::call_modules::call_modules;

@@ -11,7 +11,8 @@ use super::{
         StructureDiagnostics, Visited,
     },
     index::{
-        GraphIndex, GraphSize, IndexRequest, IndexVisitor, Indexed, RequestedKinds, TopLevelNodes,
+        GraphIndex, GraphSize, IndexRequest, IndexVisitor, Indexed, RequestedSignatures,
+        TopLevelNodes,
     },
     name_of,
     objects::ObjectGraph,
@@ -229,10 +230,10 @@ fn take_slow_path(
     // For the shapes, all nodes are wanted.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
     let accepted = scanned.accepted.take().filter(|_| is_judged && !follows_shapes);
-    let kinds = match (is_judged && !options.releases.is_empty(), &accepted) {
-        (false, _) => RequestedKinds::None,
-        (true, Some(_)) => RequestedKinds::OfBodies,
-        (true, None) => RequestedKinds::OfAll,
+    let node_signatures = match (is_judged && !options.releases.is_empty(), &accepted) {
+        (false, _) => RequestedSignatures::None,
+        (true, Some(_)) => RequestedSignatures::OfBodies,
+        (true, None) => RequestedSignatures::OfAll,
     };
     let is_faulty = scanned.meta_graph.graph.structure.is_some();
     let size = size_of(source, scanned)?;
@@ -244,11 +245,11 @@ fn take_slow_path(
         release: options.release,
         operations: &operations,
         functions,
-        edges: scanned.needs_order || is_faulty || kinds == RequestedKinds::OfAll,
+        edges: scanned.needs_order || is_faulty || node_signatures == RequestedSignatures::OfAll,
         calls: is_judged && !functions.is_empty(),
         duplicate_functions: is_judged && functions.repeated(),
         uses,
-        kinds,
+        node_signatures,
         ignored_in_functions: scanned.may_ignore_in_functions,
         releases: options.releases,
     };
@@ -291,23 +292,23 @@ impl SlowPath<'_> {
         accepted: Option<TopLevelNodes>,
     ) -> Result<(), GraphError> {
         let Library { source, names, memo, releases, release, follows_shapes } = self.library;
-        let Indexed { index, kinds, top_level, .. } = found;
+        let Indexed { index, node_signatures, top_level, .. } = found;
         let graph = &mut meta_graph.graph;
         let mut structure = importer::judge(self.library, &index)?;
         let producer = graph.versions.producer;
-        let context = kinds.as_ref().map(|found| Context {
+        let context = node_signatures.as_ref().map(|found| Context {
             source,
             index: &index,
             functions: names,
             memo,
-            kinds: &found.kinds,
+            node_signatures: &found.node_signatures,
             releases,
             release,
             deprecated: self.request.operations,
             producer,
             follows_shapes,
         });
-        let checked = match (&context, &kinds) {
+        let checked = match (&context, &node_signatures) {
             (Some(context), Some(found)) => importer::check_nodes(context, found, &structure)?,
             _ => CheckedNodes::accepted(releases),
         };

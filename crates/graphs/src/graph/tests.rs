@@ -12,7 +12,7 @@ use super::{
     fast::{Depth, GraphVisitor, ScannedGraph},
     function_names::FunctionNames,
     importer::{self, FunctionMemo, Library},
-    index::{GraphSize, IndexRequest, IndexVisitor, RequestedKinds},
+    index::{GraphSize, IndexRequest, IndexVisitor, RequestedSignatures},
     read::apply,
     release::Releases,
     source::{Extent, Source},
@@ -187,7 +187,7 @@ fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
         calls: false,
         duplicate_functions: false,
         uses: false,
-        kinds: RequestedKinds::None,
+        node_signatures: RequestedSignatures::None,
         ignored_in_functions: true,
         releases: Releases::NONE,
     };

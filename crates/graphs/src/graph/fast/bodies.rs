@@ -3,11 +3,11 @@
 //! Mostly there are none, and the functions need no second walk for that. Which attributes they
 //! are, and how many nodes have them, is found by the second step.
 
-use super::kinds::NodeBytes;
+use super::node_signatures::NodeBytes;
 use crate::{
     graph::{
         attributes::AttributeReader,
-        kinds::Kinds,
+        node_signatures::NodeSignatures,
         raw_nodes::{CanonicalNode, SignatureCache},
         release::Releases,
     },
@@ -15,11 +15,11 @@ use crate::{
     schema::{NODE_DEF, TENSORFLOW},
 };
 
-/// The kinds of the nodes in the functions of one graph, as long as no release ignores an
+/// The node signatures in the functions of one graph, as long as no release ignores an
 /// attribute of one.
 #[derive(Debug)]
 pub(super) struct FastBodies<'a> {
-    kinds: Kinds<'a>,
+    node_signatures: NodeSignatures<'a>,
     /// The nodes without ignored attributes.
     known: SignatureCache<()>,
     reader: AttributeReader,
@@ -29,7 +29,7 @@ pub(super) struct FastBodies<'a> {
 impl<'a> FastBodies<'a> {
     pub(super) fn new(releases: Releases<'a>) -> Self {
         Self {
-            kinds: Kinds::new(releases),
+            node_signatures: NodeSignatures::new(releases),
             known: SignatureCache::default(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
@@ -57,7 +57,7 @@ impl<'a> FastBodies<'a> {
         let is_read = matches!(run, Ok(Progress::Done));
         // A function of this name, which hides the operation, has none either.
         let ignores_nothing =
-            is_read && self.kinds.of_body_node(operation, self.reader.attributes()) == 0;
+            is_read && self.node_signatures.of_body_node(operation, self.reader.attributes()) == 0;
         if ignores_nothing {
             self.known.learn(());
         }

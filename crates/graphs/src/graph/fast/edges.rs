@@ -1,12 +1,12 @@
-//! Collects the kinds of edges: which node kind consumes which output of which other kind.
+//! Collects the kinds of edges: which node signature consumes which output of which other one.
 //!
 //! A graph of a million edges has a few hundred kinds of them. They are collected while the nodes
 //! pass by, and looked at once.
 
 use std::collections::HashSet;
 
-/// Bits of the number of a kind, and of the position of an input or output.
-pub(super) const KIND_BITS: u32 = 10;
+/// Bits of the number of a node signature, and of the position of an input or output.
+pub(super) const SIGNATURE_BITS: u32 = 10;
 const POSITION_BITS: u32 = 16;
 
 /// Kinds of edges that are kept; more are not looked at here.
@@ -15,10 +15,10 @@ const MAXIMUM_KINDS: usize = 1 << 16;
 /// Kinds of edges that are at hand: 8 KiB.
 const RECENT: usize = 1024;
 
-/// The number of a node kind among those of this walk, stored with the name of the node.
-pub(super) type FastKind = u16;
+/// The number of a node signature among those of this walk, stored with the name of the node.
+pub(super) type FastSignature = u16;
 
-/// An edge from an output of one node kind to an input of another; 0 for an edge without data.
+/// An edge from an output of one node signature to an input of another; 0 for an edge without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct EdgeKind(u64);
 
@@ -29,19 +29,20 @@ impl EdgeKind {
     /// An edge that carries nothing.
     pub(super) const CONTROL: Self = Self(0);
 
-    /// Makes an edge into a node of this kind from a node of unknown kind; `None` if a number does
-    /// not fit, which almost no graph has.
+    /// Makes an edge into a node of this signature from one of unknown signature; `None` if a
+    /// number does not fit, which almost no graph has.
     #[inline]
-    pub(super) fn into_node(to: FastKind, input: u64, output: u32) -> Option<Self> {
+    pub(super) fn into_node(to: FastSignature, input: u64, output: u32) -> Option<Self> {
         let is_small = input < 1 << POSITION_BITS && output < 1 << POSITION_BITS;
-        let parts =
-            u64::from(to) | input << KIND_BITS | u64::from(output) << (KIND_BITS + POSITION_BITS);
+        let parts = u64::from(to)
+            | input << SIGNATURE_BITS
+            | u64::from(output) << (SIGNATURE_BITS + POSITION_BITS);
         is_small.then_some(Self(DATA | parts))
     }
 
-    /// Sets the kind of the node that the edge comes from.
+    /// Sets the node signature of the node that the edge comes from.
     #[inline]
-    pub(super) fn out_of(self, from: FastKind) -> Self {
+    pub(super) fn out_of(self, from: FastSignature) -> Self {
         if self.0 == 0 { self } else { Self(self.0 | u64::from(from) << FROM) }
     }
 
@@ -49,28 +50,28 @@ impl EdgeKind {
         self.0 >> from & ((1 << bits) - 1)
     }
 
-    /// The kind of the node that gives the output.
-    pub(super) fn from(self) -> FastKind {
-        self.part(FROM, KIND_BITS) as FastKind
+    /// The node signature of the node that gives the output.
+    pub(super) fn from(self) -> FastSignature {
+        self.part(FROM, SIGNATURE_BITS) as FastSignature
     }
 
     /// The number of the output.
     pub(super) fn output(self) -> u64 {
-        self.part(KIND_BITS + POSITION_BITS, POSITION_BITS)
+        self.part(SIGNATURE_BITS + POSITION_BITS, POSITION_BITS)
     }
 
-    /// The kind of the node that takes it.
-    pub(super) fn to(self) -> FastKind {
-        self.part(0, KIND_BITS) as FastKind
+    /// The node signature of the node that takes it.
+    pub(super) fn to(self) -> FastSignature {
+        self.part(0, SIGNATURE_BITS) as FastSignature
     }
 
     /// The position of the input.
     pub(super) fn input(self) -> u64 {
-        self.part(KIND_BITS, POSITION_BITS)
+        self.part(SIGNATURE_BITS, POSITION_BITS)
     }
 }
 
-const FROM: u32 = KIND_BITS + 2 * POSITION_BITS;
+const FROM: u32 = SIGNATURE_BITS + 2 * POSITION_BITS;
 
 /// The kinds of edges so far.
 #[derive(Debug)]
@@ -115,7 +116,7 @@ impl EdgeKinds {
     }
 }
 
-const _: () = assert!(RECENT == 1 << (64 - 54) && FROM + KIND_BITS < 63);
+const _: () = assert!(RECENT == 1 << (64 - 54) && FROM + SIGNATURE_BITS < 63);
 
 #[cfg(test)]
 mod tests {

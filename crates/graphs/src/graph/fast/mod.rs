@@ -6,8 +6,8 @@
 //! is used before it is written, two names with one hash, a function that may be there twice)
 //! requires the slow path.
 //!
-//! Where registries are given, it also knows the kinds of the nodes and of the edges between them,
-//! as long as each registry takes all of them.
+//! Where registries are given, it also knows the node signatures and the kinds of the edges between
+//! them, as long as each registry takes all of them.
 //!
 //! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
 //! checked once. It must never know what the importer says of a graph that it does not accept.
@@ -15,8 +15,8 @@
 mod bodies;
 mod bounded;
 mod edges;
-mod kinds;
 mod names;
+mod node_signatures;
 mod nodes;
 mod scanned_graph;
 mod visitor;

@@ -10,7 +10,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
+use super::edges::{EdgeKind, EdgeKinds, FastSignature, SIGNATURE_BITS};
 
 /// Hashes that lie in one line of the processor's cache, those in use first; a low half of zero
 /// marks a free place.
@@ -80,26 +80,26 @@ impl Bucket {
     }
 }
 
-/// The position of the kind number in a hash, if kinds are kept.
-const KIND_AT: u32 = 1;
-const KIND_MASK: u64 = ((1 << KIND_BITS) - 1) << KIND_AT;
+/// The position of the node signature number in a hash, if node signatures are kept.
+const SIGNATURE_AT: u32 = 1;
+const SIGNATURE_MASK: u64 = ((1 << SIGNATURE_BITS) - 1) << SIGNATURE_AT;
 
-/// A hash with the number of a kind in it.
+/// A hash with the number of a node signature in it.
 #[inline]
-pub(super) fn with_kind(hash: u64, kind: FastKind) -> u64 {
-    hash & !KIND_MASK | u64::from(kind) << KIND_AT
+pub(super) fn with_signature(hash: u64, signature: FastSignature) -> u64 {
+    hash & !SIGNATURE_MASK | u64::from(signature) << SIGNATURE_AT
 }
 
-/// The number of the kind that is in a hash.
+/// The number of the node signature that is in a hash.
 #[inline]
-pub(super) fn kind_of(hash: u64) -> FastKind {
-    ((hash & KIND_MASK) >> KIND_AT) as FastKind
+pub(super) fn signature_of(hash: u64) -> FastSignature {
+    ((hash & SIGNATURE_MASK) >> SIGNATURE_AT) as FastSignature
 }
 
-/// Returns true if two hashes that hold kinds belong to one name.
+/// Returns true if two hashes that hold node signatures belong to one name.
 #[inline]
 pub(super) fn is_same_name(hash: u64, other: u64) -> bool {
-    (hash ^ other) & !KIND_MASK == 0
+    (hash ^ other) & !SIGNATURE_MASK == 0
 }
 
 const SMALLEST_TABLE: usize = 1024;
@@ -134,7 +134,7 @@ struct Table {
     size: u64,
     passed: u64,
     flags: NameFlags,
-    /// The bits of a hash that are not the number of a kind.
+    /// The bits of a hash that are not the number of a node signature.
     mask: u64,
     edges: EdgeKinds,
 }
@@ -144,7 +144,7 @@ struct Table {
 struct Work {
     /// Hashes to put in (lowest bit set) or to look up (not set), in order.
     queue: Vec<u64>,
-    /// For each look-up, the edge that it resolves; empty unless kinds are kept.
+    /// For each look-up, the edge that it resolves; empty unless node signatures are kept.
     edges: Vec<EdgeKind>,
     /// The end of the last node in the file.
     passed: u64,
@@ -171,19 +171,20 @@ enum Holder {
 pub(super) struct Names {
     table: Holder,
     work: Work,
-    keeps_kinds: bool,
+    keeps_signatures: bool,
     /// True if no other thread may be started.
     alone: bool,
 }
 
 impl Names {
-    /// Makes a table for a graph in a file of `size` bytes; `keeps_kinds` if nodes have kinds.
-    pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
+    /// Makes a table for a graph in a file of `size` bytes; `keeps_signatures` if nodes have node
+    /// signatures.
+    pub(super) fn new(size: u64, keeps_signatures: bool) -> Self {
         let flags = NameFlags { forward_references: false, suspected_duplicates: false };
-        let mask = if keeps_kinds { !KIND_MASK } else { u64::MAX };
+        let mask = if keeps_signatures { !SIGNATURE_MASK } else { u64::MAX };
         let table = Table { size, flags, mask, ..Table::empty() };
         let work = Work { queue: Vec::with_capacity(BATCH), ..Work::default() };
-        Self { table: Holder::Here(table), work, keeps_kinds, alone: false }
+        Self { table: Holder::Here(table), work, keeps_signatures, alone: false }
     }
 
     /// Says where in the file the names come from.
@@ -201,7 +202,7 @@ impl Names {
     /// Asks whether a hash is there by now, for an edge from the node of that name.
     #[inline]
     pub(super) fn look_up(&mut self, hash: u64, edge: EdgeKind) {
-        if self.keeps_kinds {
+        if self.keeps_signatures {
             self.work.edges.push(edge);
         }
         self.enqueue(hash & !1);
@@ -363,7 +364,7 @@ impl Table {
                 self.flags.suspected_duplicates |= put & found.is_some();
                 self.flags.forward_references |= !put & found.is_none();
                 if !put && let (Some(edge), Some(found)) = (edges.next(), found) {
-                    self.edges.add(edge.out_of(kind_of(found)));
+                    self.edges.add(edge.out_of(signature_of(found)));
                 }
             }
         }

@@ -6,9 +6,9 @@
 use std::hash::{BuildHasher, Hasher};
 
 use super::{
-    edges::{EdgeKind, EdgeKinds, FastKind},
-    kinds::FastKinds,
-    names::{NameFlags, Names, is_same_name, kind_of, with_kind},
+    edges::{EdgeKind, EdgeKinds, FastSignature},
+    names::{NameFlags, Names, is_same_name, signature_of, with_signature},
+    node_signatures::FastSignatures,
 };
 use crate::{
     graph::{
@@ -31,7 +31,7 @@ pub(super) struct NodeInProgress {
     inputs: Vec<u64>,
     /// The number of its inputs.
     count: u64,
-    /// The output that each of `inputs` names; empty unless kinds are kept.
+    /// The output that each of `inputs` names; empty unless node signatures are kept.
     outputs: Vec<Output>,
     /// The nodes that it may have to be beside.
     colocated: Vec<u64>,
@@ -63,7 +63,8 @@ impl NodeInProgress {
         self.control_inputs = false;
     }
 
-    /// Returns the number of data inputs of a canonically encoded node, where kinds are kept.
+    /// Returns the number of data inputs of a canonically encoded node, where node signatures are
+    /// kept.
     pub(super) fn data_inputs(&self) -> u64 {
         self.outputs.iter().filter(|output| **output != Output::CONTROL).count() as u64
     }
@@ -85,8 +86,8 @@ impl NodeInProgress {
 pub(super) struct NodeTable {
     hasher: foldhash::fast::RandomState,
     names: Names,
-    /// True if nodes are added with their kinds.
-    keeps_kinds: bool,
+    /// True if nodes are added with their node signatures.
+    keeps_signatures: bool,
     /// The last names, each where its hash belongs: most inputs name a node that came shortly
     /// before.
     recent: Box<[u64]>,
@@ -107,12 +108,13 @@ fn recent(hash: u64) -> usize {
 }
 
 impl NodeTable {
-    /// A table for a graph in a file of `size` bytes; `keeps_kinds` if nodes come with their kinds.
-    pub(super) fn new(size: u64, keeps_kinds: bool) -> Self {
+    /// A table for a graph in a file of `size` bytes; `keeps_signatures` if nodes come with their
+    /// node signatures.
+    pub(super) fn new(size: u64, keeps_signatures: bool) -> Self {
         Self {
             hasher: foldhash::fast::RandomState::default(),
-            names: Names::new(size, keeps_kinds),
-            keeps_kinds,
+            names: Names::new(size, keeps_signatures),
+            keeps_signatures,
             recent: vec![0; RECENT].into(),
             inputs: 0,
             next_iteration: false,
@@ -158,7 +160,7 @@ impl NodeTable {
         }
         node.count += 1;
         let hash = self.hash(name);
-        if self.keeps_kinds {
+        if self.keeps_signatures {
             // What takes it is known at the end of the node.
             node.inputs.push(hash);
             node.outputs.push(Output::of(input, name));
@@ -176,15 +178,15 @@ impl NodeTable {
         name: &[u8],
         role: LoopRole,
         at: u64,
-        kind: Option<(FastKind, &mut FastKinds<'_>)>,
+        signature: Option<(FastSignature, &mut FastSignatures<'_>)>,
     ) {
         self.names.pass(at);
         self.inputs += node.count;
         let hash = self.hash(name);
-        match kind {
-            Some((kind, kinds)) => {
-                self.look_up_edges(node, kind, kinds);
-                self.insert(with_kind(hash, kind));
+        match signature {
+            Some((signature, node_signatures)) => {
+                self.look_up_edges(node, signature, node_signatures);
+                self.insert(with_signature(hash, signature));
             }
             None => {
                 self.look_up_all(&node.inputs);
@@ -276,21 +278,27 @@ impl NodeTable {
         }
     }
 
-    /// Looks up the inputs of a node of this kind, and notes the kinds of the edges.
+    /// Looks up the inputs of a node of this signature, and notes the kinds of the edges.
     #[inline]
-    fn look_up_edges(&mut self, node: &NodeInProgress, kind: FastKind, kinds: &mut FastKinds<'_>) {
+    fn look_up_edges(
+        &mut self,
+        node: &NodeInProgress,
+        signature: FastSignature,
+        node_signatures: &mut FastSignatures<'_>,
+    ) {
         let mut position = 0;
         for (hash, output) in node.inputs.iter().zip(&node.outputs) {
             let mut edge = Some(EdgeKind::CONTROL);
             if *output != Output::CONTROL {
-                edge =
-                    output.number().and_then(|output| EdgeKind::into_node(kind, position, output));
+                edge = output
+                    .number()
+                    .and_then(|output| EdgeKind::into_node(signature, position, output));
                 position += 1;
             }
-            let edge = edge.unwrap_or_else(|| kinds.give_up());
+            let edge = edge.unwrap_or_else(|| node_signatures.give_up());
             match self.recent.get(recent(*hash)) {
                 Some(known) if is_same_name(*known, *hash) => {
-                    kinds.edge(edge.out_of(kind_of(*known)))
+                    node_signatures.edge(edge.out_of(signature_of(*known)))
                 }
                 _ => self.names.look_up(*hash, edge),
             }

@@ -112,7 +112,7 @@ fn what_one_release_alone_refuses_is_left_to_the_index() {
 }
 
 #[test]
-fn tensors_of_one_key_are_of_one_kind_and_what_else_differs_is_not() {
+fn tensors_of_one_key_are_of_one_signature_and_what_else_differs_is_not() {
     let registries = registries(&["2.12"]);
     let constant = |name: &str, data_type: u8, content: &[u8]| {
         let tensor = [&[0x08, data_type][..], &field(2, b""), &field(4, content)].concat();
@@ -139,7 +139,7 @@ fn tensors_of_one_key_are_of_one_kind_and_what_else_differs_is_not() {
 }
 
 #[test]
-fn more_kinds_than_have_numbers_are_left_to_the_index() {
+fn more_signatures_than_have_numbers_are_left_to_the_index() {
     let registries = registries(&["2.12"]);
     let wide = |number: usize| {
         let count = [&[0x18][..], &[(number % 128) as u8 | 0x80, (number / 128) as u8]].concat();

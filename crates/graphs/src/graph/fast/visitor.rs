@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use super::{
     bodies::FastBodies,
     bounded::{add_bad_consumer, collect},
-    edges::FastKind,
-    kinds::{FastKinds, NodeBytes},
+    edges::FastSignature,
+    node_signatures::{FastSignatures, NodeBytes},
     nodes::{NodeInProgress, NodeTable},
     scanned_graph::ScannedGraph,
 };
@@ -79,13 +79,13 @@ pub(in super::super) struct GraphVisitor<'a> {
     owner: NodeOwner,
     node: NodeInProgress,
     table: NodeTable,
-    known: SignatureCache<FastKind>,
+    known: SignatureCache<FastSignature>,
     devices: DeviceReader,
     releases: Releases<'a>,
     /// True if the nodes outside of functions are judged for releases.
     judges_nodes: bool,
-    /// The kinds of the nodes, if releases ask, as long as all are valid.
-    kinds: Option<FastKinds<'a>>,
+    /// The node signatures, if releases ask, as long as all are valid.
+    node_signatures: Option<FastSignatures<'a>>,
     /// The known nodes of functions, if releases are given, until one has an unknown attribute.
     bodies: Option<FastBodies<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
@@ -161,9 +161,10 @@ impl GraphVisitor<'_> {
             return false;
         }
         let role = LoopRole::of(canonical.operation);
-        let kind = self.kind(canonical.operation, has_bad_device, NodeBytes { bytes, end, depth });
-        let kind = kind.zip(self.kinds.as_mut());
-        self.table.add_canonical(&self.node, canonical.name, role, end, kind);
+        let signature =
+            self.signature(canonical.operation, has_bad_device, NodeBytes { bytes, end, depth });
+        let signature = signature.zip(self.node_signatures.as_mut());
+        self.table.add_canonical(&self.node, canonical.name, role, end, signature);
         if let Some(graph) = self.graph() {
             graph.nodes += 1;
         }
@@ -205,23 +206,23 @@ impl GraphVisitor<'_> {
         is_fast
     }
 
-    /// The kind of a node in the canonical encoding, where that is asked for. One that is not valid
-    /// for everybody ends the asking.
+    /// The node signature of a node in the canonical encoding, where that is asked for. One that is
+    /// not valid for everybody ends the asking.
     #[inline]
-    fn kind(
+    fn signature(
         &mut self,
         operation: &[u8],
         has_bad_device: bool,
         node: NodeBytes<'_>,
-    ) -> Option<FastKind> {
-        let kinds = self.kinds.as_mut()?;
+    ) -> Option<FastSignature> {
+        let node_signatures = self.node_signatures.as_mut()?;
         let inputs = self.node.data_inputs();
-        let kind = kinds.kind(&mut self.known, operation, inputs, node);
-        if kind.is_none() || has_bad_device {
-            self.kinds = None;
+        let signature = node_signatures.signature(&mut self.known, operation, inputs, node);
+        if signature.is_none() || has_bad_device {
+            self.node_signatures = None;
             return None;
         }
-        kind
+        signature
     }
 }
 
@@ -240,7 +241,7 @@ impl Visitor for GraphVisitor<'_> {
             (GRAPH_DEF, graph_def::NODE) => {
                 if whole == Step::Into {
                     // Only nodes in the canonical encoding are looked at for registries.
-                    self.kinds = None;
+                    self.node_signatures = None;
                     self.owner = NodeOwner::Graph;
                     self.node.clear();
                 }
@@ -418,7 +419,7 @@ impl Visitor for GraphVisitor<'_> {
 
     fn wants_whole(&self, message: MessageId, field: &'static Field) -> bool {
         match (message, field.number) {
-            (GRAPH_DEF, graph_def::NODE) => self.kinds.is_some(),
+            (GRAPH_DEF, graph_def::NODE) => self.node_signatures.is_some(),
             (FUNCTION_DEF, function_def::NODE_DEF) => self.bodies.is_some(),
             _ => false,
         }

@@ -21,7 +21,7 @@ use crate::{
         release::Releases,
         shapes::{
             BodyMismatch, ByNode, Called, CalledFunctions, Constants, FunctionNode, ShapedFunction,
-            ShapedKinds, Tensor,
+            ShapedSignatures, Tensor,
         },
         source::Extent,
     },
@@ -139,7 +139,7 @@ fn operation<'r>(
 /// Reads what the shapes of functions hang on, and remembers what their nodes have in common.
 #[derive(Default)]
 pub(super) struct ShapeReader<'c> {
-    kinds: ShapedKinds<'c>,
+    node_signatures: ShapedSignatures<'c>,
     constants: Constants,
 }
 
@@ -172,7 +172,7 @@ impl<'c> ShapeReader<'c> {
         }
         let order = Body { function: index, owners }.visits(|_| true).in_order().collect();
         let find = |name: &str| operation(names, releases, name);
-        Ok(Some(ShapedFunction::new(function, (&mut self.kinds, find), constants, order)))
+        Ok(Some(ShapedFunction::new(function, (&mut self.node_signatures, find), constants, order)))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::graph::{
     BodyDiagnostic, GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnostic,
-    StructureDiagnosticKind, diagnostic::Part, index::CallingNode, kinds::LoaderProfile,
+    StructureDiagnosticKind, diagnostic::Part, index::CallingNode, node_signatures::LoaderProfile,
     source::Extent,
 };
 

@@ -7,7 +7,7 @@ use crate::graph::{
     DeprecatedOperations, GraphError,
     function_names::FunctionNames,
     index::GraphIndex,
-    kinds::{Kind, Kinds},
+    node_signatures::{NodeSignature, NodeSignatures},
     release::Releases,
     source::{Extent, Source},
 };
@@ -21,7 +21,7 @@ pub(in super::super) struct Context<'c> {
     pub(in super::super) functions: &'c FunctionNames,
     /// The functions that were read before.
     pub(in super::super) memo: &'c FunctionMemo,
-    pub(in super::super) kinds: &'c Kinds<'c>,
+    pub(in super::super) node_signatures: &'c NodeSignatures<'c>,
     pub(in super::super) releases: Releases<'c>,
     /// The GraphDef version of the release that parses the graph.
     pub(in super::super) release: i32,
@@ -48,9 +48,9 @@ impl<'c> Context<'c> {
         Ok(None)
     }
 
-    /// The kind of a node, where kinds are known.
-    pub(super) fn kind_of(&self, node: u32) -> Option<&Kind> {
-        self.kinds.get(self.index.nodes().get(node as usize)?.kind())
+    /// The node signature of a node, where node signatures are known.
+    pub(super) fn signature_of(&self, node: u32) -> Option<&NodeSignature> {
+        self.node_signatures.get(self.index.nodes().get(node as usize)?.signature())
     }
 
     /// The functions of the graph, and the releases to judge them for.

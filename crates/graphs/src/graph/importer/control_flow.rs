@@ -52,7 +52,7 @@ struct Frame {
 /// A function whose frames are looked at.
 struct Frames<'f> {
     function: &'f FunctionIndex,
-    /// By kind.
+    /// By node signature.
     roles: Vec<Role>,
     /// From where to where, ascending. Arguments, and what nodes without inputs begin with, have
     /// the number behind the last node.
@@ -68,7 +68,8 @@ pub(super) fn diagnostic(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
 ) -> Result<Option<BoxedDiagnostic>, GraphError> {
-    let roles: Vec<Role> = function.kinds.iter().map(|kind| Role::of(&kind.operation)).collect();
+    let roles: Vec<Role> =
+        function.node_signatures.iter().map(|signature| Role::of(&signature.operation)).collect();
     if !roles.iter().any(|role| matches!(role, Role::Enter | Role::Condition)) {
         return Ok(None);
     }
@@ -111,8 +112,11 @@ fn edges(function: &FunctionIndex) -> Vec<(usize, usize)> {
 
 impl<'f> Frames<'f> {
     fn role(&self, node: usize) -> Role {
-        let kind = self.function.nodes.get(node).map(|node| node.kind);
-        kind.and_then(|kind| self.roles.get(kind as usize)).copied().unwrap_or(Role::Other)
+        let signature = self.function.nodes.get(node).map(|node| node.signature);
+        signature
+            .and_then(|signature| self.roles.get(signature as usize))
+            .copied()
+            .unwrap_or(Role::Other)
     }
 
     fn of(&self, node: usize) -> Option<Frame> {
@@ -174,8 +178,11 @@ impl<'f> Frames<'f> {
     /// The number of the name of the frame that a node begins.
     fn name_of(&mut self, node: usize) -> Result<u32, BoxedDiagnostic> {
         let function = self.function;
-        let kind = function.nodes.get(node).and_then(|node| function.kinds.get(node.kind as usize));
-        let name = match kind.and_then(|kind| kind.attributes.get("frame_name")) {
+        let signature = function
+            .nodes
+            .get(node)
+            .and_then(|node| function.node_signatures.get(node.signature as usize));
+        let name = match signature.and_then(|signature| signature.attributes.get("frame_name")) {
             Some(AttributeValue::String(text)) if text.length > 0 => text.bytes.unwrap_or_default(),
             // The caller of the function gives the frame its name.
             Some(AttributeValue::Placeholder(text)) => text.bytes.unwrap_or_default(),

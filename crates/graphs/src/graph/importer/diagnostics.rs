@@ -5,9 +5,9 @@ use crate::{
     graph::{
         DeprecatedOperation, GraphError, ImportDiagnostic, ImportDiagnosticKind,
         StructureDiagnostic, StructureDiagnosticKind,
-        kinds::LoaderProfile,
         node_at::{self, NodeAt},
         node_rules::{ElementType, NodeRules, shape_diagnostic},
+        node_signatures::LoaderProfile,
         rules::shown,
         shapes::Mismatch,
     },
@@ -207,7 +207,7 @@ fn attributes(
     operation: String,
 ) -> ImportDiagnostic {
     let rules = NodeRules { registry: context.releases.registry(release), strictness };
-    let known = context.kinds.operation_named(&node.operation);
+    let known = context.node_signatures.operation_named(&node.operation);
     let diagnostic =
         known.and_then(|known| rules.node_type(known.operation(release)?, &node.attributes).err());
     match diagnostic {

@@ -29,7 +29,8 @@ use crate::{
         diagnostic::{BodyDiagnosticKind, Part},
         function_attributes,
         index::{
-            BodyInput, BodyKind, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target,
+            BodyInput, BodyNode, BodySignature, Element, FunctionIndex, Name, NameMap, Suffix,
+            Target,
         },
         node_rules::{ElementType, NodeRuleDiagnostic, NodeRules, NodeType, Strictness},
         shapes::BodyMismatch,
@@ -45,9 +46,9 @@ pub(super) const UNTYPED: (&str, &str) =
 /// The value that Python accepts for the attribute `_class`.
 pub(super) const CLASSES: &str = "a list of texts";
 
-/// The facts of nodes of one kind in a release.
+/// The facts of nodes of one signature in a release.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct KindInGraph {
+pub(super) struct SignatureInGraph {
     types: Result<NodeType, Box<NodeRuleDiagnostic>>,
     /// By the number of its name, where an output begins among all, and how many tensors it is, as
     /// Python counts them.
@@ -57,34 +58,34 @@ pub(super) struct KindInGraph {
     is_open: bool,
 }
 
-/// The facts of the kinds of a function's nodes in a release; `None` for an operation that the
-/// release lacks. If two releases agree in all of them and know the same types, they agree about
-/// the function.
-pub(super) fn kinds_in_graph(
+/// The facts of the node signatures of a function's nodes in a release; `None` for an operation
+/// that the release lacks. If two releases agree in all of them and know the same types, they agree
+/// about the function.
+pub(super) fn signatures_in_graph(
     function: &FunctionIndex,
     definitions: &LoadDefinitions<'_>,
-) -> Vec<Option<KindInGraph>> {
-    let kind = |kind: &Rc<BodyKind>| {
-        let definition = definitions.find(&kind.operation)?;
-        Some(KindInGraph::of(function, kind, definition, definitions))
+) -> Vec<Option<SignatureInGraph>> {
+    let signature = |signature: &Rc<BodySignature>| {
+        let definition = definitions.find(&signature.operation)?;
+        Some(SignatureInGraph::of(function, signature, definition, definitions))
     };
-    function.kinds.iter().map(kind).collect()
+    function.node_signatures.iter().map(signature).collect()
 }
 
 /// A function as a graph.
 struct FunctionGraph<'a> {
     function: &'a FunctionIndex,
-    kinds: &'a [Option<KindInGraph>],
+    node_signatures: &'a [Option<SignatureInGraph>],
     arguments: NameMap<u32>,
     nodes: NameMap<u32>,
 }
 
-/// Loads a function whose [kinds](kinds_in_graph) are these, and whose callees were loaded before;
-/// `shapes` is the first node that a shape function refuses, and `steps` counts what is looked at
-/// for all functions of a library.
+/// Loads a function whose [node signatures](signatures_in_graph) are these, and whose callees were
+/// loaded before; `shapes` is the first node that a shape function refuses, and `steps` counts what
+/// is looked at for all functions of a library.
 pub(super) fn reexport(
     (function, place): (&FunctionIndex, Extent),
-    kinds: &[Option<KindInGraph>],
+    node_signatures: &[Option<SignatureInGraph>],
     shapes: Option<&BodyMismatch>,
     definitions: &LoadDefinitions<'_>,
     deprecated: &DeprecatedOperations,
@@ -93,7 +94,7 @@ pub(super) fn reexport(
     let named = |(number, name)| (name, number);
     let graph = FunctionGraph {
         function,
-        kinds,
+        node_signatures,
         arguments: numbered(&function.arguments).map(|(n, a)| (n, a.name)).map(named).collect(),
         nodes: numbered(&function.nodes).map(|(n, node)| (n, node.name)).map(named).collect(),
     };
@@ -132,19 +133,19 @@ pub(super) fn reexport(
     }
 }
 
-impl KindInGraph {
+impl SignatureInGraph {
     fn of(
         function: &FunctionIndex,
-        kind: &BodyKind,
+        signature: &BodySignature,
         definition: Operation<'_>,
         definitions: &LoadDefinitions<'_>,
     ) -> Self {
         let registry = definitions.registry();
         let rules = NodeRules { registry, strictness: Strictness::Load };
-        let types = rules.node_type(definition, &kind.attributes);
+        let types = rules.node_type(definition, &signature.attributes);
         let (mut outputs, mut at) = (HashMap::new(), 0_u64);
         for output in definition.outputs() {
-            let many = tensors(&output, |name| kind.attributes.get(name));
+            let many = tensors(&output, |name| signature.attributes.get(name));
             if let Some(name) = function.outputs.find(output.name()) {
                 outputs.insert(name, (at, many));
             }
@@ -192,12 +193,12 @@ enum Output {
 impl FunctionGraph<'_> {
     fn unknown_operation(&self) -> Option<BoxedDiagnostic> {
         let (number, _) =
-            numbered(&self.function.nodes).find(|(_, node)| self.kind(node).is_none())?;
+            numbered(&self.function.nodes).find(|(_, node)| self.signature(node).is_none())?;
         Some(self.at_node(number, ImportDiagnosticKind::UnknownOperation))
     }
 
-    fn kind(&self, node: &BodyNode) -> Option<&KindInGraph> {
-        self.kinds.get(node.kind as usize)?.as_ref()
+    fn signature(&self, node: &BodyNode) -> Option<&SignatureInGraph> {
+        self.node_signatures.get(node.signature as usize)?.as_ref()
     }
 
     fn at_node(&self, number: u32, kind: ImportDiagnosticKind) -> BoxedDiagnostic {
@@ -229,11 +230,11 @@ impl FunctionGraph<'_> {
             return self.arguments.get(&target.name).map(|number| Output::Argument(*number));
         }
         let node = *self.nodes.get(&target.name)?;
-        let kind = self.kind(self.function.nodes.get(node as usize)?)?;
-        if kind.is_open {
+        let signature = self.signature(self.function.nodes.get(node as usize)?)?;
+        if signature.is_open {
             return Some(Output::Open);
         }
-        let (first, many) = *kind.outputs.get(&target.output)?;
+        let (first, many) = *signature.outputs.get(&target.output)?;
         let Element::Number(number) = target.element else { return None };
         let number = u64::from(number);
         (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
@@ -314,8 +315,8 @@ impl FunctionGraph<'_> {
         definitions: &LoadDefinitions<'_>,
         deprecated: &DeprecatedOperations,
     ) -> Option<BoxedDiagnostic> {
-        let kind = self.kind(self.function.nodes.get(number as usize)?)?;
-        let types = match &kind.types {
+        let signature = self.signature(self.function.nodes.get(number as usize)?)?;
+        let types = match &signature.types {
             Ok(types) => types,
             Err(diagnostic) => {
                 let NodeRuleDiagnostic { kind, found, expected } = &**diagnostic;
@@ -329,7 +330,7 @@ impl FunctionGraph<'_> {
             let diagnostic = self.at_node(number, ImportDiagnosticKind::InputCount);
             return Some(diagnostic.with(inputs(many), inputs(types.inputs.len())));
         }
-        if let Some(version) = kind.deprecated_since {
+        if let Some(version) = signature.deprecated_since {
             return Some(self.deprecated(number, version, definitions, deprecated));
         }
         (0_u32..).zip(data).find_map(|(position, input)| {
@@ -356,8 +357,8 @@ impl FunctionGraph<'_> {
                 Some(ElementType::new(data_type, false))
             }
             Output::Node { node, output } => {
-                let kind = self.kind(self.function.nodes.get(node as usize)?)?;
-                kind.types.as_ref().ok()?.outputs.get(output)
+                let signature = self.signature(self.function.nodes.get(node as usize)?)?;
+                signature.types.as_ref().ok()?.outputs.get(output)
             }
         }
     }
@@ -382,7 +383,7 @@ impl FunctionGraph<'_> {
     /// and has no name for such a type.
     fn untyped(&self) -> Option<BoxedDiagnostic> {
         let is_untyped = |node: &BodyNode| {
-            let types = self.kind(node).and_then(|kind| kind.types.as_ref().ok());
+            let types = self.signature(node).and_then(|signature| signature.types.as_ref().ok());
             let mut runs = types.into_iter().flat_map(|types| types.outputs.runs());
             runs.any(|run| run.element.data_type == 0)
         };
@@ -440,16 +441,16 @@ impl FunctionGraph<'_> {
     /// An attribute that is a placeholder and that the operation does not know: the graph cannot be
     /// made a function again.
     fn placeholder(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
-        let unknown = self.function.kinds.iter().map(|kind| {
-            let operation = definitions.find(&kind.operation)?;
-            let mut open = placeholders(kind)
+        let unknown = self.function.node_signatures.iter().map(|signature| {
+            let operation = definitions.find(&signature.operation)?;
+            let mut open = placeholders(signature)
                 .filter(|(attribute, _)| operation.attribute(attribute).is_none());
             open.next().map(|(attribute, _)| attribute)
         });
         let unknown: Vec<Option<String>> = unknown.collect();
         let mut nodes = numbered(&self.function.nodes);
         nodes.find_map(|(number, node)| {
-            let attribute = unknown.get(node.kind as usize)?.clone()?;
+            let attribute = unknown.get(node.signature as usize)?.clone()?;
             let found = format!("a placeholder as attribute {attribute}");
             let diagnostic =
                 self.at_node(number, ImportDiagnosticKind::AttributeUnknown { attribute });
@@ -458,9 +459,9 @@ impl FunctionGraph<'_> {
     }
 }
 
-/// The attributes of a kind that are placeholders, with what these name.
-fn placeholders(kind: &BodyKind) -> impl Iterator<Item = (String, String)> + '_ {
-    kind.attributes.iter().filter_map(|(name, value)| {
+/// The attributes of a node signature that are placeholders, with what these name.
+fn placeholders(signature: &BodySignature) -> impl Iterator<Item = (String, String)> + '_ {
+    signature.attributes.iter().filter_map(|(name, value)| {
         let AttributeValue::Placeholder(of) = value else { return None };
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         (of.length > 0).then(|| (text(name), text(of.bytes.unwrap_or_default())))

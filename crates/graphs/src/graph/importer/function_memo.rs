@@ -10,7 +10,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 use super::{
     function_summary::{FunctionSummary, LeafKey},
     instantiated_callees::Library,
-    kind_facts::KnownKinds,
+    signature_facts::KnownSignatures,
 };
 use crate::graph::{
     GraphError,
@@ -39,8 +39,8 @@ pub(in super::super) struct FunctionMemo(RefCell<Memory>);
 struct Memory {
     /// Reads one function after the other.
     reader: Option<FunctionReader>,
-    /// The facts of the releases about the kinds of nodes that the reader knows.
-    kinds: KnownKinds,
+    /// The facts of the releases about the node signatures that the reader knows.
+    node_signatures: KnownSignatures,
     summaries: Summaries,
     /// Summaries of functions that differ in nothing else than their names.
     shared: HashMap<LeafKey, Rc<FunctionSummary>>,
@@ -70,7 +70,7 @@ impl FunctionMemo {
             return Ok(Rc::clone(known));
         }
         let function = memory.read(library, place)?;
-        let summary = FunctionSummary::of(&function, names, releases, &mut memory.kinds);
+        let summary = FunctionSummary::of(&function, names, releases, &mut memory.node_signatures);
         let summary = memory.share(summary);
         memory.summaries.insert(names, place, Rc::clone(&summary));
         // A trivially valid function is not read again, except for its shapes.
@@ -133,7 +133,7 @@ impl FunctionMemo {
         Ok(name)
     }
 
-    /// The function at a place, with the kinds of its nodes.
+    /// The function at a place, with its node signatures.
     pub(super) fn index(
         &self,
         library: Library<'_>,
@@ -206,10 +206,11 @@ impl Memory {
         place: Extent,
     ) -> Result<Rc<FunctionIndex>, GraphError> {
         let Library { source, names, releases, release, .. } = library;
-        let depth = if releases.is_empty() { FunctionDepth::Names } else { FunctionDepth::Kinds };
+        let depth =
+            if releases.is_empty() { FunctionDepth::Names } else { FunctionDepth::NodeSignatures };
         if self.reader.as_ref().is_some_and(FunctionReader::is_full) {
-            // The numbers of kinds are those of one reader.
-            (self.reader, self.kinds) = (None, KnownKinds::default());
+            // The numbers of node signatures are those of one reader.
+            (self.reader, self.node_signatures) = (None, KnownSignatures::default());
         }
         let reader = self.reader.get_or_insert_with(|| FunctionReader::new(depth));
         Ok(Rc::new(reader.read(source, place, names, release)?))
@@ -222,7 +223,7 @@ impl Memory {
             function.arguments.len(),
             function.results.len(),
             function.given.input_shapes.len(),
-            function.kinds.len(),
+            function.node_signatures.len(),
         ];
         let size = parts.iter().fold(EMPTY, |size, parts| size.saturating_add(*parts));
         if self.kept.saturating_add(size) <= KEPT {

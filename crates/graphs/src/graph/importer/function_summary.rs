@@ -1,7 +1,7 @@
 //! Summaries of functions that were read: their diagnostics in any release, the functions that they
 //! call and name, and the releases that certainly accept them.
 //!
-//! A function that is written as TensorFlow writes most of them is judged by the kinds of its nodes
+//! A function that is written as TensorFlow writes most of them is judged by the node signatures
 //! and of the edges between them, of which there are few, in one look at its nodes for all
 //! releases. What is not certainly valid that way is not judged here.
 //!
@@ -20,8 +20,8 @@ use super::{
     by_release::{ByRelease, are_one},
     count,
     instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
-    kind_facts::{FactsPerRelease, KindFacts, KnownKinds},
     reexport::{Named, named_by},
+    signature_facts::{FactsPerRelease, KnownSignatures, SignatureFacts},
 };
 use crate::{
     graph::{
@@ -84,20 +84,20 @@ pub(super) struct TriviallyValidCall {
 }
 
 impl FunctionSummary {
-    /// Summarizes a function. With `releases`, the function must have been read with the kinds of
-    /// its nodes.
+    /// Summarizes a function. With `releases`, the function must have been read with the node
+    /// signatures of its nodes.
     pub(super) fn of(
         function: &FunctionIndex,
         functions: &FunctionNames,
         releases: Releases<'_>,
-        kinds: &mut KnownKinds,
+        node_signatures: &mut KnownSignatures,
     ) -> Self {
         let canonical = CanonicalBody::of(function, !releases.is_empty());
         let diagnostic = if canonical.is_some() { None } else { body::first_diagnostic(function) };
         let mut known = HashSet::new();
         let calls = function.calls.iter().map(|inner| inner.call);
         let judged = (!releases.is_empty()).then(|| {
-            Box::new(Judged::of(function, canonical.as_ref(), functions, releases, kinds))
+            Box::new(Judged::of(function, canonical.as_ref(), functions, releases, node_signatures))
         });
         Self {
             diagnostic,
@@ -166,13 +166,13 @@ impl Judged {
         canonical: Option<&CanonicalBody>,
         functions: &FunctionNames,
         releases: Releases<'_>,
-        kinds: &mut KnownKinds,
+        node_signatures: &mut KnownSignatures,
     ) -> Self {
         let edges = canonical.and_then(|canonical| canonical.edges.as_ref());
         let edges = edges.filter(|_| is_closed(function));
         let trivially_valid = edges.and_then(|edges| {
-            let kinds = kinds.of_function(function, functions, releases);
-            trivially_valid(function, edges, &kinds, releases)
+            let node_signatures = node_signatures.of_function(function, functions, releases);
+            trivially_valid(function, edges, &node_signatures, releases)
         });
         Self {
             named: named_by(function, functions),
@@ -180,7 +180,9 @@ impl Judged {
             unequal: Some(Unequal::of(function, canonical.is_some()))
                 .filter(|unequal| !unequal.is_none())
                 .map(Box::new),
-            types: trivially_valid.is_some().then(|| kinds.shared(loaded_types(function))),
+            types: trivially_valid
+                .is_some()
+                .then(|| node_signatures.shared(loaded_types(function))),
             trivially_valid,
         }
     }
@@ -224,23 +226,24 @@ fn is_closed(function: &FunctionIndex) -> bool {
     signature.attributes.is_empty() && arguments.all(|argument| !argument.is_reference)
 }
 
-/// The facts of a release about each kind of a function's nodes.
-type ReleaseKinds = Vec<Rc<KindFacts>>;
+/// The facts of a release about each node signature of a function's nodes.
+type ReleaseSignatures = Vec<Rc<SignatureFacts>>;
 
 /// The releases in which nothing is wrong with a function; `None` if there are none.
 fn trivially_valid(
     function: &FunctionIndex,
     edges: &Edges,
-    kinds: &[FactsPerRelease],
+    node_signatures: &[FactsPerRelease],
     releases: Releases<'_>,
 ) -> Option<ByRelease<TriviallyValid>> {
-    // The same kinds and types as in the release before come to the same.
-    let mut before: Option<(ReleaseKinds, u64, Option<Rc<TriviallyValid>>)> = None;
+    // The same node signatures and types as in the release before come to the same.
+    let mut before: Option<(ReleaseSignatures, u64, Option<Rc<TriviallyValid>>)> = None;
     let judge = |release, registry: &Registry| {
-        let of_release = |kind: &FactsPerRelease| kind[release].clone();
-        let facts: ReleaseKinds = kinds.iter().map(of_release).collect::<Option<_>>()?;
+        let of_release = |signature: &FactsPerRelease| signature[release].clone();
+        let facts: ReleaseSignatures =
+            node_signatures.iter().map(of_release).collect::<Option<_>>()?;
         let types = registry.types();
-        let are_same = |others: &[Rc<KindFacts>]| {
+        let are_same = |others: &[Rc<SignatureFacts>]| {
             others.len() == facts.len() && others.iter().zip(&facts).all(|(a, b)| Rc::ptr_eq(a, b))
         };
         if let Some((others, of_types, known)) = &before
@@ -263,12 +266,15 @@ fn trivially_valid(
     ByRelease::of(releases.map(judge), |_| true, are_one)
 }
 
-/// The calls in a function whose kinds are these.
-fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[TriviallyValidCall]> {
+/// The calls in a function whose node signatures are these.
+fn calls(
+    function: &FunctionIndex,
+    node_signatures: &[Rc<SignatureFacts>],
+) -> Box<[TriviallyValidCall]> {
     let mut known = HashSet::new();
     let call = |body: &BodyCall| {
-        let kind = function.nodes.get(body.node as usize)?.kind;
-        let types = &kinds.get(kind as usize)?.types;
+        let signature = function.nodes.get(body.node as usize)?.signature;
+        let types = &node_signatures.get(signature as usize)?.types;
         let tensors = (types.inputs.len(), types.outputs.len());
         known.insert((body.call, tensors)).then_some(TriviallyValidCall { body: *body, tensors })
     };
@@ -280,18 +286,21 @@ fn calls(function: &FunctionIndex, kinds: &[Rc<KindFacts>]) -> Box<[TriviallyVal
 fn unsaved(function: &FunctionIndex) -> Option<BoxedDiagnostic> {
     let unsaved =
         |operation: &str, attributes| SavedTensorDiagnostic::of(operation.as_bytes(), attributes);
-    let kinds: Vec<Option<SavedTensorDiagnostic>> =
-        function.kinds.iter().map(|kind| unsaved(&kind.operation, &kind.attributes)).collect();
-    let is_any = kinds.iter().any(Option::is_some);
+    let diagnostics = function.node_signatures.iter();
+    let diagnostics: Vec<Option<SavedTensorDiagnostic>> =
+        diagnostics.map(|signature| unsaved(&signature.operation, &signature.attributes)).collect();
+    let is_any = diagnostics.iter().any(Option::is_some);
     let mut nodes = numbered(&function.nodes).filter(|_| is_any);
     let tensor = nodes.find_map(|(number, node)| {
-        let (kind, found, expected) = kinds.get(node.kind as usize)?.as_ref()?.diagnostic();
+        let (kind, found, expected) =
+            diagnostics.get(node.signature as usize)?.as_ref()?.diagnostic();
         let diagnostic =
             InstantiationDiagnostic::of(Part::Node(number), kind).of_operation(function, number);
         Some(diagnostic.with(found, expected))
     });
     let name = &function.signature.name;
-    let calls_itself = || function.kinds.iter().any(|kind| kind.operation == *name);
+    let calls_itself =
+        || function.node_signatures.iter().any(|signature| signature.operation == *name);
     let recursion =
         || InstantiationDiagnostic::names(Part::Function, BodyDiagnosticKind::Recursion);
     tensor.or_else(|| calls_itself().then(recursion))

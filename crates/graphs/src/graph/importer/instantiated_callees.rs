@@ -32,7 +32,7 @@ use crate::{
         function_names::FunctionNames,
         growing,
         index::{BodyCall, CallingNode, FunctionIndex},
-        kinds::LoaderProfile,
+        node_signatures::LoaderProfile,
         release::{ReleaseId, Releases},
         source::{Extent, Source},
     },
@@ -228,8 +228,8 @@ impl<'l> InstantiatedCallees<'l> {
         let function = memo.index(library, place)?;
         signatures.forget();
         let signature = signatures.read(library, call.function)?;
-        for kind in &function.kinds {
-            if let Some(called) = names.find(kind.operation.as_bytes()) {
+        for node_signature in &function.node_signatures {
+            if let Some(called) = names.find(node_signature.operation.as_bytes()) {
                 signatures.read(library, called)?;
             }
         }

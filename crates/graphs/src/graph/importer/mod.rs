@@ -26,7 +26,6 @@ mod functions;
 mod instantiate;
 mod instantiated_callees;
 mod judge;
-mod kind_facts;
 mod lists;
 mod loaded_graph;
 mod loaders;
@@ -39,6 +38,7 @@ mod ready;
 mod reexport;
 mod registries;
 mod saver;
+mod signature_facts;
 mod signatures;
 
 pub(super) use self::{

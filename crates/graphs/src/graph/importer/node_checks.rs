@@ -22,9 +22,9 @@ use super::{
 use crate::graph::{
     GraphError, ImportDiagnostic,
     index::{CallingNode, Input, OutputShapes},
-    kinds::{Judged, Kind, LoaderProfile},
     node_at,
     node_rules::{NodeRules, NodeType, Strictness},
+    node_signatures::{Judged, LoaderProfile, NodeSignature},
     release::{PerRelease, ReleaseId},
     rules::{Output, shown},
     shapes::ShapeDiagnostic,
@@ -109,7 +109,7 @@ struct Walk<'w> {
     visits: &'w Visits,
     /// The first node that a shape function refuses.
     shapes: Option<&'w ShapeDiagnostic>,
-    /// Nodes that need the slow path whatever their kinds are.
+    /// Nodes that need the slow path whatever their node signatures are.
     slow: HashSet<u32>,
     pending: PerRelease<Pending>,
     back_edges: Vec<BackEdge>,
@@ -138,13 +138,13 @@ impl Walk<'_> {
         self.context.index.output(input)
     }
 
-    fn kind(&self, node: u32) -> Option<&Kind> {
-        self.context.kind_of(node)
+    fn node_signature(&self, node: u32) -> Option<&NodeSignature> {
+        self.context.signature_of(node)
     }
 
     /// The types that a node has for everybody.
     fn common_types(&self, node: u32) -> Option<&NodeType> {
-        self.context.kinds.types(self.kind(node)?.common_types()?)
+        self.context.node_signatures.types(self.node_signature(node)?.common_types()?)
     }
 
     /// The types that a node has for a loader, if it is valid by itself.
@@ -153,7 +153,7 @@ impl Walk<'_> {
             return Some(&function.types);
         }
         let node = self.context.index.nodes().get(node as usize)?;
-        self.context.kinds.types_of(node.kind(), profile)
+        self.context.node_signatures.types_of(node.signature(), profile)
     }
 
     /// The function that is the operation of a node, where functions are others than as they are
@@ -177,7 +177,8 @@ impl Walk<'_> {
 
     /// True if the node is certainly valid for every loader. False requires the slow path.
     fn is_valid(&self, node: u32) -> bool {
-        let needs_only_types = self.kind(node).is_some_and(|kind| kind.needs_only_types);
+        let needs_only_types =
+            self.node_signature(node).is_some_and(|node_signature| node_signature.needs_only_types);
         if !needs_only_types || self.slow.contains(&node) {
             return false;
         }
@@ -325,10 +326,10 @@ impl Walk<'_> {
         if let Some(diagnostic) = self.output_index(node, profile) {
             return Some(diagnostic);
         }
-        let types = match self.kind(node)?.judged(profile) {
+        let types = match self.node_signature(node)?.judged(profile) {
             Judged::Unknown => return Some(NodeDiagnostic::Unknown),
             Judged::InvalidAttributes => return Some(NodeDiagnostic::Attributes),
-            Judged::Types(types) => self.context.kinds.types(types)?,
+            Judged::Types(types) => self.context.node_signatures.types(types)?,
         };
         let expected = types.inputs.len();
         let data = numbered(self.context.index.inputs(node));
@@ -366,12 +367,12 @@ impl Walk<'_> {
 
     /// The operation, the attributes, the number of inputs, the deprecation.
     fn by_itself(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
-        let kind = self.kind(node)?;
-        match kind.judged(profile) {
+        let node_signature = self.node_signature(node)?;
+        match node_signature.judged(profile) {
             Judged::Unknown => return Some(NodeDiagnostic::Unknown),
             Judged::InvalidAttributes => return Some(NodeDiagnostic::Attributes),
             Judged::Types(types) => {
-                let types = self.context.kinds.types(types)?;
+                let types = self.context.node_signatures.types(types)?;
                 let inputs = self.context.index.inputs(node).iter();
                 let found = inputs.filter(|input| !input.is_control()).count() as u64;
                 if !types.inputs.may_be(found) {
@@ -382,23 +383,23 @@ impl Walk<'_> {
                 }
             }
         }
-        self.deprecation(node, kind, profile)
+        self.deprecation(node, node_signature, profile)
     }
 
     fn deprecation(
         &self,
         node: u32,
-        kind: &Kind,
+        node_signature: &NodeSignature,
         profile: LoaderProfile,
     ) -> Option<NodeDiagnostic> {
-        let Context { kinds, producer, .. } = *self.context;
+        let Context { node_signatures, producer, .. } = *self.context;
         let listed = self.context.index.deprecated_operation_of(node);
         let entry = listed.and_then(|entry| self.context.deprecated.entries().get(entry as usize));
         if let Some(entry) = entry {
             let is_refused = producer >= entry.version;
             return is_refused.then(|| NodeDiagnostic::Deprecated(entry.clone()));
         }
-        let definition = kinds.operation(kind)?.operation(profile.release)?;
+        let definition = node_signatures.operation(node_signature)?.operation(profile.release)?;
         let version = definition.deprecated_since().filter(|version| producer >= *version)?;
         Some(NodeDiagnostic::deprecated_by_definition(definition.name(), version))
     }
@@ -435,13 +436,13 @@ impl Walk<'_> {
     }
 
     fn shape_function(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
-        let kind = self.kind(node)?;
-        let known = self.context.kinds.operation(kind)?;
+        let node_signature = self.node_signature(node)?;
+        let known = self.context.node_signatures.operation(node_signature)?;
         let definition = known.operation(profile.release)?;
         let is_missing = profile.needs_shape_functions()
             && !known.is_function()
             && !definition.has_shape_function();
-        let shape = kind.has_shape_diagnostic.then_some(NodeDiagnostic::Shape);
+        let shape = node_signature.has_shape_diagnostic.then_some(NodeDiagnostic::Shape);
         is_missing.then_some(NodeDiagnostic::NoShapeFunction).or(shape)
     }
 

@@ -449,8 +449,8 @@ impl ReferencedNodes<'_> {
             if self.steps > MOST_STEPS {
                 return Ok(None);
             }
-            let Some(kind) = context.kind_of(node) else { return Ok(None) };
-            let known = context.kinds.operation(kind);
+            let Some(signature) = context.signature_of(node) else { return Ok(None) };
+            let known = context.node_signatures.operation(signature);
             let is_placeholder =
                 known.is_some_and(|known| !known.is_function() && known.name() == "Placeholder");
             if is_placeholder {

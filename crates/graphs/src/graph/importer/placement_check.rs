@@ -83,19 +83,20 @@ impl PlacementCheck {
                 diagnostic: diagnostic.into(),
             });
         }
-        let mut kinds = HashSet::new();
+        let mut node_signatures = HashSet::new();
         for (node, body) in numbered(&index.nodes) {
             let at = Place { function: place, node };
             if body.bad_session_device {
                 self.device.get_or_insert(at);
             }
-            let operation = index.kinds.get(body.kind as usize).filter(|_| !body.is_function);
-            if let Some(kind) = operation.filter(|_| kinds.insert(body.kind))
+            let operation =
+                index.node_signatures.get(body.signature as usize).filter(|_| !body.is_function);
+            if let Some(signature) = operation.filter(|_| node_signatures.insert(body.signature))
                 && self.operations.len() < MOST_OPERATIONS
-                && !self.operations.contains_key(&kind.operation)
+                && !self.operations.contains_key(&signature.operation)
             {
                 let number = self.operations.len();
-                self.operations.insert(kind.operation.clone(), (number, at));
+                self.operations.insert(signature.operation.clone(), (number, at));
             }
         }
         let calls = index.calls.iter().map(|inner| inner.call).filter(|call| !call.direct);

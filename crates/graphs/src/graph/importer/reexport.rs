@@ -18,7 +18,7 @@ use super::{
     callee_diagnostics::to_diagnostic,
     concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
     count,
-    function_graph::{kinds_in_graph, reexport},
+    function_graph::{reexport, signatures_in_graph},
     function_summary::{ComparedFunction, FunctionSummary, Judged, TriviallyValid},
     instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
     instantiated_callees::{FunctionDiagnostic, Library},
@@ -57,11 +57,11 @@ impl Unloaded {
         self.judged()?.named.as_deref()
     }
 
-    /// The first kind whose nodes need a function that is not there although it is loaded later;
-    /// `there` says which are.
+    /// The first node signature whose nodes need a function that is not there although it is loaded
+    /// later; `there` says which are.
     fn needs_later(&self, there: impl Fn(u64) -> bool) -> Option<u32> {
         let mut needed = self.named()?.needed.iter();
-        needed.find(|(function, _)| !there(*function)).map(|(_, kind)| *kind)
+        needed.find(|(function, _)| !there(*function)).map(|(_, signature)| *signature)
     }
 
     /// A diagnostic of the function.
@@ -274,8 +274,8 @@ impl<'a> Loading<'a> {
             let is_there = |function| {
                 names.position(function).is_some_and(|one| there.get(one) == Some(&true))
             };
-            if let Some(kind) = function.needs_later(is_there) {
-                self.refuse(&function, kind)?;
+            if let Some(signature) = function.needs_later(is_there) {
+                self.refuse(&function, signature)?;
             }
             match there.get_mut(position) {
                 Some(known) if !*known => *known = true,
@@ -323,10 +323,11 @@ impl<'a> Loading<'a> {
         Ok(given)
     }
 
-    /// Says that a function cannot be loaded, as nodes of a kind need one that is loaded later.
-    fn refuse(&mut self, unloaded: &Unloaded, kind: u32) -> Result<(), GraphError> {
+    /// Says that a function cannot be loaded, as nodes of a signature need one that is loaded
+    /// later.
+    fn refuse(&mut self, unloaded: &Unloaded, signature: u32) -> Result<(), GraphError> {
         let index = self.library.memo.index(self.library, unloaded.place)?;
-        let node = numbered(&index.nodes).find(|(_, node)| node.kind == kind);
+        let node = numbered(&index.nodes).find(|(_, node)| node.signature == signature);
         let node = node.map_or(0, |(number, _)| number);
         let diagnostic =
             InstantiationDiagnostic::of(Part::Node(node), ImportDiagnosticKind::Python)
@@ -412,11 +413,11 @@ impl<'a> Loading<'a> {
                     diagnostic: InstantiationDiagnostic::oversized().into(),
                 }),
                 false => {
-                    let kinds = kinds_in_graph(function, &definitions);
+                    let node_signatures = signatures_in_graph(function, &definitions);
                     let function = (function, *place);
                     reexport(
                         function,
-                        &kinds,
+                        &node_signatures,
                         shapes,
                         &definitions,
                         self.deprecated,
@@ -451,6 +452,7 @@ fn accepted_by(
 }
 
 fn key(function: &FunctionIndex, definitions: &LoadDefinitions<'_>, registry: &Registry) -> Key {
-    let kinds = function.kinds.iter().map(|kind| definitions.identity(&kind.operation));
-    (kinds.collect(), registry.types())
+    let node_signatures =
+        function.node_signatures.iter().map(|signature| definitions.identity(&signature.operation));
+    (node_signatures.collect(), registry.types())
 }

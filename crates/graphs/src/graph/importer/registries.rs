@@ -14,7 +14,7 @@ use super::{
 use crate::graph::{
     GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnostic,
     StructureDiagnosticKind,
-    index::{DuplicateFunction, FoundKinds, GraphIndex, NameClashes},
+    index::{DuplicateFunction, FoundSignatures, GraphIndex, NameClashes},
     node_rules::Strictness,
     release::{PerRelease, ReleaseId, Releases},
     shapes::{self, CalledFunctions, ShapeDiagnostic, ShapedGraph},
@@ -62,7 +62,7 @@ fn of_structure(diagnostic: &StructureDiagnostic) -> ImportDiagnostic {
 /// Checks the nodes of a graph whose steps without operations gave these diagnostics.
 pub(in super::super) fn check_nodes(
     context: &Context<'_>,
-    found: &FoundKinds<'_>,
+    found: &FoundSignatures<'_>,
     structure: &StructureDiagnostics,
 ) -> Result<CheckedNodes, GraphError> {
     let mut checked = check_named(context, found, structure)?;
@@ -78,7 +78,7 @@ pub(in super::super) fn check_nodes(
 /// The same, where nodes without an operation may call a function without a name.
 fn check_named(
     context: &Context<'_>,
-    found: &FoundKinds<'_>,
+    found: &FoundSignatures<'_>,
     structure: &StructureDiagnostics,
 ) -> Result<CheckedNodes, GraphError> {
     let refused =
@@ -104,7 +104,7 @@ fn check_named(
     };
     for (release, evidence) in checked.evidence.iter_mut() {
         evidence.function_name = function_name(context.index, &found.clashes, release);
-        evidence.ignored = found.ignored.of_release(&found.kinds, release);
+        evidence.ignored = found.ignored.of_release(&found.node_signatures, release);
     }
     Ok(checked)
 }
@@ -132,7 +132,8 @@ fn check_visited(
     let needs_shape_function = is_of(ImportDiagnosticKind::NoShapeFunction);
     let is_shape = is_of(ImportDiagnosticKind::Shape);
     // Python asks for no shape functions, and gives an attribute without a value its default.
-    let differs = context.kinds.differs_in_python() || import.values().any(needs_shape_function);
+    let differs =
+        context.node_signatures.differs_in_python() || import.values().any(needs_shape_function);
     let python_import =
         if differs { with_strictness(Strictness::PythonImport)? } else { import.clone() };
     // A session finds nothing where the import finds nothing.
@@ -160,11 +161,11 @@ fn shape_diagnostic(
     visits: &Visits,
     called: Option<&mut dyn CalledFunctions>,
 ) -> Result<Option<ShapeDiagnostic>, GraphError> {
-    let Context { source, index, kinds, releases, release, producer, .. } = *context;
+    let Context { source, index, node_signatures, releases, release, producer, .. } = *context;
     if !context.follows_shapes {
         return Ok(None);
     }
-    let graph = ShapedGraph { source, index, kinds, releases, release, producer };
+    let graph = ShapedGraph { source, index, node_signatures, releases, release, producer };
     shapes::first_diagnostic(graph, visits.in_order(), called)
 }
 

@@ -19,7 +19,7 @@ use crate::{
     graph::{
         GraphError,
         attributes::{AttributeValue, Attributes},
-        index::{BodyInput, BodyKind, Element, FunctionIndex, NameMap, Target},
+        index::{BodyInput, BodySignature, Element, FunctionIndex, NameMap, Target},
         node_rules::{NodeRuleDiagnostic, shape_diagnostic},
     },
     ops::Operation,
@@ -47,7 +47,7 @@ pub(in super::super) type ByNode<V> = HashMap<u32, V, foldhash::fast::RandomStat
 /// A function whose shapes are followed.
 pub(in super::super) struct ShapedFunction<'r, F> {
     function: F,
-    kinds: Vec<Option<Rc<Kind<'r>>>>,
+    node_signatures: Vec<Option<Rc<NodeSignature<'r>>>>,
     nodes: NameMap<u32>,
     constants: ByNode<Tensor>,
     /// By node, the function that it calls, where the importer looks into that.
@@ -56,8 +56,8 @@ pub(in super::super) struct ShapedFunction<'r, F> {
     order: Vec<u32>,
 }
 
-/// The facts that nodes of one kind share.
-struct Kind<'r> {
+/// The facts that nodes of one signature share.
+struct NodeSignature<'r> {
     operation: Operation<'r>,
     rule: ShapeRule,
     /// True if the call gives an attribute.
@@ -68,38 +68,40 @@ struct Kind<'r> {
     diagnostic: Option<Box<Mismatch>>,
 }
 
-/// The kinds that are remembered. Where there are more, it begins anew.
-const MOST_KINDS: usize = 1 << 12;
+/// The node signatures that are remembered. Where there are more, it begins anew.
+const MOST_SIGNATURES: usize = 1 << 12;
 
-/// The facts of the kinds of nodes in functions, each computed once for all functions that one
+/// The facts of the node signatures in functions, each computed once for all functions that one
 /// reader has read.
 #[derive(Default)]
-pub(in super::super) struct ShapedKinds<'r> {
-    /// By where a kind lies, which is kept so that no other one takes its place.
-    known: HashMap<*const BodyKind, KnownKind<'r>, foldhash::fast::RandomState>,
+pub(in super::super) struct ShapedSignatures<'r> {
+    /// By where a node signature lies, which is kept so that no other one takes its place.
+    known: HashMap<*const BodySignature, KnownSignature<'r>, foldhash::fast::RandomState>,
 }
 
-/// A kind with what is known of it; nothing of one that calls a function.
-type KnownKind<'r> = (Rc<BodyKind>, Option<Rc<Kind<'r>>>);
+/// A node signature with what is known of it; nothing of one that calls a function.
+type KnownSignature<'r> = (Rc<BodySignature>, Option<Rc<NodeSignature<'r>>>);
 
-impl<'r> ShapedKinds<'r> {
-    /// The kinds of a function; `find` knows the operation of each, none where it is a function.
+impl<'r> ShapedSignatures<'r> {
+    /// The node signatures of a function; `find` knows the operation of each, none where it is a
+    /// function.
     fn of_function(
         &mut self,
         function: &FunctionIndex,
         find: impl Fn(&str) -> Option<Operation<'r>>,
-    ) -> Vec<Option<Rc<Kind<'r>>>> {
-        if self.known.len() > MOST_KINDS {
+    ) -> Vec<Option<Rc<NodeSignature<'r>>>> {
+        if self.known.len() > MOST_SIGNATURES {
             self.known.clear();
         }
-        let kind = |kind: &Rc<BodyKind>| {
-            let known = self.known.entry(Rc::as_ptr(kind)).or_insert_with(|| {
-                let found = find(&kind.operation).map(|found| Kind::of(function, kind, found));
-                (Rc::clone(kind), found.map(Rc::new))
+        let signature = |signature: &Rc<BodySignature>| {
+            let known = self.known.entry(Rc::as_ptr(signature)).or_insert_with(|| {
+                let found = find(&signature.operation)
+                    .map(|found| NodeSignature::of(function, signature, found));
+                (Rc::clone(signature), found.map(Rc::new))
             });
             known.1.clone()
         };
-        function.kinds.iter().map(kind).collect()
+        function.node_signatures.iter().map(signature).collect()
     }
 }
 
@@ -107,26 +109,29 @@ impl<'r> ShapedKinds<'r> {
 pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
 
 impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
-    /// A function with the operations of its kinds as `find` knows them by name, none for
+    /// A function with the operations of its node signatures as `find` knows them by name, none for
     /// functions; with its constants by node, and its nodes in an order in which inputs come first.
     pub(in super::super) fn new(
         function: F,
-        (kinds, find): (&mut ShapedKinds<'r>, impl Fn(&str) -> Option<Operation<'r>>),
+        (node_signatures, find): (
+            &mut ShapedSignatures<'r>,
+            impl Fn(&str) -> Option<Operation<'r>>,
+        ),
         constants: ByNode<Tensor>,
         order: Vec<u32>,
     ) -> Self {
         let index = function.borrow();
-        let kinds = kinds.of_function(index, find);
+        let node_signatures = node_signatures.of_function(index, find);
         let nodes = (0_u32..).zip(&index.nodes).map(|(number, node)| (node.name, number)).collect();
         let inside = index.calls.iter().filter(|inner| inner.call.inside);
         let calls = inside.map(|inner| (inner.node, inner.call.function)).collect();
-        Self { function, kinds, nodes, constants, calls, order }
+        Self { function, node_signatures, nodes, constants, calls, order }
     }
 
     /// The operation of a node, unless that is a function.
     pub(in super::super) fn operation(&self, node: u32) -> Option<&str> {
-        let kind = self.function.borrow().nodes.get(node as usize)?.kind;
-        Some(self.kinds.get(kind as usize)?.as_ref()?.operation.name())
+        let signature = self.function.borrow().nodes.get(node as usize)?.signature;
+        Some(self.node_signatures.get(signature as usize)?.as_ref()?.operation.name())
     }
 
     /// Number of nodes of the function.
@@ -157,9 +162,9 @@ impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
     }
 }
 
-impl<'r> Kind<'r> {
-    fn of(function: &FunctionIndex, kind: &BodyKind, operation: Operation<'r>) -> Self {
-        let attributes = &kind.attributes;
+impl<'r> NodeSignature<'r> {
+    fn of(function: &FunctionIndex, signature: &BodySignature, operation: Operation<'r>) -> Self {
+        let attributes = &signature.attributes;
         let node = in_body(operation, attributes, &[], 0);
         let (mut outputs, mut at) = (Vec::new(), 0_usize);
         for argument in operation.outputs() {
@@ -226,18 +231,23 @@ impl<F> Walk<'_, '_, F> {
     fn outputs(&self, number: u32, producer: i32) -> Inferred<Vec<Tensor>> {
         let nothing = Ok(Vec::new());
         let Some(node) = self.function.nodes.get(number as usize) else { return nothing };
-        let kind = self.body.kinds.get(node.kind as usize).and_then(Option::as_deref);
-        let attributes = self.function.kinds.get(node.kind as usize).map(|kind| &kind.attributes);
-        let (Some(kind), Some(attributes)) = (kind, attributes) else { return nothing };
-        if let Some(diagnostic) = &kind.diagnostic {
+        let signature =
+            self.body.node_signatures.get(node.signature as usize).and_then(Option::as_deref);
+        let attributes = self
+            .function
+            .node_signatures
+            .get(node.signature as usize)
+            .map(|signature| &signature.attributes);
+        let (Some(signature), Some(attributes)) = (signature, attributes) else { return nothing };
+        if let Some(diagnostic) = &signature.diagnostic {
             return Err(diagnostic.clone());
         }
-        // A kind has the constant of one of its nodes.
-        if kind.is_open || kind.rule.is_empty() || kind.operation.name() == "Const" {
+        // A node signature has the constant of one of its nodes.
+        if signature.is_open || signature.rule.is_empty() || signature.operation.name() == "Const" {
             return nothing;
         }
         let Some(inputs) = self.inputs(number) else { return nothing };
-        kind.rule.infer(&in_body(kind.operation, attributes, &inputs, producer))
+        signature.rule.infer(&in_body(signature.operation, attributes, &inputs, producer))
     }
 
     /// The tensors that a node takes; `None` if their number is unknown.
@@ -268,13 +278,13 @@ impl<F> Walk<'_, '_, F> {
             tensors.push(known.cloned().unwrap_or_default());
             return Some(());
         };
-        let kind = self.function.nodes.get(*node as usize)?.kind;
-        let Some(kind) = self.body.kinds.get(kind as usize)? else {
+        let signature = self.function.nodes.get(*node as usize)?.signature;
+        let Some(signature) = self.body.node_signatures.get(signature as usize)? else {
             // A function names its outputs itself.
             let is_one = matches!(target.element, Element::Number(_));
             return is_one.then(|| tensors.push(Tensor::nothing()));
         };
-        let mut outputs = kind.outputs.iter();
+        let mut outputs = signature.outputs.iter();
         let (_, first, count) = *outputs.find(|(name, ..)| *name == target.output)?;
         let named = match target.element {
             Element::Number(number) => {

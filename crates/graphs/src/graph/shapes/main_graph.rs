@@ -18,8 +18,8 @@ use crate::{
         GraphError,
         attributes::Attributes,
         index::{GraphIndex, Input, NodeGroup},
-        kinds::Kinds,
         node_attributes::NodeAttributes,
+        node_signatures::NodeSignatures,
         release::Releases,
         rules::Output,
         source::{Extent, Source},
@@ -40,7 +40,7 @@ pub(in super::super) struct ShapeDiagnostic {
 pub(in super::super) struct ShapedGraph<'g> {
     pub(in super::super) source: Source<'g>,
     pub(in super::super) index: &'g GraphIndex,
-    pub(in super::super) kinds: &'g Kinds<'g>,
+    pub(in super::super) node_signatures: &'g NodeSignatures<'g>,
     pub(in super::super) releases: Releases<'g>,
     /// The GraphDef version of the release that parses the graph.
     pub(in super::super) release: i32,
@@ -95,9 +95,9 @@ struct Walk<'g, 'c> {
 impl<'g> Walk<'g, '_> {
     /// The operation of a node, as one of the releases defines it that know it; none for functions.
     fn operation(&self, node: u32) -> Option<Operation<'g>> {
-        let ShapedGraph { index, kinds, releases, .. } = self.graph;
-        let kind = kinds.get(index.nodes().get(node as usize)?.kind())?;
-        let known = kinds.operation(kind).filter(|known| !known.is_function())?;
+        let ShapedGraph { index, node_signatures, releases, .. } = self.graph;
+        let signature = node_signatures.get(index.nodes().get(node as usize)?.signature())?;
+        let known = node_signatures.operation(signature).filter(|known| !known.is_function())?;
         let mut defined = releases.ids().rev().map(|release| known.operation(release));
         defined.find_map(|operation| operation.filter(|operation| !operation.is_name_alone()))
     }

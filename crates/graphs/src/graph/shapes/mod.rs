@@ -33,7 +33,7 @@ mod tensor;
 mod windows;
 
 pub(super) use self::{
-    body::{BodyMismatch, ByNode, Called, CalledFunctions, ShapedFunction, ShapedKinds},
+    body::{BodyMismatch, ByNode, Called, CalledFunctions, ShapedFunction, ShapedSignatures},
     constants::Constants,
     main_graph::{ShapeDiagnostic, ShapedGraph, first_diagnostic},
     shape::{FunctionNode, Mismatch},

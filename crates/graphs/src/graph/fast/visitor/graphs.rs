@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{
     super::{
         bodies::FastBodies,
-        kinds::FastKinds,
+        node_signatures::FastSignatures,
         nodes::{NodeInProgress, NodeTable},
         scanned_graph::ScannedGraph,
     },
@@ -48,7 +48,7 @@ impl<'a> GraphVisitor<'a> {
             devices: DeviceReader::default(),
             releases: Releases::NONE,
             judges_nodes: false,
-            kinds: None,
+            node_signatures: None,
             bodies: None,
             counts: BTreeMap::new(),
             in_versions: false,
@@ -76,16 +76,16 @@ impl<'a> GraphVisitor<'a> {
         judges_nodes: bool,
     ) -> Self {
         let mut visitor = Self { releases, judges_nodes, ..self };
-        visitor.begin_kinds();
+        visitor.begin_signatures();
         visitor
     }
 
     /// Makes ready for the nodes of a graph.
-    pub(super) fn begin_kinds(&mut self) {
+    pub(super) fn begin_signatures(&mut self) {
         let is_asked = !self.releases.is_empty();
         self.bodies = is_asked.then(|| FastBodies::new(self.releases));
         if is_asked && self.judges_nodes {
-            self.kinds = Some(FastKinds::new(self.releases));
+            self.node_signatures = Some(FastSignatures::new(self.releases));
             self.table = NodeTable::new(self.size, true);
             self.known = SignatureCache::default();
         }
@@ -104,7 +104,7 @@ impl<'a> GraphVisitor<'a> {
             self.overflow = true;
         } else {
             self.meta_graphs.push(ScannedGraph::default());
-            self.begin_kinds();
+            self.begin_signatures();
         }
     }
 
@@ -115,8 +115,9 @@ impl<'a> GraphVisitor<'a> {
         let inputs = table.inputs();
         let (needs_order, edges) = table.needs_order();
         let functions = std::mem::take(&mut self.functions);
-        let kinds = self.kinds.take().filter(|_| !needs_order);
-        let accepted = kinds.and_then(|kinds| kinds.finish(&edges, &functions));
+        let node_signatures = self.node_signatures.take().filter(|_| !needs_order);
+        let accepted =
+            node_signatures.and_then(|node_signatures| node_signatures.finish(&edges, &functions));
         let uses = std::mem::take(&mut self.uses);
         let may_ignore_in_functions = self.bodies.take().is_none() && !self.releases.is_empty();
         if let Some(scanned) = self.scanned() {

@@ -59,7 +59,10 @@ impl LoadDefinitions<'_> {
         library: Library<'_>,
         function: &FunctionIndex,
     ) -> Result<(), GraphError> {
-        let functions = function.kinds.iter().filter_map(|kind| self.function(&kind.operation));
+        let functions = function
+            .node_signatures
+            .iter()
+            .filter_map(|signature| self.function(&signature.operation));
         functions.into_iter().try_for_each(|function| function.read_definition(library))
     }
 

@@ -30,12 +30,13 @@ impl FunctionGraph<'_> {
         let mut direct = self.function.calls.iter().filter(|call| call.call.direct);
         direct.find_map(|call| {
             let node = self.function.nodes.get(call.node as usize)?;
-            let kind = self.function.kinds.get(node.kind as usize)?;
+            let signature = self.function.node_signatures.get(node.signature as usize)?;
             let callee = definitions.loaded.get(call.call.function)?;
-            let wrong_binding = callee.wrong_binding(&kind.attributes, definitions.registry);
+            let wrong_binding = callee.wrong_binding(&signature.attributes, definitions.registry);
             wrong_binding.or_else(|| {
                 // Arguments and results that are nodes in it may have numbers that no call knows.
-                let types = self.kind(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
+                let types =
+                    self.signature(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
                 callee.call_diagnostic((types.inputs.len(), types.outputs.len()))
             })
         })
@@ -54,7 +55,7 @@ impl FunctionGraph<'_> {
         };
         self.function.calls.iter().filter(is_there).find_map(|call| {
             let node = self.function.nodes.get(call.node as usize)?;
-            let types = self.kind(node)?.types.as_ref().ok()?;
+            let types = self.signature(node)?.types.as_ref().ok()?;
             let callee = definitions.loaded.get(call.call.function)?;
             let tensors = (types.inputs.len(), types.outputs.len());
             definitions.wrong_binding_of(call).or_else(|| callee.call_diagnostic(tensors))
@@ -63,17 +64,18 @@ impl FunctionGraph<'_> {
 
     /// The functions that nodes have as their operations.
     pub(super) fn called(&self, definitions: &LoadDefinitions<'_>) -> Vec<u64> {
-        let operations = self.function.kinds.iter().map(|kind| kind.operation.as_bytes());
+        let operations =
+            self.function.node_signatures.iter().map(|signature| signature.operation.as_bytes());
         operations.filter_map(|operation| definitions.names.find(operation)).collect()
     }
 
     /// A PartitionedCall that does not say which function it calls.
     pub(super) fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let calls_nothing = |node: &BodyNode| {
-            let kind = self.function.kinds.get(node.kind as usize)?;
-            let is_call = is_partitioned_call(kind.operation.as_bytes())
-                && definitions.function(&kind.operation).is_none();
-            let target = kind.attributes.get("f").filter(|_| is_call)?;
+            let signature = self.function.node_signatures.get(node.signature as usize)?;
+            let is_call = is_partitioned_call(signature.operation.as_bytes())
+                && definitions.function(&signature.operation).is_none();
+            let target = signature.attributes.get("f").filter(|_| is_call)?;
             Some(!matches!(target, AttributeValue::Function(_)))
         };
         let mut nodes = numbered(&self.function.nodes);

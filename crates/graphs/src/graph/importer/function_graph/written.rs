@@ -9,13 +9,13 @@ use super::{
         concrete_functions::{ConcreteCall, ConcreteFunction, LoadDefinitions},
         instantiate::{BoxedDiagnostic, Definitions, numbered},
     },
-    FunctionGraph, KindInGraph, placeholders,
+    FunctionGraph, SignatureInGraph, placeholders,
 };
 use crate::{
     graph::{
         ImportDiagnosticKind,
         attributes::AttributeValue,
-        index::{Argument as WrittenArgument, BodyKind, FunctionIndex, OUTPUT_SHAPES},
+        index::{Argument as WrittenArgument, BodySignature, FunctionIndex, OUTPUT_SHAPES},
         node_rules::{ElementType, NodeType, TypeList},
         source::Extent,
     },
@@ -53,13 +53,13 @@ impl FunctionGraph<'_> {
     /// nodes that name them by their numbers.
     fn needs(&self, types: &NodeType) -> (u64, u64) {
         let (mut inputs, mut outputs) = (types.inputs.len(), types.outputs.len());
-        for kind in &self.function.kinds {
-            let most = match &*kind.operation {
+        for signature in &self.function.node_signatures {
+            let most = match &*signature.operation {
                 "_Arg" => &mut inputs,
                 "_Retval" => &mut outputs,
                 _ => continue,
             };
-            if let Some(AttributeValue::Int(index)) = kind.attributes.get("index") {
+            if let Some(AttributeValue::Int(index)) = signature.attributes.get("index") {
                 *most = (*most).max(u64::try_from(index).unwrap_or_default().saturating_add(1));
             }
         }
@@ -73,9 +73,9 @@ impl FunctionGraph<'_> {
         definitions: &LoadDefinitions<'_>,
     ) {
         let mut known = HashSet::new();
-        for kind in &self.function.kinds {
-            let Some(operation) = definitions.find(&kind.operation) else { continue };
-            for (attribute, name) in placeholders(kind) {
+        for signature in &self.function.node_signatures {
+            let Some(operation) = definitions.find(&signature.operation) else { continue };
+            for (attribute, name) in placeholders(signature) {
                 let declared = operation.attribute(&attribute);
                 // The name of a resource is written anew.
                 let Some(declared) = declared.filter(|one| one.name() != "shared_name") else {
@@ -96,9 +96,10 @@ impl FunctionGraph<'_> {
 
     /// A node that has an attribute without a value once defaults stand where there are some.
     fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
-        let unset = |(kind, in_graph): (&Rc<BodyKind>, &Option<KindInGraph>)| {
-            let operation = definitions.registry.operation(&kind.operation);
-            let operation = operation.filter(|_| definitions.function(&kind.operation).is_none());
+        let unset = |(signature, in_graph): (&Rc<BodySignature>, &Option<SignatureInGraph>)| {
+            let operation = definitions.registry.operation(&signature.operation);
+            let operation =
+                operation.filter(|_| definitions.function(&signature.operation).is_none());
             let is_filled_in = |name: &[u8]| {
                 let name = std::str::from_utf8(name).unwrap_or_default();
                 let known = operation.and_then(|operation| operation.attribute(name));
@@ -108,7 +109,7 @@ impl FunctionGraph<'_> {
             // The importer takes no value for no shapes, and an attribute with all of them is
             // stripped.
             let is_stripped = |name: &[u8]| {
-                let types = in_graph.as_ref().and_then(|kind| kind.types.as_ref().ok());
+                let types = in_graph.as_ref().and_then(|signature| signature.types.as_ref().ok());
                 name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.is_empty())
             };
             let is_unset = |(name, value): &(&[u8], AttributeValue<'_>)| match value {
@@ -116,16 +117,16 @@ impl FunctionGraph<'_> {
                 AttributeValue::Placeholder(of) => of.length == 0,
                 _ => false,
             };
-            let own = kind.attributes.iter().find(is_unset);
+            let own = signature.attributes.iter().find(is_unset);
             let name = own.map(|(name, _)| name);
-            let name = name.or_else(|| Some(kind.attributes.nested().next()?.0))?;
+            let name = name.or_else(|| Some(signature.attributes.nested().next()?.0))?;
             Some(String::from_utf8_lossy(name).into_owned())
         };
         let unset: Vec<Option<String>> =
-            self.function.kinds.iter().zip(self.kinds).map(unset).collect();
+            self.function.node_signatures.iter().zip(self.node_signatures).map(unset).collect();
         let mut nodes = numbered(&self.function.nodes);
         nodes.find_map(|(number, node)| {
-            let name = unset.get(node.kind as usize)?.as_ref()?;
+            let name = unset.get(node.signature as usize)?.as_ref()?;
             let diagnostic = self.at_node(number, ImportDiagnosticKind::FunctionBody);
             Some(
                 diagnostic
@@ -139,8 +140,8 @@ impl FunctionGraph<'_> {
         let inside = self.function.calls.iter().filter(|call| call.call.inside);
         let calls = inside.map(|found| {
             let node = self.function.nodes.get(found.node as usize);
-            let kind = node.and_then(|node| self.kind(node));
-            let types = kind.and_then(|kind| kind.types.as_ref().ok());
+            let signature = node.and_then(|node| self.signature(node));
+            let types = signature.and_then(|signature| signature.types.as_ref().ok());
             let tensors = types
                 .map_or((u64::MAX, u64::MAX), |types| (types.inputs.len(), types.outputs.len()));
             let call = found.call;

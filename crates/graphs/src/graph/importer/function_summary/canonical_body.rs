@@ -1,14 +1,14 @@
-//! Functions that are written as TensorFlow writes most of them: their nodes, and the kinds of the
-//! edges between them.
+//! Functions that are written as TensorFlow writes most of them: their nodes, and the
+//! kinds of the edges between them.
 //!
-//! Knows one function and the kinds of its nodes. It must never know a release.
+//! Knows one function and its node signatures. It must never know a release.
 
 use std::{collections::HashSet, rc::Rc};
 
 use super::super::{
     body::{Body, Owner, Owners},
     instantiate::numbered,
-    kind_facts::KindFacts,
+    signature_facts::SignatureFacts,
 };
 use crate::graph::{
     index::{Argument, Element, FunctionIndex, Suffix, Target},
@@ -24,11 +24,11 @@ const MOST_EDGES: usize = 1 << 16;
 enum Giver {
     /// An argument of this type.
     Argument(i32),
-    /// A node of a kind: the output of this name, the tensor with this number.
-    Node { kind: u32, output: u32, element: u32 },
+    /// A node of a signature: the output of this name, the tensor with this number.
+    Node { signature: u32, output: u32, element: u32 },
 }
 
-/// The edges from one giver to the same input of nodes of one kind.
+/// The edges from one giver to the same input of nodes of one signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct EdgeKind {
     from: Giver,
@@ -40,29 +40,31 @@ struct EdgeKind {
 #[derive(Debug)]
 pub(super) struct Edges {
     edges: HashSet<EdgeKind, foldhash::fast::RandomState>,
-    /// By kind, how many inputs of data its nodes have, which is the same for all of them.
+    /// By node signature, how many inputs of data its nodes have, which is the same for all of
+    /// them.
     inputs: Vec<Option<u32>>,
     /// The givers of returned tensors, with the types of the results.
     returned: Vec<(Giver, i32)>,
 }
 
 impl Edges {
-    /// True if nodes of these kinds take and give the types that the edges need.
-    pub(super) fn are_valid(&self, kinds: &[Rc<KindFacts>]) -> bool {
+    /// True if nodes of these signatures take and give the types that the edges need.
+    pub(super) fn are_valid(&self, node_signatures: &[Rc<SignatureFacts>]) -> bool {
         let given = |from: Giver| match from {
             Giver::Argument(data_type) => Some(ElementType::new(data_type, false)),
-            Giver::Node { kind, output, element } => {
-                let facts = kinds.get(kind as usize)?;
+            Giver::Node { signature, output, element } => {
+                let facts = node_signatures.get(signature as usize)?;
                 facts.types.outputs.get(facts.output(output, element)?)
             }
         };
         let is_valid = |edge: &EdgeKind| {
-            let expected = || kinds.get(edge.to as usize)?.types.inputs.get(edge.input.into());
+            let expected =
+                || node_signatures.get(edge.to as usize)?.types.inputs.get(edge.input.into());
             matches!((given(edge.from), expected()), (Some(given), Some(expected))
                 if expected.takes(given) && expected.data_type == given.data_type)
         };
-        let have_inputs = self.inputs.iter().zip(kinds).all(|(inputs, kind)| {
-            inputs.is_none_or(|inputs| kind.types.inputs.len() == u64::from(inputs))
+        let have_inputs = self.inputs.iter().zip(node_signatures).all(|(inputs, signature)| {
+            inputs.is_none_or(|inputs| signature.types.inputs.len() == u64::from(inputs))
         });
         have_inputs
             && self.edges.iter().all(is_valid)
@@ -71,10 +73,10 @@ impl Edges {
             })
     }
 
-    /// Records a node of a kind with this number of data inputs; false if another node of the kind
-    /// has a different number.
-    fn node(&mut self, kind: u32, inputs: u32) -> bool {
-        let Some(known) = self.inputs.get_mut(kind as usize) else { return false };
+    /// Records a node of a signature with this number of data inputs; false if another node of the
+    /// signature has a different number.
+    fn node(&mut self, signature: u32, inputs: u32) -> bool {
+        let Some(known) = self.inputs.get_mut(signature as usize) else { return false };
         *known.get_or_insert(inputs) == inputs
     }
 }
@@ -130,7 +132,7 @@ impl CanonicalBody {
             is_in_order: true,
             edges: wants_edges.then(|| Edges {
                 edges: HashSet::default(),
-                inputs: vec![None; function.kinds.len()],
+                inputs: vec![None; function.node_signatures.len()],
                 returned: Vec::with_capacity(function.results.len()),
             }),
         };
@@ -180,11 +182,11 @@ impl CanonicalWalk<'_> {
             while let Some(input) = inputs.next_if(|input| input.node == number) {
                 let from = self.giver(&input.target, number)?;
                 let (Some(from), Some(edges)) = (from, &mut self.edges) else { continue };
-                edges.edges.insert(EdgeKind { from, to: node.kind, input: data });
+                edges.edges.insert(EdgeKind { from, to: node.signature, input: data });
                 data += 1;
             }
             if let Some(edges) = &mut self.edges
-                && (!edges.node(node.kind, data) || edges.edges.len() > MOST_EDGES)
+                && (!edges.node(node.signature, data) || edges.edges.len() > MOST_EDGES)
             {
                 self.edges = None;
             }
@@ -208,8 +210,8 @@ impl CanonicalWalk<'_> {
                     return is_alone.then_some(None);
                 }
                 let Element::Number(element) = target.element else { return None };
-                let kind = self.function.nodes.get(*from as usize)?.kind;
-                let giver = Giver::Node { kind, output: target.output, element };
+                let signature = self.function.nodes.get(*from as usize)?.signature;
+                let giver = Giver::Node { signature, output: target.output, element };
                 (target.suffix == Suffix::Output).then_some(Some(giver))
             }
         }

@@ -5,7 +5,7 @@ use crate::graph::{
         FunctionMemo, Library,
         binding::{Binding, Scope},
         concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
-        function_graph::{kinds_in_graph, reexport},
+        function_graph::{reexport, signatures_in_graph},
         instantiate::instantiate,
         instantiated_callees::ReleaseDefinitions,
         signatures::Signatures,
@@ -80,10 +80,11 @@ fn is_trivially_valid(bytes: &[u8]) -> [bool; 3] {
         let loaded = functions.of_release(release);
         let given = std::collections::HashMap::new();
         let definitions = LoadDefinitions { names, registry, loaded, given: &given };
-        let kinds = kinds_in_graph(&index, &definitions);
+        let node_signatures = signatures_in_graph(&index, &definitions);
         let deprecated = crate::graph::DeprecatedOperations::tensorflow();
         let concrete =
-            reexport((&index, place), &kinds, None, &definitions, deprecated, &mut 0).unwrap();
+            reexport((&index, place), &node_signatures, None, &definitions, deprecated, &mut 0)
+                .unwrap();
         let expected = ConcreteFunction::trivially_valid(
             place,
             judged.types.as_ref().unwrap(),

@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use super::{
     diagnostic::{BoxedDiagnostic, InstantiationDiagnostic, InstantiationDiagnosticKind},
     types::{
-        ArgumentTypes, KindTypes, argument_types, late_diagnostic, source_of, type_diagnostic,
+        ArgumentTypes, SignatureTypes, argument_types, late_diagnostic, source_of, type_diagnostic,
         types_of,
     },
 };
@@ -21,7 +21,7 @@ use crate::{
             binding::{BoundValue, Scope},
             body,
         },
-        index::{BodyKind, BodyNode, FunctionIndex, NameMap},
+        index::{BodyNode, BodySignature, FunctionIndex, NameMap},
         node_rules::TypeList,
         rules::shown,
     },
@@ -53,10 +53,10 @@ pub(super) struct Instantiation<'a, D> {
     pub(super) function: &'a FunctionIndex,
     pub(super) scope: Scope<'a>,
     pub(super) definitions: &'a D,
-    /// By kind: whether its attributes can be bound.
+    /// By node signature: whether its attributes can be bound.
     pub(super) unbound: Vec<Option<String>>,
-    /// By kind; `None` for an operation that is not there.
-    pub(super) kinds: Vec<Option<KindTypes>>,
+    /// By node signature; `None` for an operation that is not there.
+    pub(super) node_signatures: Vec<Option<SignatureTypes>>,
     pub(super) arguments: Vec<ArgumentTypes>,
     pub(super) argument_names: NameMap<u32>,
     pub(super) node_names: NameMap<u32>,
@@ -86,7 +86,7 @@ pub(in super::super) fn instantiate<D: Definitions>(
         scope,
         definitions,
         unbound: Vec::new(),
-        kinds: Vec::new(),
+        node_signatures: Vec::new(),
         arguments: Vec::new(),
         argument_names: NameMap::default(),
         node_names: NameMap::default(),
@@ -184,16 +184,18 @@ impl<D: Definitions> Instantiation<'_, D> {
 
     /// Checks that each node has its attributes and its operation.
     fn operations(&mut self) -> Result<(), BoxedDiagnostic> {
-        for kind in &self.function.kinds {
+        for signature in &self.function.node_signatures {
             let unbound =
-                kind.attributes.iter().find(|(_, value)| self.scope.bind(*value).is_none());
+                signature.attributes.iter().find(|(_, value)| self.scope.bind(*value).is_none());
             let unbound = unbound.map(|(name, value)| show_attribute(name, value));
-            self.unbound.push(unbound.or_else(|| self.unbound_inside(kind)));
-            let definition = self.definitions.find(&kind.operation);
-            self.kinds.push(definition.map(|definition| self.kind_types(kind, definition)));
+            self.unbound.push(unbound.or_else(|| self.unbound_inside(signature)));
+            let definition = self.definitions.find(&signature.operation);
+            self.node_signatures
+                .push(definition.map(|definition| self.signature_types(signature, definition)));
         }
         for (number, node) in numbered(&self.function.nodes) {
-            if let Some(found) = self.unbound.get(node.kind as usize).and_then(Option::as_ref) {
+            if let Some(found) = self.unbound.get(node.signature as usize).and_then(Option::as_ref)
+            {
                 let diagnostic = self.at_node(number, ImportDiagnosticKind::FunctionBody);
                 return Err(diagnostic.with(found.as_str(), "a value, or an attribute of the call"));
             }
@@ -205,8 +207,8 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 
     /// The first placeholder inside a function-valued attribute that has no value.
-    fn unbound_inside(&self, kind: &BodyKind) -> Option<String> {
-        let mut nested = kind.attributes.nested();
+    fn unbound_inside(&self, signature: &BodySignature) -> Option<String> {
+        let mut nested = signature.attributes.nested();
         let (name, value) = nested.find(|(_, value)| match value {
             None => true,
             Some(name) => self.scope.get(name.bytes.unwrap_or_default()).is_none(),
@@ -215,15 +217,19 @@ impl<D: Definitions> Instantiation<'_, D> {
         Some(format!("in the function of {}", show_attribute(name, value)))
     }
 
-    fn kind_types(&self, kind: &BodyKind, definition: Operation<'_>) -> KindTypes {
-        let value = |name: &str| match kind.attributes.get(name) {
+    fn signature_types(
+        &self,
+        signature: &BodySignature,
+        definition: Operation<'_>,
+    ) -> SignatureTypes {
+        let value = |name: &str| match signature.attributes.get(name) {
             Some(value) => self.scope.bind(value),
             None => definition.attribute(name)?.default().map(BoundValue::of_default),
         };
-        let mut types = KindTypes {
+        let mut types = SignatureTypes {
             has_shape_function: definition.has_shape_function(),
             is_open: definition.is_name_alone(),
-            ..KindTypes::default()
+            ..SignatureTypes::default()
         };
         for argument in definition.outputs() {
             match argument_types(&argument, value) {
@@ -284,8 +290,9 @@ impl<D: Definitions> Instantiation<'_, D> {
         let first = self.node_names.get(&node.name).into_iter();
         let others = self.namesakes.get(&node.name).into_iter().flatten();
         let outputs = |node: &BodyNode| {
-            let kind = self.function.kinds.get(node.kind as usize);
-            let definition = kind.and_then(|kind| self.definitions.find(&kind.operation));
+            let signature = self.function.node_signatures.get(node.signature as usize);
+            let definition =
+                signature.and_then(|signature| self.definitions.find(&signature.operation));
             definition.map_or(Vec::new(), |found| found.outputs().map(|one| one.name()).collect())
         };
         let Some(own) = self.node_names.get(&node.name).map(|_| outputs(node)) else { return true };
@@ -295,8 +302,8 @@ impl<D: Definitions> Instantiation<'_, D> {
         })
     }
 
-    pub(super) fn types_of(&self, node: &BodyNode) -> Option<&KindTypes> {
-        self.kinds.get(node.kind as usize)?.as_ref()
+    pub(super) fn types_of(&self, node: &BodyNode) -> Option<&SignatureTypes> {
+        self.node_signatures.get(node.signature as usize)?.as_ref()
     }
 
     pub(super) fn at_node(&self, number: u32, kind: ImportDiagnosticKind) -> BoxedDiagnostic {

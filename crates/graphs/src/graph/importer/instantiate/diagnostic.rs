@@ -69,8 +69,9 @@ impl InstantiationDiagnostic {
         number: u32,
     ) -> BoxedDiagnostic {
         let node = function.nodes.get(number as usize);
-        let kind = node.and_then(|node| function.kinds.get(node.kind as usize));
-        self.operation = kind.map_or_else(String::new, |kind| shown(kind.operation.as_bytes()));
+        let signature = node.and_then(|node| function.node_signatures.get(node.signature as usize));
+        self.operation =
+            signature.map_or_else(String::new, |signature| shown(signature.operation.as_bytes()));
         self
     }
 

@@ -3,7 +3,7 @@
 use super::{
     build::{Definitions, Instantiation, numbered},
     diagnostic::{BoxedDiagnostic, InstantiationDiagnostic},
-    types::KindTypes,
+    types::SignatureTypes,
 };
 use crate::graph::{
     ImportDiagnosticKind,
@@ -44,10 +44,10 @@ impl<D: Definitions> Instantiation<'_, D> {
     /// Checks that each node can be created after its inputs; nodes behind a cycle cannot.
     fn made_nodes(&self) -> Result<(), BoxedDiagnostic> {
         let visits = (!self.is_ambiguous).then(|| self.visits());
-        let is_late = |types: &Option<KindTypes>| {
+        let is_late = |types: &Option<SignatureTypes>| {
             types.as_ref().is_some_and(|types| types.late_diagnostic.is_some())
         };
-        if !self.missing_references.is_empty() || self.kinds.iter().any(is_late) {
+        if !self.missing_references.is_empty() || self.node_signatures.iter().any(is_late) {
             match &visits {
                 Some(visits) => visits.in_order().try_for_each(|node| self.made_node(node)),
                 None => (0..count(self.function.nodes.len())).try_for_each(|n| self.made_node(n)),
@@ -124,9 +124,12 @@ impl<D: Definitions> Instantiation<'_, D> {
     /// Checks that each PartitionedCall that is inlined names the function that it calls.
     fn called_functions(&self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
-            let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
-            let is_call = matches!(&*kind.operation, "PartitionedCall" | "StatefulPartitionedCall");
-            let disabled = kind.attributes.get("_disable_call_shape_inference");
+            let Some(signature) = self.function.node_signatures.get(node.signature as usize) else {
+                continue;
+            };
+            let is_call =
+                matches!(&*signature.operation, "PartitionedCall" | "StatefulPartitionedCall");
+            let disabled = signature.attributes.get("_disable_call_shape_inference");
             let is_looked_into = !matches!(
                 disabled,
                 Some(AttributeValue::Bool(true) | AttributeValue::Placeholder(_))
@@ -135,7 +138,7 @@ impl<D: Definitions> Instantiation<'_, D> {
                 continue;
             }
             let name = || "f".to_owned();
-            let value = kind.attributes.get("f").and_then(|value| self.scope.bind(value));
+            let value = signature.attributes.get("f").and_then(|value| self.scope.bind(value));
             match value {
                 Some(value) if value.is_function() => {}
                 Some(_) => {
@@ -154,12 +157,14 @@ impl<D: Definitions> Instantiation<'_, D> {
     /// Arguments and results that are written as nodes name one of the call by its number.
     fn arguments_by_hand(&mut self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
-            let Some(kind) = self.function.kinds.get(node.kind as usize) else { continue };
-            let is_argument = kind.operation == "_Arg";
-            if !is_argument && kind.operation != "_Retval" {
+            let Some(signature) = self.function.node_signatures.get(node.signature as usize) else {
+                continue;
+            };
+            let is_argument = signature.operation == "_Arg";
+            if !is_argument && signature.operation != "_Retval" {
                 continue;
             }
-            let index = kind.attributes.get("index").and_then(|value| self.scope.bind(value));
+            let index = signature.attributes.get("index").and_then(|value| self.scope.bind(value));
             let index = match index {
                 Some(BoundValue::Int(index)) => u64::try_from(index).ok(),
                 None => {

@@ -36,9 +36,9 @@ pub(in super::super) enum TypeDiagnostic {
     Negative(String, i64),
 }
 
-/// The types that nodes of one kind take and give.
+/// The types that nodes of one signature take and give.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KindTypes {
+pub(super) struct SignatureTypes {
     pub(super) inputs: Vec<Result<ArgumentTypes, TypeDiagnostic>>,
     pub(super) outputs: Vec<ArgumentTypes>,
     /// The outputs that inputs and results refer to, by the numbers of their names.

@@ -18,7 +18,7 @@ use crate::{
     graph::{
         GraphError,
         attributes::AttributeValue,
-        index::{BodyCall, BodyKind, FunctionIndex, call_attributes},
+        index::{BodyCall, BodySignature, FunctionIndex, call_attributes},
         release::PerRelease,
         source::Extent,
     },
@@ -46,8 +46,8 @@ pub(super) struct Around {
 pub(super) fn is_generic(function: &FunctionIndex) -> bool {
     let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
     !function.signature.attributes.is_empty()
-        || function.kinds.iter().any(|kind| {
-            let attributes = &kind.attributes;
+        || function.node_signatures.iter().any(|node_signature| {
+            let attributes = &node_signature.attributes;
             attributes.iter().any(is_placeholder) || attributes.nested().next().is_some()
         })
 }
@@ -86,8 +86,8 @@ impl Around {
         library.releases.map(|release, registry| {
             let names = library.names;
             let definitions = ReleaseDefinitions { names, signatures, registry };
-            let key = function.kinds.iter().map(|kind| {
-                let definition = definitions.find(&kind.operation)?;
+            let key = function.node_signatures.iter().map(|node_signature| {
+                let definition = definitions.find(&node_signature.operation)?;
                 Some((definition.definition_id(), definition.has_shape_function()))
             });
             let key: Key = key.collect();
@@ -115,15 +115,18 @@ impl Around {
         signatures: &Signatures,
     ) -> InnerCall {
         let call = inner.call;
-        let kind = function.nodes.get(inner.node as usize);
-        let kind = kind.and_then(|node| function.kinds.get(node.kind as usize));
+        let node_signature = function.nodes.get(inner.node as usize);
+        let node_signature =
+            node_signature.and_then(|node| function.node_signatures.get(node.signature as usize));
         if call.direct {
-            let tensors = kind.and_then(|kind| self.direct(kind, signatures.get(call.function)?));
+            let tensors = node_signature.and_then(|node_signature| {
+                self.direct(node_signature, signatures.get(call.function)?)
+            });
             let (inputs, outputs) = tensors.unwrap_or((u64::MAX, u64::MAX));
             return InnerCall { function: call.function, inputs, outputs };
         }
         let length = |name: &str| {
-            let value = kind?.attributes.get(name)?;
+            let value = node_signature?.attributes.get(name)?;
             Some(self.scope()?.bind(value)?.types().len())
         };
         InnerCall {
@@ -135,9 +138,13 @@ impl Around {
 
     /// Number of tensors that a node takes and gives whose operation is the function of a
     /// signature.
-    fn direct(&self, kind: &BodyKind, signature: &OperationList) -> Option<(u64, u64)> {
-        let (scope, callee) = (self.scope()?, signature.operation(&kind.operation)?);
-        let value = |name: &str| match kind.attributes.get(name) {
+    fn direct(
+        &self,
+        node_signature: &BodySignature,
+        signature: &OperationList,
+    ) -> Option<(u64, u64)> {
+        let (scope, callee) = (self.scope()?, signature.operation(&node_signature.operation)?);
+        let value = |name: &str| match node_signature.attributes.get(name) {
             Some(value) => scope.bind(value),
             None => callee.attribute(name)?.default().map(BoundValue::of_default),
         };

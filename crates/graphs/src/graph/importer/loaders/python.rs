@@ -16,8 +16,8 @@ use crate::{
             reexport, saver,
         },
         index::{Argument, GraphIndex},
-        kinds::LoaderProfile,
         node_rules::Strictness,
+        node_signatures::LoaderProfile,
         release::PerRelease,
         source::Extent,
     },
@@ -50,13 +50,14 @@ pub(super) fn untyped_outputs(
     Visited { context, .. }: Visited<'_>,
     strictness: Strictness,
 ) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
-    let Context { index, kinds, source, .. } = *context;
+    let Context { index, node_signatures, source, .. } = *context;
     context.releases.try_map(|release, _| {
         let mut nodes = (0_u32..).zip(index.nodes());
         let found = nodes.find(|(number, node)| {
             // The outputs of a call have the types of its function's results.
             let calls = || index.call_of(*number).is_some_and(|call| call.call.direct);
-            kinds.is_untyped(node.kind(), LoaderProfile { release, strictness }) && !calls()
+            node_signatures.is_untyped(node.signature(), LoaderProfile { release, strictness })
+                && !calls()
         });
         let Some((number, _)) = found else { return Ok(None) };
         let place = index.place_of(source, number)?;

@@ -4,7 +4,7 @@
 
 use super::{super::diagnostics::NodeDiagnostic, Walk};
 use crate::graph::{
-    ImportDiagnostic, ImportDiagnosticKind, kinds::LoaderProfile, shapes::FunctionNode,
+    ImportDiagnostic, ImportDiagnosticKind, node_signatures::LoaderProfile, shapes::FunctionNode,
 };
 
 impl Walk<'_> {

@@ -18,7 +18,7 @@ use crate::graph::{
 pub(in super::super) struct Named {
     /// The hashes of the names of those that it is loaded after.
     pub(super) functions: Box<[u64]>,
-    /// The hashes of others that nodes of a kind have as attributes. Python does not wait for
+    /// The hashes of others that nodes of a signature have as attributes. Python does not wait for
     /// these, and needs them nevertheless.
     pub(super) needed: Box<[(u64, u32)]>,
     /// A node names a function that is not there.
@@ -44,13 +44,15 @@ pub(in super::super) fn named_by(
             unresolved = Some(diagnostic.with(found, "a function of the library"));
         }
     }
-    let without_gradient = kinds_without_gradient(function);
-    for (number, kind) in (0_u32..).zip(&function.kinds) {
-        let called = names.find(kind.operation.as_bytes());
+    let without_gradient = signatures_without_gradient(function);
+    for (number, signature) in (0_u32..).zip(&function.node_signatures) {
+        let called = names.find(signature.operation.as_bytes());
         named.extend(called);
         let waits = called.is_none()
-            && without_gradient.as_ref().is_none_or(|kinds| kinds.contains(&number));
-        match named_functions(&kind.attributes, names) {
+            && without_gradient
+                .as_ref()
+                .is_none_or(|node_signatures| node_signatures.contains(&number));
+        match named_functions(&signature.attributes, names) {
             Ok(found) if waits => named.extend(found),
             Ok(found) => needed.extend(found.into_iter().map(|function| (function, number))),
             Err(name) if unresolved.is_none() => {
@@ -70,14 +72,14 @@ pub(in super::super) fn named_by(
     })
 }
 
-/// The kinds of which a node has no registered gradient; `None` where no node has one.
-fn kinds_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
+/// The node signatures of which a node has no registered gradient; `None` where no node has one.
+fn signatures_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
     if function.registered.is_empty() {
         return None;
     }
     let with: HashSet<u32> = function.registered.iter().map(|(node, _)| *node).collect();
     let nodes = numbered(&function.nodes).filter(|(number, _)| !with.contains(number));
-    Some(nodes.map(|(_, node)| node.kind).collect())
+    Some(nodes.map(|(_, node)| node.signature).collect())
 }
 
 /// The functions that attributes name; a name that no function of the library has is an error.
@@ -103,9 +105,10 @@ fn named_functions(attributes: &Attributes, names: &FunctionNames) -> Result<Vec
     Ok(found)
 }
 
-/// The diagnostic for the first node of a kind that names a missing function.
-fn unresolved_function(function: &FunctionIndex, kind: u32, name: &str) -> BoxedDiagnostic {
-    let node = function.nodes.iter().position(|node| node.kind == kind).unwrap_or_default();
+/// The diagnostic for the first node of a signature that names a missing function.
+fn unresolved_function(function: &FunctionIndex, signature: u32, name: &str) -> BoxedDiagnostic {
+    let node =
+        function.nodes.iter().position(|node| node.signature == signature).unwrap_or_default();
     let node = u32::try_from(node).unwrap_or(u32::MAX);
     InstantiationDiagnostic::of(Part::Node(node), ImportDiagnosticKind::Python)
         .of_operation(function, node)

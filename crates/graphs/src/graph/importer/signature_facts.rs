@@ -1,10 +1,10 @@
-//! Finds the nodes of functions that are valid in every release, kind by kind.
+//! Finds the nodes of functions that are valid in every release, one signature after the other.
 //!
-//! Functions of one library have the same kinds of nodes, so that each kind is asked about once for
-//! all of them. Only what is valid whichever way a function is looked at counts as valid here; all
-//! others are looked at function by function.
+//! Functions of one library have the same node signatures, so that each node signature is asked
+//! about once for all of them. Only what is valid whichever way a function is looked at counts as
+//! valid here; all others are looked at function by function.
 //!
-//! Knows kinds of nodes and releases. It must never know how the nodes hang together.
+//! Knows node signatures and releases. It must never know how the nodes hang together.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::{
     graph::{
         attributes::AttributeValue,
         function_names::FunctionNames,
-        index::{BodyKind, FunctionIndex, OutputNames},
+        index::{BodySignature, FunctionIndex, OutputNames},
         node_rules::{NodeRules, NodeType, Strictness},
         release::{PerRelease, Releases},
         rules::is_partitioned_call,
@@ -23,7 +23,7 @@ use crate::{
 
 /// The facts of a node that is valid for every loader.
 #[derive(Debug, PartialEq)]
-pub(super) struct KindFacts {
+pub(super) struct SignatureFacts {
     pub(super) types: NodeType,
     outputs: Vec<NamedOutput>,
 }
@@ -38,10 +38,11 @@ struct NamedOutput {
     count: u64,
 }
 
-impl KindFacts {
-    /// The facts of a release about a kind; `None` if the kind needs the slow path.
+impl SignatureFacts {
+    /// The facts of a release about a node signature; `None` if the node signature needs the slow
+    /// path.
     fn of(
-        kind: &BodyKind,
+        signature: &BodySignature,
         definition: Operation<'_>,
         registry: &Registry,
         names: &OutputNames,
@@ -52,8 +53,8 @@ impl KindFacts {
             return None;
         }
         let rules = NodeRules { registry, strictness: Strictness::Load };
-        let in_graph = rules.node_type(definition, &kind.attributes).ok()?;
-        let value = |name: &str| match kind.attributes.get(name) {
+        let in_graph = rules.node_type(definition, &signature.attributes).ok()?;
+        let value = |name: &str| match signature.attributes.get(name) {
             Some(value) => Some(BoundValue::of(value)),
             None => definition.attribute(name)?.default().map(BoundValue::of_default),
         };
@@ -65,7 +66,7 @@ impl KindFacts {
         let (mut outputs, mut first) = (Vec::with_capacity(counts.len()), 0_u64);
         for (output, count) in definition.outputs().zip(counts) {
             // Python counts the tensors of an output otherwise where defaults are left out.
-            if tensors(&output, |name| kind.attributes.get(name)) != count {
+            if tensors(&output, |name| signature.attributes.get(name)) != count {
                 return None;
             }
             let name = names.number(output.name().as_bytes());
@@ -83,13 +84,13 @@ impl KindFacts {
     }
 }
 
-/// True if nothing about a kind depends on the caller of the function, and it names no function
-/// that needs more than a check of types.
-fn is_self_contained(kind: &BodyKind, functions: &FunctionNames) -> bool {
-    let attributes = &kind.attributes;
+/// True if nothing about a node signature depends on the caller of the function, and it names no
+/// function that needs more than a check of types.
+fn is_self_contained(signature: &BodySignature, functions: &FunctionNames) -> bool {
+    let attributes = &signature.attributes;
     let is_open =
         |(_, value)| matches!(value, AttributeValue::None | AttributeValue::Placeholder(_));
-    let operation = kind.operation.as_bytes();
+    let operation = signature.operation.as_bytes();
     let is_call = is_partitioned_call(operation);
     let calls_one = || matches!(attributes.get("f"), Some(AttributeValue::Function(_)));
     !matches!(operation, b"_Arg" | b"_Retval")
@@ -100,22 +101,22 @@ fn is_self_contained(kind: &BodyKind, functions: &FunctionNames) -> bool {
         && (!is_call || calls_one())
 }
 
-/// The facts of all releases about the kinds of one
+/// The facts of all releases about the node signatures of one
 /// [reader](crate::graph::index::FunctionReader).
 #[derive(Debug, Default)]
-pub(super) struct KnownKinds {
-    /// By the number of the kind, once it was asked for, and by release.
-    kinds: Vec<Option<FactsPerRelease>>,
+pub(super) struct KnownSignatures {
+    /// By the number of the node signature, once it was asked for, and by release.
+    node_signatures: Vec<Option<FactsPerRelease>>,
     /// The types of the last function, which many have.
     types: Option<Rc<NodeType>>,
-    /// The facts of a kind that needs the slow path in every release: none.
+    /// The facts of a node signature that needs the slow path in every release: none.
     nothing: Option<FactsPerRelease>,
 }
 
-/// The facts of each release about one kind, shared by functions.
-pub(super) type FactsPerRelease = Rc<PerRelease<Option<Rc<KindFacts>>>>;
+/// The facts of each release about one node signature, shared by functions.
+pub(super) type FactsPerRelease = Rc<PerRelease<Option<Rc<SignatureFacts>>>>;
 
-impl KnownKinds {
+impl KnownSignatures {
     /// The types of a function, shared with the function before if it has the same.
     pub(super) fn shared(&mut self, types: NodeType) -> Rc<NodeType> {
         match &self.types {
@@ -124,26 +125,27 @@ impl KnownKinds {
         }
     }
 
-    /// The facts of the releases about each kind of a function, in the order of its kinds.
+    /// The facts of the releases about each node signature of a function, in the order of its node
+    /// signatures.
     pub(super) fn of_function(
         &mut self,
         function: &FunctionIndex,
         functions: &FunctionNames,
         releases: Releases<'_>,
     ) -> Vec<FactsPerRelease> {
-        let kinds = function.kind_numbers.iter().zip(&function.kinds);
-        let found = kinds.map(|(number, kind)| {
+        let node_signatures = function.signature_numbers.iter().zip(&function.node_signatures);
+        let found = node_signatures.map(|(number, signature)| {
             let number = *number as usize;
-            if self.kinds.len() <= number {
-                self.kinds.resize(number + 1, None);
+            if self.node_signatures.len() <= number {
+                self.node_signatures.resize(number + 1, None);
             }
             let nothing = || Rc::new(releases.all(None));
             let nothing = Rc::clone(self.nothing.get_or_insert_with(nothing));
-            let judge = || match is_self_contained(kind, functions) {
-                true => Rc::new(in_each_release(kind, releases, &function.outputs)),
+            let judge = || match is_self_contained(signature, functions) {
+                true => Rc::new(in_each_release(signature, releases, &function.outputs)),
                 false => nothing,
             };
-            match self.kinds.get_mut(number) {
+            match self.node_signatures.get_mut(number) {
                 Some(known) => Rc::clone(known.get_or_insert_with(judge)),
                 None => judge(),
             }
@@ -154,12 +156,12 @@ impl KnownKinds {
 
 /// Asks every release, but those that have the same definition and types as the one before.
 fn in_each_release(
-    kind: &BodyKind,
+    signature: &BodySignature,
     releases: Releases<'_>,
     names: &OutputNames,
-) -> PerRelease<Option<Rc<KindFacts>>> {
-    let mut before: Option<(_, Option<Rc<KindFacts>>)> = None;
-    releases.operations(&kind.operation).map(|release, definition| {
+) -> PerRelease<Option<Rc<SignatureFacts>>> {
+    let mut before: Option<(_, Option<Rc<SignatureFacts>>)> = None;
+    releases.operations(&signature.operation).map(|release, definition| {
         let (definition, registry) = (definition?, releases.registry(release));
         let key = (definition.definition_id(), registry.types());
         let is_deprecated = |registry: &Registry| {
@@ -169,7 +171,7 @@ fn in_each_release(
         if let Some((_, known)) = before.as_ref().filter(|(other, _)| *other == key) {
             return known.clone();
         }
-        let mut found = KindFacts::of(kind, definition, registry, names).map(Rc::new);
+        let mut found = SignatureFacts::of(signature, definition, registry, names).map(Rc::new);
         // A definition that has changed mostly makes the same of a node.
         if let Some((_, known)) = before.as_ref().filter(|(_, known)| *known == found) {
             found = known.clone();

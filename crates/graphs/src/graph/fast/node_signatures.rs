@@ -1,17 +1,18 @@
-//! Finds the kinds of canonically encoded nodes for the given registries, during the fast walk.
+//! Finds the node signatures of canonically encoded nodes for the given registries, during the fast
+//! walk.
 //!
-//! A node that has the operation and the attributes of an earlier one, byte for byte, is of its
-//! kind. If all kinds of nodes and of edges are valid in every registry, each of them accepts the
-//! graph without the slow path. Anything else ends the fast walk.
+//! A node that has the operation and the attributes of an earlier one, byte for byte, has its
+//! signature. If all node signatures and all kinds of edges are valid in every registry, each
+//! of them accepts the graph without the slow path. Anything else ends the fast walk.
 
-use super::edges::{EdgeKind, EdgeKinds, FastKind, KIND_BITS};
+use super::edges::{EdgeKind, EdgeKinds, FastSignature, SIGNATURE_BITS};
 use crate::{
     graph::{
         attributes::AttributeReader,
         function_names::FunctionNames,
         index::{FirstNode, OutputShapes, TopLevelNodes},
-        kinds::Kinds,
         node_rules::{NodeType, PythonColocation},
+        node_signatures::NodeSignatures,
         raw_nodes::SignatureCache,
         release::Releases,
         source::Extent,
@@ -28,11 +29,11 @@ pub(super) struct NodeBytes<'b> {
     pub(super) depth: usize,
 }
 
-/// The kinds of the nodes of one graph, as long as all of them are valid.
+/// The node signatures of one graph, as long as all of them are valid.
 #[derive(Debug)]
-pub(super) struct FastKinds<'a> {
-    kinds: Kinds<'a>,
-    /// By the number that a kind has here, its types.
+pub(super) struct FastSignatures<'a> {
+    node_signatures: NodeSignatures<'a>,
+    /// By the number that a node signature has here, its types.
     types: Vec<NodeType>,
     reader: AttributeReader,
     scanner: Scanner,
@@ -43,10 +44,10 @@ pub(super) struct FastKinds<'a> {
     has_given_up: bool,
 }
 
-impl<'a> FastKinds<'a> {
+impl<'a> FastSignatures<'a> {
     pub(super) fn new(releases: Releases<'a>) -> Self {
         Self {
-            kinds: Kinds::new(releases),
+            node_signatures: NodeSignatures::new(releases),
             types: Vec::new(),
             reader: AttributeReader::default(),
             scanner: Scanner::new(TENSORFLOW, NODE_DEF, 0),
@@ -56,30 +57,30 @@ impl<'a> FastKinds<'a> {
         }
     }
 
-    /// Returns the kind of a canonically encoded node that was read by `known`, with this number of
-    /// data inputs; `None` if it may be invalid for some registry.
+    /// Returns the node signature of a canonically encoded node that was read by `known`, with this
+    /// number of data inputs; `None` if it may be invalid for some registry.
     #[inline]
-    pub(super) fn kind(
+    pub(super) fn signature(
         &mut self,
-        known: &mut SignatureCache<FastKind>,
+        known: &mut SignatureCache<FastSignature>,
         operation: &[u8],
         inputs: u64,
         node: NodeBytes<'_>,
-    ) -> Option<FastKind> {
-        let kind = match known.find(operation) {
-            Some(kind) => kind,
+    ) -> Option<FastSignature> {
+        let signature = match known.find(operation) {
+            Some(signature) => signature,
             None => {
-                let kind = self.judge(operation, node)?;
-                known.learn(kind);
-                kind
+                let signature = self.judge(operation, node)?;
+                known.learn(signature);
+                signature
             }
         };
-        self.types.get(usize::from(kind))?.inputs.may_be(inputs).then_some(kind)
+        self.types.get(usize::from(signature))?.inputs.may_be(inputs).then_some(signature)
     }
 
     /// Reads the attributes of a node, and asks the registries.
     #[cold]
-    fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> Option<FastKind> {
+    fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> Option<FastSignature> {
         let NodeBytes { bytes, end, depth } = node;
         self.reader.clear();
         self.scanner.restart(NODE_DEF, bytes.len() as u64, depth);
@@ -98,23 +99,24 @@ impl<'a> FastKinds<'a> {
             return None;
         }
         let no_function = || Ok::<_, ()>(None);
-        let (number, ignored) = self.kinds.of_node(operation, attributes, no_function).ok()?;
-        let kind = self.kinds.get(number)?;
-        let has_kernels = self.kinds.operation(kind)?.has_cpu_kernels();
-        if ignored != 0 || !kind.needs_only_types || !has_kernels {
+        let (number, ignored) =
+            self.node_signatures.of_node(operation, attributes, no_function).ok()?;
+        let signature = self.node_signatures.get(number)?;
+        let has_kernels = self.node_signatures.operation(signature)?.has_cpu_kernels();
+        if ignored != 0 || !signature.needs_only_types || !has_kernels {
             return None;
         }
-        let types = self.kinds.types(kind.common_types()?)?;
+        let types = self.node_signatures.types(signature.common_types()?)?;
         let said = OutputShapes::of(0, attributes);
         if said.is_some_and(|said| said.valid < types.outputs.len()) {
             return None;
         }
         let known = self.types.iter().position(|other| other == types);
-        let kind = known.unwrap_or(self.types.len());
+        let signature = known.unwrap_or(self.types.len());
         if known.is_none() {
             self.types.push(types.clone());
         }
-        FastKind::try_from(kind).ok().filter(|kind| *kind < 1 << KIND_BITS)
+        FastSignature::try_from(signature).ok().filter(|signature| *signature < 1 << SIGNATURE_BITS)
     }
 
     /// There is an edge that is not looked at here; what stands for it.
@@ -124,7 +126,7 @@ impl<'a> FastKinds<'a> {
         EdgeKind::CONTROL
     }
 
-    /// An edge between nodes of two kinds.
+    /// An edge between nodes of two signatures.
     #[inline]
     pub(super) fn edge(&mut self, edge: EdgeKind) {
         self.edges.add(edge);
@@ -147,7 +149,7 @@ impl<'a> FastKinds<'a> {
     }
 
     fn is_valid(&self, edge: EdgeKind) -> bool {
-        let types = |kind: FastKind| self.types.get(usize::from(kind));
+        let types = |signature: FastSignature| self.types.get(usize::from(signature));
         let given = types(edge.from()).and_then(|from| from.outputs.get(edge.output()));
         let expected = types(edge.to()).and_then(|to| to.inputs.get(edge.input()));
         matches!((given, expected), (Some(given), Some(expected)) if expected.takes(given))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{ignored_set::IgnoredBy, table::Kinds};
+use super::{ignored_set::IgnoredBy, table::NodeSignatures};
 use crate::{IgnoredAttribute, attributes::Attributes, release::ReleaseId, rules::shown};
 
 /// Attributes that are kept for each release.
@@ -34,7 +34,7 @@ impl IgnoredUses {
     /// A node outside of functions whose attributes of a set are ignored.
     pub fn in_graph(
         &mut self,
-        kinds: &Kinds<'_>,
+        node_signatures: &NodeSignatures<'_>,
         set: u32,
         node: &[u8],
         operation: &[u8],
@@ -47,7 +47,7 @@ impl IgnoredUses {
         if let Some(known) = known {
             known.nodes += 1;
         } else if self.uses.len() < MAXIMUM_IGNORED
-            && let Some(ignored) = kinds.ignored(set)
+            && let Some(ignored) = node_signatures.ignored(set)
         {
             let value = |ignored: &IgnoredBy| {
                 let value = attributes.get(ignored.attribute);
@@ -73,14 +73,14 @@ impl IgnoredUses {
     /// A node of the function that is being read.
     pub fn in_function(
         &mut self,
-        kinds: &Kinds<'_>,
+        node_signatures: &NodeSignatures<'_>,
         set: u32,
         node: &[u8],
         operation: &[u8],
         attributes: &Attributes,
     ) {
         let before = self.uses.len();
-        self.in_graph(kinds, set, node, operation, attributes);
+        self.in_graph(node_signatures, set, node, operation, attributes);
         if self.uses.len() > before
             && let Some(first) = self.uses.last_mut()
         {
@@ -101,11 +101,15 @@ impl IgnoredUses {
     }
 
     /// The attributes that a release ignores: each attribute of each operation once.
-    pub fn of_release(&self, kinds: &Kinds<'_>, release: ReleaseId) -> Vec<IgnoredAttribute> {
+    pub fn of_release(
+        &self,
+        node_signatures: &NodeSignatures<'_>,
+        release: ReleaseId,
+    ) -> Vec<IgnoredAttribute> {
         let mut found: Vec<IgnoredAttribute> = Vec::new();
         let mut positions: HashMap<(&str, &str), usize> = HashMap::new();
         for ignored in &self.uses {
-            let Some(set) = kinds.ignored(ignored.set) else { continue };
+            let Some(set) = node_signatures.ignored(ignored.set) else { continue };
             let by = set.attributes.iter().zip(&ignored.values);
             for (by, value) in by.filter(|(by, _)| by.releases.contains(&release)) {
                 let key = (ignored.operation.as_str(), by.attribute);

@@ -1,7 +1,7 @@
-//! The kinds of nodes in functions: operation and attributes, each once.
+//! The node signatures in functions: operation and attributes, each once.
 //!
-//! Most nodes of a function are like another one, in it or in another function, so that each kind
-//! is judged once for all of them.
+//! Most nodes of a function are like another one, in it or in another function, so that each node
+//! signature is judged once for all of them.
 //!
 //! Knows which nodes are alike. It must never know what an operation is.
 
@@ -15,45 +15,45 @@ use crate::attributes::{AttributeValue, Attributes};
 
 /// Nodes with the same operation and the same attributes, as far as they decide anything.
 #[derive(Clone, Debug)]
-pub struct BodyKind {
+pub struct BodySignature {
     /// The operation; not UTF-8 only where no operation can be meant.
     pub operation: String,
     pub attributes: Attributes,
 }
 
-/// The kinds so far, of all functions that were read.
+/// The node signatures so far, of all functions that were read.
 #[derive(Debug, Default)]
-pub(super) struct BodyKinds {
+pub(super) struct BodySignatures {
     hashers: [foldhash::quality::RandomState; 2],
     numbers: NameMap<u32>,
-    kinds: Vec<KnownKind>,
+    node_signatures: Vec<KnownSignature>,
     /// The number of the function that is being read.
     function: u32,
-    /// Its kinds in the order of their first nodes, by their numbers among all.
+    /// Its node signatures in the order of their first nodes, by their numbers among all.
     own: Vec<u32>,
 }
 
-/// A kind, and the last function that had it with its number there.
+/// A node signature, and the last function that had it with its number there.
 #[derive(Debug)]
-struct KnownKind {
-    kind: Rc<BodyKind>,
+struct KnownSignature {
+    signature: Rc<BodySignature>,
     function: u32,
     number: u32,
 }
 
-impl BodyKinds {
+impl BodySignatures {
     /// Another function begins.
     pub(super) fn begin_function(&mut self) {
         self.own.clear();
         self.function = self.function.wrapping_add(1);
         if self.function == 0 {
             // A number that comes again is another function.
-            self.kinds.iter_mut().for_each(|kind| kind.function = 0);
+            self.node_signatures.iter_mut().for_each(|signature| signature.function = 0);
             self.function = 1;
         }
     }
 
-    /// The number among all of the kind that a node is of.
+    /// The number among all of the node signature of a node.
     pub(super) fn number(&mut self, operation: &[u8], attributes: &Attributes) -> u32 {
         let hash = self.hashers.each_ref().map(|hasher| {
             let mut state = hasher.build_hasher();
@@ -62,20 +62,20 @@ impl BodyKinds {
             hash_unbound(attributes, &mut state);
             state.finish()
         });
-        let next = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX);
+        let next = u32::try_from(self.node_signatures.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(hash).or_insert(next);
         if number == next {
             let operation = String::from_utf8_lossy(operation).into_owned();
-            let kind = Rc::new(BodyKind { operation, attributes: attributes.clone() });
-            self.kinds.push(KnownKind { kind, function: 0, number: 0 });
+            let signature = Rc::new(BodySignature { operation, attributes: attributes.clone() });
+            self.node_signatures.push(KnownSignature { signature, function: 0, number: 0 });
         }
         number
     }
 
-    /// The number that a kind has in the function that is being read.
+    /// The number that a node signature has in the function that is being read.
     #[inline]
     pub(super) fn in_function(&mut self, number: u32) -> u32 {
-        let Some(known) = self.kinds.get_mut(number as usize) else { return u32::MAX };
+        let Some(known) = self.node_signatures.get_mut(number as usize) else { return u32::MAX };
         if known.function != self.function {
             known.function = self.function;
             known.number = u32::try_from(self.own.len()).unwrap_or(u32::MAX);
@@ -84,30 +84,31 @@ impl BodyKinds {
         known.number
     }
 
-    /// The kinds of the function that was read, by the numbers that they have in it, and their
-    /// numbers among all.
-    pub(super) fn of_function(&self) -> (Vec<Rc<BodyKind>>, Vec<u32>) {
-        let kind = |number: &u32| Some(Rc::clone(&self.kinds.get(*number as usize)?.kind));
-        (self.own.iter().filter_map(kind).collect(), self.own.clone())
+    /// The node signatures of the function that was read, by the numbers that they have in it, and
+    /// their numbers among all.
+    pub(super) fn of_function(&self) -> (Vec<Rc<BodySignature>>, Vec<u32>) {
+        let signature =
+            |number: &u32| Some(Rc::clone(&self.node_signatures.get(*number as usize)?.signature));
+        (self.own.iter().filter_map(signature).collect(), self.own.clone())
     }
 
-    /// Returns the number of kinds.
+    /// Returns the number of node signatures.
     pub(super) fn len(&self) -> usize {
-        self.kinds.len()
+        self.node_signatures.len()
     }
 
-    /// Returns true if the nodes of a kind of the current function are constants.
+    /// Returns true if the nodes of a signature of the current function are constants.
     pub(super) fn is_constant(&self, number: u32) -> bool {
         let number = self.own.get(number as usize).copied().unwrap_or(u32::MAX);
-        let known = self.kinds.get(number as usize);
-        known.is_some_and(|known| known.kind.operation == "Const")
+        let known = self.node_signatures.get(number as usize);
+        known.is_some_and(|known| known.signature.operation == "Const")
     }
 }
 
 /// Hashes the attribute values that neither types nor definitions cover and that diagnostics depend
 /// on: placeholders, unset values and functions of attributes whose names begin with `_`, and
-/// tensors of incomplete shape. Nodes of one kind then agree in all that is checked once for the
-/// kind.
+/// tensors of incomplete shape. Nodes of one signature then agree in all that is checked once for
+/// the node signature.
 fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
     for (name, value) in attributes.iter() {
         match value {

@@ -1,4 +1,4 @@
-//! The kinds of a graph's nodes, numbered while the graph is walked over.
+//! The node signatures of a graph's nodes, numbered while the graph is walked over.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,9 @@ use std::{
 use super::{
     ignored_set::{self, IgnoredSet},
     interner::Interner,
-    kind::{ByStrictness, Judged, Kind, KindNumber, LoaderProfile, Results, TypeNumber},
+    node_signature::{
+        ByStrictness, Judged, LoaderProfile, NodeSignature, Results, SignatureNumber, TypeNumber,
+    },
     operations::{self, KnownOperation, Operations},
 };
 use crate::{
@@ -24,35 +26,35 @@ const REMEMBERED: usize = 1 << 16;
 /// So long a hash that no two that differ have the same.
 type Key = [u64; 2];
 
-/// The kinds of the nodes of one graph.
+/// The node signatures of one graph.
 ///
 /// Each is judged for four loaders of every release ([`LoaderProfile`]): the C import, Python's, a
 /// session, into which graphs are loaded without a look at the values of attributes, and
 /// `tf.saved_model.load`, which names resources anew.
 #[derive(Debug)]
-pub struct Kinds<'a> {
+pub struct NodeSignatures<'a> {
     releases: Releases<'a>,
     /// True for a release that has the same element types as the one before it.
     has_types_of_one_before: PerRelease<bool>,
     hashers: [foldhash::quality::RandomState; 2],
     operations: Operations<'a>,
     types: Interner<NodeType>,
-    kinds: Interner<Kind>,
+    node_signatures: Interner<NodeSignature>,
     ignored: Interner<IgnoredSet>,
-    /// By hash: the kind, and the attributes that are ignored.
-    nodes: HashMap<Key, (KindNumber, u32), foldhash::quality::RandomState>,
+    /// By hash: the node signature, and the attributes that are ignored.
+    nodes: HashMap<Key, (SignatureNumber, u32), foldhash::quality::RandomState>,
     /// The same for nodes of functions, of which only the latter is asked.
     body_nodes: HashMap<Key, u32, foldhash::quality::RandomState>,
-    /// True if some kind differs between loaders in Python and in C.
+    /// True if some node signature differs between loaders in Python and in C.
     differs_in_python: bool,
-    /// True if some kind has an output whose type depends on the caller.
+    /// True if some node signature has an output whose type depends on the caller.
     has_untyped: bool,
 }
 
-impl<'a> Kinds<'a> {
+impl<'a> NodeSignatures<'a> {
     pub fn new(releases: Releases<'a>) -> Self {
-        let mut kinds = Interner::default();
-        kinds.number(Kind {
+        let mut node_signatures = Interner::default();
+        node_signatures.number(NodeSignature {
             operation: operations::UNKNOWN,
             results: Results::Same(Judged::Unknown),
             needs_only_types: false,
@@ -70,7 +72,7 @@ impl<'a> Kinds<'a> {
             hashers: Default::default(),
             operations: Operations::new(releases),
             types: Interner::default(),
-            kinds,
+            node_signatures,
             ignored,
             nodes: HashMap::default(),
             body_nodes: HashMap::default(),
@@ -84,30 +86,34 @@ impl<'a> Kinds<'a> {
         self.differs_in_python
     }
 
-    /// True if nodes of a kind have an output whose type depends on the caller, for a loader.
-    pub fn is_untyped(&self, kind: KindNumber, profile: LoaderProfile) -> bool {
-        self.has_untyped && self.types_of(kind, profile).is_some_and(is_untyped)
+    /// True if nodes of a signature have an output whose type depends on the caller, for a loader.
+    pub fn is_untyped(&self, node_signature: SignatureNumber, profile: LoaderProfile) -> bool {
+        self.has_untyped && self.types_of(node_signature, profile).is_some_and(is_untyped)
     }
 
-    pub fn get(&self, number: KindNumber) -> Option<&Kind> {
-        self.kinds.get(number)
+    pub fn get(&self, number: SignatureNumber) -> Option<&NodeSignature> {
+        self.node_signatures.get(number)
     }
 
     pub fn types(&self, number: TypeNumber) -> Option<&NodeType> {
         self.types.get(number)
     }
 
-    /// The types that the nodes of a kind have for a loader, if they are valid by themselves.
-    pub fn types_of(&self, kind: KindNumber, profile: LoaderProfile) -> Option<&NodeType> {
-        match self.get(kind)?.judged(profile) {
+    /// The types that the nodes of a signature have for a loader, if they are valid by themselves.
+    pub fn types_of(
+        &self,
+        node_signature: SignatureNumber,
+        profile: LoaderProfile,
+    ) -> Option<&NodeType> {
+        match self.get(node_signature)?.judged(profile) {
             Judged::Types(types) => self.types(types),
             Judged::Unknown | Judged::InvalidAttributes => None,
         }
     }
 
-    /// The operation of a kind.
-    pub fn operation(&self, kind: &Kind) -> Option<&KnownOperation<'a>> {
-        self.operations.get(kind.operation)
+    /// The operation of a node signature.
+    pub fn operation(&self, node_signature: &NodeSignature) -> Option<&KnownOperation<'a>> {
+        self.operations.get(node_signature.operation)
     }
 
     /// An operation that a node of the graph has.
@@ -115,12 +121,12 @@ impl<'a> Kinds<'a> {
         self.operations.get(self.operations.number(name)?)
     }
 
-    /// The ignored attributes of the nodes of a kind; see [`IgnoredUses`](super::IgnoredUses).
+    /// The ignored attributes of the nodes of a signature; see [`IgnoredUses`](super::IgnoredUses).
     pub(super) fn ignored(&self, number: u32) -> Option<&IgnoredSet> {
         self.ignored.get(number)
     }
 
-    /// The kind of a node outside of functions, and the number of the set of its ignored
+    /// The node signature of a node outside of functions, and the number of the set of its ignored
     /// attributes, 0 for none.
     ///
     /// `signature` gives the signature of its operation where that is a function of the library; it
@@ -130,7 +136,7 @@ impl<'a> Kinds<'a> {
         operation: &[u8],
         attributes: &Attributes,
         signature: impl FnOnce() -> Result<Option<OperationDefinition>, E>,
-    ) -> Result<(KindNumber, u32), E> {
+    ) -> Result<(SignatureNumber, u32), E> {
         let key = self.key(operation, attributes);
         if let Some(known) = self.nodes.get(&key) {
             return Ok(*known);
@@ -139,11 +145,11 @@ impl<'a> Kinds<'a> {
             Some(number) => number,
             None => self.operations.add(operation, self.releases, signature()?),
         };
-        let kind = self.judge(number, attributes);
-        let kind = self.kinds.number(kind);
+        let node_signature = self.judge(number, attributes);
+        let node_signature = self.node_signatures.number(node_signature);
         let ignored = self.ignored_of(number, attributes);
-        remember(&mut self.nodes, key, (kind, ignored));
-        Ok((kind, ignored))
+        remember(&mut self.nodes, key, (node_signature, ignored));
+        Ok((node_signature, ignored))
     }
 
     /// The number of the set of ignored attributes of a node of a function, 0 for none.
@@ -169,7 +175,7 @@ impl<'a> Kinds<'a> {
     }
 
     /// Asks for every loader profile.
-    fn judge(&mut self, operation: u32, attributes: &Attributes) -> Kind {
+    fn judge(&mut self, operation: u32, attributes: &Attributes) -> NodeSignature {
         let has_diagnostic = |judged: &PerRelease<Judged>| {
             judged.values().any(|one| *one == Judged::InvalidAttributes)
         };
@@ -197,7 +203,7 @@ impl<'a> Kinds<'a> {
             known.is_some_and(|known| shape_diagnostic(known.name(), attributes).is_some());
         let needs_only_types =
             !has_shape_diagnostic && known.is_some_and(KnownOperation::needs_only_types);
-        Kind { operation, results, needs_only_types, has_shape_diagnostic }
+        NodeSignature { operation, results, needs_only_types, has_shape_diagnostic }
     }
 
     /// Asks every release, but those that have the same definition and types as the one before.

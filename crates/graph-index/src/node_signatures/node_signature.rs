@@ -1,14 +1,14 @@
-//! One kind of node.
+//! One node signature.
 
 use crate::{
     node_rules::Strictness,
     release::{PerRelease, ReleaseId},
 };
 
-/// The number of a kind in [`Kinds`](super::Kinds).
-pub type KindNumber = u32;
+/// The number of a node signature in [`NodeSignatures`](super::NodeSignatures).
+pub type SignatureNumber = u32;
 
-/// The number of a node type in [`Kinds`](super::Kinds).
+/// The number of a node type in [`NodeSignatures`](super::NodeSignatures).
 pub(super) type TypeNumber = u32;
 
 /// A loader of one release, by the way in which it checks a node.
@@ -76,8 +76,8 @@ impl From<ByStrictness> for Results {
 
 /// Nodes that have the same operation and attributes that mean the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Kind {
-    /// The number of the operation in [`Kinds`](super::Kinds).
+pub struct NodeSignature {
+    /// The number of the operation in [`NodeSignatures`](super::NodeSignatures).
     pub(super) operation: u32,
     pub(super) results: Results,
     /// True if only the types of its nodes are checked: no release deprecates the operation or
@@ -87,7 +87,7 @@ pub struct Kind {
     pub has_shape_diagnostic: bool,
 }
 
-impl Kind {
+impl NodeSignature {
     /// The result for a loader profile.
     pub fn judged(&self, LoaderProfile { release, strictness }: LoaderProfile) -> Judged {
         let each = match &self.results {
