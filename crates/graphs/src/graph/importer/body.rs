@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::order::{Edge, Visits, visit};
+use super::visits::{Edge, Visits, visit};
 use crate::graph::{
     diagnostic::{BodyDiagnosticKind, Part, PartDiagnostic},
     index::{Argument, BodyNode, Element, FunctionIndex, Name, NameMap, Suffix, Target},

@@ -8,8 +8,8 @@ use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 
 use super::{
     body::{Body, Owner, Owners},
+    function_memo::Library,
     instantiate::numbered,
-    instantiated_callees::Library,
 };
 use crate::{
     graph::{

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     body::{self, Body, Owner},
-    instantiated_callees::Library,
+    function_memo::Library,
 };
 use crate::graph::{
     GraphError,

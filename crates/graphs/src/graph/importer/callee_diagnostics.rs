@@ -2,10 +2,11 @@
 
 use super::{
     context::Context,
-    instantiate::InstantiationDiagnosticKind,
-    instantiated_callees::{FunctionDiagnostic, InstantiatedCallees, Library},
-    order::Visits,
+    function_memo::Library,
+    instantiate::{FunctionDiagnostic, InstantiationDiagnosticKind},
+    instantiated_callees::InstantiatedCallees,
     signatures::Signatures,
+    visits::Visits,
 };
 use crate::graph::{
     BodyDiagnostic, GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnostic,

@@ -7,9 +7,7 @@
 
 use std::rc::Rc;
 
-use super::{
-    callers::Callers, count, function_summary::FunctionSummary, instantiated_callees::Library,
-};
+use super::{callers::Callers, count, function_memo::Library, function_summary::FunctionSummary};
 use crate::graph::{
     BodyDiagnosticKind, GraphError,
     diagnostic::{Part, PartDiagnostic},

@@ -15,10 +15,9 @@ pub(super) use self::load_definitions::LoadDefinitions;
 use super::{
     binding::BoundValue,
     by_release::{ByRelease, are_equal, are_one},
-    function_graph::loaded_definition,
+    function_memo::Library,
     function_summary::{TriviallyValid, TriviallyValidCall},
-    instantiate::{BoxedDiagnostic, InstantiationDiagnostic, wrong_binding},
-    instantiated_callees::{FunctionDiagnostic, Library},
+    instantiate::{BoxedDiagnostic, FunctionDiagnostic, InstantiationDiagnostic, wrong_binding},
 };
 use crate::{
     graph::{
@@ -26,12 +25,15 @@ use crate::{
         attributes::Attributes,
         diagnostic::{BodyDiagnosticKind, Part},
         importer::callee_diagnostics::to_diagnostic,
-        index::{CallingNode, call_attributes},
+        index::{Argument, BodyCall, CallingNode, FunctionIndex, call_attributes},
         node_rules::NodeType,
         release::{PerRelease, ReleaseId},
         source::Extent,
     },
-    ops::{AttributeDefinition, Operation, OperationDefinition, OperationList, Registry},
+    ops::{
+        ArgumentDefinition, ArgumentType, AttributeDefinition, Operation, OperationDefinition,
+        OperationList, Registry,
+    },
 };
 
 /// A call in a function.
@@ -82,7 +84,7 @@ impl ConcreteFunction {
         place: Extent,
         types: &Rc<NodeType>,
         trivially_valid: &TriviallyValid,
-        definitions: &LoadDefinitions<'_>,
+        wrong_binding: impl Fn(&BodyCall) -> Option<Rc<FunctionDiagnostic>>,
     ) -> Self {
         let calls =
             trivially_valid.calls.iter().map(|TriviallyValidCall { body, tensors }| ConcreteCall {
@@ -90,7 +92,7 @@ impl ConcreteFunction {
                 direct: body.call.direct,
                 tensors: *tensors,
                 node: body.node,
-                wrong_binding: definitions.wrong_binding(body),
+                wrong_binding: wrong_binding(body),
             });
         Self::without_definition(place, types, calls.collect())
     }
@@ -381,5 +383,23 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
             .or_else(|| self.diagnostic_of(node.call.function))
             .or_else(|| callee.call_diagnostic(tensors).map(Rc::new));
         found.map(|found| to_diagnostic(library, node.place, &found)).transpose()
+    }
+}
+
+/// The signature of a function once it is loaded: each argument and result is one tensor of the
+/// type that is written, and no attributes are left.
+pub(super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
+    let fixed = |(argument, written): (&Argument, &ArgumentDefinition)| ArgumentDefinition {
+        name: written.name.clone(),
+        element: ArgumentType::Fixed(argument.data_type),
+        number_attribute: None,
+        is_reference: false,
+    };
+    let signature = &function.signature;
+    OperationDefinition {
+        name: signature.name.clone(),
+        inputs: function.arguments.iter().zip(&signature.inputs).map(fixed).collect(),
+        outputs: function.results.iter().zip(&signature.outputs).map(fixed).collect(),
+        ..OperationDefinition::default()
     }
 }

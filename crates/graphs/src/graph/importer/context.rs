@@ -2,7 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::{count, function_memo::FunctionMemo, instantiated_callees::Library};
+use super::{
+    count,
+    function_memo::{FunctionMemo, Library},
+};
 use crate::graph::{
     DeprecatedOperations, GraphError,
     function_names::FunctionNames,

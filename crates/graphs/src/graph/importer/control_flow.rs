@@ -9,8 +9,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{
     body::{self, Owner},
+    function_memo::Library,
     instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
-    instantiated_callees::Library,
 };
 use crate::graph::{
     GraphError, ImportDiagnosticKind, attributes::AttributeValue, diagnostic::Part,

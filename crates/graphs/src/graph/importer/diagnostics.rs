@@ -1,6 +1,6 @@
 //! Diagnostics of nodes, with texts that are read from the node itself.
 
-use super::{context::Context, judge, node_checks::Pending};
+use super::{context::Context, judge};
 use crate::{
     graph::{
         DeprecatedOperation, GraphError, ImportDiagnostic, ImportDiagnosticKind,
@@ -78,6 +78,13 @@ impl NodeDiagnostic {
 pub(super) struct DiagnosedNode {
     pub(super) node: u32,
     pub(super) diagnostic: NodeDiagnostic,
+}
+
+/// A loader and what it has found.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) profile: LoaderProfile,
+    pub(super) found: Option<DiagnosedNode>,
 }
 
 /// Makes diagnostics of what loaders have found. They mostly find the same node, which is read

@@ -14,13 +14,14 @@ mod written;
 
 use std::{collections::HashMap, rc::Rc};
 
-pub(super) use self::written::loaded_definition;
 use super::{
     body::{Body, Owner},
     concrete_functions::{ConcreteFunction, LoadDefinitions},
     count,
-    instantiate::{BoxedDiagnostic, Definitions, InstantiationDiagnostic, numbered},
-    instantiated_callees::FunctionDiagnostic,
+    instantiate::{
+        BoxedDiagnostic, Definitions, FunctionDiagnostic, InstantiationDiagnostic, numbered,
+    },
+    signature_facts::tensors,
 };
 use crate::{
     graph::{
@@ -36,7 +37,7 @@ use crate::{
         shapes::BodyMismatch,
         source::Extent,
     },
-    ops::{Argument, ArgumentSource, Operation, type_name},
+    ops::{Operation, type_name},
 };
 
 /// The found and the expected item for an output whose type depends on the call.
@@ -154,27 +155,6 @@ impl SignatureInGraph {
         let version = registry.graph_def_version();
         let deprecated_since = definition.deprecated_since().filter(|since| version >= *since);
         Self { types, outputs, deprecated_since, is_open: definition.is_name_alone() }
-    }
-}
-
-/// Number of tensors that Python counts for an output; it does not apply defaults.
-pub(super) fn tensors<'v>(
-    output: &Argument<'_>,
-    value: impl Fn(&str) -> Option<AttributeValue<'v>>,
-) -> u64 {
-    use AttributeValue as Value;
-    if let Some(name) = output.number_attribute() {
-        return match value(name) {
-            Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
-            _ => 0,
-        };
-    }
-    match output.source() {
-        ArgumentSource::List(name) => match value(name) {
-            Some(Value::List(list)) => list.types().iter().map(|run| run.count).sum(),
-            _ => 0,
-        },
-        _ => 1,
     }
 }
 

@@ -9,7 +9,6 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
     function_summary::{FunctionSummary, LeafKey},
-    instantiated_callees::Library,
     signature_facts::KnownSignatures,
 };
 use crate::graph::{
@@ -18,8 +17,8 @@ use crate::graph::{
     function_names::FunctionNames,
     index::{FunctionDepth, FunctionIndex, FunctionReader},
     name_of,
-    release::ReleaseId,
-    source::Extent,
+    release::{ReleaseId, Releases},
+    source::{Extent, Source},
 };
 
 /// Limit on the nodes, inputs and other parts of all functions that are kept whole.
@@ -30,6 +29,20 @@ const EMPTY: usize = 24;
 
 /// Summaries that are shared among functions: real libraries have some hundred.
 const SHARED: usize = 1 << 10;
+
+/// The file, the library and the releases.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Library<'a> {
+    pub(in super::super) source: Source<'a>,
+    pub(in super::super) names: &'a FunctionNames,
+    /// The functions that were read before.
+    pub(in super::super) memo: &'a FunctionMemo,
+    pub(in super::super) releases: Releases<'a>,
+    /// The GraphDef version of the release that reads the text form.
+    pub(in super::super) release: i32,
+    /// True if the shapes of tensors are inferred.
+    pub(in super::super) follows_shapes: bool,
+}
 
 /// The functions of one library that were read, and their summaries for the releases.
 #[derive(Debug, Default)]

@@ -13,49 +13,28 @@ mod settle;
 use std::{collections::HashSet, rc::Rc};
 
 use self::{
-    around::{Around, FirstCall, is_generic},
+    around::{Around, FirstCall, InnerCall, InstantiationResult, is_generic},
     diagnostics::DiagnosticTable,
 };
 use super::{
     binding::Binding,
     by_release::{ByRelease, are_one},
     call_order, count,
-    function_memo::FunctionMemo,
+    function_memo::Library,
     function_summary::{FunctionSummary, TriviallyValidCall},
-    instantiate::{Built, Definitions, InstantiationDiagnostic},
+    instantiate::{Built, FunctionDiagnostic, InstantiationDiagnostic},
     signatures::Signatures,
 };
-use crate::{
-    graph::{
-        GraphError,
-        diagnostic::{BodyDiagnosticKind, Part},
-        function_names::FunctionNames,
-        growing,
-        index::{BodyCall, CallingNode, FunctionIndex},
-        node_signatures::LoaderProfile,
-        release::{ReleaseId, Releases},
-        source::{Extent, Source},
-    },
-    ops::{Operation, Registry},
+use crate::graph::{
+    GraphError,
+    diagnostic::{BodyDiagnosticKind, Part},
+    function_names::FunctionNames,
+    growing,
+    index::{BodyCall, CallingNode, FunctionIndex},
+    node_signatures::LoaderProfile,
+    release::{ReleaseId, Releases},
+    source::Extent,
 };
-
-/// A diagnostic in a function of the library.
-#[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct FunctionDiagnostic {
-    /// The extent of the function in the file.
-    pub(super) function: Extent,
-    /// Shared by functions that have the same wrong with them.
-    pub(super) diagnostic: Rc<InstantiationDiagnostic>,
-}
-
-/// A call in a body that the importer looks into.
-#[derive(Clone, Copy, Debug)]
-struct InnerCall {
-    /// The hash of the function's name.
-    function: u64,
-    inputs: u64,
-    outputs: u64,
-}
 
 /// A function that is called.
 struct InstantiatedCallee {
@@ -65,9 +44,6 @@ struct InstantiatedCallee {
     /// The end of its calls among those of all functions.
     calls: u32,
 }
-
-/// The result of building a function in a release.
-type InstantiationResult = Result<Built, Rc<InstantiationDiagnostic>>;
 
 /// The functions that nodes of a graph call, at once or through others.
 pub(in super::super) struct InstantiatedCallees<'c> {
@@ -108,40 +84,6 @@ enum CallOrder {
     AsVisited,
     /// The reverse order where the order is undetermined.
     Turned,
-}
-
-/// The file, the library and the releases.
-#[derive(Clone, Copy)]
-pub(in super::super) struct Library<'a> {
-    pub(in super::super) source: Source<'a>,
-    pub(in super::super) names: &'a FunctionNames,
-    /// The functions that were read before.
-    pub(in super::super) memo: &'a FunctionMemo,
-    pub(in super::super) releases: Releases<'a>,
-    /// The GraphDef version of the release that reads the text form.
-    pub(in super::super) release: i32,
-    /// True if the shapes of tensors are inferred.
-    pub(in super::super) follows_shapes: bool,
-}
-
-/// The definitions of one release.
-pub(super) struct ReleaseDefinitions<'a> {
-    pub(super) names: &'a FunctionNames,
-    pub(super) signatures: &'a Signatures,
-    pub(super) registry: &'a Registry,
-}
-
-impl Definitions for ReleaseDefinitions<'_> {
-    fn find(&self, name: &str) -> Option<Operation<'_>> {
-        match self.names.find(name.as_bytes()) {
-            Some(function) => self.signatures.get(function)?.operation(name),
-            None => self.registry.operation(name),
-        }
-    }
-
-    fn registry(&self) -> &Registry {
-        self.registry
-    }
 }
 
 impl<'l> InstantiatedCallees<'l> {
@@ -465,14 +407,6 @@ impl<'d> TriviallyValidCallee<'d> {
         let trivially_valid = summary.judged.as_deref()?.trivially_valid_in_all()?;
         let built = (summary.arguments.into(), summary.results.into());
         Some(Self { built, calls: &trivially_valid.calls })
-    }
-}
-
-impl Built {
-    /// A function in which a release finds nothing.
-    fn of(summary: &FunctionSummary) -> Self {
-        let (inputs, outputs) = (summary.arguments.into(), summary.results.into());
-        Self { inputs, outputs, ..Self::default() }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::{
     calls::{CallDiagnostic, CalledFunctions},
-    functions,
-    instantiated_callees::Library,
-    names,
-    order::{self, NodeStructureDiagnostic, Visits},
+    function_memo::Library,
+    functions, names,
+    order::{self, NodeStructureDiagnostic},
+    visits::Visits,
 };
 use crate::graph::{
     BodyDiagnostic, GraphError, StructureDiagnostic, StructureDiagnosticKind,

@@ -1,6 +1,6 @@
 //! A graph as the loaders get it: the file, the importer's state, and the meta graph around it.
 
-use super::{context::Context, instantiated_callees::Library, order::Visits};
+use super::{context::Context, function_memo::Library, visits::Visits};
 use crate::{
     graph::{
         DeprecatedOperations, GraphError, MetaGraph,

@@ -40,12 +40,12 @@ mod registries;
 mod saver;
 mod signature_facts;
 mod signatures;
+mod visits;
 
 pub(super) use self::{
     context::Context,
     evidence::Evidence,
-    function_memo::FunctionMemo,
-    instantiated_callees::Library,
+    function_memo::{FunctionMemo, Library},
     judge::{StructureDiagnostics, judge},
     loaded_graph::{LoadedGraph, Visited, top_level_nodes},
     loaders::judge_loaders,

@@ -15,9 +15,9 @@ use super::{
     callee_diagnostics::CalleeDiagnostics,
     concrete_functions::{ConcreteFunction, ConcreteFunctions},
     context::Context,
-    diagnostics::{DiagnosedNode, Diagnostics, NodeDiagnostic},
+    diagnostics::{DiagnosedNode, Diagnostics, NodeDiagnostic, Pending},
     judge,
-    order::Visits,
+    visits::Visits,
 };
 use crate::graph::{
     GraphError, ImportDiagnostic,
@@ -87,13 +87,6 @@ fn needing_slow_path(context: &Context<'_>) -> HashSet<u32> {
     let calls = index.calls().iter().map(|call| call.number);
     let unbound = index.unbound_calls().iter().copied();
     index.unresolved_colocations().chain(deprecated).chain(calls).chain(unbound).collect()
-}
-
-/// A loader and what it has found.
-#[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) profile: LoaderProfile,
-    pub(super) found: Option<DiagnosedNode>,
 }
 
 /// An input that closes a loop.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{
-    instantiated_callees::Library,
+    function_memo::Library,
     loaded_graph::{LoadedGraph, Visited},
 };
 use crate::{

@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 use super::{
     callee_diagnostics::to_diagnostic,
     control_flow,
-    instantiate::{InstantiationDiagnostic, numbered},
-    instantiated_callees::{FunctionDiagnostic, Library},
+    function_memo::Library,
+    instantiate::{FunctionDiagnostic, InstantiationDiagnostic, numbered},
 };
 use crate::{
     graph::{GraphError, ImportDiagnostic, ImportDiagnosticKind, diagnostic::Part, source::Extent},

@@ -8,21 +8,23 @@
 
 mod named;
 mod order;
+mod summarized;
 
 use std::{collections::HashMap, rc::Rc};
 
 pub(super) use self::named::{Named, named_by};
-use self::order::order;
+use self::{
+    order::order,
+    summarized::{Summarized, Unloaded},
+};
 use super::{
     body_shapes::{self, ShapeReader},
     callee_diagnostics::to_diagnostic,
     concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
-    count,
     function_graph::{reexport, signatures_in_graph},
-    function_summary::{ComparedFunction, FunctionSummary, Judged, TriviallyValid},
-    instantiate::{BoxedDiagnostic, InstantiationDiagnostic, numbered},
-    instantiated_callees::{FunctionDiagnostic, Library},
-    lists::Lists,
+    function_memo::Library,
+    function_summary::{ComparedFunction, FunctionSummary, TriviallyValid},
+    instantiate::{FunctionDiagnostic, InstantiationDiagnostic, numbered},
 };
 use crate::{
     graph::{
@@ -39,40 +41,6 @@ use crate::{
     },
     ops::{DefinitionId, Registry},
 };
-
-/// A function of the library, before it is loaded.
-struct Unloaded {
-    function: LibraryFunction,
-    /// The extent of its last definition, which is the one that counts.
-    place: Extent,
-    summary: Rc<FunctionSummary>,
-}
-
-impl Unloaded {
-    fn judged(&self) -> Option<&Judged> {
-        self.summary.judged.as_deref()
-    }
-
-    fn named(&self) -> Option<&Named> {
-        self.judged()?.named.as_deref()
-    }
-
-    /// The first node signature whose nodes need a function that is not there although it is loaded
-    /// later; `there` says which are.
-    fn needs_later(&self, there: impl Fn(u64) -> bool) -> Option<u32> {
-        let mut needed = self.named()?.needed.iter();
-        needed.find(|(function, _)| !there(*function)).map(|(_, signature)| *signature)
-    }
-
-    /// A diagnostic of the function.
-    fn find(
-        &self,
-        diagnostic: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
-    ) -> Option<FunctionDiagnostic> {
-        let diagnostic = diagnostic(self.judged()?)?.clone();
-        Some(FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() })
-    }
-}
 
 /// The results of loading the functions of a library and exporting them again.
 pub(super) struct ReexportedFunctions<'a> {
@@ -102,70 +70,6 @@ impl<'a> ReexportedFunctions<'a> {
             unequal: none.clone(),
             unequal_as_written: none,
         }
-    }
-}
-
-/// The functions of a library with their summaries, by their positions.
-struct Summarized<'a> {
-    library: Library<'a>,
-    /// `None` where a name is too long to be told from others.
-    summaries: Vec<Option<Rc<FunctionSummary>>>,
-    /// By position, the positions of the functions that each names, ascending.
-    named: Lists<u32>,
-}
-
-impl<'a> Summarized<'a> {
-    /// Reads each function.
-    fn read(library: Library<'a>) -> Result<Self, GraphError> {
-        let Library { names, memo, .. } = library;
-        let places = names.places();
-        let mut functions = Self {
-            library,
-            summaries: Vec::with_capacity(places),
-            named: Lists::with_capacity(places),
-        };
-        for position in 0..places {
-            let summary = match names.at(position) {
-                Some((_, function)) => Some(memo.summary(library, function.last)?),
-                None => None,
-            };
-            functions.add(summary);
-        }
-        Ok(functions)
-    }
-
-    fn add(&mut self, summary: Option<Rc<FunctionSummary>>) {
-        let judged = summary.as_deref().and_then(|summary| summary.judged.as_deref());
-        let named = judged.and_then(|judged| judged.named.as_deref());
-        let hashes = named.into_iter().flat_map(|named| named.functions.iter());
-        let positions = hashes.filter_map(|hash| self.library.names.position(*hash).map(count));
-        let mut positions: Vec<u32> = positions.collect();
-        positions.sort_unstable();
-        self.named.push(positions);
-        self.summaries.push(summary);
-    }
-
-    fn get(&self, position: usize) -> Option<Unloaded> {
-        let summary = Rc::clone(self.summaries.get(position)?.as_ref()?);
-        let (_, function) = self.library.names.at(position)?;
-        Some(Unloaded { function, place: function.last, summary })
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (usize, Unloaded)> + '_ {
-        (0..self.summaries.len()).filter_map(|position| Some((position, self.get(position)?)))
-    }
-
-    /// The positions of the functions that one names, ascending.
-    fn named_by(&self, position: usize) -> &[u32] {
-        &self.named[count(position)]
-    }
-
-    /// The first diagnostic of a function.
-    fn first_diagnostic(
-        &self,
-        diagnostic: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
-    ) -> Option<FunctionDiagnostic> {
-        self.iter().find_map(|(_, function)| function.find(&diagnostic))
     }
 }
 
@@ -384,12 +288,11 @@ impl<'a> Loading<'a> {
                 let known = valid.iter().find(|(known, _)| Rc::ptr_eq(known, found));
                 let concrete = match known {
                     Some((_, known)) => Rc::clone(known),
-                    None => Rc::new(ConcreteFunction::trivially_valid(
-                        *place,
-                        types,
-                        found,
-                        &definitions,
-                    )),
+                    None => {
+                        Rc::new(ConcreteFunction::trivially_valid(*place, types, found, |call| {
+                            definitions.wrong_binding(call)
+                        }))
+                    }
                 };
                 all[release] = Some(Rc::clone(&concrete));
                 valid.push((found, concrete));

@@ -9,7 +9,7 @@ use super::{
     judge::StructureDiagnostics,
     loaded_graph::Visited,
     node_checks::{Functions, first_diagnostics},
-    order::Visits,
+    visits::Visits,
 };
 use crate::graph::{
     GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnostic,

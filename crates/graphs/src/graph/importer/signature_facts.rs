@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use super::{binding::BoundValue, function_graph::tensors, instantiate::fixed_types};
+use super::{binding::BoundValue, instantiate::fixed_types};
 use crate::{
     graph::{
         attributes::AttributeValue,
@@ -18,7 +18,7 @@ use crate::{
         release::{PerRelease, Releases},
         rules::is_partitioned_call,
     },
-    ops::{Operation, Registry},
+    ops::{Argument, ArgumentSource, Operation, Registry},
 };
 
 /// The facts of a node that is valid for every loader.
@@ -81,6 +81,27 @@ impl SignatureFacts {
         let output = self.outputs.iter().find(|output| output.name == name)?;
         let element = u64::from(element);
         (element < output.count).then(|| output.first.saturating_add(element))
+    }
+}
+
+/// Number of tensors that Python counts for an output; it does not apply defaults.
+pub(super) fn tensors<'v>(
+    output: &Argument<'_>,
+    value: impl Fn(&str) -> Option<AttributeValue<'v>>,
+) -> u64 {
+    use AttributeValue as Value;
+    if let Some(name) = output.number_attribute() {
+        return match value(name) {
+            Some(Value::Int(number)) => u64::try_from(number).unwrap_or_default(),
+            _ => 0,
+        };
+    }
+    match output.source() {
+        ArgumentSource::List(name) => match value(name) {
+            Some(Value::List(list)) => list.types().iter().map(|run| run.count).sum(),
+            _ => 0,
+        },
+        _ => 1,
     }
 }
 

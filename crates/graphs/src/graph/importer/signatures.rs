@@ -4,10 +4,10 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use super::instantiated_callees::Library;
+use super::{function_memo::Library, instantiate::Definitions};
 use crate::{
-    graph::{GraphError, index::read_signature},
-    ops::OperationList,
+    graph::{GraphError, function_names::FunctionNames, index::read_signature},
+    ops::{Operation, OperationList, Registry},
 };
 
 /// Signatures of small functions that are kept from one function to the next.
@@ -61,5 +61,25 @@ impl Signatures {
         };
         kept.insert(function, Rc::clone(&list));
         Ok(Some(list))
+    }
+}
+
+/// The definitions of one release, hidden by functions of the same names.
+pub(super) struct ReleaseDefinitions<'a> {
+    pub(super) names: &'a FunctionNames,
+    pub(super) signatures: &'a Signatures,
+    pub(super) registry: &'a Registry,
+}
+
+impl Definitions for ReleaseDefinitions<'_> {
+    fn find(&self, name: &str) -> Option<Operation<'_>> {
+        match self.names.find(name.as_bytes()) {
+            Some(function) => self.signatures.get(function)?.operation(name),
+            None => self.registry.operation(name),
+        }
+    }
+
+    fn registry(&self) -> &Registry {
+        self.registry
     }
 }

@@ -17,6 +17,7 @@ mod objects;
 mod program;
 mod saver;
 mod table_paths;
+mod tensors;
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,6 +28,7 @@ pub use self::{
     node::TableLines,
     objects::{Name, ObjectValue, RestoredObjects},
     table_paths::PathVariable,
+    tensors::{Fit, RestoredTable, RestoredTensor, RestoredTensors, TableShape},
 };
 use super::{
     Form, GraphError, Message, MetaGraph,
@@ -34,64 +36,6 @@ use super::{
     source::Source,
 };
 use crate::files::ReadAt;
-
-/// The shape that a loader requires of a tensor that it restores.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Fit {
-    /// Nothing.
-    #[default]
-    Any,
-    /// These sizes.
-    Shape(Vec<i64>),
-    /// This number of elements.
-    Elements(i64),
-}
-
-/// A tensor that is read from a checkpoint.
-#[derive(Clone, Debug)]
-pub struct RestoredTensor {
-    /// Its name.
-    pub name: Vec<u8>,
-    /// The part of it, as RestoreV2 takes it: nothing for all of it.
-    pub slice: Vec<u8>,
-    /// The number of the element type.
-    pub data_type: i32,
-    /// The shapes that fit.
-    pub fit: Fit,
-}
-
-/// The relation between the keys of a table and its values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TableShape {
-    /// A value for each key.
-    Scalars,
-    /// A tensor for each key, of these sizes where they are known.
-    Values(Option<Vec<i64>>),
-    /// A row for each row.
-    Rows,
-    /// It is not known; as many of both.
-    Unknown,
-}
-
-/// A table that is filled from two tensors, by their positions.
-#[derive(Clone, Debug)]
-pub struct RestoredTable {
-    /// Position of the keys.
-    pub keys: usize,
-    /// Position of the values.
-    pub values: usize,
-    /// The relation between the two.
-    pub shape: TableShape,
-}
-
-/// All tensors that a saver reads.
-#[derive(Clone, Debug, Default)]
-pub struct RestoredTensors {
-    /// The tensors.
-    pub tensors: Vec<RestoredTensor>,
-    /// Tables that are filled from them.
-    pub tables: Vec<RestoredTable>,
-}
 
 /// The tensors, objects and files that loaders restore.
 #[derive(Clone, Debug, Default)]

@@ -5,11 +5,11 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    Fit, RestoredTable, RestoredTensor, RestoredTensors, TableShape,
     find::Names,
     input::node_name,
     node::Node,
     program::{ByName, Calls, Program, origin},
+    tensors::{Fit, RestoredTable, RestoredTensor, RestoredTensors, TableShape},
 };
 
 /// The range of the tensors of each restoring node in the list of all.

@@ -9,8 +9,8 @@ use std::{
 
 use super::{
     super::{
-        instantiate::{Definitions, InstantiationDiagnostic},
-        instantiated_callees::{FunctionDiagnostic, Library},
+        function_memo::Library,
+        instantiate::{Definitions, FunctionDiagnostic, InstantiationDiagnostic},
     },
     ConcreteFunction, ConcreteFunctionsOfRelease,
 };

@@ -8,8 +8,7 @@ use std::collections::HashSet;
 use super::{
     super::{
         concrete_functions::LoadDefinitions,
-        instantiate::{BoxedDiagnostic, numbered},
-        instantiated_callees::FunctionDiagnostic,
+        instantiate::{BoxedDiagnostic, FunctionDiagnostic, numbered},
     },
     FunctionGraph,
 };

@@ -6,7 +6,7 @@ use std::{collections::HashSet, rc::Rc};
 
 use super::{
     super::{
-        concrete_functions::{ConcreteCall, ConcreteFunction, LoadDefinitions},
+        concrete_functions::{ConcreteCall, ConcreteFunction, LoadDefinitions, loaded_definition},
         instantiate::{BoxedDiagnostic, Definitions, numbered},
     },
     FunctionGraph, SignatureInGraph, placeholders,
@@ -15,11 +15,11 @@ use crate::{
     graph::{
         ImportDiagnosticKind,
         attributes::AttributeValue,
-        index::{Argument as WrittenArgument, BodySignature, FunctionIndex, OUTPUT_SHAPES},
+        index::{BodySignature, OUTPUT_SHAPES},
         node_rules::{ElementType, NodeType, TypeList},
         source::Extent,
     },
-    ops::{ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition},
+    ops::{ArgumentType, AttributeDefinition, OperationDefinition},
 };
 
 impl FunctionGraph<'_> {
@@ -154,23 +154,5 @@ impl FunctionGraph<'_> {
             }
         });
         calls.collect()
-    }
-}
-
-/// The signature of a function once it is loaded: each argument and result is one tensor of the
-/// type that is written, and no attributes are left.
-pub(in super::super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
-    let fixed = |(argument, written): (&WrittenArgument, &ArgumentDefinition)| ArgumentDefinition {
-        name: written.name.clone(),
-        element: ArgumentType::Fixed(argument.data_type),
-        number_attribute: None,
-        is_reference: false,
-    };
-    let signature = &function.signature;
-    OperationDefinition {
-        name: signature.name.clone(),
-        inputs: function.arguments.iter().zip(&signature.inputs).map(fixed).collect(),
-        outputs: function.results.iter().zip(&signature.outputs).map(fixed).collect(),
-        ..OperationDefinition::default()
     }
 }

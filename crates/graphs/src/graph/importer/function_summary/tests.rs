@@ -7,8 +7,7 @@ use crate::graph::{
         concrete_functions::{ConcreteFunction, ConcreteFunctions, LoadDefinitions},
         function_graph::{reexport, signatures_in_graph},
         instantiate::instantiate,
-        instantiated_callees::ReleaseDefinitions,
-        signatures::Signatures,
+        signatures::{ReleaseDefinitions, Signatures},
     },
     source::{Extent, Source},
     tests::field,
@@ -89,7 +88,7 @@ fn is_trivially_valid(bytes: &[u8]) -> [bool; 3] {
             place,
             judged.types.as_ref().unwrap(),
             trivially_valid,
-            &definitions,
+            |call| definitions.wrong_binding(call),
         );
         assert_eq!((&concrete.types, concrete.needs), (&expected.types, expected.needs));
         assert!(concrete.unset.is_none() && !concrete.is_open());

@@ -2,11 +2,14 @@
 //!
 //! Knows the diagnostics of functions and their texts. It must never know how they are found.
 
+use std::rc::Rc;
+
 use crate::graph::{
     ImportDiagnosticKind,
     diagnostic::{BodyDiagnosticKind, Part},
     index::FunctionIndex,
     rules::shown,
+    source::Extent,
 };
 
 /// The reason for which a body cannot be built.
@@ -23,6 +26,15 @@ pub(in super::super) struct InstantiationDiagnostic {
 
 /// A diagnostic that is handed on.
 pub(in super::super) type BoxedDiagnostic = Box<InstantiationDiagnostic>;
+
+/// A diagnostic in a function of the library.
+#[derive(Clone, Debug, PartialEq)]
+pub(in super::super) struct FunctionDiagnostic {
+    /// The extent of the function in the file.
+    pub(in super::super) function: Extent,
+    /// Shared by functions that have the same wrong with them.
+    pub(in super::super) diagnostic: Rc<InstantiationDiagnostic>,
+}
 
 /// The kind of a diagnostic of a body.
 #[derive(Clone, Debug, PartialEq)]

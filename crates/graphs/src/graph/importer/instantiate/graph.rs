@@ -13,7 +13,7 @@ use crate::graph::{
         binding::BoundValue,
         body::{Body, Owner},
         count,
-        order::{NEVER, Visits},
+        visits::{NEVER, Visits},
     },
 };
 

@@ -17,6 +17,8 @@ mod types;
 
 pub(super) use self::{
     build::{Built, Definitions, instantiate, numbered, wrong_binding},
-    diagnostic::{BoxedDiagnostic, InstantiationDiagnostic, InstantiationDiagnosticKind},
+    diagnostic::{
+        BoxedDiagnostic, FunctionDiagnostic, InstantiationDiagnostic, InstantiationDiagnosticKind,
+    },
     types::{argument_types, fixed_types},
 };

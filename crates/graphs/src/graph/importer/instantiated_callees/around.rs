@@ -5,14 +5,12 @@
 
 use std::rc::Rc;
 
-use super::{
-    super::{
-        binding::{Binding, BoundValue, Scope},
-        function_summary::FunctionSummary,
-        instantiate::{Built, Definitions, argument_types, instantiate},
-        signatures::Signatures,
-    },
-    InnerCall, InstantiationResult, Library, ReleaseDefinitions,
+use super::super::{
+    binding::{Binding, BoundValue, Scope},
+    function_memo::Library,
+    function_summary::FunctionSummary,
+    instantiate::{Built, Definitions, InstantiationDiagnostic, argument_types, instantiate},
+    signatures::{ReleaseDefinitions, Signatures},
 };
 use crate::{
     graph::{
@@ -40,6 +38,26 @@ pub(super) struct Around {
     pub(super) binding: Binding,
     pub(super) signature: Rc<OperationList>,
     pub(super) name: String,
+}
+
+/// A call in a body that the importer looks into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InnerCall {
+    /// The hash of the function's name.
+    pub(super) function: u64,
+    pub(super) inputs: u64,
+    pub(super) outputs: u64,
+}
+
+/// The result of building a function in a release.
+pub(super) type InstantiationResult = Result<Built, Rc<InstantiationDiagnostic>>;
+
+impl Built {
+    /// A function in which a release finds nothing.
+    fn of(summary: &FunctionSummary) -> Self {
+        let (inputs, outputs) = (summary.arguments.into(), summary.results.into());
+        Self { inputs, outputs, ..Self::default() }
+    }
 }
 
 /// True if the function leaves an attribute to its callers.

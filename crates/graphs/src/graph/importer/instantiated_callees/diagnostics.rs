@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{
-    super::by_release::{ByRelease, are_equal},
-    FunctionDiagnostic,
+use super::super::{
+    by_release::{ByRelease, are_equal},
+    instantiate::FunctionDiagnostic,
 };
 use crate::graph::release::{ReleaseId, Releases};
 

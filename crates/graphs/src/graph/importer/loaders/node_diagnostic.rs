@@ -1,7 +1,7 @@
 //! The diagnostics of nodes outside of functions, read from the file for their names.
 
 use crate::graph::{
-    GraphError, ImportDiagnostic, ImportDiagnosticKind, importer::instantiated_callees::Library,
+    GraphError, ImportDiagnostic, ImportDiagnosticKind, importer::function_memo::Library,
     index::ReferringNode, node_at, rules::shown, source::Extent,
 };
 

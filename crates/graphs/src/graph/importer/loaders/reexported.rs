@@ -6,7 +6,7 @@ use crate::{
         GraphError, ImportDiagnostic, ImportDiagnosticKind, StructureDiagnosticKind,
         importer::{
             evidence::Evidence,
-            instantiated_callees::Library,
+            function_memo::Library,
             loaded_graph::LoadedGraph,
             reexport::{self, ReexportedFunctions},
             registries,

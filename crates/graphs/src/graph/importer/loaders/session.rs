@@ -6,7 +6,7 @@ use crate::{
     graph::{
         GraphError, ImportDiagnostic, ImportDiagnosticKind,
         importer::{
-            evidence::Evidence, instantiated_callees::Library, loaded_graph::LoadedGraph,
+            evidence::Evidence, function_memo::Library, loaded_graph::LoadedGraph,
             placement_check::PlacementCheck,
         },
         index::{FirstNode, UnresolvedCall, UnresolvedTarget},

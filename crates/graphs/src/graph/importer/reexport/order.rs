@@ -4,10 +4,11 @@
 
 use super::{
     super::{
-        count, instantiate::InstantiationDiagnostic, instantiated_callees::FunctionDiagnostic,
+        count,
+        instantiate::{FunctionDiagnostic, InstantiationDiagnostic},
         lists::Lists,
     },
-    Summarized, Unloaded,
+    summarized::{Summarized, Unloaded},
 };
 use crate::graph::{ImportDiagnosticKind, diagnostic::Part};
 
