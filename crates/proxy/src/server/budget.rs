@@ -170,20 +170,20 @@ pub(crate) struct Peer {
 /// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones
 /// are the same amounts.
 #[derive(Clone, Debug)]
-pub(crate) struct Account {
+pub(crate) struct Quota {
     levels: Vec<Budget>,
     /// A peer that comes back finds what it still holds.
     peer: Option<Arc<Peer>>,
 }
 
-/// Permit for an amount of an account, returned on drop.
+/// Permit for an amount of a quota, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Permit {
     shares: SmallVec<[OwnedSemaphorePermit; 3]>,
     _peer: Option<Arc<Peer>>,
 }
 
-impl Account {
+impl Quota {
     pub(crate) fn new(levels: Vec<Budget>, peer: Option<Arc<Peer>>) -> Self {
         Self { levels, peer }
     }
@@ -256,7 +256,7 @@ impl Permit {
         Ok(Self { shares, _peer: peer })
     }
 
-    /// Adds what was taken from the same account.
+    /// Adds what was taken from the same quota.
     pub(crate) fn add(&mut self, more: Self) {
         for (share, more) in self.shares.iter_mut().zip(more.shares) {
             share.merge(more);
@@ -338,7 +338,7 @@ impl Drop for Inside {
 /// Room for a number of things that changes often: it is taken and given back in steps.
 #[derive(Debug)]
 pub(crate) struct Reserve {
-    account: Account,
+    quota: Quota,
     held: Option<Permit>,
     room: usize,
 }
@@ -346,8 +346,8 @@ pub(crate) struct Reserve {
 impl Reserve {
     const STEP: usize = 64;
 
-    pub(crate) fn new(account: Account) -> Self {
-        Self { account, held: None, room: 0 }
+    pub(crate) fn new(quota: Quota) -> Self {
+        Self { quota, held: None, room: 0 }
     }
 
     /// Makes room for `count` things in all.
@@ -360,9 +360,9 @@ impl Reserve {
             return Ok(());
         }
         let step = missing.max(Self::STEP);
-        let (more, taken) = match self.account.take_now(step as u64) {
+        let (more, taken) = match self.quota.take_now(step as u64) {
             Ok(more) => (more, step),
-            Err(_) => (self.account.take_now(missing as u64)?, missing),
+            Err(_) => (self.quota.take_now(missing as u64)?, missing),
         };
         self.room += taken;
         match &mut self.held {
@@ -395,22 +395,22 @@ mod tests {
     use super::*;
     use serdes::codec::StatusCode;
 
-    fn account(amount: u64) -> Account {
-        Account::new(vec![Budget::bytes("test-bytes", amount)], None)
+    fn quota(amount: u64) -> Quota {
+        Quota::new(vec![Budget::bytes("test-bytes", amount)], None)
     }
 
     #[tokio::test]
     async fn amount_over_the_limit_is_refused_and_a_smaller_one_waits() {
-        let account = account(8192);
+        let quota = quota(8192);
         for amount in [8193, u64::MAX] {
-            let error = account.take(amount).await.unwrap_err();
+            let error = quota.take(amount).await.unwrap_err();
             assert_eq!(error.code(), StatusCode::ResourceExhausted);
             assert!(error.message().contains("`test-bytes`"), "{}", error.message());
         }
-        let all = account.take(8192).await.unwrap();
+        let all = quota.take(8192).await.unwrap();
         let next = tokio::spawn({
-            let account = account.clone();
-            async move { account.take(1).await.map(drop) }
+            let quota = quota.clone();
+            async move { quota.take(1).await.map(drop) }
         });
         tokio::task::yield_now().await;
         assert!(!next.is_finished());
@@ -420,54 +420,54 @@ mod tests {
 
     #[tokio::test]
     async fn insides_wait_only_for_running_programs() {
-        let (account, program_memory) = (account(8192), Arc::new(ProgramMemory::default()));
+        let (quota, program_memory) = (quota(8192), Arc::new(ProgramMemory::default()));
         let limit = Duration::from_secs(60);
-        let array = account.take_now(4096).unwrap();
-        let error = program_memory.take(limit, || account.take_now(8192)).await.unwrap_err();
+        let array = quota.take_now(4096).unwrap();
+        let error = program_memory.take(limit, || quota.take_now(8192)).await.unwrap_err();
         assert!(error.message().contains("`test-bytes`"), "{}", error.message());
-        let first = program_memory.take(limit, || account.take_now(4096)).await.unwrap();
+        let first = program_memory.take(limit, || quota.take_now(4096)).await.unwrap();
         let next = tokio::spawn({
-            let (account, program_memory) = (account.clone(), Arc::clone(&program_memory));
-            async move { program_memory.take(limit, || account.take_now(4096)).await.map(drop) }
+            let (quota, program_memory) = (quota.clone(), Arc::clone(&program_memory));
+            async move { program_memory.take(limit, || quota.take_now(4096)).await.map(drop) }
         });
         tokio::task::yield_now().await;
         assert!(!next.is_finished());
         drop(first);
         next.await.unwrap().unwrap();
         // No holder is left that could return the rest.
-        assert!(program_memory.take(limit, || account.take_now(8192)).await.is_err());
+        assert!(program_memory.take(limit, || quota.take_now(8192)).await.is_err());
         drop(array);
-        assert!(program_memory.take(limit, || account.take_now(8192)).await.is_ok());
+        assert!(program_memory.take(limit, || quota.take_now(8192)).await.is_ok());
     }
 
     #[test]
     fn room_for_many_things_is_taken_and_given_back_in_steps() {
-        let account = Account::new(vec![Budget::count("things", 200)], None);
-        let mut reserve = Reserve::new(account.clone());
+        let quota = Quota::new(vec![Budget::count("things", 200)], None);
+        let mut reserve = Reserve::new(quota.clone());
         for count in 1..=200 {
             reserve.make(count).unwrap();
         }
         assert!(reserve.make(201).unwrap_err().message().contains("`things`"));
-        assert!(account.take_now(1).is_err());
+        assert!(quota.take_now(1).is_err());
         reserve.shrink(10);
-        let held = account.take_now(126).unwrap();
-        assert!(account.take_now(1).is_err());
+        let held = quota.take_now(126).unwrap();
+        assert!(quota.take_now(1).is_err());
         drop(held);
         reserve.clear();
-        assert!(account.take_now(200).is_ok());
+        assert!(quota.take_now(200).is_ok());
     }
 
     #[test]
     fn amount_is_taken_from_all_levels_or_none() {
         let (own, all) = (Budget::bytes("own", 1024), Budget::bytes("all", 512));
-        let both = Account::new(vec![own.clone(), all], None);
+        let both = Quota::new(vec![own.clone(), all], None);
         let error = both.take_now(1024).unwrap_err();
         assert!(error.message().contains("`all`"), "{}", error.message());
         let mut held = both.take_now(256).unwrap();
         held.add(both.take_now(256).unwrap());
         assert!(both.take_now(1).unwrap_err().message().contains("`all`"));
-        assert!(Account::new(vec![own.clone()], None).take_now(512).is_ok());
+        assert!(Quota::new(vec![own.clone()], None).take_now(512).is_ok());
         drop(held);
-        assert!(Account::new(vec![own], None).take_now(1024).is_ok());
+        assert!(Quota::new(vec![own], None).take_now(1024).is_ok());
     }
 }

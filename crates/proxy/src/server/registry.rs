@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::{
     access::Access,
-    budget::Account,
+    budget::Quota,
     context::Context,
     handles::unguessable,
     peers::{Caller, Identity, Peers},
@@ -83,7 +83,7 @@ impl Registry {
             peer.budgets.sessions.clone(),
             self.context.budgets.sessions.clone(),
         ];
-        let held = Account::new(levels, Some(Arc::clone(peer))).take_now(1)?;
+        let held = Quota::new(levels, Some(Arc::clone(peer))).take_now(1)?;
         let mut sessions = self.sessions();
         let id = loop {
             let id = unguessable()?;

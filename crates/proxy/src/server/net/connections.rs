@@ -25,7 +25,7 @@ use crate::{
     ProxyError,
     server::{
         access::Acceptor,
-        budget::{Account, Peer, Permit},
+        budget::{Peer, Permit, Quota},
         digest::hash,
         peers::Identity,
         registry::Registry,
@@ -192,14 +192,14 @@ impl Connections {
             peer.budgets.connections.clone(),
             self.registry.context.budgets.connections.clone(),
         ];
-        let account = Account::new(levels, Some(Arc::clone(peer)));
-        let mut room = account.take_now(1);
+        let quota = Quota::new(levels, Some(Arc::clone(peer)));
+        let mut room = quota.take_now(1);
         for _ in 1..TRIES {
             if room.is_ok() || !self.end_idle(peer) {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
-            room = account.take_now(1);
+            room = quota.take_now(1);
         }
         room
     }

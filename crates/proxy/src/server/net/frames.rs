@@ -11,7 +11,7 @@ use tonic::body::Body;
 use crate::{
     bulk::{BodyBytes, DATA_KEY, DataMessage, HEADER},
     server::{
-        budget::{Account, Permit},
+        budget::{Permit, Quota},
         deadline::within,
         limits::Limits,
     },
@@ -21,9 +21,9 @@ use crate::{
 /// Limits on the size of a message and on its times.
 #[derive(Clone)]
 pub(crate) struct Terms {
-    /// Account that room for received bytes is taken from; `None` for calls of few bytes.
-    pub(crate) account: Option<Account>,
-    /// Bytes of a message that need no room of the account: those that a call may have in any case.
+    /// Quota that room for received bytes is taken from; `None` for calls of few bytes.
+    pub(crate) quota: Option<Quota>,
+    /// Bytes of a message that need no room of the quota: those that a call may have in any case.
     pub(crate) free: usize,
     /// Longest pause within a message.
     pub(crate) idle: Duration,
@@ -32,13 +32,13 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Limits of messages that count for `account`.
-    pub(crate) fn of(account: &Account, limits: &Limits) -> Self {
+    /// Limits of messages that count for `quota`.
+    pub(crate) fn of(quota: &Quota, limits: &Limits) -> Self {
         /// Bytes that a message may have without room for it: there would be a deadlock if a small
         /// request had to wait for the room that it gives back.
         const FREE: usize = 64 << 10;
         Self {
-            account: Some(account.clone()),
+            quota: Some(quota.clone()),
             free: FREE,
             idle: limits.idle_timeout,
             room: limits.host_buffer_timeout,
@@ -207,10 +207,10 @@ impl Gathering {
         let before = self.bytes;
         self.bytes += piece.len();
         let due = self.bytes.saturating_sub(terms.free).saturating_sub(self.paid);
-        if let Some(account) = terms.account.as_ref().filter(|_| due > 0) {
+        if let Some(quota) = terms.quota.as_ref().filter(|_| due > 0) {
             let most = length.saturating_sub(terms.free).saturating_sub(self.paid);
             let step = due.max(Self::LONG).min(most);
-            let more = account.take_within(step as u64, terms.room).await?;
+            let more = quota.take_within(step as u64, terms.room).await?;
             self.paid += step;
             match &mut self.room {
                 Some(room) => room.add(more),
@@ -326,8 +326,8 @@ impl Assembling {
             self.check(if self.bytes.is_empty() { piece } else { &self.bytes }, most)?;
             let new = needed.max(old.saturating_mul(4)).max(Self::FIRST).min(self.length);
             let (paid, due) = (old.saturating_sub(terms.free), new.saturating_sub(terms.free));
-            if let Some(account) = terms.account.as_ref().filter(|_| due > paid) {
-                let more = account.take_within((due - paid) as u64, terms.room).await?;
+            if let Some(quota) = terms.quota.as_ref().filter(|_| due > paid) {
+                let more = quota.take_within((due - paid) as u64, terms.room).await?;
                 match &mut self.room {
                     Some(room) => room.add(more),
                     room => *room = Some(more),
@@ -349,7 +349,7 @@ impl Assembling {
 pub(crate) async fn only<M: Message + Default>(body: Body, idle: Duration) -> Result<M, Status> {
     /// More than any of these calls needs.
     const MOST: u64 = 64 << 10;
-    let terms = Terms { account: None, free: usize::MAX, idle, room: idle };
+    let terms = Terms { quota: None, free: usize::MAX, idle, room: idle };
     let mut messages = Messages::new(body, terms);
     let first = messages.next(|_| ("bytes of a call with one message", MOST));
     let first = within(idle, "the message of a call", first).await?;
@@ -386,16 +386,16 @@ mod tests {
         }
     }
 
-    fn messages(account: &Account) -> (mpsc::UnboundedSender<Bytes>, Messages<Chunk>) {
+    fn messages(quota: &Quota) -> (mpsc::UnboundedSender<Bytes>, Messages<Chunk>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let limit = Duration::from_millis(100);
-        let account = Some(account.clone());
-        let terms = Terms { account, free: 1 << 10, idle: limit, room: limit };
+        let quota = Some(quota.clone());
+        let terms = Terms { quota, free: 1 << 10, idle: limit, room: limit };
         (sender, Messages::new(Body::new(Written(receiver)), terms))
     }
 
-    fn account(bytes: u64) -> Account {
-        Account::new(vec![Budget::bytes("test-bytes", bytes)], None)
+    fn quota(bytes: u64) -> Quota {
+        Quota::new(vec![Budget::bytes("test-bytes", bytes)], None)
     }
 
     fn framed(data: &[u8]) -> Vec<u8> {
@@ -415,7 +415,7 @@ mod tests {
         let sent = [&b""[..], b"abc", &[7; 200_000]];
         let whole: Vec<u8> = sent.iter().flat_map(|data| framed(data)).collect();
         for size in [1, 2, 3, 5, 6, 11, 4096, 65_536, whole.len()] {
-            let (sender, mut messages) = messages(&account(1 << 20));
+            let (sender, mut messages) = messages(&quota(1 << 20));
             whole
                 .chunks(size)
                 .for_each(|bytes| sender.send(Bytes::copy_from_slice(bytes)).unwrap());
@@ -438,7 +438,7 @@ mod tests {
             whole.extend_from_slice(message);
         }
         for size in [1, 2, 3, 5, 6, 11, 4096, 65_536, 100_000, whole.len()] {
-            let (sender, mut messages) = messages(&account(1 << 20));
+            let (sender, mut messages) = messages(&quota(1 << 20));
             let mut long = Vec::new();
             for bytes in whole.chunks(size) {
                 let bytes = Bytes::copy_from_slice(bytes);
@@ -462,19 +462,19 @@ mod tests {
     #[tokio::test]
     async fn data_waits_for_room_and_ends_with_the_name_of_the_limit() {
         for piece in [1_000, 100_000] {
-            let account = account(1 << 20);
-            let (sender, mut messages) = messages(&account);
+            let quota = quota(1 << 20);
+            let (sender, mut messages) = messages(&quota);
             for bytes in framed(&vec![1; 900_000]).chunks(piece) {
                 sender.send(Bytes::copy_from_slice(bytes)).unwrap();
             }
-            let held = account.take_now(500_000).unwrap();
+            let held = quota.take_now(500_000).unwrap();
             let error = messages.next_data("test-message-bytes", 1 << 30).await.unwrap_err();
             assert_eq!(error.code(), StatusCode::ResourceExhausted);
             assert!(error.message().contains("`test-bytes`"), "{}", error.message());
             drop(held);
-            assert!(account.take_now(1 << 20).is_ok());
+            assert!(quota.take_now(1 << 20).is_ok());
         }
-        let (sender, mut messages) = messages(&account(1 << 20));
+        let (sender, mut messages) = messages(&quota(1 << 20));
         sender.send(framed(&[1; 100]).into()).unwrap();
         let error = messages.next_data("test-message-bytes", 50).await.unwrap_err();
         assert!(error.message().contains("`test-message-bytes`"), "{}", error.message());
@@ -482,8 +482,8 @@ mod tests {
 
     #[tokio::test]
     async fn no_memory_and_no_room_is_taken_for_bytes_that_have_not_come() {
-        let account = account(1 << 20);
-        let (sender, mut messages) = messages(&account);
+        let quota = quota(1 << 20);
+        let (sender, mut messages) = messages(&quota);
         // 511 MiB are announced; a few bytes of them come.
         sender.send(Bytes::from_static(&[0, 0x1f, 0xf0, 0, 0])).unwrap();
         sender.send(Bytes::from_static(&[7; 1000])).unwrap();
@@ -491,30 +491,30 @@ mod tests {
         tokio::pin!(reading);
         let waited = tokio::time::timeout(Duration::from_millis(20), &mut reading).await;
         assert!(waited.is_err());
-        assert!(account.take_now((1 << 20) - (64 << 10)).is_ok());
+        assert!(quota.take_now((1 << 20) - (64 << 10)).is_ok());
         // And then it stands still.
         assert_eq!(reading.await.unwrap_err().code(), StatusCode::DeadlineExceeded);
-        assert!(account.take_now(1 << 20).is_ok());
+        assert!(quota.take_now(1 << 20).is_ok());
     }
 
     #[tokio::test]
     async fn a_message_waits_for_room_and_ends_with_the_name_of_the_limit() {
-        let account = account(1 << 20);
-        let (sender, mut messages) = messages(&account);
+        let quota = quota(1 << 20);
+        let (sender, mut messages) = messages(&quota);
         sender.send(framed(&vec![1; 900_000]).into_iter().take(400_000).collect()).unwrap();
         sender.send(vec![2; 100_000].into()).unwrap();
-        let held = account.take_now(500_000).unwrap();
+        let held = quota.take_now(500_000).unwrap();
         let error = messages.next(most).await.unwrap_err();
         assert_eq!(error.code(), StatusCode::ResourceExhausted);
         assert!(error.message().contains("`test-bytes`"), "{}", error.message());
         drop(held);
-        assert!(account.take_now(1 << 20).is_ok());
+        assert!(quota.take_now(1 << 20).is_ok());
     }
 
     #[tokio::test]
     async fn message_too_long_compressed_or_cut_is_refused() {
         let read = async |bytes: &'static [u8]| {
-            let (sender, mut messages) = messages(&account(1 << 20));
+            let (sender, mut messages) = messages(&quota(1 << 20));
             sender.send(Bytes::from_static(bytes)).unwrap();
             drop(sender);
             messages.next(|_| ("test-message-bytes", 10)).await.unwrap_err()

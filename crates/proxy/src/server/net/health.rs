@@ -19,7 +19,7 @@ use super::{
 use crate::{
     health::{CheckRequest, CheckResponse, Health},
     server::{
-        budget::{Account, Peer, Permit},
+        budget::{Peer, Permit, Quota},
         registry::Registry,
     },
     service,
@@ -37,7 +37,7 @@ pub(crate) fn is_health(path: &str) -> bool {
 /// RESOURCE_EXHAUSTED.
 pub(crate) fn room(registry: &Registry, peer: &Arc<Peer>) -> Result<Permit, Status> {
     let levels = vec![peer.budgets.health.clone(), registry.context.budgets.health.clone()];
-    Account::new(levels, Some(Arc::clone(peer))).take_now(1)
+    Quota::new(levels, Some(Arc::clone(peer))).take_now(1)
 }
 
 /// The answer to one of these calls.

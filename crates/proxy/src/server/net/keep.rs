@@ -33,7 +33,7 @@ pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     )?;
     let session = registry.session(metadata.session_id, &caller)?;
     let limits = &session.context.limits;
-    let mut messages = Messages::new(body, Terms::of(&session.accounts.messages, limits));
+    let mut messages = Messages::new(body, Terms::of(&session.quotas.messages, limits));
     let request = messages.next(|_| ("request-bytes", limits.request_bytes));
     let request = within(limits.handshake_timeout, "the message of a call", request).await?;
     let Some(received) = request else {
@@ -42,7 +42,7 @@ pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     let request: KeepRequest = received.message;
     let previous = previous_owner(&registry, &session, &request.previous_token)?;
     let entries =
-        session.accounts.messages.take_within(room_of(&request), limits.host_buffer_timeout);
+        session.quotas.messages.take_within(room_of(&request), limits.host_buffer_timeout);
     let entries = entries.await?;
     let turn = session.state.turn_to_replace().await;
     let kept = tokio::task::spawn_blocking(move || {
@@ -98,7 +98,7 @@ fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> 
     let arrays = request.arrays.into_iter();
     let arrays = arrays.map(|one| Ok((one.handle, one.name, table.array(one.handle)?)));
     let arrays = arrays.collect::<Result<_, Status>>()?;
-    let reserve = |name: &str, bytes| session.accounts.kept_name(name, bytes);
+    let reserve = |name: &str, bytes| session.quotas.kept_name(name, bytes);
     let replacing = Replacing { below: request.name, arrays, previous, reserve: &reserve };
     session.state.replace(&session.names, replacing)
 }

@@ -47,7 +47,7 @@ pub(crate) fn small_transfers(registry: &Registry, call: Call) -> Answered {
         |error| status!(InvalidArgument, "the metadata `{key}` cannot be read: {error}"),
     )?;
     let session = registry.session(metadata.session_id, &caller)?;
-    let terms = Terms::of(&session.accounts.messages, &session.context.limits);
+    let terms = Terms::of(&session.quotas.messages, &session.context.limits);
     let answers = Arc::new(Answers::default());
     let taking = run(session, Messages::new(body, terms), Arc::clone(&answers));
     Ok(streamed(Body::new(Stream { taking: Some(Box::pin(taking)), answers, end: None })))
@@ -112,7 +112,7 @@ async fn take_all(
     const LIMIT: (&str, u64) = ("bytes of a small transfer", 2 * MOST_BYTES);
     let mut waiting = JoinSet::new();
     while messages.begin().await? {
-        let permit = session.accounts.requests.take(1).await?;
+        let permit = session.quotas.requests.take(1).await?;
         let Some(received) = messages.next(|_| LIMIT).await? else { break };
         let transfer = transfer(Arc::clone(session), received.message, Arc::clone(answers));
         let mut transfer = Box::pin(transfer);

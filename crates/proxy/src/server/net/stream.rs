@@ -57,7 +57,7 @@ pub(crate) fn ifrt_session(registry: Arc<Registry>, call: Call) -> Answered {
     let (answers, receiver) = mpsc::channel(ANSWERS);
     let ended = Ended { registry, session: Arc::clone(&session), since: Instant::now() };
     let requests =
-        Messages::new(body, Terms::of(&session.accounts.messages, &session.context.limits));
+        Messages::new(body, Terms::of(&session.quotas.messages, &session.context.limits));
     tokio::spawn(run(session, requests, answers, ended).instrument(span));
     Ok(many(ReceiverStream::new(receiver)))
 }
@@ -282,7 +282,7 @@ async fn next(
     begun: bool,
 ) -> Result<Option<(Received<IfrtRequest>, Permit)>, Status> {
     let limits = &session.context.limits;
-    let permit = session.accounts.requests.take(1).await?;
+    let permit = session.quotas.requests.take(1).await?;
     let since = Instant::now();
     let limit = if begun { limits.session_idle_timeout } else { limits.handshake_timeout };
     let mut ends = since + limit;

@@ -75,11 +75,11 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
     )?;
     let request = transfer_request::of_metadata(&given)?;
     let (session, filling, size) = announced(&registry, &caller, &metadata)?;
-    let chunks = Messages::new(body, Terms::of(&session.accounts.arrived, &session.context.limits));
+    let chunks = Messages::new(body, Terms::of(&session.quotas.arrived, &session.context.limits));
     let stored = take_in(&session, filling, size, chunks);
     match request {
         Some(request) if transfer_request::makes(&request, metadata.handle) => {
-            let _permit = session.accounts.requests.take(1).await?;
+            let _permit = session.quotas.requests.take(1).await?;
             let (stored, made) =
                 tokio::join!(stored, transfer_request::take_up(&session, &request));
             // Why it was not stored is why it was not made.
@@ -289,7 +289,7 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
         if !transfer_request::fills(&fills, request.handle) {
             return Err(transfer_request::wrong(request.handle));
         }
-        let _permit = session.accounts.requests.take(1).await?;
+        let _permit = session.quotas.requests.take(1).await?;
         transfer_request::take_up(&session, &fills).await?;
     }
     let early = session.host_buffers.look_up_early(request.handle);

@@ -52,7 +52,7 @@ impl Request for CompileRequest {
         let target = Target { minor: client.minor(), devices: &devices };
         let rules = &context.compilation.rules;
         let source = Source::read(program, options, Arc::clone(&callbacks), rules, target)?;
-        let held = session.accounts.programs.take_now(1)?;
+        let held = session.quotas.programs.take_now(1)?;
         let deadline = Deadline::after(context.limits.compilation_timeout);
         Ok(Job::Work(Compiling { client, generation, source, callbacks, held, deadline }))
     }
@@ -102,8 +102,8 @@ impl Work for Compiling {
                 let mut program =
                     compile(&context.devices, &source, held, &context.gauges, compiler)?;
                 // One that finds no room however much is given back is of no use.
-                own.accounts.can_hold(program.least())?;
-                let room = own.accounts.loaded(program.kept())?;
+                own.quotas.can_hold(program.least())?;
+                let room = own.quotas.loaded(program.kept())?;
                 program.hold(room);
                 Ok(program)
             })

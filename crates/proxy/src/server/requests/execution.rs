@@ -204,7 +204,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
     let inside = session.inside(launch.program.inside()).await?;
     let run = context.enter(Wanted {
         session: session.number,
-        peer: &session.accounts.peer,
+        peer: &session.quotas.peer,
         devices: launch.program.devices(),
         may_be_endless: launch.program.may_be_endless(),
     });
@@ -221,7 +221,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
         let _in_order = in_order;
         own_latency.note(|| {
             launch.run(running, &loaded, &own.context.gauges, |output| {
-                own.accounts.shard(output.kind, output.contents.bytes())
+                own.quotas.shard(output.kind, output.contents.bytes())
             })
         })
     };

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 use super::HostBuffer;
 use crate::{
-    server::budget::{Account, Permit, Reserve},
+    server::budget::{Permit, Quota, Reserve},
     status::status,
 };
 
@@ -125,9 +125,9 @@ pub(crate) struct Filling {
 }
 
 impl HostBuffers {
-    /// At most `limit` at a time, which count for `account`.
-    pub(crate) fn new(limit: usize, account: Account) -> Arc<Self> {
-        let (by_handle, reserve) = (HashMap::new(), Reserve::new(account));
+    /// At most `limit` at a time, which count for `quota`.
+    pub(crate) fn new(limit: usize, quota: Quota) -> Arc<Self> {
+        let (by_handle, reserve) = (HashMap::new(), Reserve::new(quota));
         let slots = Mutex::new(Slots { by_handle, reserve, closed: false });
         let early = Semaphore::new(MOST_EARLY);
         Arc::new(Self { slots, takers: Notify::new(), fillings: Notify::new(), early, limit })

@@ -6,7 +6,7 @@ use serdes::codec::Status;
 
 use crate::server::{
     arrays::Kind,
-    budget::{Account, Budget, HostBudgets, Peer, Permit, Share},
+    budget::{Budget, HostBudgets, Peer, Permit, Quota, Share},
     context::Context,
     peers::Caller,
     state::NameReservation,
@@ -17,23 +17,23 @@ use crate::server::{
 pub(crate) struct Quotas {
     /// Stores that have been announced: of the session alone, so that it can finish all that it has
     /// begun.
-    pub(crate) announced: Account,
+    pub(crate) announced: Quota,
     /// Received bytes of stores, counted for its peer and for all.
-    pub(crate) arrived: Account,
+    pub(crate) arrived: Quota,
     /// Requests larger than most.
-    pub(crate) messages: Account,
-    pub(crate) results: Account,
-    pub(crate) requests: Account,
+    pub(crate) messages: Quota,
+    pub(crate) results: Quota,
+    pub(crate) requests: Quota,
     /// Handles of every kind, counted for its peer and for all.
-    pub(crate) handles: Account,
+    pub(crate) handles: Quota,
     /// Names of arrays in the state, counted for its peer and for all.
-    names: Account,
+    names: Quota,
     /// Programs that are loaded.
-    pub(crate) programs: Account,
+    pub(crate) programs: Quota,
     /// Programs that run.
-    pub(crate) executions: Account,
-    arrays: Account,
-    pinned: Account,
+    pub(crate) executions: Quota,
+    arrays: Quota,
+    pinned: Quota,
     /// The client, with all its sessions.
     pub(crate) peer: Arc<Peer>,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Quotas {
 impl Quotas {
     pub(crate) fn new(context: &Context, caller: &Caller) -> Self {
         let (limits, all, peer) = (&context.limits, &context.budgets, &caller.peer.budgets);
-        let account = |levels: &[&Budget]| {
+        let quota = |levels: &[&Budget]| {
             let levels = levels.iter().map(|level| (*level).clone()).collect();
-            Account::new(levels, Some(Arc::clone(&caller.peer)))
+            Quota::new(levels, Some(Arc::clone(&caller.peer)))
         };
         let host = HostBudgets::bytes("session-host-bytes", limits.session_host_bytes);
         let arrays = Budget::bytes("session-array-bytes", limits.session_array_bytes);
@@ -51,17 +51,17 @@ impl Quotas {
         let programs = Budget::count("session-programs", limits.programs_per_session);
         let executions = Budget::count("session-executions", limits.executions_per_session);
         Self {
-            announced: account(&[&host.stores]),
-            arrived: account(&[&peer.host.stores, &all.host.stores]),
-            messages: account(&[&host.stores, &peer.host.stores, &all.host.stores]),
-            results: account(&[&host.results, &peer.host.results, &all.host.results]),
-            requests: account(&[&requests, &peer.requests, &all.requests]),
-            handles: account(&[&peer.handles, &all.handles]),
-            names: account(&[&peer.names, &all.names]),
-            programs: account(&[&programs, &peer.programs, &all.programs]),
-            executions: account(&[&executions, &peer.executions, &all.executions]),
-            arrays: account(&[&arrays, &peer.arrays, &all.arrays]),
-            pinned: account(&[&peer.pinned, &all.pinned]),
+            announced: quota(&[&host.stores]),
+            arrived: quota(&[&peer.host.stores, &all.host.stores]),
+            messages: quota(&[&host.stores, &peer.host.stores, &all.host.stores]),
+            results: quota(&[&host.results, &peer.host.results, &all.host.results]),
+            requests: quota(&[&requests, &peer.requests, &all.requests]),
+            handles: quota(&[&peer.handles, &all.handles]),
+            names: quota(&[&peer.names, &all.names]),
+            programs: quota(&[&programs, &peer.programs, &all.programs]),
+            executions: quota(&[&executions, &peer.executions, &all.executions]),
+            arrays: quota(&[&arrays, &peer.arrays, &all.arrays]),
+            pinned: quota(&[&peer.pinned, &all.pinned]),
             peer: Arc::clone(&caller.peer),
         }
     }

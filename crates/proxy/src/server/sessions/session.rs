@@ -44,7 +44,7 @@ pub(crate) struct Session {
     pub(crate) host_buffers: Arc<HostBuffers>,
     /// Identity of the client: no other client reaches its host buffers.
     pub(crate) identity: Identity,
-    pub(crate) accounts: Quotas,
+    pub(crate) quotas: Quotas,
     turn: Turn,
     table: Mutex<Table>,
     options: DeserializeOptions,
@@ -72,8 +72,8 @@ impl Session {
         held: Permit,
     ) -> Self {
         let handles = context.limits.handles_per_session;
-        let accounts = Quotas::new(&context, caller);
-        let table = Table::new(handles, accounts.handles.clone(), Arc::clone(&context.gauges));
+        let quotas = Quotas::new(&context, caller);
+        let table = Table::new(handles, quotas.handles.clone(), Arc::clone(&context.gauges));
         let options = DeserializeOptions::new()
             .with_validation(Validation::Parity)
             .with(DeserializeShardingOptions::new(Arc::clone(&context.devices)));
@@ -83,9 +83,9 @@ impl Session {
             agreement,
             names: state.names(initialization, caller.identity.owner()),
             state,
-            host_buffers: HostBuffers::new(handles, accounts.handles.clone()),
+            host_buffers: HostBuffers::new(handles, quotas.handles.clone()),
             identity: caller.identity,
-            accounts,
+            quotas,
             turn: Turn { peer: caller.peer.number, session: id },
             table: Mutex::new(table),
             options,
@@ -178,12 +178,12 @@ impl Session {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
     pub(crate) async fn hold(&self, bytes: u64, direction: Direction) -> Result<Held, Status> {
-        let account = match direction {
-            Direction::Store => &self.accounts.announced,
-            Direction::Result => &self.accounts.results,
+        let quota = match direction {
+            Direction::Store => &self.quotas.announced,
+            Direction::Result => &self.quotas.results,
         };
         // Buffers of no bytes are something, too.
-        let held = account.take_within(bytes.max(1), self.room_timeout()).await?;
+        let held = quota.take_within(bytes.max(1), self.room_timeout()).await?;
         Ok(Held::new(held, bytes, &self.context.gauges))
     }
 
@@ -192,7 +192,7 @@ impl Session {
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
     pub(crate) async fn pass_through(&self, bytes: u64) -> Result<Held, Status> {
-        let held = self.accounts.announced.take_within(1, self.room_timeout()).await?;
+        let held = self.quotas.announced.take_within(1, self.room_timeout()).await?;
         Ok(Held::new(held, bytes, &self.context.gauges))
     }
 
@@ -201,7 +201,7 @@ impl Session {
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
     pub(crate) async fn arriving(&self, bytes: u64) -> Result<Permit, Status> {
-        self.accounts.arrived.take_within(bytes, self.room_timeout()).await
+        self.quotas.arrived.take_within(bytes, self.room_timeout()).await
     }
 
     fn room_timeout(&self) -> Duration {
@@ -288,7 +288,7 @@ impl Session {
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
     pub(crate) async fn execution(&self) -> Result<Permit, Status> {
-        self.accounts.executions.take_within(1, self.room_timeout()).await
+        self.quotas.executions.take_within(1, self.room_timeout()).await
     }
 
     /// Takes room for what a program says to its client while it runs, and waits until there is
@@ -297,7 +297,7 @@ impl Session {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
     pub(crate) async fn said(&self, bytes: u64) -> Result<Permit, Status> {
-        self.accounts.results.take_within(bytes, self.room_timeout()).await
+        self.quotas.results.take_within(bytes, self.room_timeout()).await
     }
 
     /// Takes room for what a program needs for itself while it runs, and waits for some as long as
@@ -306,7 +306,7 @@ impl Session {
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none, or it took too long.
     pub(crate) async fn inside(&self, bytes: u64) -> Result<Inside, Status> {
-        let take = || self.accounts.inside(bytes);
+        let take = || self.quotas.inside(bytes);
         self.context.program_memory.take(self.room_timeout(), take).await
     }
 
@@ -320,7 +320,7 @@ impl Session {
         contents: &Contents,
     ) -> Result<MemoryWriter, Status> {
         let device = self.context.devices.at(space)?;
-        let share = self.accounts.shard(space.kind, contents.bytes())?;
+        let share = self.quotas.shard(space.kind, contents.bytes())?;
         MemoryWriter::new(device, space.kind, contents, share, &self.context.gauges)
     }
 

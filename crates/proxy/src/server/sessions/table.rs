@@ -10,7 +10,7 @@ use serdes::codec::Status;
 use crate::{
     server::{
         arrays::Array,
-        budget::{Account, Reserve},
+        budget::{Quota, Reserve},
         handles::{SERVER_HANDLES, unguessable},
         metrics::{Counted, Gauges},
         programs::{Call, HostCallback, Program},
@@ -44,8 +44,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// For at most `limit` arrays and as many futures, which count for `account`.
-    pub(crate) fn new(limit: usize, account: Account, gauges: Arc<Gauges>) -> Self {
+    /// For at most `limit` arrays and as many futures, which count for `quota`.
+    pub(crate) fn new(limit: usize, quota: Quota, gauges: Arc<Gauges>) -> Self {
         Self {
             arrays: HashMap::new(),
             futures: HashMap::new(),
@@ -53,7 +53,7 @@ impl Table {
             callbacks: HashMap::new(),
             calls: HashMap::new(),
             limit,
-            reserve: Reserve::new(account),
+            reserve: Reserve::new(quota),
             gauges,
         }
     }

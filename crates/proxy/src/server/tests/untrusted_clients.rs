@@ -297,7 +297,7 @@ fn peer_cannot_take_all_memory_of_the_devices() {
         let error = honest.put(DType::U8, &shape, DeviceId(0), vec![1; 1024]).await.unwrap_err();
         assert!(error.to_string().contains("array-bytes`"), "{error}");
         let own = running.server.local_session(crate::Ranges::supported()).unwrap();
-        assert!(own.session().accounts.shard(Kind::Device, 1024).is_ok());
+        assert!(own.session().quotas.shard(Kind::Device, 1024).is_ok());
         drop((held, honest, own));
         running.stop().await.unwrap();
     });
