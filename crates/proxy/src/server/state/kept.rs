@@ -1,7 +1,6 @@
 //! Contents of a state in memory, and options for its file.
 
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Weak},
 };
@@ -10,6 +9,7 @@ use serdes_device_state::{Reader, Versions, WriteOptions};
 
 use super::{
     identity::FileIdentity,
+    kept_arrays::KeptArrays,
     names::{NamedArrays, Owner},
 };
 use crate::server::{arrays::Array, budget::Permit};
@@ -84,7 +84,7 @@ pub(super) struct Given {
 /// Contents of the state.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    pub(super) arrays: BTreeMap<String, Kept>,
+    pub(super) arrays: KeptArrays,
     /// The last state, open: its arrays can be read though its name may be another file's by now.
     pub(super) file: Option<Reader>,
     pub(super) identity: Option<FileIdentity>,

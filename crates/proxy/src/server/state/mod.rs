@@ -29,6 +29,7 @@
 mod holder;
 mod identity;
 mod kept;
+mod kept_arrays;
 mod lock;
 mod lock_file;
 mod names;

@@ -1,7 +1,7 @@
 //! Contents of the next state, and the sources of its arrays.
 
 use std::{
-    collections::{BTreeMap, HashSet, btree_map::Entry as MapEntry},
+    collections::{BTreeMap, HashSet},
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -64,7 +64,7 @@ pub(crate) struct Before {
 
 impl Before {
     pub(crate) fn of(contents: &Contents) -> Self {
-        let (arrays, file) = (contents.arrays.clone(), contents.file.clone());
+        let (arrays, file) = (BTreeMap::clone(&contents.arrays), contents.file.clone());
         let (metadata, given) = (contents.metadata.clone(), contents.given.clone());
         Self { arrays, file, metadata, given }
     }
@@ -276,42 +276,24 @@ impl Contents {
             }
         }
         for name in plan.dropped {
-            if let MapEntry::Occupied(mut entry) = self.arrays.entry(name) {
-                match entry.get().array {
-                    Some(_) => entry.get_mut().saved = None,
-                    None => drop(entry.remove()),
-                }
+            let is_in_memory = self.arrays.get(&name).is_some_and(|kept| kept.array.is_some());
+            if is_in_memory {
+                self.arrays.change(&name, |kept| kept.saved = None);
+            } else {
+                self.arrays.remove(&name);
             }
         }
         for (name, planned) in plan.arrays {
             let Source::Memory { array, .. } = planned.source else { continue };
             let saved = Some(Arc::downgrade(&array));
             let is_deleted = deleted.contains(&(name.clone(), Arc::as_ptr(&array)));
-            match self.arrays.entry(name) {
-                MapEntry::Occupied(mut entry) => {
-                    let kept = entry.get_mut();
-                    kept.saved = saved;
-                    let is_older = match (&kept.array, &planned.before) {
-                        (None, _) => true,
-                        (Some(kept), Some(before)) => Arc::ptr_eq(kept, before),
-                        // A session has ended since.
-                        (Some(_), None) => false,
-                    };
-                    if is_older {
-                        kept.owner = planned.owner;
-                        kept.array = kept.array.take().filter(|kept| Arc::ptr_eq(kept, &array));
-                    }
-                }
-                // Gone since the plan was made.
-                MapEntry::Vacant(_) if planned.known || is_deleted => {}
-                MapEntry::Vacant(entry) => {
-                    entry.insert(Kept {
-                        owner: planned.owner,
-                        array: None,
-                        saved,
-                        _reservation: None,
-                    });
-                }
+            let Planned { owner, known, before, .. } = planned;
+            if self.arrays.contains_key(&name) {
+                self.arrays.change(&name, |kept| kept.note(saved, owner, before.as_ref(), &array));
+            } else if !(known || is_deleted) {
+                // Neither gone since the plan was made, nor there before.
+                let kept = Kept { owner, array: None, saved, _reservation: None };
+                self.arrays.insert(name, kept);
             }
         }
         let arrays = &self.arrays;
@@ -325,6 +307,29 @@ impl Contents {
             }
         };
         self.identity = FileIdentity::of(&options.path);
+    }
+}
+
+impl Kept {
+    /// Notes that `array` was written under its name, when the state had `before` there.
+    fn note(
+        &mut self,
+        saved: Option<Weak<Array>>,
+        owner: Owner,
+        before: Option<&Arc<Array>>,
+        array: &Arc<Array>,
+    ) {
+        self.saved = saved;
+        let is_older = match (&self.array, before) {
+            (None, _) => true,
+            (Some(kept), Some(before)) => Arc::ptr_eq(kept, before),
+            // A session has ended since.
+            (Some(_), None) => false,
+        };
+        if is_older {
+            self.owner = owner;
+            self.array = self.array.take().filter(|kept| Arc::ptr_eq(kept, array));
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Arrays of an open session that take the place of others in the state, all at once.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Weak},
 };
 
 use serdes::codec::Status;
 
 use super::{
-    kept::{Contents, Kept, NameReservation, OWNER},
+    kept::{Contents, Kept, NameReservation},
+    kept_arrays::{address, name_bytes},
     names::{Names, Owner},
     plan,
     store::State,
@@ -69,8 +70,8 @@ impl State {
             return Err(taken(name));
         }
         let before: Vec<String> = before.map(|(name, _)| name.clone()).collect();
-        contents.check_limits(&begin, &owner, &arrays)?;
-        let reservations = contents.reserve_names(&begin, &arrays, reserve)?;
+        contents.check_limits(&before, &owner, &arrays)?;
+        let reservations = contents.reserve_names(&before, &arrays, reserve)?;
         let mut saved = contents.take_out(before);
         let mut shown = names.shown();
         for ((handle, name, array), reservation) in arrays.into_iter().zip(reservations) {
@@ -106,12 +107,22 @@ impl Contents {
         from.take_while(move |(name, _)| name.starts_with(begin))
     }
 
+    /// The arrays of these names.
+    fn with_names<'a>(
+        &'a self,
+        names: &'a [String],
+    ) -> impl Iterator<Item = (&'a String, &'a Kept)> {
+        names.iter().filter_map(|name| Some((name, self.arrays.get(name)?)))
+    }
+
+    /// Checks the limits for keeping arrays in place of those that are named `before`.
+    ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if the names of all arrays would be too long for the file, or a save has
     /// to remember too many.
     fn check_limits(
         &self,
-        begin: &str,
+        before: &[String],
         owner: &Owner,
         arrays: &[(u64, String, Arc<Array>)],
     ) -> Result<(), Status> {
@@ -121,10 +132,10 @@ impl Contents {
                 "the state is being saved, and {DELETED} of its arrays were replaced meanwhile; keep yours when it is saved"
             ));
         }
-        let stay = self.arrays.iter().filter(|(name, _)| !name.starts_with(begin));
-        let stay = stay.map(|(name, kept)| name_bytes(name, &kept.owner));
+        let leave = self.with_names(before).map(|(name, kept)| name_bytes(name, &kept.owner));
+        let stay = self.arrays.name_bytes().saturating_sub(leave.sum());
         let new = arrays.iter().map(|(_, name, _)| name_bytes(name, owner));
-        let bytes = stay.chain(new).fold(0, usize::saturating_add);
+        let bytes = new.fold(stay, usize::saturating_add);
         if bytes > NAMES {
             return Err(status!(
                 ResourceExhausted,
@@ -134,21 +145,27 @@ impl Contents {
         Ok(())
     }
 
-    /// Reserves the names of these arrays within the limits of the client.
+    /// Reserves the names of these arrays, which take the place of those that are named `before`,
+    /// within the limits of the client.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
     fn reserve_names(
         &self,
-        begin: &str,
+        before: &[String],
         arrays: &[(u64, String, Arc<Array>)],
         reserve: &Reserve<'_>,
     ) -> Result<Vec<Arc<NameReservation>>, Status> {
-        let stay = self.arrays.iter().filter(|(name, _)| !name.starts_with(begin));
-        let stay = stay.filter_map(|(_, kept)| kept.array.as_ref().map(Arc::as_ptr));
-        let mut known: HashSet<*const Array> = stay.collect();
+        let mut leaving: HashMap<usize, usize> = HashMap::new();
+        for array in self.with_names(before).filter_map(|(_, kept)| kept.array.as_ref()) {
+            *leaving.entry(address(array)).or_default() += 1;
+        }
+        let mut new = HashSet::with_capacity(arrays.len());
         let reservations = arrays.iter().map(|(_, name, array)| {
-            let bytes = (!known.insert(Arc::as_ptr(array))).then(|| bytes(array));
+            let leaving = leaving.get(&address(array)).copied().unwrap_or(0);
+            let stays = self.arrays.name_count(array) > leaving;
+            let is_known = !new.insert(address(array)) || stays;
+            let bytes = is_known.then(|| bytes(array));
             reserve(name, bytes).map(Arc::new)
         });
         reservations.collect()
@@ -166,16 +183,6 @@ impl Contents {
         }
         saved
     }
-}
-
-/// Bytes of the file's header that say whose an array is.
-fn name_bytes(name: &str, owner: &Owner) -> usize {
-    // Two lengths of four bytes, and the kind of the owner.
-    let owner = match owner {
-        Owner::Unowned => 0,
-        Owner::Named(name) | Owner::Known(name) => "session:".len() + name.len(),
-    };
-    OWNER.len() + name.len() + owner + 8
 }
 
 /// Bytes of an array's shards.

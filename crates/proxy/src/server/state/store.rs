@@ -13,6 +13,7 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use super::{
     identity::FileIdentity,
     kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
+    kept_arrays::KeptArrays,
     lock::Lock,
     names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
     plan::{self, Before, Plan, alive},
@@ -386,7 +387,7 @@ fn read(
             None => metadata.push((key.clone(), value.clone())),
         }
     }
-    let mut arrays = BTreeMap::new();
+    let mut arrays = KeptArrays::default();
     for tensor in reader.tensors() {
         let tensor = tensor?;
         let array = Arc::new(restore(&tensor, devices, gauges, budget)?);
