@@ -13,7 +13,7 @@ use serdes::codec::Status;
 use smallvec::{SmallVec, smallvec};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-use super::limits::Limits;
+use super::{limits::Limits, state::most_name_bytes};
 use crate::status::status;
 
 /// An amount that may be in use at a time. Clones are the same amount.
@@ -113,6 +113,8 @@ pub(crate) struct Budgets {
     /// Names of arrays in the state: half as many as handles, because a session that is shown what
     /// is there has a handle of each.
     pub(crate) names: Budget,
+    /// Bytes of the header of the state's file for names and owners of arrays.
+    pub(crate) name_bytes: Budget,
     pub(crate) requests: Budget,
     pub(crate) host: HostBudgets,
     pub(crate) arrays: Budget,
@@ -131,6 +133,7 @@ impl Budgets {
             health: Budget::count("health-calls", limits.health_calls),
             handles: Budget::count("handles", limits.handles),
             names: Budget::count("handles", limits.handles / 2),
+            name_bytes: Budget::count("handles", most_name_bytes(limits.handles, 1)),
             requests: Budget::count("requests", limits.requests),
             host: HostBudgets::bytes("host-bytes", limits.total_host_bytes),
             arrays: Budget::bytes("array-bytes", limits.total_array_bytes),
@@ -149,6 +152,7 @@ impl Budgets {
             health: Budget::count("peer-health-calls", limits.peer_health_calls),
             handles: Budget::count("peer-handles", limits.peer_handles),
             names: Budget::count("peer-handles", limits.peer_handles / 2),
+            name_bytes: Budget::count("peer-handles", most_name_bytes(limits.peer_handles, 2)),
             requests: Budget::count("peer-requests", limits.peer_requests),
             host: HostBudgets::bytes("peer-host-bytes", limits.peer_host_bytes),
             arrays: Budget::bytes("peer-array-bytes", limits.peer_array_bytes),
@@ -261,6 +265,12 @@ impl Permit {
         for (share, more) in self.shares.iter_mut().zip(more.shares) {
             share.merge(more);
         }
+    }
+
+    /// Takes that many of things that are counted one by one out, as a permit of their own.
+    fn split(&mut self, count: usize) -> Self {
+        let shares = self.shares.iter_mut().filter_map(|share| share.split(count)).collect();
+        Self { shares, _peer: self._peer.clone() }
     }
 
     /// Gives back that many of things that are counted one by one.
@@ -381,6 +391,13 @@ impl Reserve {
             held.give_back(spare - Self::STEP);
             self.room -= spare - Self::STEP;
         }
+    }
+
+    /// Takes out the room of `count` things, or all that there is.
+    pub(crate) fn take_out(&mut self, count: usize) -> Option<Permit> {
+        let count = count.min(self.room);
+        self.room -= count;
+        self.held.as_mut().map(|held| held.split(count))
     }
 
     /// Gives everything back.

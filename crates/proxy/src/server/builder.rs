@@ -253,7 +253,7 @@ impl ServerBuilder {
         });
         let limits = self.limits.resolved(devices.memory());
         let budgets = Budgets::of_all(&limits);
-        let restored = RestoreBudget::new(budgets.arrays.clone(), budgets.pinned.clone());
+        let restored = RestoreBudget::new(&budgets);
         let state = State::open(state, &devices, &gauges, &restored)?;
         let trials = Trials::new(self.trial_compiler);
         let calls = CallRules::new(self.custom_calls)?;

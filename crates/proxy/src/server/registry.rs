@@ -123,7 +123,8 @@ impl Registry {
         if sessions.contains_key(&session.id) {
             // The state has its arrays before it is gone: a save that runs meanwhile finds them in
             // one place or the other.
-            self.state.keep(&session.names, session.table().live());
+            let live = session.table().live();
+            self.state.keep(&session.names, live, |bytes| session.live_names().leave(bytes));
             sessions.remove(&session.id);
         }
         drop(sessions);

@@ -98,7 +98,10 @@ fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> 
     let arrays = request.arrays.into_iter();
     let arrays = arrays.map(|one| Ok((one.handle, one.name, table.array(one.handle)?)));
     let arrays = arrays.collect::<Result<_, Status>>()?;
-    let reserve = |name: &str, bytes| session.quotas.kept_name(name, bytes);
+    let reserve = |name: &str, header, bytes| session.quotas.kept_name(name, header, bytes);
     let replacing = Replacing { below: request.name, arrays, previous, reserve: &reserve };
-    session.state.replace(&session.names, replacing)
+    session.state.replace(&session.names, replacing)?;
+    // They have other names now, and need none of the session.
+    session.shrink_names(&table);
+    Ok(())
 }

@@ -109,6 +109,8 @@ impl Request for DestructArrayRequest {
             outcome = outcome.and(table.destruct(*handle));
             shown.remove(handle);
         }
+        drop(shown);
+        session.shrink_names(&table);
         outcome.map(|()| Job::Done(Response::DestructArrayResponse(DestructArrayResponse {})))
     }
 }

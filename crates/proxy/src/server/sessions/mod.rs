@@ -4,6 +4,7 @@
 
 mod host_buffer;
 mod host_buffers;
+mod live_names;
 mod quotas;
 mod session;
 mod table;

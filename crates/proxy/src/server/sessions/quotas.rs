@@ -28,6 +28,8 @@ pub(crate) struct Quotas {
     pub(crate) handles: Quota,
     /// Names of arrays in the state, counted for its peer and for all.
     names: Quota,
+    /// Bytes of such names in the header of its file, counted for its peer and for all.
+    pub(crate) name_bytes: Quota,
     /// Programs that are loaded.
     pub(crate) programs: Quota,
     /// Programs that run.
@@ -58,6 +60,7 @@ impl Quotas {
             requests: quota(&[&requests, &peer.requests, &all.requests]),
             handles: quota(&[&peer.handles, &all.handles]),
             names: quota(&[&peer.names, &all.names]),
+            name_bytes: quota(&[&peer.name_bytes, &all.name_bytes]),
             programs: quota(&[&programs, &peer.programs, &all.programs]),
             executions: quota(&[&executions, &peer.executions, &all.executions]),
             arrays: quota(&[&arrays, &peer.arrays, &all.arrays]),
@@ -96,19 +99,21 @@ impl Quotas {
         self.arrays.take_now(bytes)
     }
 
-    /// Takes room for a name in the state: that of one for each 256 bytes of it, and the bytes of an
-    /// array that the state has under another name as well.
+    /// Takes room for a name in the state: that of one for each 256 bytes of it, its bytes in the
+    /// header, and the bytes of an array that the state has under another name as well.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none.
     pub(crate) fn kept_name(
         &self,
         name: &str,
+        header_bytes: usize,
         bytes: Option<u64>,
     ) -> Result<NameReservation, Status> {
         let names = self.names.take_now(1 + name.len() as u64 / 256)?;
         let bytes = bytes.map(|bytes| self.arrays.take_now(bytes)).transpose()?;
-        Ok(NameReservation { _names: names, _bytes: bytes })
+        let header = Some(self.name_bytes.take_now(header_bytes as u64)?);
+        Ok(NameReservation { names: Some(names), header, bytes })
     }
 
     /// # Errors

@@ -12,7 +12,7 @@ use serdes::{
 use serdes_device_state::Contents;
 use tokio::sync::{oneshot, watch};
 
-use super::{Arrival, Entry, Held, HostBuffers, Table, quotas::Quotas};
+use super::{Arrival, Entry, Held, HostBuffers, Table, live_names::LiveNames, quotas::Quotas};
 use crate::{
     Agreement,
     server::{
@@ -47,6 +47,8 @@ pub(crate) struct Session {
     pub(crate) quotas: Quotas,
     turn: Turn,
     table: Mutex<Table>,
+    /// Room for the names of its arrays in a save.
+    live_names: Mutex<LiveNames>,
     options: DeserializeOptions,
     over: watch::Sender<bool>,
     _counted: Counted,
@@ -77,17 +79,20 @@ impl Session {
         let options = DeserializeOptions::new()
             .with_validation(Validation::Parity)
             .with(DeserializeShardingOptions::new(Arc::clone(&context.devices)));
+        let names = state.names(initialization, caller.identity.owner());
+        let live_names = LiveNames::new(quotas.name_bytes.clone(), &names);
         Self {
             id,
             number: context.gauges.sessions_opened.fetch_add(1, Ordering::Relaxed) + 1,
             agreement,
-            names: state.names(initialization, caller.identity.owner()),
+            names,
             state,
             host_buffers: HostBuffers::new(handles, quotas.handles.clone()),
             identity: caller.identity,
             quotas,
             turn: Turn { peer: caller.peer.number, session: id },
             table: Mutex::new(table),
+            live_names: Mutex::new(live_names),
             options,
             over: watch::Sender::new(false),
             _counted: context.gauges.hold(|gauges| &gauges.sessions, 1),
@@ -107,6 +112,33 @@ impl Session {
         self.over.send_replace(true);
         self.host_buffers.close();
         self.table().clear();
+        self.live_names().clear();
+    }
+
+    /// Room for the names of its arrays.
+    pub(crate) fn live_names(&self) -> MutexGuard<'_, LiveNames> {
+        self.live_names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for the names of `more` arrays than its table has.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED if the header of the state's file has no room for them.
+    fn make_names(&self, table: &Table, more: usize) -> Result<(), Status> {
+        if !self.state.is_kept() {
+            return Ok(());
+        }
+        self.live_names().make(self.own_count(table) + more)
+    }
+
+    /// Gives back the room for names that the arrays of its table do not need.
+    pub(crate) fn shrink_names(&self, table: &Table) {
+        self.live_names().shrink(self.own_count(table));
+    }
+
+    /// Number of arrays that have no name in the state yet.
+    fn own_count(&self, table: &Table) -> usize {
+        table.array_count().saturating_sub(self.names.shown().len())
     }
 
     /// Ends the session's stream, where it has one.
@@ -152,7 +184,7 @@ impl Session {
     /// handles. The exchange is atomic for all readers.
     ///
     /// # Errors
-    /// The errors of [`Table::claim`] and [`Table::delete`].
+    /// The errors of [`Table::claim`], [`make_names`](Self::make_names) and [`Table::delete`].
     pub(crate) fn exchange<'a>(
         &self,
         wanted: &[u64],
@@ -161,6 +193,7 @@ impl Session {
     ) -> Result<Vec<u64>, Status> {
         let mut table = self.table();
         let handles = table.claim(wanted, arrays.len())?;
+        self.make_names(&table, arrays.len())?;
         for (handle, array) in handles.iter().zip(arrays) {
             table.insert(*handle, Entry::Live(Arc::new(array)));
         }

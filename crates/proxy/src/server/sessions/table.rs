@@ -32,6 +32,8 @@ pub(crate) enum Entry {
 #[derive(Debug)]
 pub(crate) struct Table {
     arrays: HashMap<u64, (Entry, Counted)>,
+    /// Number of those that are errors.
+    failed: usize,
     futures: HashMap<u64, Promised<()>>,
     programs: HashMap<u64, Arc<Program>>,
     /// Functions of the client that its programs call.
@@ -48,6 +50,7 @@ impl Table {
     pub(crate) fn new(limit: usize, quota: Quota, gauges: Arc<Gauges>) -> Self {
         Self {
             arrays: HashMap::new(),
+            failed: 0,
             futures: HashMap::new(),
             programs: HashMap::new(),
             callbacks: HashMap::new(),
@@ -124,6 +127,11 @@ impl Table {
         Ok(handles)
     }
 
+    /// Number of arrays, deleted ones included.
+    pub(crate) fn array_count(&self) -> usize {
+        self.arrays.len().saturating_sub(self.failed)
+    }
+
     fn room(&mut self, count: usize) -> Result<(), Status> {
         if self.arrays.len().saturating_add(count) > self.limit {
             return Err(status!(
@@ -157,6 +165,7 @@ impl Table {
             if let MapEntry::Vacant(entry) = self.arrays.entry(handle) {
                 let counted = self.gauges.hold(|gauges| &gauges.arrays, 1);
                 entry.insert((Entry::Failed(status.clone()), counted));
+                self.failed += 1;
             }
         }
     }
@@ -208,9 +217,12 @@ impl Table {
     /// # Errors
     /// NOT_FOUND.
     pub(crate) fn destruct(&mut self, handle: u64) -> Result<(), Status> {
-        let removed = self.arrays.remove(&handle).map(drop).ok_or_else(|| unknown_array(handle));
+        let removed = self.arrays.remove(&handle);
+        if let Some((Entry::Failed(_), _)) = removed {
+            self.failed -= 1;
+        }
         self.shrink();
-        removed
+        removed.map(drop).ok_or_else(|| unknown_array(handle))
     }
 
     /// Makes a future of something that is done, or will be.
@@ -372,6 +384,7 @@ impl Table {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.arrays.clear();
+        self.failed = 0;
         self.futures.clear();
         // Programs that wait for the client wait no more.
         self.callbacks.drain().for_each(|(_, callback)| callback.end());

@@ -9,10 +9,13 @@ use serdes_device_state::{Reader, Versions, WriteOptions};
 
 use super::{
     identity::FileIdentity,
-    kept_arrays::KeptArrays,
+    kept_arrays::{KeptArrays, name_bytes},
     names::{NamedArrays, Owner},
 };
-use crate::server::{arrays::Array, budget::Permit};
+use crate::server::{
+    arrays::Array,
+    budget::{Budget, Permit},
+};
 
 /// With what the metadata of a state name whose an array is; the array's name follows.
 pub(super) const OWNER: &str = "serdes.state.owner/";
@@ -38,12 +41,27 @@ impl StateOptions {
     }
 }
 
-/// Part of its client's limits that a name takes for as long as it is in the state.
-#[derive(Debug)]
+/// Part of the limits that a name takes for as long as it is in the state: those of its client, or
+/// of all where no client has it.
+#[derive(Debug, Default)]
+#[expect(dead_code, reason = "held for as long as the name is in the state")]
 pub(crate) struct NameReservation {
-    pub(crate) _names: Permit,
+    /// For one that a client asked for while its session was open.
+    pub(crate) names: Option<Permit>,
+    /// Bytes of the file's header.
+    pub(crate) header: Option<Permit>,
     /// For an array that is in the state under another name as well.
-    pub(crate) _bytes: Option<Permit>,
+    pub(crate) bytes: Option<Permit>,
+}
+
+impl NameReservation {
+    /// Room of a name that no client has at the moment, as far as there is any. Returns false
+    /// beside it if there is less. The header has no word on arrays without an owner.
+    pub(super) fn of_all(budget: &Budget, name: &str, owner: &Owner) -> (Arc<Self>, bool) {
+        let bytes = if *owner == Owner::Unowned { 0 } else { name_bytes(name, owner) };
+        let (header, is_all) = budget.take_what_is_there(bytes as u64);
+        (Arc::new(Self { header: Some(header), ..Self::default() }), is_all)
+    }
 }
 
 /// An array of the state.
@@ -54,7 +72,7 @@ pub(super) struct Kept {
     pub(super) array: Option<Arc<Array>>,
     /// The array that was saved into the file under this name; `None` if there was none.
     pub(super) saved: Option<Weak<Array>>,
-    /// Reservation that a client made for the name while its session was open.
+    /// Reservation of the name.
     pub(super) _reservation: Option<Arc<NameReservation>>,
 }
 

@@ -46,6 +46,7 @@ mod tests;
 pub use self::holder::StateHolder;
 pub(crate) use self::{
     kept::{LiveArrays, NameReservation, StateOptions},
+    kept_arrays::most_name_bytes,
     names::{NamedArrays, Names, Owner},
     replace::Replacing,
     restore::RestoreBudget,

@@ -15,6 +15,7 @@ use serdes::{
     ifrt::{AttributeMap, AttributeValue},
 };
 
+use super::kept_arrays::name_bytes;
 use crate::{server::arrays::Array, status::status};
 
 /// The key of the initialization data under which a client names its session; followed by a point
@@ -129,6 +130,19 @@ impl Names {
             Owner::Known(identity) => Owner::Known(identity.clone()),
             Owner::Unowned | Owner::Named(_) => Owner::Named(below.to_owned()),
         }
+    }
+
+    /// Bytes of the file's header that the names of single arrays need.
+    pub(crate) fn given_bytes(&self) -> usize {
+        self.given.values().map(|name| name_bytes(name, &self.owner)).sum()
+    }
+
+    /// Bytes of the file's header that the name of any other array needs, granted or not.
+    pub(crate) fn most_bytes(&self) -> usize {
+        let session = unnamed(self.number);
+        let session =
+            self.prefix.as_ref().filter(|it| it.len() > session.len()).unwrap_or(&session);
+        name_bytes(&format!("{session}/{}", u64::MAX), &self.owner)
     }
 
     /// True if the client wishes names.

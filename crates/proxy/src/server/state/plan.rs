@@ -12,13 +12,14 @@ use tokio::runtime::Handle;
 
 use super::{
     identity::FileIdentity,
-    kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
+    kept::{Contents, Given, Kept, LiveArrays, NameReservation, OWNER, StateOptions},
     names::{NamedArray, NamedArrays, Owner},
 };
 use crate::{
     ProxyError,
     server::{
         arrays::{Array, Memory},
+        budget::Budget,
         metrics::Gauges,
     },
 };
@@ -267,6 +268,7 @@ impl Contents {
         plan: Plan,
         deleted: Vec<(String, Weak<Array>)>,
         options: &StateOptions,
+        name_bytes: &Budget,
     ) {
         let deleted: HashSet<(String, *const Array)> =
             deleted.into_iter().map(|(name, array)| (name, array.as_ptr())).collect();
@@ -292,7 +294,9 @@ impl Contents {
                 self.arrays.change(&name, |kept| kept.note(saved, owner, before.as_ref(), &array));
             } else if !(known || is_deleted) {
                 // Neither gone since the plan was made, nor there before.
-                let kept = Kept { owner, array: None, saved, _reservation: None };
+                let (reservation, _) = NameReservation::of_all(name_bytes, &name, &owner);
+                let _reservation = Some(reservation);
+                let kept = Kept { owner, array: None, saved, _reservation };
                 self.arrays.insert(name, kept);
             }
         }

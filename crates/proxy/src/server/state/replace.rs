@@ -25,8 +25,10 @@ const NAMES: usize = 64 << 20;
 /// remembers them.
 const DELETED: usize = 1 << 16;
 
-/// Reserves a name within the limits of a client, and bytes for an array that has another name.
-pub(crate) type Reserve<'a> = dyn Fn(&str, Option<u64>) -> Result<NameReservation, Status> + 'a;
+/// Reserves a name within the limits of a client, its bytes in the file's header, and bytes for an
+/// array that has another name.
+pub(crate) type Reserve<'a> =
+    dyn Fn(&str, usize, Option<u64>) -> Result<NameReservation, Status> + 'a;
 
 /// Arrays that are to be kept.
 pub(crate) struct Replacing<'a> {
@@ -71,7 +73,7 @@ impl State {
         }
         let before: Vec<String> = before.map(|(name, _)| name.clone()).collect();
         contents.check_limits(&before, &owner, &arrays)?;
-        let reservations = contents.reserve_names(&before, &arrays, reserve)?;
+        let reservations = contents.reserve_names(&before, &owner, &arrays, reserve)?;
         let mut saved = contents.take_out(before);
         let mut shown = names.shown();
         for ((handle, name, array), reservation) in arrays.into_iter().zip(reservations) {
@@ -153,6 +155,7 @@ impl Contents {
     fn reserve_names(
         &self,
         before: &[String],
+        owner: &Owner,
         arrays: &[(u64, String, Arc<Array>)],
         reserve: &Reserve<'_>,
     ) -> Result<Vec<Arc<NameReservation>>, Status> {
@@ -166,7 +169,7 @@ impl Contents {
             let stays = self.arrays.name_count(array) > leaving;
             let is_known = !new.insert(address(array)) || stays;
             let bytes = is_known.then(|| bytes(array));
-            reserve(name, bytes).map(Arc::new)
+            reserve(name, name_bytes(name, owner), bytes).map(Arc::new)
         });
         reservations.collect()
     }

@@ -17,6 +17,7 @@ use serdes::{
 };
 use serdes_device_state::{Contents, Tensor};
 
+use super::{kept::NameReservation, names::Owner};
 use crate::{
     ProxyError,
     server::{
@@ -24,7 +25,7 @@ use crate::{
             Array, Buffer, Devices, Item, Kind, Memory, MemorySpace, Region, Shard, contents_of,
             item_size, pick_strings, zeroed,
         },
-        budget::{Budget, Share},
+        budget::{Budget, Budgets, Share},
         metrics::Gauges,
     },
 };
@@ -37,13 +38,20 @@ use crate::{
 pub(crate) struct RestoreBudget {
     arrays: Budget,
     pinned: Budget,
+    /// Bytes of names in the header of the state's file.
+    pub(super) name_bytes: Budget,
     is_full: AtomicBool,
 }
 
 impl RestoreBudget {
-    /// Counts for what all sessions may have of arrays, and of those in pinned memory.
-    pub(crate) const fn new(arrays: Budget, pinned: Budget) -> Self {
-        Self { arrays, pinned, is_full: AtomicBool::new(false) }
+    /// Counts for what all sessions may have of arrays, of those in pinned memory, and of names.
+    pub(crate) fn new(all: &Budgets) -> Self {
+        Self {
+            arrays: all.arrays.clone(),
+            pinned: all.pinned.clone(),
+            name_bytes: all.name_bytes.clone(),
+            is_full: AtomicBool::new(false),
+        }
     }
 
     fn share(&self, kind: Kind, bytes: u64) -> Share {
@@ -60,11 +68,20 @@ impl RestoreBudget {
         }
     }
 
+    /// Room of an array's name in the header of the file.
+    pub(super) fn name(&self, name: &str, owner: &Owner) -> Arc<NameReservation> {
+        let (reservation, is_all) = NameReservation::of_all(&self.name_bytes, name, owner);
+        if !is_all {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+        reservation
+    }
+
     /// Says if a limit is too low for what was restored.
     pub(crate) fn report(&self) {
         if self.is_full.load(Ordering::Relaxed) {
             tracing::warn!(
-                "the restored arrays are more than the limits `array-bytes` and `pinned-bytes` allow; clients can make none until some \
+                "the restored arrays are more than the limits `array-bytes`, `pinned-bytes` and `handles` allow; clients can make none until some \
                  are deleted, or the limit is raised"
             );
         }

@@ -12,8 +12,8 @@ use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
     identity::FileIdentity,
-    kept::{Contents, Given, Kept, LiveArrays, OWNER, StateOptions},
-    kept_arrays::KeptArrays,
+    kept::{Contents, Given, Kept, LiveArrays, NameReservation, OWNER, StateOptions},
+    kept_arrays::{KeptArrays, name_bytes},
     lock::Lock,
     names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
     plan::{self, Before, Plan, alive},
@@ -24,6 +24,7 @@ use crate::{
     ProxyError,
     server::{
         arrays::{Array, Devices},
+        budget::Budget,
         metrics::Gauges,
     },
     status::status,
@@ -41,6 +42,8 @@ pub(crate) struct State {
     lock: Mutex<Option<Arc<Lock>>>,
     contents: Mutex<Contents>,
     claims: Mutex<Claims>,
+    /// Bytes of names in the header of the file, for those that no client has.
+    name_bytes: Budget,
     /// Changes when a session gives its names back.
     released: watch::Sender<u64>,
     /// One save at a time.
@@ -84,6 +87,7 @@ impl State {
             lock: Mutex::new(lock),
             claims: Mutex::new(Claims::after(last.unwrap_or(0))),
             contents: Mutex::new(contents),
+            name_bytes: budget.name_bytes.clone(),
             released: watch::Sender::new(0),
             saving: Arc::default(),
             replacing: Arc::default(),
@@ -251,8 +255,14 @@ impl State {
     }
 
     /// Keeps the arrays of a session to which its client has given names, when it ends, and gives
-    /// its names back. `live` are those that it has, by their handles.
-    pub(crate) fn keep(&self, names: &Names, live: Vec<(u64, Arc<Array>)>) {
+    /// its names back. `live` are those that it has, by their handles; `reserve` gives the room
+    /// that it has taken for bytes of a name.
+    pub(crate) fn keep(
+        &self,
+        names: &Names,
+        live: Vec<(u64, Arc<Array>)>,
+        mut reserve: impl FnMut(usize) -> NameReservation,
+    ) {
         if self.is_kept() && names.is_granted() {
             let NamedArrays { owner, arrays, .. } = names.named(live);
             let chosen = arrays.into_iter().filter(|array| array.is_chosen);
@@ -262,7 +272,9 @@ impl State {
             for named in chosen {
                 let saved = contents.arrays.get(&named.name).and_then(|kept| kept.saved.clone());
                 let (owner, array) = (owner.clone(), Some(named.array));
-                let kept = Kept { owner, array, saved, _reservation: None };
+                let reservation = reserve(name_bytes(&named.name, &owner));
+                let _reservation = Some(Arc::new(reservation));
+                let kept = Kept { owner, array, saved, _reservation };
                 contents.arrays.insert(named.name, kept);
             }
         }
@@ -320,7 +332,7 @@ impl State {
         let (plan, unreadable) = written?;
         let arrays = plan.len();
         if !plan.is_written_already {
-            contents.note(plan, deleted, options);
+            contents.note(plan, deleted, options, &self.name_bytes);
         }
         drop(contents);
         self.gauges.note_saved(arrays);
@@ -394,7 +406,8 @@ fn read(
         let name = tensor.name().to_owned();
         let owner = owners.remove(&name).unwrap_or_default();
         let saved = Some(Arc::downgrade(&array));
-        arrays.insert(name, Kept { owner, array: Some(array), saved, _reservation: None });
+        let _reservation = Some(budget.name(&name, &owner));
+        arrays.insert(name, Kept { owner, array: Some(array), saved, _reservation });
     }
     tracing::info!(path = %path.display(), arrays = arrays.len(), "state restored");
     budget.report();

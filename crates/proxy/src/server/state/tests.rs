@@ -32,6 +32,7 @@ use crate::{
 };
 
 mod deletion;
+mod name_limits;
 #[cfg(unix)]
 mod place;
 
