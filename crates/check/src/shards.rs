@@ -13,7 +13,7 @@ use super::{
     tensors::{self, reason},
 };
 
-/// Files or errors that are listed.
+/// Largest number of files or diagnostics that a verdict lists.
 const LISTED: usize = 100;
 
 fn open(index: &Bytes) -> Result<ShardSet, Box<Reason>> {

@@ -100,18 +100,6 @@ pub(super) fn address(array: &Arc<Array>) -> usize {
     Arc::as_ptr(array).addr()
 }
 
-/// Bytes of names in the state that clients may have by that many handles, at most one of `parts` of
-/// what the header of the file has room for.
-pub(crate) fn most_name_bytes(handles: usize, parts: usize) -> usize {
-    /// Most of the 128 MiB that the header may have with all else that it says.
-    const HEADER: usize = 126 << 20;
-    /// Bytes for a handle: a name of usual length and its owner.
-    const EACH: usize = 128;
-    /// Bytes that few handles have, too, so that names may be long.
-    const LEAST: usize = 512 << 10;
-    handles.saturating_mul(EACH).clamp(LEAST, HEADER / parts)
-}
-
 /// Bytes of the file's header that say whose an array is.
 pub(super) fn name_bytes(name: &str, owner: &Owner) -> usize {
     // Two lengths of four bytes, and the kind of the owner.
@@ -173,16 +161,6 @@ mod tests {
             name().prop_map(Operation::Remove),
             (name(), owner(), array()).prop_map(|(a, b, c)| Operation::Change(a, b, c)),
         ]
-    }
-
-    #[test]
-    fn most_name_bytes_stay_below_the_header_of_the_file() {
-        const HEADER: usize = 128 << 20;
-        for handles in [0, 1, 1 << 16, 1 << 21, usize::MAX] {
-            assert!(most_name_bytes(handles, 1) < HEADER, "{handles}");
-            assert!(most_name_bytes(handles, 2) < HEADER / 2, "{handles}");
-        }
-        assert_eq!(most_name_bytes(1 << 16, 1), 8 << 20);
     }
 
     proptest! {

@@ -26,6 +26,7 @@
 //!
 //! This part takes and gives arrays by their names. It must never know a session.
 
+mod header_limit;
 mod holder;
 mod identity;
 mod kept;
@@ -45,8 +46,8 @@ mod tests;
 
 pub use self::holder::StateHolder;
 pub(crate) use self::{
+    header_limit::most_name_bytes,
     kept::{LiveArrays, NameReservation, StateOptions},
-    kept_arrays::most_name_bytes,
     names::{NamedArrays, Names, Owner},
     replace::Replacing,
     restore::RestoreBudget,
