@@ -6,10 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    kept::{Kept, OWNER},
-    names::Owner,
-};
+use super::{kept_array::Kept, names::name_bytes};
 use crate::server::arrays::Array;
 
 /// Arrays of the state by their names. They change by the methods alone, which keep the sums right;
@@ -100,18 +97,9 @@ pub(super) fn address(array: &Arc<Array>) -> usize {
     Arc::as_ptr(array).addr()
 }
 
-/// Bytes of the file's header that say whose an array is.
-pub(super) fn name_bytes(name: &str, owner: &Owner) -> usize {
-    // Two lengths of four bytes, and the kind of the owner.
-    let owner = match owner {
-        Owner::Unowned => 0,
-        Owner::Named(name) | Owner::Known(name) => "session:".len() + name.len(),
-    };
-    OWNER.len() + name.len() + owner + 8
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::names::Owner;
     use super::*;
     use proptest::prelude::*;
     use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, MemoryKind, Shape};

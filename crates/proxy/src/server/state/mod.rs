@@ -30,6 +30,7 @@ mod header_limit;
 mod holder;
 mod identity;
 mod kept;
+mod kept_array;
 mod kept_arrays;
 mod lock;
 mod lock_file;
@@ -47,7 +48,8 @@ mod tests;
 pub use self::holder::StateHolder;
 pub(crate) use self::{
     header_limit::most_name_bytes,
-    kept::{LiveArrays, NameReservation, StateOptions},
+    kept::{LiveArrays, StateOptions},
+    kept_array::NameReservation,
     names::{NamedArrays, Names, Owner},
     replace::Replacing,
     restore::RestoreBudget,

@@ -15,7 +15,6 @@ use serdes::{
     ifrt::{AttributeMap, AttributeValue},
 };
 
-use super::kept_arrays::name_bytes;
 use crate::{server::arrays::Array, status::status};
 
 /// The key of the initialization data under which a client names its session; followed by a point
@@ -385,6 +384,19 @@ where
         })
     };
     prefix.or_else(given).cloned()
+}
+
+/// With what the metadata of a state name whose an array is; the array's name follows.
+pub(super) const OWNER: &str = "serdes.state.owner/";
+
+/// Bytes of the file's header that say whose an array is.
+pub(super) fn name_bytes(name: &str, owner: &Owner) -> usize {
+    // Two lengths of four bytes, and the kind of the owner.
+    let owner = match owner {
+        Owner::Unowned => 0,
+        Owner::Named(name) | Owner::Known(name) => "session:".len() + name.len(),
+    };
+    OWNER.len() + name.len() + owner + 8
 }
 
 #[cfg(test)]

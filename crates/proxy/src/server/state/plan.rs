@@ -12,8 +12,9 @@ use tokio::runtime::Handle;
 
 use super::{
     identity::FileIdentity,
-    kept::{Contents, Given, Kept, LiveArrays, NameReservation, OWNER, StateOptions},
-    names::{NamedArray, NamedArrays, Owner},
+    kept::{Contents, Given, LiveArrays, StateOptions},
+    kept_array::{Kept, NameReservation},
+    names::{NamedArray, NamedArrays, OWNER, Owner},
 };
 use crate::{
     ProxyError,

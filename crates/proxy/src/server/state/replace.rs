@@ -8,9 +8,10 @@ use std::{
 use serdes::codec::Status;
 
 use super::{
-    kept::{Contents, Kept, NameReservation},
-    kept_arrays::{address, name_bytes},
-    names::{Names, Owner},
+    kept::Contents,
+    kept_array::{Kept, NameReservation},
+    kept_arrays::address,
+    names::{Names, Owner, name_bytes},
     plan,
     store::State,
 };

@@ -17,7 +17,7 @@ use serdes::{
 };
 use serdes_device_state::{Contents, Tensor};
 
-use super::{kept::NameReservation, names::Owner};
+use super::{kept_array::NameReservation, names::Owner};
 use crate::{
     ProxyError,
     server::{

@@ -12,10 +12,11 @@ use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
     identity::FileIdentity,
-    kept::{Contents, Given, Kept, LiveArrays, NameReservation, OWNER, StateOptions},
-    kept_arrays::{KeptArrays, name_bytes},
+    kept::{Contents, Given, LiveArrays, StateOptions},
+    kept_array::{Kept, NameReservation},
+    kept_arrays::KeptArrays,
     lock::Lock,
-    names::{Claims, NamedArrays, Names, Owner, foreign, number_of},
+    names::{Claims, NamedArrays, Names, OWNER, Owner, foreign, name_bytes, number_of},
     plan::{self, Before, Plan, alive},
     restore::{RestoreBudget, restore},
     write::{self, Pulse},
