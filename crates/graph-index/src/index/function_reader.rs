@@ -5,8 +5,7 @@
 //!
 //! Knows how a function is written: its signature, names of nodes, what inputs and results refer
 //! to, which functions are called, and which node signatures the nodes have where somebody asks.
-//! Which outputs an operation has, and what the attributes of a call make of a function, is left
-//! alone.
+//! Leaves alone the outputs of an operation, and the effect of a call's attributes on a function.
 
 use super::{
     argument::Argument,

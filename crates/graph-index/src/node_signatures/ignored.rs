@@ -43,8 +43,7 @@ impl IgnoredUses {
         if set == 0 {
             return;
         }
-        let known = self.positions.get(&set).and_then(|position| self.uses.get_mut(*position));
-        if let Some(known) = known {
+        if let Some(known) = self.known(set) {
             known.nodes += 1;
         } else if self.uses.len() < MAXIMUM_IGNORED
             && let Some(ignored) = node_signatures.ignored(set)
@@ -62,12 +61,14 @@ impl IgnoredUses {
 
     /// Another node with a set that came before, in a function or not.
     pub fn again(&mut self, set: u32) {
-        if set != 0
-            && let Some(known) =
-                self.positions.get(&set).and_then(|position| self.uses.get_mut(*position))
-        {
+        if let Some(known) = self.known(set) {
             known.nodes += 1;
         }
+    }
+
+    /// The use of a set that came before; the set 0 has none.
+    fn known(&mut self, set: u32) -> Option<&mut IgnoredUse> {
+        self.uses.get_mut(*self.positions.get(&set)?)
     }
 
     /// A node of the function that is being read.

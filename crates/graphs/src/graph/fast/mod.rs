@@ -6,8 +6,8 @@
 //! is used before it is written, two names with one hash, a function that may be there twice)
 //! requires the slow path.
 //!
-//! Where registries are given, it also knows the node signatures and the kinds of the edges between
-//! them, as long as each registry takes all of them.
+//! With registries it also knows the node signatures and the kinds of the edges between them, as
+//! long as each registry takes all of them.
 //!
 //! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
 //! checked once. It must never know what the importer says of a graph that it does not accept.

@@ -325,13 +325,7 @@ impl Walk<'_> {
             Judged::Types(types) => self.context.node_signatures.types(types)?,
         };
         let expected = types.inputs.len();
-        let data = numbered(self.context.index.inputs(node));
-        let mut data = data.filter(|(_, input)| self.output(*input).is_data());
-        data.find_map(|(position, input)| {
-            let from = self.context.index.source(input)?;
-            if !self.is_before(from, node) {
-                return None;
-            }
+        self.find_edge(node, |position, input| {
             if u64::from(position) >= expected {
                 return Some(self.too_many_inputs(node, expected));
             }
@@ -399,14 +393,21 @@ impl Walk<'_> {
 
     /// An input of another type than the operation takes there.
     fn edge_type(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
+        self.find_edge(node, |position, input| self.type_diagnostic(node, position, input, profile))
+    }
+
+    /// The first diagnostic that `find` gives of an input of data, by its position, from a node
+    /// that is visited before this one.
+    fn find_edge(
+        &self,
+        node: u32,
+        find: impl Fn(u32, Input) -> Option<NodeDiagnostic>,
+    ) -> Option<NodeDiagnostic> {
         let inputs = numbered(self.context.index.inputs(node));
         let mut data = inputs.filter(|(_, input)| self.output(*input).is_data());
         data.find_map(|(position, input)| {
             let from = self.context.index.source(input)?;
-            if !self.is_before(from, node) {
-                return None;
-            }
-            self.type_diagnostic(node, position, input, profile)
+            self.is_before(from, node).then(|| find(position, input)).flatten()
         })
     }
 

@@ -18,7 +18,7 @@ pub(in super::super) enum Visits {
     Determined { visits: Vec<u32>, crash: Option<Crash> },
 }
 
-/// That the importer crashes while it visits a node.
+/// A crash of the importer while it visits a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Crash {
     /// The node that it visits.
@@ -76,7 +76,7 @@ fn sorted(visits: &[u32]) -> Vec<u32> {
     order
 }
 
-/// That one node has an output of another as an input.
+/// An edge: one node has an output of another as an input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) from: u32,
