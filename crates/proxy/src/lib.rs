@@ -63,6 +63,7 @@
     )
 )]
 
+mod boxed;
 mod bulk;
 mod client;
 mod error;

@@ -3,6 +3,7 @@
 use super::{ClientOptions, transport};
 use crate::{
     Agreement, ProxyError, Ranges,
+    boxed::BoxFuture,
     health::{CheckRequest, CheckResponse, Health},
     service,
 };
@@ -26,9 +27,18 @@ pub async fn negotiate_with(
     address: &str,
     options: &ClientOptions,
 ) -> Result<Agreement, ProxyError> {
-    let channel = transport::open(address, options).await?;
-    let (agreement, _) = transport::handshake(&channel, address, options).await?;
-    Ok(agreement)
+    agree(address, options).await
+}
+
+fn agree<'a>(
+    address: &'a str,
+    options: &'a ClientOptions,
+) -> BoxFuture<'a, Result<Agreement, ProxyError>> {
+    Box::pin(async move {
+        let channel = transport::open(address, options).await?;
+        let (agreement, _) = transport::handshake(&channel, address, options).await?;
+        Ok(agreement)
+    })
 }
 
 /// Asks the server at `address` if it takes new sessions. A token is neither needed nor sent; a
@@ -41,17 +51,26 @@ pub async fn negotiate_with(
 pub async fn check_health(address: &str, options: &ClientOptions) -> Result<Health, ProxyError> {
     let unnamed =
         ClientOptions { credentials: options.credentials.without_token(), ..options.clone() };
-    let transport = transport::open(address, &unnamed).await?;
-    let request = CheckRequest { service: service::NAME.to_owned() };
-    let asked = transport::unary(&transport, service::HEALTH_CHECK, request);
-    let answer: CheckResponse = match tokio::time::timeout(options.timeout, asked).await {
-        Ok(answer) => answer?,
-        Err(_) => {
-            return Err(ProxyError::Connection {
-                address: address.to_owned(),
-                reason: format!("no answer in {} seconds", options.timeout.as_secs_f64()),
-            });
-        }
-    };
-    Ok(answer.health())
+    ask_health(address, &unnamed).await
+}
+
+fn ask_health<'a>(
+    address: &'a str,
+    options: &'a ClientOptions,
+) -> BoxFuture<'a, Result<Health, ProxyError>> {
+    Box::pin(async move {
+        let transport = transport::open(address, options).await?;
+        let request = CheckRequest { service: service::NAME.to_owned() };
+        let asked = transport::unary(&transport, service::HEALTH_CHECK, request);
+        let answer: CheckResponse = match tokio::time::timeout(options.timeout, asked).await {
+            Ok(answer) => answer?,
+            Err(_) => {
+                return Err(ProxyError::Connection {
+                    address: address.to_owned(),
+                    reason: format!("no answer in {} seconds", options.timeout.as_secs_f64()),
+                });
+            }
+        };
+        Ok(answer.health())
+    })
 }

@@ -18,6 +18,7 @@ use tonic_prost::ProstCodec;
 use super::{Client, ClientOptions, RemoteArray, devices, transport::ready};
 use crate::{
     ProxyError,
+    boxed::BoxFuture,
     keeping::{KeepRequest, KeepResponse, KeptArray},
     service,
     status::from_grpc,
@@ -100,15 +101,21 @@ impl Client {
             arrays: arrays.collect(),
             previous_token: previous_token.unwrap_or_default().to_owned(),
         };
-        let session_id = self.connection.session();
-        let metadata = GrpcHostBufferStoreMetadata { session_id, ..Default::default() };
-        let mut call = self.connection.transport.call(request);
-        let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
-        call.metadata_mut().insert_bin(service::STORE_METADATA, value);
-        let mut grpc = ready(&self.connection.transport).await?;
-        let codec: ProstCodec<KeepRequest, KeepResponse> = ProstCodec::default();
-        let kept = grpc.unary(call, PathAndQuery::from_static(service::KEEP), codec).await;
-        kept.map(drop).map_err(|status| from_grpc(&status).into())
+        self.send_keep(request).await
+    }
+
+    fn send_keep(&self, request: KeepRequest) -> BoxFuture<'_, Result<(), ProxyError>> {
+        Box::pin(async move {
+            let session_id = self.connection.session();
+            let metadata = GrpcHostBufferStoreMetadata { session_id, ..Default::default() };
+            let mut call = self.connection.transport.call(request);
+            let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
+            call.metadata_mut().insert_bin(service::STORE_METADATA, value);
+            let mut grpc = ready(&self.connection.transport).await?;
+            let codec: ProstCodec<KeepRequest, KeepResponse> = ProstCodec::default();
+            let kept = grpc.unary(call, PathAndQuery::from_static(service::KEEP), codec).await;
+            kept.map(drop).map_err(|status| from_grpc(&status).into())
+        })
     }
 
     fn arrays_of(

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     ProxyError,
+    boxed::BoxFuture,
     bulk::{DataMessages, DataParts, one_message},
     requests, service,
     small_transfers::SmallTransfer,
@@ -28,7 +29,16 @@ impl Connection {
     ///
     /// # Errors
     /// [`ProxyError::Status`].
-    pub(super) async fn store(
+    pub(super) fn store(
+        &self,
+        handle: u64,
+        bytes: Bytes,
+        request: Option<Request>,
+    ) -> BoxFuture<'_, Result<(), ProxyError>> {
+        Box::pin(self.store_bytes(handle, bytes, request))
+    }
+
+    async fn store_bytes(
         &self,
         handle: u64,
         bytes: Bytes,
@@ -69,7 +79,15 @@ impl Connection {
     ///
     /// # Errors
     /// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.
-    pub(super) async fn fetch(
+    pub(super) fn fetch(
+        &self,
+        array_handle: u64,
+        expected: Option<u64>,
+    ) -> BoxFuture<'_, Result<Bytes, ProxyError>> {
+        Box::pin(self.fetch_bytes(array_handle, expected))
+    }
+
+    async fn fetch_bytes(
         &self,
         array_handle: u64,
         expected: Option<u64>,

@@ -14,7 +14,7 @@ use super::{
     registry::Registry,
     state::{LiveArrays, Occasion},
 };
-use crate::{Handshake as _, ProxyError, Ranges};
+use crate::{Handshake as _, ProxyError, Ranges, boxed::BoxFuture};
 
 /// A proxy server over all devices of a plug-in. Clones are the same server.
 #[derive(Clone)]
@@ -58,12 +58,18 @@ impl Server {
     /// be written: the old one stays. If an array cannot be read, all others are saved, and its
     /// error is the result.
     pub async fn save(&self) -> Result<usize, ProxyError> {
-        let saved = self.registry.state.save(&self.live(), Occasion::Request).await;
-        match &saved {
-            Ok(arrays) => tracing::info!(arrays, "state saved"),
-            Err(error) => tracing::error!(%error, "the state was not saved"),
-        }
-        saved
+        self.save_state().await
+    }
+
+    fn save_state(&self) -> BoxFuture<'_, Result<usize, ProxyError>> {
+        Box::pin(async {
+            let saved = self.registry.state.save(&self.live(), Occasion::Request).await;
+            match &saved {
+                Ok(arrays) => tracing::info!(arrays, "state saved"),
+                Err(error) => tracing::error!(%error, "the state was not saved"),
+            }
+            saved
+        })
     }
 
     /// Limits of the server, completed by defaults from its devices.
@@ -123,7 +129,11 @@ impl Server {
     /// # Errors
     /// [`ProxyError::System`] if the listener fails.
     pub async fn serve_metrics(&self, listener: TcpListener) -> Result<(), ProxyError> {
-        serve_page(Arc::clone(&self.registry), listener).await
+        self.serve_page(listener).await
+    }
+
+    fn serve_page(&self, listener: TcpListener) -> BoxFuture<'_, Result<(), ProxyError>> {
+        Box::pin(serve_page(Arc::clone(&self.registry), listener))
     }
 
     /// Opens a session in this process, without a network between.
@@ -168,6 +178,22 @@ impl Server {
         &self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ProxyError> {
+        self.serve_until(listener, Box::pin(shutdown)).await
+    }
+
+    fn serve_until<'a>(
+        &'a self,
+        listener: TcpListener,
+        shutdown: BoxFuture<'a, ()>,
+    ) -> BoxFuture<'a, Result<(), ProxyError>> {
+        Box::pin(self.serve_connections(listener, shutdown))
+    }
+
+    async fn serve_connections(
+        &self,
+        listener: TcpListener,
+        shutdown: BoxFuture<'_, ()>,
     ) -> Result<(), ProxyError> {
         let address = listener.local_addr().map_err(|error| ProxyError::System {
             doing: "asking the listener for its address",
